@@ -1,0 +1,2 @@
+//! The `shieling` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! What Shieling's tests share.
