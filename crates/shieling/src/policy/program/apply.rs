@@ -1,0 +1,279 @@
+//! A command's arguments to what the command does.
+
+use super::parse::{Arguments, parse};
+use super::table::{Bring, Operands, Program, Role, Value, find};
+use super::{awk, sed, special};
+use crate::policy::script::{Deed, Doubt, Invocation, Kind, Launch, Reader, Run, Unreadable, Via};
+use crate::policy::word::{Fields, Hidden, Word};
+
+type Result<T = ()> = std::result::Result<T, Unreadable>;
+
+/// Records what a known program does with these arguments.
+pub(crate) fn apply(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result {
+    if let Some(name) = &program.special
+        && special::apply(name, program, run, reader)?
+    {
+        return Ok(());
+    }
+    let found = parse(program, &run.args);
+    if !program.subs.is_empty() {
+        return subcommand(program, run, found, reader);
+    }
+    record(program, run, found, reader)
+}
+
+/// The subcommand that these operands name, with the number of words of its name.
+pub(super) fn find_sub(program: &'static Program, operands: &[Word]) -> Option<(&'static Program, usize)> {
+    let known: Vec<_> = operands.iter().take(3).map_while(Word::known).collect();
+    (1..=known.len()).rev().find_map(|count| {
+        let name = known[..count].join(" ");
+        program.subs.iter().find(|sub| sub.names.iter().any(|own| own.split('|').any(|one| one.trim() == name) || *own == name)).map(|sub| (sub, count))
+    })
+}
+
+fn subcommand(program: &'static Program, run: &Run, found: Arguments, reader: &mut Reader<'_>) -> Result {
+    let operands = found.operands.clone();
+    let stops = record_options(program, run, &found, reader)?;
+    if stops {
+        return Ok(());
+    }
+    bring_always(program, run, &[], reader);
+    let Some(first) = operands.first() else {
+        return Ok(());
+    };
+    let Some((sub, words)) = find_sub(program, &operands) else {
+        let because = format!("what `{} {}` does is not known", run.name, first.shown());
+        let doubt = if first.known().is_some() { Doubt::Program } else { Doubt::Launch };
+        reader.effect(Deed::Doubt(doubt, because), first.shown(), first.span, Some(run.index), Via::Operand);
+        return Ok(());
+    };
+    let inner = Run { args: operands[words..].to_vec(), name: format!("{} {}", run.name, sub.names[0]), ..run.clone() };
+    if let Some(name) = &sub.special
+        && special::apply(name, sub, &inner, reader)?
+    {
+        return Ok(());
+    }
+    let found = parse(sub, &inner.args);
+    record(sub, &inner, found, reader)
+}
+
+/// Records what options and operands do.
+pub(super) fn record(program: &'static Program, run: &Run, mut found: Arguments, reader: &mut Reader<'_>) -> Result {
+    if record_options(program, run, &found, reader)? {
+        return Ok(());
+    }
+    let brings: Vec<&Bring> = found.options.iter().flat_map(|given| &given.choice.brings).collect();
+    bring_always(program, run, &brings, reader);
+    let operands = brings.iter().find_map(|bring| match bring {
+        Bring::Operands(operands) => Some(operands.clone()),
+        _ => None,
+    });
+    let mut roles = operands.unwrap_or_else(|| program.operands.clone());
+    if brings.contains(&&Bring::Pattern) {
+        roles.head.retain(|role| *role != Role::Pattern);
+        roles.head.retain(|role| !matches!(role, Role::Sed | Role::Awk));
+    }
+    if program.assignments {
+        let count = found.operands.iter().take_while(|word| assigns(word).is_some()).count();
+        for word in found.operands.drain(..count) {
+            if let Some(at) = assigns(&word) {
+                reader.assign_for_child(&word.prefix()[..at], &word.after(at + 1), word.span)?;
+            }
+        }
+    }
+    record_operands(&roles, &found.operands, run, reader)
+}
+
+/// Where the `=` stands in a word that is `NAME=value`.
+pub(super) fn assigns(word: &Word) -> Option<usize> {
+    let at = word.prefix().find('=')?;
+    let name = &word.prefix()[..at];
+    (!name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')).then_some(at)
+}
+
+/// Records options; true if one of them makes the program print and end.
+pub(super) fn record_options(program: &'static Program, run: &Run, found: &Arguments, reader: &mut Reader<'_>) -> Result<bool> {
+    for given in &found.options {
+        if given.choice.brings.contains(&Bring::Stops) {
+            return Ok(true);
+        }
+        let span = given.value.as_ref().map_or(given.word.span, |value| given.word.span.to(value.span));
+        for bring in &given.choice.brings {
+            bring_about(bring, given.word.shown(), span, run, Via::Option, reader);
+        }
+        if let (Value::Required(role) | Value::Optional(role), Some(value)) = (given.choice.value, &given.value) {
+            let before = reader.effects();
+            apply_role(role, value, run, reader)?;
+            reader.via_option(before);
+        }
+    }
+    for word in &found.strange {
+        let because = format!("`{}` is not known to have this option", run.name);
+        reader.effect(Deed::Doubt(Doubt::Argument, because), word.shown(), word.span, Some(run.index), Via::Option);
+        // Whatever the option is, what is attached to it may be a path.
+        let attached = word.prefix().find('=').map_or(2, |at| at + 1);
+        if word.prefix().len() > attached {
+            let path = word.after(attached);
+            reader.effect(Deed::Names(path.clone()), path.shown(), word.span, Some(run.index), Via::Option);
+        }
+    }
+    if program.has_risky_options() {
+        let launches = program.has_launching_options();
+        for word in &found.doubtful {
+            reader.effect(Deed::MaybeOption(word.clone(), launches), word.shown(), word.span, Some(run.index), Via::Option);
+        }
+        if run.more {
+            let word = Word::unknown(Fields::Any, "…", run.span);
+            reader.effect(Deed::MaybeOption(word, launches), run.name.clone(), run.span, Some(run.index), Via::Option);
+        }
+    }
+    Ok(false)
+}
+
+fn bring_always(program: &Program, run: &Run, brings: &[&Bring], reader: &mut Reader<'_>) {
+    let harmless = brings.contains(&&Bring::Harmless);
+    let no_network = brings.contains(&&Bring::NoNetwork);
+    for bring in &program.always {
+        let dropped = harmless || (no_network && matches!(bring, Bring::Network(_)));
+        if !dropped {
+            bring_about(bring, run.name.clone(), run.span, run, Via::Operand, reader);
+        }
+    }
+}
+
+fn bring_about(bring: &Bring, object: String, span: crate::policy::verdict::Span, run: &Run, via: Via, reader: &mut Reader<'_>) {
+    let deed = match bring {
+        Bring::Writes(what) => Deed::Changes(what.clone()),
+        Bring::Runs(what) => Deed::Doubt(Doubt::Program, format!("it runs {what}")),
+        Bring::Network(what) => Deed::Network(if what.is_empty() { run.name.clone() } else { what.clone() }),
+        Bring::Unknown(why) => Deed::Doubt(Doubt::Program, why.clone()),
+        Bring::Pattern | Bring::Operands(_) | Bring::Stops | Bring::Harmless | Bring::NoNetwork => return,
+    };
+    reader.effect(deed, object, span, Some(run.index), via);
+}
+
+/// Gives each operand its role, or its possible roles where earlier ones may be many.
+pub(super) fn record_operands(roles: &Operands, operands: &[Word], run: &Run, reader: &mut Reader<'_>) -> Result {
+    let mut unsure = false;
+    let tail_from = operands.len().saturating_sub(roles.tail.len()).max(roles.head.len());
+    for (at, word) in operands.iter().enumerate() {
+        let role = roles.head.get(at).copied().or_else(|| {
+            if at >= tail_from && !roles.tail.is_empty() { roles.tail.get(at - tail_from).copied() } else { roles.rest }
+        });
+        if role == Some(Role::Command) {
+            return launch(&operands[at..], run, reader);
+        }
+        let many = word.fields != Fields::One;
+        if (unsure || many) && !roles.tail.is_empty() | roles.head[at.min(roles.head.len())..].len().gt(&0) {
+            unsure = true;
+            let mut possible: Vec<Role> = roles.head.iter().skip(at).chain(&roles.rest).chain(&roles.tail).copied().collect();
+            possible.dedup();
+            for role in possible {
+                if role != Role::Command {
+                    apply_role(role, word, run, reader)?;
+                } else {
+                    reader.unknown_launch(word, run);
+                }
+            }
+            continue;
+        }
+        match role {
+            Some(role) => apply_role(role, word, run, reader)?,
+            None => apply_role(Role::Unknown, word, run, reader)?,
+        }
+    }
+    if run.more {
+        // Further operands come from data: each could have any role that is left.
+        let left = roles.head.iter().skip(operands.len()).chain(&roles.rest).chain(&roles.tail);
+        for role in left.copied().collect::<Vec<_>>() {
+            let word = Word::unknown(Fields::Any, "…", run.span);
+            if role == Role::Command { reader.unknown_launch(&word, run) } else { apply_role(role, &word, run, reader)? }
+        }
+    }
+    Ok(())
+}
+
+/// Launches operands as a command.
+pub(super) fn launch(argv: &[Word], run: &Run, reader: &mut Reader<'_>) -> Result {
+    let Some(first) = argv.first() else { return Ok(()) };
+    let span = argv.iter().fold(first.span, |all, word| all.to(word.span));
+    reader.launch_deeper(Launch { argv: argv.to_vec(), span, functions: false, more: run.more, by: Some(run.index) })
+}
+
+/// Records what a word in this role means.
+pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result {
+    let by = Some(run.index);
+    let (object, span) = (word.shown(), word.span);
+    let deed = match role {
+        Role::Text | Role::Pattern => return Ok(()),
+        Role::Read => Deed::Reads(word.clone()),
+        Role::Write => Deed::Writes(word.clone()),
+        Role::Path => Deed::Names(word.clone()),
+        Role::Rev => Deed::Revision(word.clone()),
+        Role::Command => return launch(std::slice::from_ref(word), run, reader),
+        Role::Launch => return launch_text(word, run, reader),
+        Role::Shell => return reader.shell_text(word, &[], by),
+        Role::Code => return super::code::code(word, run, reader),
+        Role::Sed => return sed::sed(word, run, reader),
+        Role::Awk => return awk::awk(word, run, reader),
+        Role::Var => return reader.named(word, vec![crate::policy::word::Atom::Hidden(Hidden::Anything)]),
+        Role::Host => Deed::Network(object.clone()),
+        Role::GitConfig => return special::git_config(word, run, reader),
+        Role::Unknown => Deed::Doubt(Doubt::Argument, format!("what `{}` does with this argument is not known", run.name)),
+    };
+    reader.effect(deed, object, span, by, Via::Operand);
+    Ok(())
+}
+
+/// A string that names a program with its arguments, split at blanks.
+fn launch_text(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result {
+    match word.known() {
+        Some(text) => {
+            let argv: Vec<Word> = text.split_whitespace().map(|part| Word::text(part, word.span)).collect();
+            launch(&argv, run, reader)
+        }
+        None => {
+            reader.unknown_launch(word, run);
+            Ok(())
+        }
+    }
+}
+
+/// What kind of text a command prints, where its table tells.
+pub(crate) fn prints(command: &Invocation) -> Hidden {
+    let tells = || {
+        if command.kind == Kind::Function || command.more {
+            return None;
+        }
+        let name = command.argv.first()?.known()?;
+        let mut program = find(name.rsplit('/').next()?)?;
+        let mut found = parse(program, &command.argv[1..]);
+        if !program.subs.is_empty() {
+            if !found.strange.is_empty() {
+                return None;
+            }
+            let (sub, words) = find_sub(program, &found.operands)?;
+            let operands = found.operands[words..].to_vec();
+            program = sub;
+            found = parse(sub, &operands);
+        }
+        (found.strange.is_empty() && found.doubtful.is_empty()).then_some(program.prints).flatten()
+    };
+    tells().unwrap_or(Hidden::Anything)
+}
+
+/// Whether a command, without the options that it is given here, would only read.
+pub(crate) fn reads_by_itself(command: &Invocation) -> bool {
+    let plain = |program: &Program| {
+        let roles = &program.operands;
+        program.special.as_deref() != Some("dd")
+            && program.always.is_empty()
+            && roles.head.iter().chain(&roles.rest).chain(&roles.tail).all(|role| role.is_harmless() || matches!(role, Role::Sed | Role::Awk))
+    };
+    let Some(program) = command.program().and_then(|name| find(&name)) else { return false };
+    if program.subs.is_empty() {
+        return plain(program);
+    }
+    let found = parse(program, &command.argv[1..]);
+    find_sub(program, &found.operands).is_some_and(|(sub, _)| plain(sub))
+}

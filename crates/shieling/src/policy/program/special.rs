@@ -1,0 +1,224 @@
+//! The few programs whose arguments follow no table.
+
+use super::apply::{apply_role, assigns, launch, record};
+use super::parse::parse;
+use super::table::{Program, Role};
+use crate::policy::script::{Deed, Doubt, Reader, Run, Unreadable, Via};
+use crate::policy::word::{Atom, Fields, Hidden, Word};
+
+/// Applies the function of this name; false if the table says the rest.
+pub(super) fn apply(name: &str, program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<bool, Unreadable> {
+    match name {
+        "find" => super::find_program::find(run, reader).map(|()| true),
+        "dd" => Ok(dd(run, reader)),
+        "test" => Ok(test(run, reader)),
+        "tar" => tar(program, run, reader).map(|()| true),
+        "xargs" => xargs(program, run, reader).map(|()| true),
+        "interpreter" => interpreter(program, run, reader).map(|()| true),
+        _ => {
+            let because = format!("how `{}` reads its arguments is not known", run.name);
+            reader.effect(Deed::Doubt(Doubt::Argument, because), run.name.clone(), run.span, Some(run.index), Via::Operand);
+            Ok(true)
+        }
+    }
+}
+
+/// `dd if=… of=…`: operands are settings.
+fn dd(run: &Run, reader: &mut Reader<'_>) -> bool {
+    for word in &run.args {
+        let (object, by) = (word.shown(), Some(run.index));
+        let setting = word.prefix().split_once('=').map(|(name, _)| name);
+        let deed = match setting {
+            Some("if") => Deed::Reads(word.after(3)),
+            Some("of") => Deed::Writes(word.after(3)),
+            Some("bs" | "ibs" | "obs" | "cbs" | "count" | "skip" | "seek" | "iseek" | "oseek" | "conv" | "iflag" | "oflag" | "status") => continue,
+            _ if matches!(word.known().as_deref(), Some("--help" | "--version")) => return true,
+            Some(_) | None => Deed::Doubt(Doubt::Argument, "`dd` is not known to have this setting".to_owned()),
+        };
+        reader.effect(deed, object, word.span, by, Via::Operand);
+    }
+    true
+}
+
+/// `test` and `[`: they only look, at the files that their operators name.
+fn test(run: &Run, reader: &mut Reader<'_>) -> bool {
+    for pair in run.args.windows(2) {
+        let file = matches!(
+            pair[0].known().as_deref(),
+            Some("-a" | "-b" | "-c" | "-d" | "-e" | "-f" | "-g" | "-h" | "-k" | "-p" | "-r" | "-s" | "-u" | "-w" | "-x" | "-G" | "-L" | "-N" | "-O" | "-S")
+        );
+        if file {
+            reader.effect(Deed::Names(pair[1].clone()), pair[1].shown(), pair[1].span, Some(run.index), Via::Operand);
+        }
+    }
+    true
+}
+
+/// `tar`: what its archive and its operands are depends on the mode.
+fn tar(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let mut found = parse(program, &run.args);
+    let is = |choice: &super::table::Choice, names: &[&str]| choice.spellings.iter().any(|own| names.contains(&own.as_str()));
+    let given = |names: &[&str]| found.options.iter().any(|given| is(given.choice, names));
+    let by = Some(run.index);
+    let creates = given(&["-c", "--create", "-r", "--append", "-u", "--update", "-A", "--catenate", "--concatenate", "--delete"]);
+    let extracts = given(&["-x", "--extract", "--get"]) && !given(&["-O", "--to-stdout"]);
+    let reads = given(&["-t", "--list", "-d", "--diff", "--compare"]) || given(&["-x", "--extract", "--get"]);
+    if !creates && !reads && !found.options.is_empty() && !given(&["--help", "--version", "-?", "--usage", "--show-defaults"]) {
+        reader.effect(Deed::Doubt(Doubt::Argument, "no mode of `tar` is given for certain".to_owned()), run.name.clone(), run.span, by, Via::Operand);
+    }
+    // A bundle of letters without a dash takes its values from the words behind it, in order.
+    if let Some(first) = run.args.first().and_then(Word::known)
+        && !first.starts_with('-')
+        && first.chars().filter(|flag| "fbCFgHIKNTVX".contains(*flag)).count() > 1
+    {
+        reader.effect(Deed::Doubt(Doubt::Argument, "several values follow one bundle of letters".to_owned()), run.name.clone(), run.span, by, Via::Operand);
+    }
+    let (archives, options): (Vec<_>, Vec<_>) = found.options.into_iter().partition(|given| is(given.choice, &["-f", "--file"]));
+    for archive in archives {
+        let Some(value) = archive.value else { continue };
+        if value.known().as_deref() == Some("-") {
+            continue;
+        }
+        if value.known().is_none_or(|name| name.contains(':')) && value.prefix().contains(':') {
+            reader.effect(Deed::Network(value.shown()), value.shown(), value.span, by, Via::Option);
+        }
+        let deed = if creates { Deed::Writes(value.clone()) } else { Deed::Reads(value.clone()) };
+        reader.effect(deed, value.shown(), value.span, by, Via::Option);
+    }
+    found.options = options;
+    let operands = std::mem::take(&mut found.operands);
+    for word in &operands {
+        apply_role(if creates { Role::Read } else { Role::Path }, word, run, reader)?;
+    }
+    if extracts {
+        let into = Word::text(".", run.span);
+        reader.effect(Deed::Writes(into), "extracted files", run.span, by, Via::Operand);
+    }
+    record(program, run, found, reader)
+}
+
+/// `xargs`: it puts data behind, or into, a command.
+fn xargs(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let mut found = parse(program, &run.args);
+    let mut replace = None;
+    for given in &found.options {
+        if given.choice.spellings.iter().any(|own| matches!(own.as_str(), "-I" | "-i" | "--replace")) {
+            replace = Some(given.value.as_ref().map_or(Some("{}".to_owned()), |value| value.known().map(String::from)));
+        }
+    }
+    let mut argv = std::mem::take(&mut found.operands);
+    record(program, run, found, reader)?;
+    let more = match replace {
+        None => true,
+        Some(None) => {
+            argv.first().cloned().iter().for_each(|word| reader.unknown_launch(word, run));
+            true
+        }
+        Some(Some(mark)) => {
+            for word in &mut argv {
+                if let Some(text) = word.known().filter(|text| text.contains(&mark)) {
+                    let text = text.into_owned();
+                    *word = with_data(&text, &mark, word);
+                }
+            }
+            false
+        }
+    };
+    if argv.is_empty() {
+        return Ok(());
+    }
+    launch(&argv, &Run { more: more || run.more, ..run.clone() }, reader)
+}
+
+fn with_data(text: &str, mark: &str, word: &Word) -> Word {
+    let mut atoms = Vec::new();
+    for (index, part) in text.split(mark).enumerate() {
+        if index > 0 {
+            atoms.push(Atom::Hidden(Hidden::Anything));
+        }
+        if !part.is_empty() {
+            atoms.push(Atom::Text(part.to_owned()));
+        }
+    }
+    Word { atoms, fields: Fields::One, span: word.span, written: text.to_owned() }
+}
+
+/// An interpreter of another language: its code is in an option, a file, or its input.
+fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let mut found = parse(program, &run.args);
+    let inline = found.options.iter().any(|given| match given.choice.value {
+        super::table::Value::Required(role) | super::table::Value::Optional(role) => role == Role::Code,
+        super::table::Value::None => false,
+    });
+    let stops = found.options.iter().any(|given| given.choice.brings.contains(&super::table::Bring::Stops));
+    let mut operands = std::mem::take(&mut found.operands);
+    record(program, run, found, reader)?;
+    if inline || stops {
+        return Ok(());
+    }
+    if operands.first().is_some_and(|word| word.known().as_deref() == Some("-")) {
+        operands.clear();
+    }
+    match operands.first() {
+        Some(file) => {
+            super::code::file(file, run, reader);
+            if file.known().is_none() && file.fields != Fields::One {
+                reader.unknown_launch(file, run);
+            }
+        }
+        None => reader.code_from_input(run)?,
+    }
+    Ok(())
+}
+
+/// Keys of git's configuration that only change how its output looks, or how it counts.
+const HARMLESS_KEYS: &[&str] = &[
+    "advice.", "blame.", "color.", "column.", "core.abbrev", "core.autocrlf", "core.bare", "core.checkstat", "core.filemode",
+    "core.ignorecase", "core.logallrefupdates", "core.precomposeunicode", "core.preloadindex", "core.quotepath", "core.safecrlf",
+    "core.symlinks", "core.trustctime", "core.whitespace", "diff.algorithm", "diff.color", "diff.context", "diff.ignoresubmodules",
+    "diff.interhunkcontext", "diff.mnemonicprefix", "diff.noprefix", "diff.relative", "diff.renamelimit", "diff.renames",
+    "diff.statgraphwidth", "diff.submodule", "diff.suppressblankempty", "diff.wordregex", "grep.column", "grep.extendedregexp",
+    "grep.fullname", "grep.linenumber", "grep.patterntype", "i18n.", "log.abbrevcommit", "log.date", "log.decorate", "log.follow",
+    "log.showroot", "log.showsignature", "merge.conflictstyle", "pretty.", "safe.directory", "status.", "tag.sort", "branch.sort",
+    "user.email", "user.name", "versionsort.", "init.defaultbranch", "pull.rebase", "push.default", "commit.gpgsign", "tag.gpgsign",
+    "fetch.prune", "rebase.autostash", "gc.auto", "maintenance.auto", "format.pretty", "core.commentchar", "http.lowspeedlimit",
+    "http.lowspeedtime", "protocol.version",
+];
+
+/// Keys whose value is a command.
+const COMMAND_KEYS: &[&str] = &["core.pager", "core.editor", "core.sshcommand", "core.askpass", "sequence.editor", "diff.external", "pager.", "credential.helper"];
+
+/// `git -c KEY=VALUE`.
+pub(super) fn git_config(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let by = Some(run.index);
+    let (key, value) = match word.prefix().find('=') {
+        Some(at) => (word.prefix()[..at].to_ascii_lowercase(), Some(word.after(at + 1))),
+        None => (word.known().map(|text| text.to_ascii_lowercase()).unwrap_or_default(), None),
+    };
+    let matches = |keys: &[&str]| keys.iter().any(|known| if known.ends_with('.') { key.starts_with(known) } else { key == *known });
+    if matches(HARMLESS_KEYS) {
+        return Ok(());
+    }
+    if let Some(value) = &value {
+        if key.starts_with("alias.") {
+            if value.prefix().starts_with('!') {
+                return reader.shell_text(&value.after(1), &[], by);
+            }
+            let mut argv = vec![Word::text("git", word.span)];
+            if let Some(text) = value.known() {
+                argv.extend(text.split_whitespace().map(|part| Word::text(part, word.span)));
+                return launch(&argv, run, reader);
+            }
+        } else if matches(COMMAND_KEYS) {
+            return reader.shell_text(&if value.prefix().starts_with('!') { value.after(1) } else { value.clone() }, &[], by);
+        }
+    }
+    let because = "this setting of git can make it run something".to_owned();
+    reader.effect(Deed::Doubt(Doubt::Launch, because), word.shown(), word.span, by, Via::Option);
+    Ok(())
+}
+
+/// Whether the leading words of a command are assignments; used by those who look behind `env`.
+pub(super) fn leading_assignments(words: &[Word]) -> usize {
+    words.iter().take_while(|word| assigns(word).is_some()).count()
+}
