@@ -247,7 +247,7 @@ impl RuleFile {
         if denies {
             // What cannot be read could be any command of a rule.
             for effect in &reading.effects {
-                if let Deed::Doubt(Doubt::Launch, because) = &effect.deed {
+                if let Deed::Doubt(Doubt::Launch | Doubt::Setting, because) = &effect.deed {
                     all.push((self.name.clone(), Finding::new(Decision::Ask, effect.object.clone(), effect.span, because.clone())));
                 }
             }

@@ -28,6 +28,8 @@ pub(crate) enum Atom {
     One,
     /// Any run of characters of a file name: `*`.
     Star,
+    /// Any run of characters of a name that a program found by itself, a leading dot included.
+    Found,
     /// Text that is not in the command text.
     Hidden(Hidden),
     /// One of these.
@@ -136,12 +138,6 @@ impl Word {
         Some(all.into_iter().map(|atoms| Self { atoms: joined(atoms), ..self.clone() }).collect())
     }
 
-    /// The last part of a path, of which nothing may be known.
-    pub(crate) fn basename(&self) -> Option<String> {
-        let text = self.known()?;
-        Some(text.rsplit('/').next().unwrap_or_default().to_owned())
-    }
-
     /// The word as messages and records show it: its text where known, else as written.
     pub(crate) fn shown(&self) -> String {
         self.known().map_or_else(|| self.written.clone(), Cow::into_owned)
@@ -183,7 +179,7 @@ fn starts_with_dash(atoms: &[Atom]) -> Known {
         Some(Atom::Text(text)) if text.is_empty() => starts_with_dash(&atoms[1..]),
         Some(Atom::Text(text)) if text.starts_with('-') => Known::Yes,
         Some(Atom::Text(_) | Atom::Hidden(Hidden::Name)) => Known::No,
-        Some(Atom::One | Atom::Star | Atom::Hidden(Hidden::Number | Hidden::Anything)) => Known::Maybe,
+        Some(Atom::One | Atom::Star | Atom::Found | Atom::Hidden(Hidden::Number | Hidden::Anything)) => Known::Maybe,
         Some(Atom::OneOf(choices)) => {
             let mut answers = choices.iter().map(|choice| {
                 if choice.is_empty() { starts_with_dash(&atoms[1..]) } else { starts_with_dash(choice) }
@@ -197,7 +193,7 @@ fn starts_with_dash(atoms: &[Atom]) -> Known {
 /// Whether an unquoted expansion in these pieces could bring a blank, and so start a new word.
 fn may_split(atoms: &[Atom]) -> bool {
     atoms.iter().any(|atom| match atom {
-        Atom::Text(_) | Atom::One | Atom::Star | Atom::Hidden(Hidden::Number | Hidden::Name) => false,
+        Atom::Text(_) | Atom::One | Atom::Star | Atom::Found | Atom::Hidden(Hidden::Number | Hidden::Name) => false,
         Atom::Hidden(Hidden::Anything) => true,
         Atom::OneOf(choices) => choices.iter().any(|choice| {
             may_split(choice)
@@ -213,7 +209,7 @@ pub(crate) fn show(atoms: &[Atom]) -> String {
         .map(|atom| match atom {
             Atom::Text(text) => text.clone(),
             Atom::One => "?".to_owned(),
-            Atom::Star => "*".to_owned(),
+            Atom::Star | Atom::Found => "*".to_owned(),
             Atom::Hidden(_) => "…".to_owned(),
             Atom::OneOf(choices) => {
                 let shown: Vec<String> = choices.iter().map(|choice| show(choice)).collect();
@@ -221,4 +217,29 @@ pub(crate) fn show(atoms: &[Atom]) -> String {
             }
         })
         .collect()
+}
+
+/// A pattern that a program matches against names by itself: unlike the shell's, its wildcards also
+/// match a leading dot.
+pub(crate) fn found(pattern: &str) -> Vec<Atom> {
+    let mut atoms = Vec::new();
+    let mut literal = String::new();
+    let mut characters = pattern.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '*' | '?' => {
+                atoms.push(Atom::Text(std::mem::take(&mut literal)));
+                atoms.push(Atom::Found);
+            }
+            '[' => {
+                atoms.push(Atom::Text(std::mem::take(&mut literal)));
+                atoms.push(Atom::Found);
+                characters = characters.as_str().find(']').map_or("", |end| &characters.as_str()[end + 1..]).chars();
+            }
+            '\\' => literal.extend(characters.next()),
+            other => literal.push(other),
+        }
+    }
+    atoms.push(Atom::Text(literal));
+    joined(atoms)
 }

@@ -40,7 +40,7 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Vec<String>]) -> Ve
             Deed::Writes(word) if !is_harmless_device(word) && otherwise_reads(by) && !granted() => {
                 findings.push(Finding::new(Ask, object, span, "it makes a program write that an entry was likely to mean for reading"));
             }
-            Deed::Doubt(Doubt::Program, because) if effect.via == Via::Option && !granted() => {
+            Deed::Doubt(Doubt::Program | Doubt::Setting, because) if effect.via == Via::Option && !granted() => {
                 findings.push(Finding::new(Ask, object, span, because.clone()));
             }
             Deed::MaybeOption(_, true) => {
@@ -59,7 +59,7 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Vec<String>]) -> Ve
             | Deed::Code(_)
             | Deed::MaybeOption(..)
             | Deed::Network(_)
-            | Deed::Doubt(Doubt::Program | Doubt::Argument, _) => {}
+            | Deed::Doubt(Doubt::Program | Doubt::Argument | Doubt::Setting, _) => {}
         }
     }
     findings

@@ -49,7 +49,7 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry]) -> Vec<Find
     }
     for effect in &reading.effects {
         match &effect.deed {
-            Deed::Doubt(Doubt::Launch, because) => findings.push(Finding::new(Ask, effect.object.clone(), effect.span, because.clone())),
+            Deed::Doubt(Doubt::Launch | Doubt::Setting, because) => findings.push(Finding::new(Ask, effect.object.clone(), effect.span, because.clone())),
             Deed::Reads(_)
             | Deed::Names(_)
             | Deed::Writes(_)

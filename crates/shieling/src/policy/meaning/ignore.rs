@@ -10,7 +10,7 @@ use crate::policy::program;
 use crate::policy::script::{Base, Deed, Doubt, Invocation, Reading};
 use crate::policy::verdict::Decision::{Ask, Deny};
 use crate::policy::verdict::Span;
-use crate::policy::word::{Atom, Fields, Known, Word};
+use crate::policy::word::{Atom, Fields, Known, Word, found};
 
 pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts) -> Vec<Finding> {
     let mut bases = reading.bases.clone();
@@ -38,7 +38,7 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
             }
             Deed::Revision(word) => findings.extend(check.revision(word, &object, span)),
             Deed::Code(word) => findings.extend(check.code(word, &object, span)),
-            Deed::Doubt(Doubt::Launch | Doubt::Program | Doubt::Variable, because) => {
+            Deed::Doubt(Doubt::Launch | Doubt::Program | Doubt::Setting | Doubt::Variable, because) => {
                 findings.push(Finding::new(Ask, object, span, format!("{because}, so it could read hidden files")));
             }
             Deed::MaybeOption(..) | Deed::Changes(_) | Deed::Network(_) | Deed::Doubt(Doubt::Argument | Doubt::Delegate, _) => {}
@@ -99,12 +99,14 @@ impl Check<'_> {
 
     /// `HEAD:path`, `:path`, `:0:path`, `:(glob)path`, or a plain path.
     fn revision(&self, word: &Word, object: &str, span: Span) -> Option<Finding> {
-        let whole = self.path(word, object, span);
+        // git matches wildcards in it by itself.
+        let globbed = word.known().filter(|text| text.contains(['*', '?', '['])).map(|text| Word { atoms: found(&text), ..word.clone() });
+        let word = globbed.as_ref().unwrap_or(word);
+        let at = colon(word.prefix());
+        let whole = if at.is_some() { None } else { self.path(word, object, span) };
         if whole.as_ref().is_some_and(|finding| finding.decision == Deny) {
             return whole;
         }
-        let prefix = word.prefix();
-        let at = colon(prefix);
         let part = match at {
             Some(at) => {
                 let rest = word.after(at + 1);
@@ -135,7 +137,7 @@ impl Check<'_> {
     fn texts_after_colons(&self, word: &Word, object: &str, span: Span) -> Option<Finding> {
         let text = word.atoms.iter().find_map(|atom| match atom {
             Atom::Text(text) => colon(text).map(|at| text[at + 1..].to_owned()),
-            Atom::One | Atom::Star | Atom::Hidden(_) | Atom::OneOf(_) => None,
+            Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::OneOf(_) => None,
         })?;
         self.path(&Word { atoms: vec![Atom::Text(text)], fields: Fields::One, ..word.clone() }, object, span)
     }

@@ -8,6 +8,8 @@ use crate::policy::word::{Atom, Fields, Known, Word};
 const ONE: char = '\u{e000}';
 const STAR: char = '\u{e001}';
 const ANY: char = '\u{e002}';
+/// A run without a slash that may start with a dot.
+const FOUND: char = '\u{e003}';
 
 /// How many readings of one word are looked at.
 const MAX_READINGS: usize = 48;
@@ -129,7 +131,7 @@ impl Hidden {
     }
 
     fn path_inside(&self, inside: &str, dotglob: bool) -> Known {
-        if inside.contains([ONE, STAR, ANY]) {
+        if inside.contains([ONE, STAR, ANY, FOUND]) {
             let tokens = shell_tokens(&inside.to_lowercase(), dotglob);
             if self.patterns.iter().any(|pattern| intersect(&tokens, pattern)) { Known::Maybe } else { Known::No }
         } else if self.hides(inside) {
@@ -148,6 +150,7 @@ fn with_stand_ins(word: &Word) -> String {
             Atom::Text(text) => path.push_str(text),
             Atom::One => path.push(ONE),
             Atom::Star => path.push(STAR),
+            Atom::Found => path.push(FOUND),
             Atom::Hidden(crate::policy::word::Hidden::Number) => path.push(STAR),
             Atom::Hidden(_) | Atom::OneOf(_) => path.push(ANY),
         }
@@ -171,7 +174,7 @@ fn below(path: &str, workspace: &str) -> Option<String> {
         }
     }
     // Wildcards before the workspace's own name is complete.
-    let known = plain.find([ONE, STAR, ANY]).map(|at| &plain[..at])?;
+    let known = plain.find([ONE, STAR, ANY, FOUND]).map(|at| &plain[..at])?;
     workspace.starts_with(known).then(|| ANY.to_string() + plain.rsplit('/').next().unwrap_or_default())
 }
 
@@ -202,13 +205,16 @@ fn normalised(path: &str) -> Option<String> {
 fn shell_tokens(path: &str, dotglob: bool) -> Vec<Token> {
     let mut start = true;
     let mut tokens = Vec::with_capacity(path.len() + 4);
-    for character in path.chars() {
+    let mut characters = path.chars().peekable();
+    while let Some(character) = characters.next() {
         match character {
             ONE if start && !dotglob => tokens.push(Token::OneUndotted),
             ONE => tokens.push(Token::One),
+            // Before a dot it cannot be nothing, since the dot would then be the first character.
+            STAR if start && !dotglob && characters.peek() == Some(&'.') => tokens.extend([Token::OneUndotted, Token::Star]),
             // Nothing, or a first character that is no dot and whatever follows it.
             STAR if start && !dotglob => tokens.extend([Token::MaybeUndotted, Token::Star]),
-            STAR => tokens.push(Token::Star),
+            STAR | FOUND => tokens.push(Token::Star),
             ANY => tokens.push(Token::Any),
             other => tokens.push(Token::Char(other)),
         }

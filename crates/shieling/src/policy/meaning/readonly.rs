@@ -26,7 +26,7 @@ pub(in crate::policy) fn judge(reading: &Reading, facts: &Facts) -> Vec<Finding>
                 Finding::new(Ask, object, span, "it could turn out to be an option that writes or runs something").instead("put `--` or `./` before it")
             }
             Deed::Doubt(Doubt::Delegate, _) => continue,
-            Deed::Doubt(Doubt::Launch | Doubt::Program | Doubt::Argument | Doubt::Variable, because) => Finding::new(Ask, object, span, because.clone()),
+            Deed::Doubt(Doubt::Launch | Doubt::Program | Doubt::Argument | Doubt::Setting | Doubt::Variable, because) => Finding::new(Ask, object, span, because.clone()),
         };
         findings.push(finding);
     }

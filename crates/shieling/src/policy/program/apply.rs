@@ -10,7 +10,11 @@ type Result<T = ()> = std::result::Result<T, Unreadable>;
 
 /// Records what a known program does with these arguments.
 pub(crate) fn apply(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result {
-    if let Some(name) = &program.special
+    let special = match run.name.as_str() {
+        "xargs" | "tar" => Some(run.name.as_str()),
+        _ => program.special.as_deref(),
+    };
+    if let Some(name) = special
         && special::apply(name, program, run, reader)?
     {
         return Ok(());
@@ -43,7 +47,8 @@ fn subcommand(program: &'static Program, run: &Run, found: Arguments, reader: &m
     };
     let Some((sub, words)) = find_sub(program, &operands) else {
         let because = format!("what `{} {}` does is not known", run.name, first.shown());
-        let doubt = if first.known().is_some() { Doubt::Program } else { Doubt::Launch };
+        // An unknown subcommand of git is an alias, which is what the repository says it is.
+        let doubt = if first.known().is_some() && run.name != "git" { Doubt::Program } else { Doubt::Launch };
         reader.effect(Deed::Doubt(doubt, because), first.shown(), first.span, Some(run.index), Via::Operand);
         return Ok(());
     };
@@ -93,15 +98,21 @@ pub(super) fn assigns(word: &Word) -> Option<usize> {
 
 /// Records options; true if one of them makes the program print and end.
 pub(super) fn record_options(program: &'static Program, run: &Run, found: &Arguments, reader: &mut Reader<'_>) -> Result<bool> {
+    let mut harmless = true;
     for given in &found.options {
-        if given.choice.brings.contains(&Bring::Stops) {
+        // `--help` behind an option that already acts does not take that back.
+        if harmless && given.choice.brings.contains(&Bring::Stops) {
             return Ok(true);
         }
+        harmless &= given.choice.is_harmless();
         let span = given.value.as_ref().map_or(given.word.span, |value| given.word.span.to(value.span));
         for bring in &given.choice.brings {
             bring_about(bring, given.word.shown(), span, run, Via::Option, reader);
         }
         if let (Value::Required(role) | Value::Optional(role), Some(value)) = (given.choice.value, &given.value) {
+            if given.choice.spellings.iter().any(|own| matches!(own.as_str(), "-C" | "--directory" | "--chdir")) && changes_directory(&run.name) {
+                reader.works_in(value);
+            }
             let before = reader.effects();
             apply_role(role, value, run, reader)?;
             reader.via_option(before);
@@ -146,7 +157,7 @@ fn bring_about(bring: &Bring, object: String, span: crate::policy::verdict::Span
         Bring::Writes(what) => Deed::Changes(what.clone()),
         Bring::Runs(what) => Deed::Doubt(Doubt::Program, format!("it runs {what}")),
         Bring::Network(what) => Deed::Network(if what.is_empty() { run.name.clone() } else { what.clone() }),
-        Bring::Unknown(why) => Deed::Doubt(Doubt::Program, why.clone()),
+        Bring::Unknown(why) => Deed::Doubt(Doubt::Setting, why.clone()),
         Bring::Pattern | Bring::Operands(_) | Bring::Stops | Bring::Harmless | Bring::NoNetwork => return,
     };
     reader.effect(deed, object, span, Some(run.index), via);
@@ -197,7 +208,7 @@ pub(super) fn record_operands(roles: &Operands, operands: &[Word], run: &Run, re
 pub(super) fn launch(argv: &[Word], run: &Run, reader: &mut Reader<'_>) -> Result {
     let Some(first) = argv.first() else { return Ok(()) };
     let span = argv.iter().fold(first.span, |all, word| all.to(word.span));
-    reader.launch_deeper(Launch { argv: argv.to_vec(), span, functions: false, more: run.more, by: Some(run.index) })
+    reader.launch_deeper(Launch { argv: argv.to_vec(), span, functions: false, more: run.more })
 }
 
 /// Records what a word in this role means.
@@ -211,13 +222,21 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
         Role::Path => Deed::Names(word.clone()),
         Role::Rev => Deed::Revision(word.clone()),
         Role::Command => return launch(std::slice::from_ref(word), run, reader),
+        Role::State => Deed::Changes(object.clone()),
+        Role::Glob => return found_names(word, run, reader),
         Role::Launch => return launch_text(word, run, reader),
-        Role::Shell => return reader.shell_text(word, &[], by),
+        Role::Shell => return reader.shell_text(word, by),
         Role::Code => return super::code::code(word, run, reader),
         Role::Sed => return sed::sed(word, run, reader),
         Role::Awk => return awk::awk(word, run, reader),
         Role::Var => return reader.named(word, vec![crate::policy::word::Atom::Hidden(Hidden::Anything)]),
-        Role::Host => Deed::Network(object.clone()),
+        Role::Host => {
+            if let Some(at) = ["ext::", "fd::"].iter().find(|scheme| word.prefix().starts_with(**scheme)).map(|scheme| scheme.len()) {
+                // git's transport that is any command.
+                launch_text(&word.after(at), run, reader)?;
+            }
+            Deed::Network(object.clone())
+        }
         Role::GitConfig => return special::git_config(word, run, reader),
         Role::Unknown => Deed::Doubt(Doubt::Argument, format!("what `{}` does with this argument is not known", run.name)),
     };
@@ -228,15 +247,32 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
 /// A string that names a program with its arguments, split at blanks.
 fn launch_text(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result {
     match word.known() {
-        Some(text) => {
+        Some(text) if !text.contains(['\'', '"', '\\', '$', '`']) => {
             let argv: Vec<Word> = text.split_whitespace().map(|part| Word::text(part, word.span)).collect();
-            launch(&argv, run, reader)
+            // Whoever starts it gives it further arguments.
+            launch(&argv, &Run { more: true, ..run.clone() }, reader)
         }
-        None => {
+        Some(_) | None => {
             reader.unknown_launch(word, run);
             Ok(())
         }
     }
+}
+
+/// Whether `-C` makes this program work in another directory.
+fn changes_directory(name: &str) -> bool {
+    matches!(name, "git" | "make" | "gmake" | "tar" | "env" | "ninja" | "cargo" | "pnpm" | "yarn" | "npm" | "uv" | "meson" | "go" | "bsdtar")
+}
+
+/// A pattern that the program matches against names that it finds by itself.
+pub(super) fn found_names(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result {
+    if let Some(text) = word.known() {
+        let named = Word { atoms: crate::policy::word::found(text.trim_start_matches('!')), ..word.clone() };
+        if !text.starts_with('!') {
+            reader.effect(Deed::Names(named), word.shown(), word.span, Some(run.index), Via::Operand);
+        }
+    }
+    Ok(())
 }
 
 /// What kind of text a command prints, where its table tells.
@@ -246,8 +282,12 @@ pub(crate) fn prints(command: &Invocation) -> Hidden {
             return None;
         }
         let name = command.argv.first()?.known()?;
-        let mut program = find(name.rsplit('/').next()?)?;
+        let name = name.rsplit('/').next()?;
+        let mut program = find(name)?;
         let mut found = parse(program, &command.argv[1..]);
+        if let Some(printed) = prints_by_use(name, &found) {
+            return Some(printed);
+        }
         if !program.subs.is_empty() {
             if !found.strange.is_empty() {
                 return None;
@@ -276,4 +316,50 @@ pub(crate) fn reads_by_itself(command: &Invocation) -> bool {
     }
     let found = parse(program, &command.argv[1..]);
     find_sub(program, &found.operands).is_some_and(|(sub, _)| plain(sub))
+}
+
+/// What those commands print whose output depends on how they are used.
+fn prints_by_use(name: &str, found: &Arguments) -> Option<Hidden> {
+    let flag = |names: &[&str]| found.options.iter().any(|given| given.choice.spellings.iter().any(|own| names.contains(&own.as_str())));
+    let words: Vec<_> = found.operands.iter().filter_map(Word::known).collect();
+    let plain = found.strange.is_empty() && found.doubtful.is_empty() && words.len() == found.operands.len();
+    if !plain {
+        return Some(Hidden::Anything);
+    }
+    Some(match name {
+        // With names of files behind the numbers, the names come along.
+        "wc" if words.is_empty() => Hidden::Number,
+        "wc" => Hidden::Anything,
+        "grep" | "egrep" | "fgrep" | "rg" if flag(&["-c", "--count"]) && words.len() <= 2 && !flag(&["-r", "-R", "--recursive"]) => Hidden::Number,
+        "date" => match words.first() {
+            Some(format) if ["+%s", "+%Y", "+%m", "+%d", "+%H", "+%M", "+%S", "+%Y%m%d", "+%s%N", "+%j", "+%u", "+%w", "+%N", "+%y"].contains(&format.as_ref()) => Hidden::Number,
+            Some(format) if format.starts_with("+%") && !format.contains(' ') => Hidden::Name,
+            Some(_) | None => Hidden::Anything,
+        },
+        "id" if flag(&["-u", "-g"]) => Hidden::Number,
+        "nproc" => Hidden::Number,
+        "seq" if words.iter().all(|word| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')) && found.options.is_empty() => Hidden::Number,
+        "pwd" | "mktemp" | "uname" | "arch" | "whoami" | "hostname" | "tty" if words.is_empty() => Hidden::Name,
+        "git" => return prints_of_git(found, &words),
+        _ => return None,
+    })
+}
+
+fn prints_of_git(found: &Arguments, words: &[std::borrow::Cow<'_, str>]) -> Option<Hidden> {
+    let (sub, rest) = words.split_first()?;
+    if found.options.iter().any(|given| !given.choice.is_harmless()) {
+        return None;
+    }
+    let has = |option: &str| rest.iter().any(|word| word == option);
+    let dashed = |allowed: &[&str]| rest.iter().all(|word| !word.starts_with('-') || allowed.contains(&word.as_ref()));
+    Some(match sub.as_ref() {
+        "rev-list" if has("--count") => Hidden::Number,
+        "rev-parse" if dashed(&["--short", "--abbrev-ref", "--verify", "--show-toplevel", "--git-dir", "-q", "--quiet", "--show-prefix", "--absolute-git-dir", "--symbolic-full-name"]) => Hidden::Name,
+        "merge-base" if dashed(&["--fork-point", "-a", "--all", "--octopus"]) => Hidden::Name,
+        "branch" if rest == ["--show-current"] => Hidden::Name,
+        "describe" if dashed(&["--tags", "--always", "--dirty", "--abbrev=0", "--long", "--all"]) => Hidden::Name,
+        "symbolic-ref" if dashed(&["--short", "-q"]) => Hidden::Name,
+        "hash-object" if dashed(&[]) => Hidden::Name,
+        _ => return None,
+    })
 }

@@ -42,7 +42,7 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
                 let argument = string(tokens.get(at + 2));
                 let closed = tokens.get(at + 3) == Some(&Token::Mark(")"));
                 match argument.filter(|_| closed) {
-                    Some(text) => reader.shell_text(&Word::text(text, span), &[], by)?,
+                    Some(text) => reader.shell_text(&Word::text(text, span), by)?,
                     None => reader.unknown_launch(word, run),
                 }
             }
@@ -73,7 +73,7 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
                     (string(before), at < 2 || !matches!(tokens.get(at - 2), Some(Token::Text(_) | Token::Name(_) | Token::Number | Token::Other)))
                 };
                 match command.filter(|_| plain) {
-                    Some(text) if !text.starts_with("/inet") => reader.shell_text(&Word::text(text, span), &[], by)?,
+                    Some(text) if !text.starts_with("/inet") => reader.shell_text_fed(&Word::text(text, span), by)?,
                     Some(_) | None => reader.unknown_launch(word, run),
                 }
             }
@@ -111,7 +111,7 @@ fn text(word: &Word) -> Option<String> {
         .map(|atom| match atom {
             Atom::Text(text) => Some(text.as_str()),
             Atom::Hidden(Hidden::Number) => Some("1"),
-            Atom::One | Atom::Star | Atom::Hidden(_) | Atom::OneOf(_) => None,
+            Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::OneOf(_) => None,
         })
         .collect()
 }

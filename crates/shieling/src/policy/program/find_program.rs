@@ -1,7 +1,7 @@
 //! `find`: an expression whose actions can run, remove and write.
 
 use crate::policy::script::{Deed, Doubt, Reader, Run, Unreadable, Via};
-use crate::policy::word::{Atom, Fields, Hidden, Known, Word};
+use crate::policy::word::{Atom, Fields, Hidden, Known, Word, found, joined};
 
 /// How many words a test takes behind it. Source: find(1) of findutils 4.9.
 const TESTS: &[(&str, usize)] = &[
@@ -25,6 +25,9 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
     let mut at = 0;
     let mut started = false;
     let mut roots = Vec::new();
+    let alternatives = args.iter().any(|word| word.known().is_none_or(|text| matches!(text.as_ref(), "-o" | "-or" | "," | "!" | "-not" | "(")));
+    let mut pattern = None;
+    let mut negated = false;
     while let Some(word) = args.get(at) {
         at += 1;
         let Some(text) = word.known() else {
@@ -37,7 +40,12 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
             continue;
         };
         match text.as_ref() {
-            "(" | ")" | "!" | "," => started = true,
+            "(" | ")" | "," => started = true,
+            "!" | "-not" => {
+                started = true;
+                negated = true;
+                continue;
+            }
             "-delete" => {
                 started = true;
                 for root in or_here(&roots, word) {
@@ -56,7 +64,7 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                 let rest = &args[at..];
                 let length = rest.iter().position(|word| matches!(word.known().as_deref(), Some(";" | "+"))).unwrap_or(rest.len());
                 // Names of files stand in for the braces: they start as the roots do.
-                let argv: Vec<Word> = rest[..length].iter().map(|word| with_names(word, &roots, &text)).collect();
+                let argv: Vec<Word> = rest[..length].iter().map(|word| with_names(word, &roots, &text, pattern.as_deref().filter(|_| !alternatives))).collect();
                 super::apply::launch(&argv, run, reader)?;
                 at += length + 1;
             }
@@ -72,6 +80,15 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                             && let Some(file) = args.get(at)
                         {
                             reader.effect(Deed::Reads(file.clone()), file.shown(), file.span, by, Via::Option);
+                        }
+                        if matches!(test, "-name" | "-iname" | "-path" | "-ipath" | "-wholename" | "-iwholename")
+                            && let Some(names) = args.get(at)
+                            && !negated
+                        {
+                            super::apply::found_names(names, run, reader)?;
+                            if test.ends_with("name") && !test.ends_with("wholename") {
+                                pattern = names.known().map(String::from);
+                            }
                         }
                         at += arity;
                         if matches!(test, "-H" | "-L" | "-P" | "-D") {
@@ -89,6 +106,7 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                 reader.effect(Deed::Reads(word.clone()), word.shown(), word.span, by, Via::Operand);
             }
         }
+        negated = false;
     }
     Ok(())
 }
@@ -98,19 +116,25 @@ fn or_here(roots: &[Word], word: &Word) -> Vec<Word> {
 }
 
 /// A word of `-exec` with the found names put in for `{}`.
-fn with_names(word: &Word, roots: &[Word], action: &str) -> Word {
+fn with_names(word: &Word, roots: &[Word], action: &str, pattern: Option<&str>) -> Word {
     let Some(text) = word.known().filter(|text| text.contains("{}")) else { return word.clone() };
     // `-execdir` names files `./name`; the others as the roots are written, `.` if there is none.
     let dashed = !action.ends_with("dir") && roots.iter().any(|root| root.is_dashed() != Known::No);
-    let name = if dashed { Atom::Hidden(Hidden::Anything) } else { Atom::Hidden(Hidden::Name) };
+    // With a test of their names, the last part of the path is known; directories above it are
+    // what a recursive command walks through.
+    let name = match pattern {
+        Some(pattern) if !dashed => [vec![Atom::Text("./".to_owned())], found(pattern)].concat(),
+        Some(_) | None if dashed => vec![Atom::Hidden(Hidden::Anything)],
+        Some(_) | None => vec![Atom::Hidden(Hidden::Name)],
+    };
     let mut atoms = Vec::new();
     for (index, part) in text.split("{}").enumerate() {
         if index > 0 {
-            atoms.push(name.clone());
+            atoms.extend(name.clone());
         }
         if !part.is_empty() {
             atoms.push(Atom::Text(part.to_owned()));
         }
     }
-    Word { atoms, fields: Fields::One, span: word.span, written: text.into_owned() }
+    Word { atoms: joined(atoms), fields: Fields::One, span: word.span, written: text.into_owned() }
 }

@@ -10,7 +10,6 @@ use crate::policy::word::{Fields, Known, Word};
 #[derive(Debug, Clone)]
 pub(crate) struct Normal {
     program: String,
-    table: Option<&'static Program>,
     sub: Option<&'static Program>,
     options: Vec<(&'static Choice, Option<Word>)>,
     operands: Vec<Word>,
@@ -25,7 +24,6 @@ pub(crate) fn normal(program: &str, args: &[Word], more: bool) -> Normal {
     let table = find(program);
     let mut normal = Normal {
         program: program.to_owned(),
-        table,
         sub: None,
         options: Vec::new(),
         operands: Vec::new(),
@@ -130,11 +128,6 @@ impl Normal {
             });
         }
         answer
-    }
-
-    /// Whether a table describes the program.
-    pub(crate) fn is_described(&self) -> bool {
-        self.table.is_some()
     }
 }
 

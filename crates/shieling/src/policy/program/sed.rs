@@ -34,7 +34,7 @@ pub(super) fn sed(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
             Touch::Writes(path) => reader.effect(Deed::Writes(Word::text(path.clone(), span)), path, span, by, Via::Operand),
             Touch::Reads(path) => reader.effect(Deed::Reads(Word::text(path.clone(), span)), path, span, by, Via::Operand),
             Touch::Runs(text) if text.is_empty() => reader.unknown_launch(word, run),
-            Touch::Runs(text) => reader.shell_text(&Word::text(text, span), &[], by)?,
+            Touch::Runs(text) => reader.shell_text(&Word::text(text, span), by)?,
         }
     }
     Ok(())
@@ -52,7 +52,7 @@ fn probed(word: &Word) -> Option<Option<Vec<Touch>>> {
         .map(|atom| match atom {
             Atom::Text(text) => Some(text.as_str()),
             Atom::Hidden(Hidden::Number) => Some("1"),
-            Atom::One | Atom::Star | Atom::Hidden(_) | Atom::OneOf(_) => None,
+            Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::OneOf(_) => None,
         })
         .collect();
     text.map(|text| touches(&text))

@@ -1,6 +1,6 @@
 //! The few programs whose arguments follow no table.
 
-use super::apply::{apply_role, assigns, launch, record};
+use super::apply::{apply_role, launch, record};
 use super::parse::parse;
 use super::table::{Program, Role};
 use crate::policy::script::{Deed, Doubt, Reader, Run, Unreadable, Via};
@@ -15,9 +15,12 @@ pub(super) fn apply(name: &str, program: &'static Program, run: &Run, reader: &m
         "tar" => tar(program, run, reader).map(|()| true),
         "xargs" => xargs(program, run, reader).map(|()| true),
         "interpreter" => interpreter(program, run, reader).map(|()| true),
+        "fd" => fd(program, run, reader).map(|()| true),
+        "tree" => Ok(tree(run, reader)),
+        "submodule-foreach" => foreach(run, reader).map(|()| true),
         _ => {
             let because = format!("how `{}` reads its arguments is not known", run.name);
-            reader.effect(Deed::Doubt(Doubt::Argument, because), run.name.clone(), run.span, Some(run.index), Via::Operand);
+            reader.effect(Deed::Doubt(Doubt::Setting, because), run.name.clone(), run.span, Some(run.index), Via::Operand);
             Ok(true)
         }
     }
@@ -202,7 +205,7 @@ pub(super) fn git_config(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Res
     if let Some(value) = &value {
         if key.starts_with("alias.") {
             if value.prefix().starts_with('!') {
-                return reader.shell_text(&value.after(1), &[], by);
+                return reader.shell_text(&value.after(1), by);
             }
             let mut argv = vec![Word::text("git", word.span)];
             if let Some(text) = value.known() {
@@ -210,7 +213,7 @@ pub(super) fn git_config(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Res
                 return launch(&argv, run, reader);
             }
         } else if matches(COMMAND_KEYS) {
-            return reader.shell_text(&if value.prefix().starts_with('!') { value.after(1) } else { value.clone() }, &[], by);
+            return reader.shell_text(&if value.prefix().starts_with('!') { value.after(1) } else { value.clone() }, by);
         }
     }
     let because = "this setting of git can make it run something".to_owned();
@@ -218,7 +221,60 @@ pub(super) fn git_config(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Res
     Ok(())
 }
 
-/// Whether the leading words of a command are assignments; used by those who look behind `env`.
-pub(super) fn leading_assignments(words: &[Word]) -> usize {
-    words.iter().take_while(|word| assigns(word).is_some()).count()
+/// `fd`: what follows `-x` or `-X` is a command, up to a `;`.
+fn fd(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let starts = |word: &Word| {
+        word.known().is_some_and(|text| {
+            text.starts_with("--exec") || (text.starts_with('-') && !text.starts_with("--") && text.contains(['x', 'X']))
+        })
+    };
+    let Some(at) = run.args.iter().position(starts) else {
+        return record(program, run, parse(program, &run.args), reader);
+    };
+    let word = &run.args[at];
+    let text = word.known().unwrap_or_default().into_owned();
+    let mut argv: Vec<Word> = Vec::new();
+    // A command attached to the option: `-xrm`, `--exec=rm`.
+    let attached = if text.starts_with("--") { text.find('=') } else { text.find(['x', 'X']) };
+    if let Some(attached) = attached.filter(|attached| attached + 1 < text.len()) {
+        argv.push(word.after(attached + 1));
+    }
+    let rest = &run.args[at + 1..];
+    let length = rest.iter().position(|word| word.known().as_deref() == Some(";")).unwrap_or(rest.len());
+    argv.extend(rest[..length].iter().map(|word| match word.known().filter(|text| text.contains('{')) {
+        Some(_) => Word { atoms: vec![Atom::Hidden(Hidden::Anything)], ..word.clone() },
+        None => word.clone(),
+    }));
+    launch(&argv, &Run { more: true, ..run.clone() }, reader)?;
+    let mut others = run.args[..at].to_vec();
+    others.extend(rest.get(length + 1..).unwrap_or_default().iter().cloned());
+    record(program, run, parse(program, &others), reader)
+}
+
+/// `tree`: a cluster of letters takes its values from the words behind it, in order.
+fn tree(run: &Run, reader: &mut Reader<'_>) -> bool {
+    for word in &run.args {
+        let values = word.known().filter(|text| text.starts_with('-') && !text.starts_with("--")).map_or(0, |text| text.chars().filter(|flag| "LPIoTH".contains(*flag)).count());
+        if values > 1 {
+            let because = "several values follow one cluster of letters".to_owned();
+            reader.effect(Deed::Doubt(Doubt::Setting, because), word.shown(), word.span, Some(run.index), Via::Option);
+        }
+    }
+    false
+}
+
+/// `git submodule foreach`: its operands are shell text.
+fn foreach(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let options = run.args.iter().take_while(|word| matches!(word.known().as_deref(), Some("--recursive" | "-q" | "--quiet"))).count();
+    let words = &run.args[options..];
+    let Some(first) = words.first() else { return Ok(()) };
+    let mut atoms = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        if at > 0 {
+            atoms.push(Atom::Text(" ".to_owned()));
+        }
+        atoms.extend(word.atoms.clone());
+    }
+    let text = Word { atoms: crate::policy::word::joined(atoms), fields: Fields::One, span: first.span, written: first.written.clone() };
+    reader.shell_text(&text, Some(run.index))
 }

@@ -40,6 +40,9 @@
 //! | `host` | a host, URL or address to talk to | deny |
 //! | `rev` | git's revision syntax, which may name a path: `HEAD:file` | allow |
 //! | `path` | a path that is only named (`basename`, a pathspec) | allow |
+//! | `gitconfig` | `KEY=VALUE` of git's configuration | by its key |
+//! | `state` | what is changed where that is no path: a branch, a key, a process | deny |
+//! | `glob` | a pattern for names that the program finds by itself (`grep --include`) | allow |
 //! | `unknown` | nothing can be said | ask |
 //!
 //! A role may carry a prefix that must match: `role:LITERAL` is not supported; write options instead.
@@ -123,6 +126,10 @@ pub(crate) enum Role {
     Rev,
     Path,
     GitConfig,
+    /// What is changed, where that is no path: a branch, a key.
+    State,
+    /// A pattern for names that the program finds by itself.
+    Glob,
     Unknown,
 }
 
@@ -130,7 +137,7 @@ impl Role {
     /// Whether a word in this role cannot change, start or send anything.
     pub(crate) fn is_harmless(self) -> bool {
         match self {
-            Self::Text | Self::Pattern | Self::Read | Self::Rev | Self::Path => true,
+            Self::Text | Self::Pattern | Self::Read | Self::Rev | Self::Path | Self::Glob => true,
             Self::Write
             | Self::Command
             | Self::Launch
@@ -141,6 +148,7 @@ impl Role {
             | Self::Var
             | Self::Host
             | Self::GitConfig
+            | Self::State
             | Self::Unknown => false,
         }
     }
@@ -162,6 +170,8 @@ impl Role {
             "rev" => Self::Rev,
             "path" => Self::Path,
             "gitconfig" => Self::GitConfig,
+            "state" => Self::State,
+            "glob" => Self::Glob,
             "unknown" => Self::Unknown,
             other => return Err(format!("no role is called `{other}`")),
         })
@@ -385,6 +395,10 @@ impl Program {
 /// The tables, in the order in which a name is looked up.
 const TABLES: &[(&str, &str)] = &[
     ("coreutils.prog", include_str!("tables/coreutils.prog")),
+    ("edit.prog", include_str!("tables/edit.prog")),
+    ("git.prog", include_str!("tables/git.prog")),
+    ("network.prog", include_str!("tables/network.prog")),
+    ("search.prog", include_str!("tables/search.prog")),
 ];
 
 /// Where each program's block stands.

@@ -89,7 +89,7 @@ impl Reader<'_> {
     fn evaluated_atoms(&mut self, atoms: &[Atom], span: Span) -> Result<(), Unreadable> {
         for atom in atoms {
             match atom {
-                Atom::Hidden(Hidden::Number) | Atom::One | Atom::Star => {}
+                Atom::Hidden(Hidden::Number) | Atom::One | Atom::Star | Atom::Found => {}
                 Atom::Text(text) if text.bytes().all(|b| b.is_ascii_digit() || b == b'-' || b == b'+' || b == b' ') => {}
                 Atom::Text(text) => {
                     let text = text.clone();

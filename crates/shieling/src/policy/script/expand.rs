@@ -315,7 +315,7 @@ impl Reader<'_> {
     /// The value of a parameter; a subscript and an indirection are followed as what they evaluate.
     fn value(&mut self, parameter: &Parameter, indirect: bool, span: Span) -> Result<Vec<Atom>, Unreadable> {
         let value = match parameter {
-            Parameter::Positional(_) => vec![Atom::Hidden(Hidden::Anything)],
+            Parameter::Positional(number) => self.variable(&number.to_string()),
             Parameter::Special(special) => vec![match special {
                 SpecialParameter::AllPositionalParameters { .. } => Atom::Hidden(Hidden::Anything),
                 SpecialParameter::PositionalParameterCount
@@ -348,13 +348,14 @@ impl Reader<'_> {
     /// A value that is expanded as a prompt is: substitutions in it run.
     pub(super) fn prompt(&mut self, value: &[Atom], span: Span) -> Result<(), Unreadable> {
         match known(value) {
-            Some(text) => {
+            // Backslashes are read first, and could make a substitution of what does not look like one.
+            Some(text) if !(text.contains("\\$") || text.contains("\\0") || text.contains("\\1") || text.contains("\\`")) => {
                 let text = text.into_owned();
                 self.deeper(|reader| reader.body(&text, Place::Within(span), span).map(drop))
             }
-            None => {
+            Some(_) | None => {
                 let object = self.written(span);
-                self.doubt(Doubt::Launch, object, "a value that the text does not show is expanded, which can run commands", span, None);
+                self.doubt(Doubt::Launch, object, "this value is expanded as a prompt, which can run commands", span, None);
                 Ok(())
             }
         }
@@ -457,7 +458,16 @@ fn bracket(text: &str) -> Option<usize> {
     let body = &text[1..];
     let skip = usize::from(body.starts_with(['!', '^']));
     let first = skip + usize::from(body[skip..].starts_with(']'));
-    body[first..].find(']').map(|end| 1 + first + end + 1)
+    let mut at = first;
+    loop {
+        let rest = &body[at..];
+        let end = rest.find(']')?;
+        // `[:lower:]` and the like hold a bracket of their own.
+        match ["[:", "[.", "[="].iter().filter_map(|open| rest[..end].rfind(open)).max() {
+            Some(open) if rest[open + 2..end].len() < 12 && rest[..end].ends_with(&rest[open + 1..open + 2]) => at += end + 1,
+            _ => return Some(1 + at + end + 1),
+        }
+    }
 }
 
 /// Spells braces out; false where that makes too many words.

@@ -15,8 +15,6 @@ pub(in crate::policy) struct Launch {
     pub(in crate::policy) functions: bool,
     /// Whether arguments follow that are not in the text.
     pub(in crate::policy) more: bool,
-    /// The command that launches this one.
-    pub(in crate::policy) by: Option<usize>,
 }
 
 /// Directories whose programs are the system's own: a name with this path is that program.
@@ -150,6 +148,12 @@ impl Reader<'_> {
             kind,
             more: launch.more,
         });
+        for word in &launch.argv[1..] {
+            self.globbed(word, Some(index));
+        }
+        if launch.functions && !pathed && (self.variables.functions.contains(&name) || self.found.functions.contains(&name)) {
+            self.positional(&launch.argv[1..]);
+        }
         if function {
             return Ok(());
         }
@@ -191,7 +195,7 @@ impl Reader<'_> {
             "eval" => {
                 let words: Vec<Word> = args.iter().skip_while(|word| word.known().as_deref() == Some("--")).cloned().collect();
                 if !words.is_empty() {
-                    self.shell_text(&spaced(&words, run.span), &[], Some(run.index))?;
+                    self.shell_text(&spaced(&words, run.span), Some(run.index))?;
                 }
                 Ok(true)
             }
@@ -225,7 +229,7 @@ impl Reader<'_> {
             "trap" => {
                 match args.iter().find(|word| word.known().as_deref() != Some("--")) {
                     Some(text) if matches!(text.known().as_deref(), Some("-" | "" | "-p" | "-l" | "-lp" | "-P")) => {}
-                    Some(text) => self.shell_text(&text.clone(), &[], Some(run.index))?,
+                    Some(text) => self.shell_text(&text.clone(), Some(run.index))?,
                     None => {}
                 }
                 Ok(true)
@@ -233,7 +237,7 @@ impl Reader<'_> {
             "alias" => {
                 for word in args {
                     match word.prefix().find('=') {
-                        Some(at) => self.shell_text(&word.after(at + 1), &[], Some(run.index))?,
+                        Some(at) => self.shell_text(&word.after(at + 1), Some(run.index))?,
                         None if word.known().is_some() => {}
                         None => self.unknown_text(word, run),
                     }
@@ -256,7 +260,7 @@ impl Reader<'_> {
                 let (names, values) = self.options_and_names(run, "dnOsuCc", &[])?;
                 for (option, value) in values {
                     if option == 'C' {
-                        self.shell_text(&value, &[], Some(run.index))?;
+                        self.shell_text(&value, Some(run.index))?;
                     }
                 }
                 for name in names {
@@ -285,6 +289,16 @@ impl Reader<'_> {
                     }
                 }
                 Ok(true)
+            }
+            "shift" => {
+                self.forget_positional();
+                Ok(false)
+            }
+            "set" => {
+                if !args.iter().all(|word| word.known().is_some_and(|text| text.len() > 1 && text.starts_with(['-', '+']) && text != "--")) {
+                    self.forget_positional();
+                }
+                Ok(false)
             }
             "unset" => {
                 for word in args {
@@ -332,7 +346,7 @@ impl Reader<'_> {
                 let (_, values) = self.options_and_names(run, "oAGWPSXFC", &[])?;
                 for (option, value) in values {
                     match option {
-                        'C' => self.shell_text(&value, &[], Some(run.index))?,
+                        'C' => self.shell_text(&value, Some(run.index))?,
                         'W' => self.prompt(&value.atoms.clone(), value.span)?,
                         'F' => self.launch_rest(vec![value], run, true)?,
                         _ => {}
@@ -379,7 +393,7 @@ impl Reader<'_> {
     fn launch_rest(&mut self, argv: Vec<Word>, run: &Run, functions: bool) -> Result<(), Unreadable> {
         let Some(first) = argv.first() else { return Ok(()) };
         let span = argv.iter().fold(first.span, |all, word| all.to(word.span));
-        self.deeper(|reader| reader.launch(Launch { argv, span, functions, more: run.more, by: Some(run.index) }))
+        self.deeper(|reader| reader.launch(Launch { argv, span, functions, more: run.more }))
     }
 
     /// The arguments behind a builtin's options; `valued` are those with a value.
@@ -563,6 +577,23 @@ impl Reader<'_> {
             word.span,
             Some(run.index),
         );
+    }
+
+    /// The arguments of a command, which are a function's parameters if it is one.
+    fn positional(&mut self, args: &[Word]) {
+        let mut certain = true;
+        for (at, word) in args.iter().enumerate().take(9) {
+            certain &= word.fields == Fields::One;
+            let value = if certain { word.atoms.clone() } else { vec![Atom::Hidden(Hidden::Anything)] };
+            self.found.assign(&(at + 1).to_string(), value);
+        }
+    }
+
+    /// From here on, a parameter can be any.
+    fn forget_positional(&mut self) {
+        for number in 1..=9 {
+            self.found.assign(&number.to_string(), vec![Atom::Hidden(Hidden::Anything)]);
+        }
     }
 
     /// What the commands since `first` print, if that is known to be no more than a number or a name.

@@ -42,8 +42,10 @@ pub(crate) enum Doubt {
     Launch,
     /// A program runs code that the text does not show.
     Program,
-    /// A program was given an option, or perhaps an option, of unknown effect.
+    /// A program was given an argument that it is not known to take.
     Argument,
+    /// A program was given an option that is known to be able to run or change something.
+    Setting,
     /// A variable is set that changes what later commands run.
     Variable,
     /// A variable is set to a command, which was followed, that others start.
@@ -292,12 +294,23 @@ impl Reader<'_> {
     pub(in crate::policy) fn via_option(&mut self, before: usize) {
         for effect in self.reading.effects.iter_mut().skip(before) {
             effect.via = Via::Option;
+            if let Deed::Doubt(doubt @ Doubt::Argument, _) = &mut effect.deed {
+                *doubt = Doubt::Setting;
+            }
         }
     }
 
     /// A word that decides what is launched, and cannot be read.
     pub(in crate::policy) fn unknown_launch(&mut self, word: &Word, run: &Run) {
         self.unknown_text(word, run);
+    }
+
+    /// Text that a shell runs which another program feeds.
+    pub(in crate::policy) fn shell_text_fed(&mut self, text: &Word, by: Option<usize>) -> Result<(), Unreadable> {
+        let outer = std::mem::replace(&mut self.input, Input::Unknown);
+        let result = self.shell_text(text, by);
+        self.input = outer;
+        result
     }
 
     /// Launches a command one level deeper.

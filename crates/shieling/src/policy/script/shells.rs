@@ -68,9 +68,8 @@ impl Reader<'_> {
                 }
             }
         }
-        let rest: Vec<Word> = args.cloned().collect();
         match operand {
-            Some(text) if text_follows => self.shell_text(&text.clone(), &rest, Some(run.index)),
+            Some(text) if text_follows => self.shell_text(&text.clone(), Some(run.index)),
             Some(file) if !from_input => self.shell_file(&file.clone(), run),
             Some(_) | None if text_follows || run.more => {
                 self.doubt(Doubt::Launch, self.written(run.span), format!("`{}` is given its text from data", run.name), run.span, Some(run.index));
@@ -84,7 +83,7 @@ impl Reader<'_> {
     fn shell_input(&mut self, run: &Run) -> Result<(), Unreadable> {
         match self.present_input() {
             Input::Nothing => Ok(()),
-            Input::Text(words) => words.iter().try_for_each(|word| self.shell_text(word, &[], Some(run.index))),
+            Input::Text(words) => words.iter().try_for_each(|word| self.shell_text(word, Some(run.index))),
             Input::File(file) => self.shell_file(&file, run),
             Input::Unknown => {
                 let object = self.written(run.span);
@@ -121,7 +120,7 @@ impl Reader<'_> {
     }
 
     /// Text that a shell runs, perhaps not fully known.
-    pub(in crate::policy) fn shell_text(&mut self, text: &Word, _positional: &[Word], by: Option<usize>) -> Result<(), Unreadable> {
+    pub(in crate::policy) fn shell_text(&mut self, text: &Word, by: Option<usize>) -> Result<(), Unreadable> {
         let alternatives = text.alternatives(MAX_TEXTS).unwrap_or_default();
         let all_known = !alternatives.is_empty() && alternatives.iter().all(|one| one.known().is_some());
         if !all_known {

@@ -1,6 +1,6 @@
 //! The variables of a text: which values it can give them, and which of them change what runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::word::{Atom, Hidden};
 
@@ -11,6 +11,8 @@ const MAX_VALUES: usize = 24;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Variables {
     values: BTreeMap<String, Vec<Vec<Atom>>>,
+    /// The names of the functions that the text defines, certain or not.
+    pub(super) functions: BTreeSet<String>,
     /// Whether the way in which words are split is changed.
     pub(super) splits_otherwise: bool,
     /// Whether `*` also matches names that start with a dot.
@@ -20,8 +22,11 @@ pub(super) struct Variables {
 impl Variables {
     /// Adds a value that the variable can have.
     pub(super) fn assign(&mut self, name: &str, value: Vec<Atom>) {
-        if name == "IFS" {
-            self.splits_otherwise = true;
+        match name {
+            "IFS" => self.splits_otherwise = true,
+            // Setting it makes wildcards match leading dots.
+            "GLOBIGNORE" => self.dotglob = true,
+            _ => {}
         }
         let values = self.values.entry(name.to_owned()).or_default();
         if values.contains(&value) {
@@ -56,6 +61,8 @@ pub(super) enum Influence {
     Command,
     /// Its value is expanded by the shell, substitutions included.
     Prompt,
+    /// It is configuration that can name commands in ways that are not followed.
+    Configuration,
     /// It changes which programs, libraries or settings are used.
     Search,
 }
@@ -63,7 +70,7 @@ pub(super) enum Influence {
 /// Variables whose value is a command. Source: the manuals of bash, git, man, less, rsync, sudo,
 /// and the lists of variables that `sudo` removes.
 const COMMANDS: &[&str] = &[
-    "BROWSER", "CARGO_BUILD_RUSTC", "CC", "CXX", "CVS_RSH", "DIFFPROG", "EDITOR", "FCEDIT", "FZF_DEFAULT_COMMAND",
+    "BASH_ALIASES", "BASH_CMDS", "BROWSER", "CC", "CXX", "CVS_RSH", "DIFFPROG", "EDITOR", "FCEDIT", "FZF_DEFAULT_COMMAND",
     "GIT_ASKPASS", "GIT_EDITOR", "GIT_EXTERNAL_DIFF", "GIT_MERGE_TOOL", "GIT_PAGER", "GIT_PROXY_COMMAND",
     "GIT_SEQUENCE_EDITOR", "GIT_SSH", "GIT_SSH_COMMAND", "LESSCLOSE", "LESSOPEN", "MANPAGER", "MANROFFOPT",
     "MANOPT", "PAGER", "PROMPT_COMMAND", "RSYNC_RSH", "RSYNC_CONNECT_PROG", "RUSTC", "RUSTC_WRAPPER",
@@ -86,7 +93,7 @@ const SEARCH: &[&str] = &[
 
 /// Beginnings of names of such variables, whole families of them.
 const SEARCH_FAMILIES: &[&str] = &[
-    "BASH_FUNC_", "DYLD_", "GIT_", "LD_", "PERL5", "PYTHON", "RUBY", "npm_config_", "NPM_CONFIG_", "CARGO_TARGET_",
+    "BASH_FUNC_", "DYLD_", "GIT_", "LD_", "PERL5", "PYTHON", "RUBY", "npm_config_", "NPM_CONFIG_", "CARGO_",
 ];
 
 /// Members of those families that change nothing of what runs.
@@ -94,13 +101,16 @@ const HARMLESS: &[&str] = &[
     "GIT_ADVICE", "GIT_AUTHOR_DATE", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_NAME", "GIT_COMMITTER_DATE",
     "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_NAME", "GIT_LITERAL_PATHSPECS", "GIT_NO_REPLACE_OBJECTS",
     "GIT_OPTIONAL_LOCKS", "GIT_TERMINAL_PROMPT", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONIOENCODING",
-    "PYTHONUNBUFFERED", "PYTHONUTF8", "PYTHONWARNINGS", "CARGO_TARGET_DIR",
+    "PYTHONUNBUFFERED", "PYTHONUTF8", "PYTHONWARNINGS", "CARGO_TARGET_DIR", "CARGO_INCREMENTAL", "CARGO_TERM_COLOR",
+    "CARGO_TERM_PROGRESS_WHEN", "CARGO_TERM_QUIET", "CARGO_TERM_VERBOSE", "CARGO_NET_OFFLINE", "CARGO_BUILD_JOBS",
 ];
 
 /// What setting this variable does.
 pub(super) fn influence(name: &str) -> Influence {
     if HARMLESS.contains(&name) {
         Influence::None
+    } else if name.starts_with("GIT_CONFIG_") {
+        Influence::Configuration
     } else if COMMANDS.contains(&name) {
         Influence::Command
     } else if matches!(name, "PS0" | "PS1" | "PS2" | "PS4") {

@@ -135,6 +135,7 @@ impl Reader<'_> {
                 }
                 let name_span = Span::new(span.start, span.end.min(span.start + 4 + command.variable_name.len()));
                 for value in values {
+                    self.globbed(&value, None);
                     self.assign(&command.variable_name, element(&value), name_span)?;
                 }
                 self.certain = false;
@@ -183,6 +184,8 @@ impl Reader<'_> {
 
     fn function(&mut self, function: &ast::FunctionDefinition, source: &Source) -> Result<(), Unreadable> {
         let name = function.fname.value.clone();
+        self.looked_up = true;
+        self.found.functions.insert(name.clone());
         let certain = std::mem::replace(&mut self.certain, false);
         let outer = std::mem::replace(&mut self.input, Input::Unknown);
         let ast::FunctionBody(body, redirects) = &function.body;
@@ -208,6 +211,12 @@ impl Reader<'_> {
             T::Not(inner) | T::Parenthesized(inner) => self.extended_test(inner, source, span),
             T::UnaryTest(predicate, word) => {
                 self.test_word(word, source, span)?;
+                if names_a_file(predicate) {
+                    for word in self.words(word, source, span)? {
+                        let object = word.shown();
+                        self.effect(Deed::Names(word), object, span, None, Via::Operand);
+                    }
+                }
                 if matches!(predicate, ast::UnaryPredicate::ShellVariableIsSetAndAssigned | ast::UnaryPredicate::ShellVariableIsSetAndNameRef) {
                     for word in self.words(word, source, span)? {
                         self.evaluated_word(&word, span)?;
@@ -282,7 +291,7 @@ impl Reader<'_> {
                 Item::ProcessSubstitution(_, command) => {
                     let at = source.span(&command.loc);
                     self.process_substitution(command, source)?;
-                    argv.push(Word::unknown(Fields::One, "<(…)", at));
+                    argv.push(pipe_name(at));
                 }
             }
         }
@@ -315,7 +324,7 @@ impl Reader<'_> {
                     let at = source.span(&command.loc);
                     grow(at);
                     self.process_substitution(command, source)?;
-                    argv.push(Word::unknown(Fields::One, "<(…)", at));
+                    argv.push(pipe_name(at));
                 }
             }
         }
@@ -329,7 +338,7 @@ impl Reader<'_> {
         if super::launch::declares(&argv[0]) {
             declared.iter().try_for_each(|assignment| self.assignment(assignment, source))?;
         }
-        self.launch(Launch { argv, span, functions: true, more: false, by: None })
+        self.launch(Launch { argv, span, functions: true, more: false })
     }
 
     fn assignment(&mut self, assignment: &ast::Assignment, source: &Source) -> Result<(), Unreadable> {
@@ -384,6 +393,10 @@ impl Reader<'_> {
                     Via::Assignment,
                 );
             }
+            Influence::Configuration => {
+                let written = self.written(span);
+                self.doubt(Doubt::Launch, written, format!("`{name}` configures git, which can make it run commands"), span, None);
+            }
             Influence::Prompt => self.prompt(&value, span)?,
             Influence::Command => {
                 let written = self.written(span);
@@ -396,7 +409,7 @@ impl Reader<'_> {
                 );
                 let word = Word { atoms: value.clone(), fields: Fields::One, span, written: self.written(span) };
                 if word.known().as_deref() != Some("") {
-                    self.shell_text(&word, &[], None)?;
+                    self.shell_text(&word, None)?;
                 }
             }
         }
@@ -532,9 +545,52 @@ impl Reader<'_> {
         self.reading.bases.dedup();
     }
 
+    /// Wildcards name files whatever is done with the names.
+    pub(super) fn globbed(&mut self, word: &Word, by: Option<usize>) {
+        if word.fields == Fields::Glob {
+            self.effect(Deed::Names(word.clone()), word.shown(), word.span, by, Via::Operand);
+        }
+    }
+
     /// What the command text says at this place.
     pub(super) fn written(&self, span: Span) -> String {
         self.whole.get(span.start..span.end).unwrap_or_default().to_owned()
+    }
+}
+
+/// What a process substitution becomes: the name of a pipe.
+fn pipe_name(span: Span) -> Word {
+    Word { written: "<(…)".to_owned(), ..Word::text("/dev/fd/63", span) }
+}
+
+/// Whether a test looks at a file by its name.
+fn names_a_file(predicate: &ast::UnaryPredicate) -> bool {
+    use ast::UnaryPredicate as U;
+    match predicate {
+        U::FdIsOpenTerminal
+        | U::ShellOptionEnabled
+        | U::ShellVariableIsSetAndAssigned
+        | U::ShellVariableIsSetAndNameRef
+        | U::StringHasZeroLength
+        | U::StringHasNonZeroLength => false,
+        U::FileExists
+        | U::FileExistsAndIsBlockSpecialFile
+        | U::FileExistsAndIsCharSpecialFile
+        | U::FileExistsAndIsDir
+        | U::FileExistsAndIsRegularFile
+        | U::FileExistsAndIsSetgid
+        | U::FileExistsAndIsSymlink
+        | U::FileExistsAndHasStickyBit
+        | U::FileExistsAndIsFifo
+        | U::FileExistsAndIsReadable
+        | U::FileExistsAndIsNotZeroLength
+        | U::FileExistsAndIsSetuid
+        | U::FileExistsAndIsWritable
+        | U::FileExistsAndIsExecutable
+        | U::FileExistsAndOwnedByEffectiveGroupId
+        | U::FileExistsAndModifiedSinceLastRead
+        | U::FileExistsAndOwnedByEffectiveUserId
+        | U::FileExistsAndIsSocket => true,
     }
 }
 
