@@ -1,8 +1,8 @@
 //! Deny list: everything passes but the commands that an entry names, however they are spelled.
 
 use super::Finding;
-use crate::policy::program::{Normal, normal};
-use crate::policy::script::{Deed, Doubt, Invocation, Reading};
+use crate::policy::program::{self, Normal, normal};
+use crate::policy::script::{Deed, Doubt, Invocation, Reading, is_shell};
 use crate::policy::verdict::Decision::{Ask, Deny};
 use crate::policy::verdict::Span;
 use crate::policy::word::{Known, Word};
@@ -20,6 +20,25 @@ impl Entry {
         let program = tokens.first().map(|name| name.rsplit('/').next().unwrap_or_default().to_owned()).unwrap_or_default();
         let normal = normal(&program, &words, false);
         Self { tokens, normal }
+    }
+
+    /// Where a program that nobody described is given this entry's command as arguments, and so may
+    /// well start it, as wrappers do.
+    fn started_by_unknown(&self, command: &Invocation) -> Option<Span> {
+        let name = command.argv.first()?.known()?;
+        if name.contains('/') || program::find(&name).is_some() || is_shell(&name) {
+            return None;
+        }
+        let program = self.tokens.first()?.rsplit('/').next()?.to_owned();
+        (1..command.argv.len()).find_map(|at| {
+            let word = &command.argv[at];
+            let text = word.known()?;
+            let starts = text.rsplit('/').next() == Some(program.as_str());
+            let inner = command.argv[at - 1].known().is_some_and(|option| matches!(option.as_ref(), "-c" | "-e" | "-x" | "--command" | "--exec"))
+                && text.split(|c: char| c.is_whitespace() || ";&|()`".contains(c)).any(|part| part.rsplit('/').next() == Some(program.as_str()));
+            let matched = starts && normal(&program, &command.argv[at + 1..], command.more).is(&self.normal) != Known::No;
+            (matched || inner).then_some(word.span)
+        })
     }
 
     /// Whether a command is what this entry names.
@@ -43,7 +62,12 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry]) -> Vec<Find
                 Known::Maybe if command.program().is_some() => {
                     findings.push(Finding::new(Ask, shown(command), command.span, format!("it could turn out to be `{named}`, which is denied")));
                 }
-                Known::Maybe | Known::No => {}
+                Known::Maybe | Known::No => {
+                    if let Some(word) = entry.started_by_unknown(command) {
+                        let because = format!("what this program does is not known, and it is given `{named}`, which is denied");
+                        findings.push(Finding::new(Ask, shown(command), word, because));
+                    }
+                }
             }
         }
     }

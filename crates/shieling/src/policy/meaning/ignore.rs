@@ -100,6 +100,7 @@ impl Check<'_> {
     /// `HEAD:path`, `:path`, `:0:path`, `:(glob)path`, or a plain path.
     fn revision(&self, word: &Word, object: &str, span: Span) -> Option<Finding> {
         // git matches wildcards in it by itself.
+        let whole_known = word.known().is_some();
         let globbed = word.known().filter(|text| text.contains(['*', '?', '['])).map(|text| Word { atoms: found(&text), ..word.clone() });
         let word = globbed.as_ref().unwrap_or(word);
         let at = colon(word.prefix());
@@ -119,7 +120,7 @@ impl Check<'_> {
                 };
                 Some(rest.after(skip))
             }
-            None if word.known().is_some() => None,
+            None if whole_known => None,
             // What is not known of it may hold a colon; hashes and the like hold none.
             None if word.atoms.iter().all(|atom| matches!(atom, Atom::Text(_) | Atom::Hidden(crate::policy::word::Hidden::Name | crate::policy::word::Hidden::Number))) => {
                 return self.texts_after_colons(word, object, span);
@@ -129,7 +130,7 @@ impl Check<'_> {
         let inner = part.and_then(|part| self.path(&part, object, span));
         match (whole, inner) {
             (_, Some(inner)) => Some(inner),
-            (whole, None) => whole.filter(|_| at.is_none() && word.known().is_some()),
+            (whole, None) => whole.filter(|_| at.is_none() && whole_known),
         }
     }
 

@@ -157,7 +157,7 @@ fn bring_about(bring: &Bring, object: String, span: crate::policy::verdict::Span
         Bring::Writes(what) => Deed::Changes(what.clone()),
         Bring::Runs(what) => Deed::Doubt(Doubt::Program, format!("it runs {what}")),
         Bring::Network(what) => Deed::Network(if what.is_empty() { run.name.clone() } else { what.clone() }),
-        Bring::Unknown(why) => Deed::Doubt(Doubt::Setting, why.clone()),
+        Bring::Unknown(why) => Deed::Doubt(if via == Via::Option { Doubt::Setting } else { Doubt::Argument }, why.clone()),
         Bring::Pattern | Bring::Operands(_) | Bring::Stops | Bring::Harmless | Bring::NoNetwork => return,
     };
     reader.effect(deed, object, span, Some(run.index), via);
@@ -224,6 +224,11 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
         Role::Command => return launch(std::slice::from_ref(word), run, reader),
         Role::State => Deed::Changes(object.clone()),
         Role::Glob => return found_names(word, run, reader),
+        Role::At => match word.prefix().find('@') {
+            Some(at) => Deed::Reads(word.after(at + 1)),
+            None if word.known().is_some() => return Ok(()),
+            None => Deed::Reads(word.clone()),
+        },
         Role::Launch => return launch_text(word, run, reader),
         Role::Shell => return reader.shell_text(word, by),
         Role::Code => return super::code::code(word, run, reader),
@@ -234,6 +239,9 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
             if let Some(at) = ["ext::", "fd::"].iter().find(|scheme| word.prefix().starts_with(**scheme)).map(|scheme| scheme.len()) {
                 // git's transport that is any command.
                 launch_text(&word.after(at), run, reader)?;
+            }
+            if word.prefix().starts_with("file://") {
+                reader.effect(Deed::Reads(word.after(7)), object.clone(), span, by, Via::Operand);
             }
             Deed::Network(object.clone())
         }
@@ -266,9 +274,11 @@ fn changes_directory(name: &str) -> bool {
 
 /// A pattern that the program matches against names that it finds by itself.
 pub(super) fn found_names(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result {
-    if let Some(text) = word.known() {
-        let named = Word { atoms: crate::policy::word::found(text.trim_start_matches('!')), ..word.clone() };
-        if !text.starts_with('!') {
+    // Walking through everything passes; a pattern that is meant for hidden names does not. What it
+    // is meant for shows with its wildcards filled in.
+    if let Some(text) = word.known().filter(|text| !text.starts_with('!')) {
+        for filler in ["", "x"] {
+            let named = Word::text(text.replace(['*', '?'], filler), word.span);
             reader.effect(Deed::Names(named), word.shown(), word.span, Some(run.index), Via::Operand);
         }
     }
@@ -285,7 +295,7 @@ pub(crate) fn prints(command: &Invocation) -> Hidden {
         let name = name.rsplit('/').next()?;
         let mut program = find(name)?;
         let mut found = parse(program, &command.argv[1..]);
-        if let Some(printed) = prints_by_use(name, &found) {
+        if let Some(printed) = prints_by_use(name, &found, command) {
             return Some(printed);
         }
         if !program.subs.is_empty() {
@@ -319,7 +329,7 @@ pub(crate) fn reads_by_itself(command: &Invocation) -> bool {
 }
 
 /// What those commands print whose output depends on how they are used.
-fn prints_by_use(name: &str, found: &Arguments) -> Option<Hidden> {
+fn prints_by_use(name: &str, found: &Arguments, command: &Invocation) -> Option<Hidden> {
     let flag = |names: &[&str]| found.options.iter().any(|given| given.choice.spellings.iter().any(|own| names.contains(&own.as_str())));
     let words: Vec<_> = found.operands.iter().filter_map(Word::known).collect();
     let plain = found.strange.is_empty() && found.doubtful.is_empty() && words.len() == found.operands.len();
@@ -331,7 +341,7 @@ fn prints_by_use(name: &str, found: &Arguments) -> Option<Hidden> {
         "wc" if words.is_empty() => Hidden::Number,
         "wc" => Hidden::Anything,
         "grep" | "egrep" | "fgrep" | "rg" if flag(&["-c", "--count"]) && words.len() <= 2 && !flag(&["-r", "-R", "--recursive"]) => Hidden::Number,
-        "date" => match words.first() {
+        "date" => match command.argv.iter().skip(1).filter_map(Word::known).find(|word| word.starts_with('+')) {
             Some(format) if ["+%s", "+%Y", "+%m", "+%d", "+%H", "+%M", "+%S", "+%Y%m%d", "+%s%N", "+%j", "+%u", "+%w", "+%N", "+%y"].contains(&format.as_ref()) => Hidden::Number,
             Some(format) if format.starts_with("+%") && !format.contains(' ') => Hidden::Name,
             Some(_) | None => Hidden::Anything,

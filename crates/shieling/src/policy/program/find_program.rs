@@ -108,6 +108,10 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
         }
         negated = false;
     }
+    if run.more {
+        let word = Word::unknown(Fields::Any, "…", run.span);
+        reader.effect(Deed::MaybeOption(word, true), run.name.clone(), run.span, by, Via::Option);
+    }
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 
 use super::apply::find_sub;
 use super::parse::{Arguments, parse};
-use super::table::{Choice, Program, find};
+use super::table::{Choice, Program, Value, find};
 use crate::policy::word::{Fields, Known, Word};
 
 /// A command taken apart.
@@ -106,7 +106,7 @@ impl Normal {
         }
         for (choice, value) in &rule.options {
             let given = self.options.iter().any(|(own, own_value)| {
-                std::ptr::eq(*own, *choice) && value.as_ref().is_none_or(|value| own_value.as_ref().is_some_and(|own| own.known() == value.known()))
+                (std::ptr::eq(*own, *choice) || alike(own, choice)) && value.as_ref().is_none_or(|value| own_value.as_ref().is_some_and(|own| own.known() == value.known()))
             });
             need(if given { Known::Yes } else { otherwise });
         }
@@ -129,6 +129,16 @@ impl Normal {
         }
         answer
     }
+}
+
+/// Whether two plain flags are the short and the long spelling of one another, where the table
+/// lists them apart: `-r`, `-R` and `--recursive`. To find too much is to deny too much, no more.
+fn alike(left: &Choice, right: &Choice) -> bool {
+    let letter = |choice: &Choice| match choice.spellings.as_slice() {
+        [only] if choice.value == Value::None => only.trim_start_matches('-').chars().next().map(|first| first.to_ascii_lowercase()),
+        _ => None,
+    };
+    letter(left).is_some() && letter(left) == letter(right)
 }
 
 /// Whether an option of an unknown program is this one: attached values and clusters included.

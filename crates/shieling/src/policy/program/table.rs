@@ -43,6 +43,7 @@
 //! | `gitconfig` | `KEY=VALUE` of git's configuration | by its key |
 //! | `state` | what is changed where that is no path: a branch, a key, a process | deny |
 //! | `glob` | a pattern for names that the program finds by itself (`grep --include`) | allow |
+//! | `at` | data, or behind an `@` a file of it that is read (`curl -d`) | allow |
 //! | `unknown` | nothing can be said | ask |
 //!
 //! A role may carry a prefix that must match: `role:LITERAL` is not supported; write options instead.
@@ -130,6 +131,8 @@ pub(crate) enum Role {
     State,
     /// A pattern for names that the program finds by itself.
     Glob,
+    /// Data, or behind an `@` a file of it.
+    At,
     Unknown,
 }
 
@@ -137,7 +140,7 @@ impl Role {
     /// Whether a word in this role cannot change, start or send anything.
     pub(crate) fn is_harmless(self) -> bool {
         match self {
-            Self::Text | Self::Pattern | Self::Read | Self::Rev | Self::Path | Self::Glob => true,
+            Self::Text | Self::Pattern | Self::Read | Self::Rev | Self::Path | Self::Glob | Self::At => true,
             Self::Write
             | Self::Command
             | Self::Launch
@@ -172,6 +175,7 @@ impl Role {
             "gitconfig" => Self::GitConfig,
             "state" => Self::State,
             "glob" => Self::Glob,
+            "at" => Self::At,
             "unknown" => Self::Unknown,
             other => return Err(format!("no role is called `{other}`")),
         })
@@ -394,6 +398,7 @@ impl Program {
 
 /// The tables, in the order in which a name is looked up.
 const TABLES: &[(&str, &str)] = &[
+    ("archive.prog", include_str!("tables/archive.prog")),
     ("coreutils.prog", include_str!("tables/coreutils.prog")),
     ("edit.prog", include_str!("tables/edit.prog")),
     ("git.prog", include_str!("tables/git.prog")),

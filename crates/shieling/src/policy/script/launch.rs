@@ -259,8 +259,10 @@ impl Reader<'_> {
             "mapfile" | "readarray" => {
                 let (names, values) = self.options_and_names(run, "dnOsuCc", &[])?;
                 for (option, value) in values {
-                    if option == 'C' {
-                        self.shell_text(&value, Some(run.index))?;
+                    match option {
+                        'C' => self.shell_text(&value, Some(run.index))?,
+                        'n' | 'O' | 's' | 'c' | 'u' => self.evaluated_expression(&value)?,
+                        _ => {}
                     }
                 }
                 for name in names {

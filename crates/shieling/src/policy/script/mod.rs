@@ -22,7 +22,7 @@ use super::word::Word;
 pub(crate) use expand::HOME;
 pub(in crate::policy) use launch::Launch;
 pub(crate) use screen::{Unreadable, escaped};
-pub(in crate::policy) use shells::Run;
+pub(in crate::policy) use shells::{Run, is_shell};
 use source::Place;
 use variables::Variables;
 
@@ -330,13 +330,12 @@ impl Reader<'_> {
     /// Code of another language that comes on standard input.
     pub(in crate::policy) fn code_from_input(&mut self, run: &Run) -> Result<(), Unreadable> {
         match self.present_input() {
-            Input::Nothing => Ok(()),
             Input::Text(words) => words.iter().try_for_each(|word| super::program::code(word, run, self)),
             Input::File(file) => {
                 self.effect(Deed::RunsFile(file.clone()), file.shown(), file.span, Some(run.index), Via::Operand);
                 Ok(())
             }
-            Input::Unknown => {
+            Input::Nothing | Input::Unknown => {
                 let object = self.written(run.span);
                 let because = format!("`{}` runs whatever it is fed, which cannot be read here", run.name);
                 self.doubt(Doubt::Launch, object, because, run.span, Some(run.index));

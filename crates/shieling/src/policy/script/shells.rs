@@ -82,10 +82,10 @@ impl Reader<'_> {
     /// A shell that reads its commands from standard input.
     fn shell_input(&mut self, run: &Run) -> Result<(), Unreadable> {
         match self.present_input() {
-            Input::Nothing => Ok(()),
             Input::Text(words) => words.iter().try_for_each(|word| self.shell_text(word, Some(run.index))),
             Input::File(file) => self.shell_file(&file, run),
-            Input::Unknown => {
+            // Also where nothing is attached yet: somebody may write to it later.
+            Input::Nothing | Input::Unknown => {
                 let object = self.written(run.span);
                 self.doubt(
                     Doubt::Launch,

@@ -24,7 +24,6 @@ impl Variables {
     pub(super) fn assign(&mut self, name: &str, value: Vec<Atom>) {
         match name {
             "IFS" => self.splits_otherwise = true,
-            // Setting it makes wildcards match leading dots.
             "GLOBIGNORE" => self.dotglob = true,
             _ => {}
         }

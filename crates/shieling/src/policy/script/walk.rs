@@ -174,6 +174,8 @@ impl Reader<'_> {
             }
             CompoundCommand::Coprocess(command) => {
                 self.certain = false;
+                let name = command.name.as_ref().map_or("COPROC", |name| name.value.as_str()).to_owned();
+                self.assign(&name, vec![Atom::Hidden(Hidden::Number)], source.span(&command.loc))?;
                 let outer = std::mem::replace(&mut self.input, Input::Unknown);
                 let result = self.command(&command.body, source);
                 self.input = outer;
@@ -381,6 +383,10 @@ impl Reader<'_> {
 
     /// Records that a variable is given a value, and follows what that makes run.
     pub(super) fn assign(&mut self, name: &str, value: Vec<Atom>, span: Span) -> Result<(), Unreadable> {
+        if name == "GLOBIGNORE" {
+            // Setting it makes wildcards match leading dots.
+            self.reading.dotglob = true;
+        }
         match influence(name) {
             Influence::None => {}
             Influence::Search => {
