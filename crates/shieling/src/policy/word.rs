@@ -138,6 +138,22 @@ impl Word {
         Some(all.into_iter().map(|atoms| Self { atoms: joined(atoms), ..self.clone() }).collect())
     }
 
+    /// The text of the word, with a number in place of each number that is not known: a program
+    /// text does the same with any other.
+    pub(crate) fn with_numbers(&self) -> Option<String> {
+        if self.fields != Fields::One {
+            return None;
+        }
+        self.atoms
+            .iter()
+            .map(|atom| match atom {
+                Atom::Text(text) => Some(text.as_str()),
+                Atom::Hidden(Hidden::Number) => Some("1"),
+                Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::OneOf(_) => None,
+            })
+            .collect()
+    }
+
     /// The word as messages and records show it: its text where known, else as written.
     pub(crate) fn shown(&self) -> String {
         self.known().map_or_else(|| self.written.clone(), Cow::into_owned)

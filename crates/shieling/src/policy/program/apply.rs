@@ -11,7 +11,7 @@ type Result<T = ()> = std::result::Result<T, Unreadable>;
 /// Records what a known program does with these arguments.
 pub(crate) fn apply(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result {
     let special = match run.name.as_str() {
-        "xargs" | "tar" => Some(run.name.as_str()),
+        "xargs" | "tar" | "ssh" => Some(run.name.as_str()),
         _ => program.special.as_deref(),
     };
     if let Some(name) = special
@@ -370,6 +370,16 @@ fn prints_of_git(found: &Arguments, words: &[std::borrow::Cow<'_, str>]) -> Opti
         "describe" if dashed(&["--tags", "--always", "--dirty", "--abbrev=0", "--long", "--all"]) => Hidden::Name,
         "symbolic-ref" if dashed(&["--short", "-q"]) => Hidden::Name,
         "hash-object" if dashed(&[]) => Hidden::Name,
+        "log" | "rev-list" if (sub == "rev-list" || has("--format=%h") || has("--format=%H") || has("--pretty=%h") || has("--pretty=%H"))
+            && rest.iter().all(|word| {
+                !word.starts_with('-')
+                    || matches!(word.as_ref(), "--format=%h" | "--format=%H" | "--pretty=%h" | "--pretty=%H" | "-n" | "--reverse" | "--all" | "--no-merges" | "--merges" | "--first-parent" | "--")
+                    || word[1..].bytes().all(|byte| byte.is_ascii_digit())
+                    || ["--since=", "--until=", "--author=", "-n"].iter().any(|start| word.starts_with(start))
+            }) =>
+        {
+            Hidden::Name
+        }
         _ => return None,
     })
 }

@@ -18,7 +18,7 @@ enum Token {
 pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let by = Some(run.index);
     let span = word.span;
-    let Some(tokens) = text(word).as_deref().and_then(tokens) else {
+    let Some(tokens) = word.with_numbers().as_deref().and_then(tokens) else {
         let because = "this awk program is not fully in the text, and could write or run something".to_owned();
         reader.effect(Deed::Doubt(Doubt::Argument, because), word.shown(), span, by, Via::Operand);
         reader.unknown_launch(word, run);
@@ -98,22 +98,6 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
 /// Whether a redirection's or pipe's operand ends here.
 fn ends(token: Option<&Token>) -> bool {
     matches!(token, None | Some(Token::Mark(";" | "}" | "\n" | ")")))
-}
-
-/// The program, with numbers in place of the numbers that are not known.
-fn text(word: &Word) -> Option<String> {
-    use crate::policy::word::{Atom, Fields, Hidden};
-    if word.fields != Fields::One {
-        return None;
-    }
-    word.atoms
-        .iter()
-        .map(|atom| match atom {
-            Atom::Text(text) => Some(text.as_str()),
-            Atom::Hidden(Hidden::Number) => Some("1"),
-            Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::OneOf(_) => None,
-        })
-        .collect()
 }
 
 /// Tells strings, regular expressions and comments apart from what acts.

@@ -24,7 +24,8 @@ pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<()
         reader.unknown_launch(word, run);
         return Ok(());
     };
-    if let Some(found) = LAUNCHERS.iter().find(|launcher| text.contains(*launcher)) {
+    let editor = matches!(run.name.as_str(), "vi" | "vim" | "nvim" | "view" | "ex" | "ed" | "red" | "rvim" | "vimdiff" | "emacs") && text.contains('!');
+    if let Some(found) = LAUNCHERS.iter().find(|launcher| text.contains(**launcher)).or(editor.then_some(&"!")) {
         let because = format!("the code holds `{}`, which can start programs", found.trim());
         reader.effect(Deed::Doubt(Doubt::Launch, because), object, span, Some(run.index), Via::Operand);
     } else {

@@ -16,20 +16,14 @@ enum Touch {
 pub(super) fn sed(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let by = Some(run.index);
     let (object, span) = (word.shown(), word.span);
-    let touched = match word.known() {
-        Some(text) => touches(&text),
-        None => match probed(word) {
-            // A value put into a plain substitution stays inside it unless it holds the delimiter.
-            Some(touched) => touched,
-            None => None,
-        },
-    };
+    let touched: Option<Vec<Vec<Touch>>> =
+        word.alternatives(MAX_READINGS).and_then(|all| all.iter().map(|one| one.with_numbers().as_deref().and_then(touched)).collect());
     let Some(touched) = touched else {
         let because = "this sed program is not understood, and could write or run something".to_owned();
         reader.effect(Deed::Doubt(Doubt::Argument, because), object, span, by, Via::Operand);
         return Ok(());
     };
-    for touch in touched {
+    for touch in touched.into_iter().flatten() {
         match touch {
             Touch::Writes(path) => reader.effect(Deed::Writes(Word::text(path.clone(), span)), path, span, by, Via::Operand),
             Touch::Reads(path) => reader.effect(Deed::Reads(Word::text(path.clone(), span)), path, span, by, Via::Operand),
@@ -40,26 +34,22 @@ pub(super) fn sed(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
     Ok(())
 }
 
-/// A program with numbers put in (`sed -n "${n}p"`): as harmless as with any other number.
-fn probed(word: &Word) -> Option<Option<Vec<Touch>>> {
-    use crate::policy::word::{Atom, Fields, Hidden};
-    if word.fields != Fields::One {
-        return None;
-    }
-    let text: Option<String> = word
-        .atoms
-        .iter()
-        .map(|atom| match atom {
-            Atom::Text(text) => Some(text.as_str()),
-            Atom::Hidden(Hidden::Number) => Some("1"),
-            Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::OneOf(_) => None,
-        })
-        .collect();
-    text.map(|text| touches(&text))
-}
+/// How many readings of one program are looked at.
+const MAX_READINGS: usize = 16;
 
 /// What a program touches; `None` if it is not understood.
-fn touches(program: &str) -> Option<Vec<Touch>> {
+///
+/// GNU sed takes a delimiter inside brackets as part of the expression (`s/[/]/x/`), others end there:
+/// what either reading touches counts.
+fn touched(program: &str) -> Option<Vec<Touch>> {
+    let mut found = touches(program, true)?;
+    if program.contains('[') {
+        found.extend(touches(program, false).unwrap_or_default());
+    }
+    Some(found)
+}
+
+fn touches(program: &str, brackets: bool) -> Option<Vec<Touch>> {
     let mut rest = program;
     let mut found = Vec::new();
     loop {
@@ -67,7 +57,7 @@ fn touches(program: &str) -> Option<Vec<Touch>> {
         if rest.is_empty() {
             return Some(found);
         }
-        rest = addresses(rest)?;
+        rest = addresses(rest, brackets)?;
         rest = rest.trim_start_matches([' ', '\t', '!']);
         let command = rest.chars().next()?;
         rest = &rest[command.len_utf8()..];
@@ -93,8 +83,8 @@ fn touches(program: &str) -> Option<Vec<Touch>> {
             }
             's' => {
                 let delimiter = rest.chars().next().filter(|c| !matches!(c, '\n' | '\\'))?;
-                rest = delimited(&rest[delimiter.len_utf8()..], delimiter)?;
-                rest = delimited(rest, delimiter)?;
+                rest = delimited(&rest[delimiter.len_utf8()..], delimiter, brackets)?;
+                rest = delimited(rest, delimiter, false)?;
                 loop {
                     let Some(flag) = rest.chars().next() else { break };
                     match flag {
@@ -115,8 +105,8 @@ fn touches(program: &str) -> Option<Vec<Touch>> {
             }
             'y' => {
                 let delimiter = rest.chars().next().filter(|c| !matches!(c, '\n' | '\\'))?;
-                rest = delimited(&rest[delimiter.len_utf8()..], delimiter)?;
-                rest = delimited(rest, delimiter)?;
+                rest = delimited(&rest[delimiter.len_utf8()..], delimiter, false)?;
+                rest = delimited(rest, delimiter, false)?;
             }
             _ => return None,
         }
@@ -124,15 +114,15 @@ fn touches(program: &str) -> Option<Vec<Touch>> {
 }
 
 /// Steps over `1,/x/`, `$`, `\%x%I`, `first~step`, `+n`.
-fn addresses(mut rest: &str) -> Option<&str> {
+fn addresses(mut rest: &str, brackets: bool) -> Option<&str> {
     loop {
         let first = rest.chars().next();
         rest = match first {
             Some('0'..='9' | '$' | ',' | '~' | '+' | ' ' | '\t') => &rest[1..],
-            Some('/') => regex_flags(delimited(&rest[1..], '/')?),
+            Some('/') => regex_flags(delimited(&rest[1..], '/', brackets)?),
             Some('\\') => {
                 let delimiter = rest[1..].chars().next()?;
-                regex_flags(delimited(&rest[1 + delimiter.len_utf8()..], delimiter)?)
+                regex_flags(delimited(&rest[1 + delimiter.len_utf8()..], delimiter, brackets)?)
             }
             Some(_) | None => return Some(rest),
         };
@@ -143,18 +133,25 @@ fn regex_flags(rest: &str) -> &str {
     rest.trim_start_matches(['I', 'M'])
 }
 
-/// What follows the next delimiter that is not escaped.
-///
-/// GNU sed does not protect the delimiter inside brackets of `s`, so neither is done here.
-fn delimited(text: &str, delimiter: char) -> Option<&str> {
+/// What follows the next delimiter that is not escaped, nor inside brackets where those protect it.
+fn delimited(text: &str, delimiter: char, brackets: bool) -> Option<&str> {
     let mut escaped = false;
+    let mut skip_to = 0;
     for (at, character) in text.char_indices() {
+        if at < skip_to {
+            continue;
+        }
         if escaped {
             escaped = false;
         } else if character == '\\' {
             escaped = true;
         } else if character == delimiter {
             return Some(&text[at + character.len_utf8()..]);
+        } else if character == '[' && brackets {
+            let body = text[at + 1..].strip_prefix('^').unwrap_or(&text[at + 1..]);
+            let body = body.strip_prefix(']').unwrap_or(body);
+            let start = text.len() - body.len();
+            skip_to = body.find(']').map_or(0, |end| start + end + 1);
         }
     }
     None
@@ -192,7 +189,9 @@ mod tests {
             ("s/a/b/g; s|/x|/y|; /foo/,/bar/d", Some(vec![])),
             ("$!N;P;D", Some(vec![])),
             ("/^#/d", Some(vec![])),
-            ("s/[/]/w x/", None),
+            ("s/[/]/x/", Some(vec![])),
+            ("s/[/]/w x/", writes("x/")),
+            ("s/[/]/x/w out", writes("out")),
             ("w out", writes("out")),
             ("1!w out", writes("out")),
             ("s/a/b/gw out", writes("out")),
@@ -206,7 +205,7 @@ mod tests {
             ("y/abc/xyz/", Some(vec![])),
             ("\\%x%w out", writes("out")),
         ] {
-            assert_eq!(touches(program), expected, "{program}");
+            assert_eq!(touched(program), expected, "{program}");
         }
     }
 }

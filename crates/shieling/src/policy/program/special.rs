@@ -15,6 +15,7 @@ pub(super) fn apply(name: &str, program: &'static Program, run: &Run, reader: &m
         "tar" => tar(program, run, reader).map(|()| true),
         "xargs" => xargs(program, run, reader).map(|()| true),
         "interpreter" => interpreter(program, run, reader).map(|()| true),
+        "ssh" => ssh(program, run, reader).map(|()| true),
         "fd" => fd(program, run, reader).map(|()| true),
         "tree" => Ok(tree(run, reader)),
         "submodule-foreach" => foreach(run, reader).map(|()| true),
@@ -266,15 +267,33 @@ fn tree(run: &Run, reader: &mut Reader<'_>) -> bool {
 /// `git submodule foreach`: its operands are shell text.
 fn foreach(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let options = run.args.iter().take_while(|word| matches!(word.known().as_deref(), Some("--recursive" | "-q" | "--quiet"))).count();
-    let words = &run.args[options..];
-    let Some(first) = words.first() else { return Ok(()) };
+    match joined_text(&run.args[options..]) {
+        Some(text) => reader.shell_text(&text, Some(run.index)),
+        None => Ok(()),
+    }
+}
+
+/// `ssh`: what stands behind the host is put together and read by the shell there.
+fn ssh(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let mut found = parse(program, &run.args);
+    let words = found.operands.split_off(found.operands.len().min(1));
+    record(program, run, found, reader)?;
+    match joined_text(&words) {
+        Some(text) => reader.shell_text_fed(&text, Some(run.index)),
+        None => Ok(()),
+    }
+}
+
+/// Words put together with blanks.
+fn joined_text(words: &[Word]) -> Option<Word> {
+    let first = words.first()?;
     let mut atoms = Vec::new();
     for (at, word) in words.iter().enumerate() {
         if at > 0 {
             atoms.push(Atom::Text(" ".to_owned()));
         }
-        atoms.extend(word.atoms.clone());
+        atoms.extend(if word.fields == Fields::One { word.atoms.clone() } else { vec![Atom::Hidden(Hidden::Anything)] });
     }
-    let text = Word { atoms: crate::policy::word::joined(atoms), fields: Fields::One, span: first.span, written: first.written.clone() };
-    reader.shell_text(&text, Some(run.index))
+    let span = words.iter().fold(first.span, |all, word| all.to(word.span));
+    Some(Word { atoms: crate::policy::word::joined(atoms), fields: Fields::One, span, written: String::new() })
 }

@@ -399,6 +399,7 @@ impl Program {
 /// The tables, in the order in which a name is looked up.
 const TABLES: &[(&str, &str)] = &[
     ("archive.prog", include_str!("tables/archive.prog")),
+    ("builtins.prog", include_str!("tables/builtins.prog")),
     ("coreutils.prog", include_str!("tables/coreutils.prog")),
     ("edit.prog", include_str!("tables/edit.prog")),
     ("git.prog", include_str!("tables/git.prog")),

@@ -306,7 +306,13 @@ impl Reader<'_> {
                 self.nested(replacement.as_deref().unwrap_or_default(), span)?;
                 vec![anything]
             }
-            E::VariableNames { .. } | E::MemberKeys { .. } => vec![anything],
+            E::VariableNames { .. } => vec![anything],
+            // The keys of an array are numbers, unless it was declared to have names.
+            E::MemberKeys { variable_name, .. } => {
+                self.looked_up = true;
+                let named = self.variables.any_associative || self.variables.associative.contains(variable_name);
+                vec![if named { anything } else { Atom::Hidden(Hidden::Number) }]
+            }
         };
         atoms.extend(added);
         Ok(())
@@ -326,7 +332,7 @@ impl Reader<'_> {
             }],
             Parameter::Named(name) => self.variable(name),
             Parameter::NamedWithIndex { name, index } => {
-                self.arithmetic(index, Place::Within(span))?;
+                self.subscript(name, index, span)?;
                 self.variable(name)
             }
             Parameter::NamedWithAllIndices { name, .. } => self.variable(name),
@@ -343,6 +349,15 @@ impl Reader<'_> {
                 Ok(vec![Atom::Hidden(Hidden::Anything)])
             }
         }
+    }
+
+    /// A subscript: arithmetic, unless the array is known to have names for keys.
+    pub(super) fn subscript(&mut self, name: &str, index: &str, span: Span) -> Result<(), Unreadable> {
+        self.looked_up = true;
+        if self.variables.associative.contains(name) {
+            return self.body(index, Place::Within(span), span).map(drop);
+        }
+        self.arithmetic(index, Place::Within(span))
     }
 
     /// A value that is expanded as a prompt is: substitutions in it run.

@@ -509,17 +509,26 @@ impl Reader<'_> {
     }
 
     fn declaration(&mut self, run: &Run) -> Result<(), Unreadable> {
-        let (mut integer, mut reference, mut prints) = (false, false, false);
+        let (mut integer, mut reference, mut prints, mut associative) = (false, false, false, false);
         for word in &run.args {
             let text = word.known();
             if let Some(flags) = text.as_deref().and_then(|text| text.strip_prefix('-')) {
                 integer |= flags.contains('i');
+                associative |= flags.contains('A');
+                self.found.any_associative |= flags.contains('A');
                 reference |= flags.contains('n') && run.name != "export";
                 prints |= flags.contains(['p', 'f', 'F']);
                 continue;
             }
             if text.as_deref().is_some_and(|text| text.starts_with('+')) || prints {
                 continue;
+            }
+            if associative && self.certain && self.depth == 0 {
+                let name = word.prefix().split('=').next().unwrap_or_default();
+                // Declared first and for certain: an earlier use would have made it another kind.
+                if is_name(name) && self.found.values(name).is_none() {
+                    self.found.associative.insert(name.to_owned());
+                }
             }
             match word.prefix().find('=') {
                 Some(at) => {

@@ -54,6 +54,8 @@ impl Reader<'_> {
                     }
                 }
                 option if option.starts_with("--") => {}
+                // It only looks whether the text parses.
+                option if option.starts_with('-') && option.contains('n') && run.name != "zsh" => return Ok(()),
                 option if option.starts_with(['-', '+']) => {
                     text_follows |= option.starts_with('-') && option.contains('c');
                     from_input |= option.starts_with('-') && option.contains('s');

@@ -11,6 +11,10 @@ const MAX_VALUES: usize = 24;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Variables {
     values: BTreeMap<String, Vec<Vec<Atom>>>,
+    /// Arrays that are for certain declared, before anything else, to have names for keys.
+    pub(super) associative: BTreeSet<String>,
+    /// Whether any array may have been declared so.
+    pub(super) any_associative: bool,
     /// The names of the functions that the text defines, certain or not.
     pub(super) functions: BTreeSet<String>,
     /// Whether the way in which words are split is changed.
@@ -85,7 +89,7 @@ const SEARCH: &[&str] = &[
     "LESSKEY_SYSTEM", "LESSKEY_CONTENT", "LOCPATH", "LUA_INIT", "LUA_PATH", "LUA_CPATH", "MAKEFILES", "MAKEFLAGS",
     "MANPATH", "MORE", "NLSPATH", "NODE_OPTIONS", "NODE_PATH", "NPM_CONFIG_USERCONFIG", "PATH", "PERLLIB", "PHPRC",
     "PHP_INI_SCAN_DIR", "RESOLV_HOST_CONF", "RES_OPTIONS", "RIPGREP_CONFIG_PATH", "RUSTFLAGS", "RUSTUP_HOME",
-    "RUSTUP_TOOLCHAIN", "SHELL", "SHELLOPTS", "TAR_OPTIONS", "TERMCAP", "TERMINFO", "TERMINFO_DIRS", "VIMINIT",
+    "RUSTUP_TOOLCHAIN", "RUSTDOCFLAGS", "SHELL", "SHELLOPTS", "TAR_OPTIONS", "TERMCAP", "TERMINFO", "TERMINFO_DIRS", "VIMINIT",
     "XDG_CONFIG_DIRS", "XDG_CONFIG_HOME", "XDG_DATA_DIRS", "XDG_DATA_HOME", "ZDOTDIR", "_JAVA_OPTIONS", "BAT_PAGER",
     "DELTA_PAGER", "FZF_DEFAULT_OPTS", "GZIP", "BZIP2", "XZ_OPT", "XZ_DEFAULTS", "ZSTD_NBTHREADS", "UNZIP", "ZIPOPT",
 ];
@@ -104,8 +108,14 @@ const HARMLESS: &[&str] = &[
     "CARGO_TERM_PROGRESS_WHEN", "CARGO_TERM_QUIET", "CARGO_TERM_VERBOSE", "CARGO_NET_OFFLINE", "CARGO_BUILD_JOBS",
 ];
 
-/// What setting this variable does.
-pub(super) fn influence(name: &str) -> Influence {
+/// What setting this variable to this value does.
+pub(super) fn influence(name: &str, value: &[Atom]) -> Influence {
+    if matches!(name, "RUSTFLAGS" | "RUSTDOCFLAGS")
+        && crate::policy::word::known(value).is_some_and(|flags| !["link", "plugin", "-Z", "@", "sysroot", "codegen-backend"].iter().any(|part| flags.contains(part)))
+    {
+        // Lints, features of the processor and the like.
+        return Influence::None;
+    }
     if HARMLESS.contains(&name) {
         Influence::None
     } else if name.starts_with("GIT_CONFIG_") {

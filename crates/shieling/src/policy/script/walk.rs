@@ -348,7 +348,7 @@ impl Reader<'_> {
         let name = match &assignment.name {
             ast::AssignmentName::VariableName(name) => name.clone(),
             ast::AssignmentName::ArrayElementName(name, index) => {
-                self.arithmetic(index, Place::Within(span))?;
+                self.subscript(name, index, span)?;
                 name.clone()
             }
         };
@@ -387,7 +387,7 @@ impl Reader<'_> {
             // Setting it makes wildcards match leading dots.
             self.reading.dotglob = true;
         }
-        match influence(name) {
+        match influence(name, &value) {
             Influence::None => {}
             Influence::Search => {
                 let written = self.written(span);
