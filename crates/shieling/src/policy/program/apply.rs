@@ -12,6 +12,7 @@ type Result<T = ()> = std::result::Result<T, Unreadable>;
 pub(crate) fn apply(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result {
     let special = match run.name.as_str() {
         "xargs" | "tar" | "ssh" => Some(run.name.as_str()),
+        name if special::is_interpreter(name) => Some("interpreter"),
         _ => program.special.as_deref(),
     };
     if let Some(name) = special
@@ -31,8 +32,35 @@ pub(super) fn find_sub(program: &'static Program, operands: &[Word]) -> Option<(
     let known: Vec<_> = operands.iter().take(3).map_while(Word::known).collect();
     (1..=known.len()).rev().find_map(|count| {
         let name = known[..count].join(" ");
-        program.subs.iter().find(|sub| sub.names.iter().any(|own| own.split('|').any(|one| one.trim() == name) || *own == name)).map(|sub| (sub, count))
+        program.subs.iter().find(|sub| sub.names[0] == name).map(|sub| (sub, count))
     })
+}
+
+/// The subcommand with its arguments; options between the two words of its name are recorded.
+fn resolve(program: &'static Program, operands: &[Word], run: &Run, reader: &mut Reader<'_>) -> Result<Option<(&'static Program, Vec<Word>)>> {
+    let Some((sub, words)) = find_sub(program, operands) else { return Ok(None) };
+    let rest = &operands[words..];
+    if let Some((second, found, at)) = second_word(program, sub, rest) {
+        record_options(sub, run, &found, reader)?;
+        return Ok(Some((second, found.operands[at..].to_vec())));
+    }
+    Ok(Some((sub, rest.to_vec())))
+}
+
+/// The rest of a subcommand's name behind options (`docker compose -f x.yml down`), with those
+/// options and how many words of the operands belong to the name.
+pub(super) fn second_word(program: &'static Program, sub: &'static Program, rest: &[Word]) -> Option<(&'static Program, Arguments, usize)> {
+    let name = sub.names.first()?;
+    if !program.subs.iter().any(|other| other.names[0].strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with(' '))) {
+        return None;
+    }
+    let found = super::parse::parse_leading(sub, rest);
+    let known: Vec<_> = found.operands.iter().take(2).map_while(Word::known).collect();
+    let (second, count) = (1..=known.len()).rev().find_map(|count| {
+        let full = format!("{name} {}", known[..count].join(" "));
+        program.subs.iter().find(|other| other.names[0] == full).map(|other| (other, count))
+    })?;
+    Some((second, found, count))
 }
 
 fn subcommand(program: &'static Program, run: &Run, found: Arguments, reader: &mut Reader<'_>) -> Result {
@@ -45,14 +73,14 @@ fn subcommand(program: &'static Program, run: &Run, found: Arguments, reader: &m
     let Some(first) = operands.first() else {
         return Ok(());
     };
-    let Some((sub, words)) = find_sub(program, &operands) else {
+    let Some((sub, rest)) = resolve(program, &operands, run, reader)? else {
         let because = format!("what `{} {}` does is not known", run.name, first.shown());
         // An unknown subcommand of git is an alias, which is what the repository says it is.
         let doubt = if first.known().is_some() && run.name != "git" { Doubt::Program } else { Doubt::Launch };
         reader.effect(Deed::Doubt(doubt, because), first.shown(), first.span, Some(run.index), Via::Operand);
         return Ok(());
     };
-    let inner = Run { args: operands[words..].to_vec(), name: format!("{} {}", run.name, sub.names[0]), ..run.clone() };
+    let inner = Run { args: rest, name: format!("{} {}", run.name, sub.names[0]), ..run.clone() };
     if let Some(name) = &sub.special
         && special::apply(name, sub, &inner, reader)?
     {
@@ -69,10 +97,12 @@ pub(super) fn record(program: &'static Program, run: &Run, mut found: Arguments,
     }
     let brings: Vec<&Bring> = found.options.iter().flat_map(|given| &given.choice.brings).collect();
     bring_always(program, run, &brings, reader);
-    let operands = brings.iter().find_map(|bring| match bring {
-        Bring::Operands(operands) => Some(operands.clone()),
+    // Of several options that say what the operands are, one that lets them do more wins.
+    let said = brings.iter().filter_map(|bring| match bring {
+        Bring::Operands(operands) => Some((bring.is_harmless(), operands)),
         _ => None,
     });
+    let operands = said.min_by_key(|(harmless, _)| *harmless).map(|(_, operands)| operands.clone());
     let mut roles = operands.unwrap_or_else(|| program.operands.clone());
     if brings.contains(&&Bring::Pattern) {
         roles.head.retain(|role| *role != Role::Pattern);
@@ -224,6 +254,11 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
         Role::Command => return launch(std::slice::from_ref(word), run, reader),
         Role::State => Deed::Changes(object.clone()),
         Role::Glob => return found_names(word, run, reader),
+        Role::List => {
+            let further = Word::unknown(Fields::Any, format!("the files that `{object}` names"), span);
+            reader.effect(Deed::Reads(further), object.clone(), span, by, Via::Operand);
+            Deed::Reads(word.clone())
+        }
         Role::At => match word.prefix().find('@') {
             Some(at) => Deed::Reads(word.after(at + 1)),
             None if word.known().is_some() => return Ok(()),
@@ -361,6 +396,10 @@ fn prints_of_git(found: &Arguments, words: &[std::borrow::Cow<'_, str>]) -> Opti
         return None;
     }
     let has = |option: &str| rest.iter().any(|word| word == option);
+    let plain = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"@{}^~/._:-".contains(&byte));
+    if !rest.iter().all(|word| plain(word)) && !matches!(sub.as_ref(), "log" | "rev-list") {
+        return None;
+    }
     let dashed = |allowed: &[&str]| rest.iter().all(|word| !word.starts_with('-') || allowed.contains(&word.as_ref()));
     Some(match sub.as_ref() {
         "rev-list" if has("--count") => Hidden::Number,

@@ -1,7 +1,7 @@
 //! A command in the form in which deny rules compare it: wrappers, paths, option order, clusters
 //! and abbreviations no longer matter.
 
-use super::apply::find_sub;
+use super::apply::{find_sub, second_word};
 use super::parse::{Arguments, parse};
 use super::table::{Choice, Program, Value, find};
 use crate::policy::word::{Fields, Known, Word};
@@ -53,8 +53,19 @@ pub(crate) fn normal(program: &str, args: &[Word], more: bool) -> Normal {
     normal.take(Arguments { operands: Vec::new(), ..found });
     match find_sub(table, &operands) {
         Some((sub, words)) => {
-            normal.sub = Some(sub);
-            normal.take(parse(sub, &operands[words..]));
+            let rest = &operands[words..];
+            match second_word(table, sub, rest) {
+                Some((second, found, at)) => {
+                    normal.sub = Some(second);
+                    let rest = found.operands[at..].to_vec();
+                    normal.take(Arguments { operands: Vec::new(), ..found });
+                    normal.take(parse(second, &rest));
+                }
+                None => {
+                    normal.sub = Some(sub);
+                    normal.take(parse(sub, rest));
+                }
+            }
         }
         None => {
             normal.unsure |= operands.first().is_some_and(|word| word.known().is_none());

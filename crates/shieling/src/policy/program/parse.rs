@@ -27,12 +27,20 @@ pub(crate) struct Arguments {
 
 /// Reads the arguments of a program, or of a subcommand.
 pub(crate) fn parse(program: &'static Program, args: &[Word]) -> Arguments {
+    read(program, args, program.options_first || !program.subs.is_empty())
+}
+
+/// The same, where the first operand ends the options.
+pub(crate) fn parse_leading(program: &'static Program, args: &[Word]) -> Arguments {
+    read(program, args, true)
+}
+
+fn read(program: &'static Program, args: &[Word], first_operand_ends: bool) -> Arguments {
     let mut found = Arguments::default();
     if program.options_none {
         found.operands = args.to_vec();
         return found;
     }
-    let first_operand_ends = program.options_first || !program.subs.is_empty();
     let mut at = 0;
     while let Some(word) = args.get(at) {
         at += 1;
@@ -121,10 +129,8 @@ fn long(program: &'static Program, word: &Word, next: &mut dyn FnMut() -> Option
     let value = match (choice.value, attached) {
         (Value::None, None) | (Value::Optional(_), None) => None,
         (Value::None | Value::Required(_) | Value::Optional(_), Some(value)) => Some(value),
-        (Value::Required(_), None) => match next() {
-            Some(value) => Some(value),
-            None => return found.strange.push(word.clone()),
-        },
+        // Without the value that it wants the program ends with an error, or uses its default.
+        (Value::Required(_), None) => next(),
     };
     found.options.push(Given { choice, value, word: word.clone() });
 }
@@ -159,10 +165,7 @@ fn cluster(program: &'static Program, word: &Word, start: usize, next: &mut dyn 
             Value::None => None,
             Value::Optional(_) => (rest_known || !whole).then(|| word.after(at)),
             Value::Required(_) if rest_known || !whole => Some(word.after(at)),
-            Value::Required(_) => match next() {
-                Some(value) => Some(value),
-                None => return found.strange.push(word.clone()),
-            },
+            Value::Required(_) => next(),
         };
         let ends = value.is_some();
         found.options.push(Given { choice, value, word: word.clone() });

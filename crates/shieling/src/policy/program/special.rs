@@ -14,7 +14,9 @@ pub(super) fn apply(name: &str, program: &'static Program, run: &Run, reader: &m
         "test" => Ok(test(run, reader)),
         "tar" => tar(program, run, reader).map(|()| true),
         "xargs" => xargs(program, run, reader).map(|()| true),
-        "interpreter" => interpreter(program, run, reader).map(|()| true),
+        "compressor" => compressor(program, run, reader).map(|()| true),
+        "ip" => ip(run, reader).map(|()| true),
+        "interpreter" | "python" => interpreter(program, run, reader).map(|()| true),
         "ssh" => ssh(program, run, reader).map(|()| true),
         "fd" => fd(program, run, reader).map(|()| true),
         "tree" => Ok(tree(run, reader)),
@@ -147,30 +149,100 @@ fn with_data(text: &str, mark: &str, word: &Word) -> Word {
     Word { atoms, fields: Fields::One, span: word.span, written: text.to_owned() }
 }
 
+/// Interpreters of other languages than the shell's.
+pub(super) fn is_interpreter(name: &str) -> bool {
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    matches!(
+        name,
+        "python" | "pypy" | "node" | "nodejs" | "perl" | "ruby" | "php" | "lua" | "luajit" | "Rscript" | "deno" | "bun" | "julia" | "tclsh" | "tsx" | "ts-node"
+    )
+}
+
 /// An interpreter of another language: its code is in an option, a file, or its input.
 fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
-    let mut found = parse(program, &run.args);
-    let inline = found.options.iter().any(|given| match given.choice.value {
-        super::table::Value::Required(role) | super::table::Value::Optional(role) => role == Role::Code,
-        super::table::Value::None => false,
-    });
-    let stops = found.options.iter().any(|given| given.choice.brings.contains(&super::table::Bring::Stops));
-    let mut operands = std::mem::take(&mut found.operands);
-    record(program, run, found, reader)?;
-    if inline || stops {
+    let prints = |text: &str| matches!(text, "--version" | "-V" | "-v" | "--help" | "-h");
+    if run.args.len() == 1 && !run.more && run.args[0].known().is_some_and(|text| prints(&text)) {
         return Ok(());
     }
-    if operands.first().is_some_and(|word| word.known().as_deref() == Some("-")) {
-        operands.clear();
+    let because = format!("`{}` runs code, and what that does is not read here", run.name);
+    reader.effect(Deed::Doubt(Doubt::Program, because), run.name.clone(), run.span, Some(run.index), Via::Operand);
+    let mut inline = false;
+    for (at, word) in run.args.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|at| run.args[at].known());
+        // `-c`, `-e`, `-ne`, `-pe`, `-r`, `--eval`: what follows, or is attached, is code.
+        let asks = |text: &str| {
+            matches!(text, "--eval" | "--print" | "eval") || (text.starts_with('-') && !text.starts_with("--") && text.ends_with(['c', 'e', 'E', 'r', 'p']))
+        };
+        let follows = before.as_deref().is_some_and(asks);
+        let looks = word.known().is_some_and(|text| text.contains([' ', '(', ';', '\n', '`', '"', '\'']));
+        if follows || looks {
+            inline = true;
+            super::code::code(word, run, reader)?;
+        }
+        if word.known().as_deref() == Some("-m") {
+            inline = true;
+        }
     }
-    match operands.first() {
+    if inline {
+        return Ok(());
+    }
+    let found = parse(program, &run.args);
+    let file = found.operands.iter().find(|word| word.known().as_deref() != Some("-") && !matches!(word.known().as_deref(), Some("run" | "test" | "install")));
+    match file {
         Some(file) => {
             super::code::file(file, run, reader);
-            if file.known().is_none() && file.fields != Fields::One {
+            if file.fields == Fields::Any {
                 reader.unknown_launch(file, run);
             }
+            Ok(())
         }
-        None => reader.code_from_input(run)?,
+        None if found.options.is_empty() && found.strange.is_empty() || run.more => reader.code_from_input(run),
+        None => Ok(()),
+    }
+}
+
+/// Programs that compress: of several modes the last one counts.
+fn compressor(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let mut found = parse(program, &run.args);
+    let is = |choice: &super::table::Choice, names: &[&str]| choice.spellings.iter().any(|own| names.contains(&own.as_str()));
+    let mode = found.options.iter().rev().find_map(|given| {
+        if is(given.choice, &["-t", "--test", "-l", "--list"]) {
+            Some(true)
+        } else {
+            is(given.choice, &["-d", "--decompress", "--uncompress", "-z", "--compress"]).then_some(false)
+        }
+    });
+    let to_output = found.options.iter().any(|given| is(given.choice, &["-c", "--stdout", "--to-stdout"]));
+    let operands = std::mem::take(&mut found.operands);
+    record(program, run, found, reader)?;
+    let role = if mode == Some(true) || to_output { Role::Read } else { Role::Write };
+    operands.iter().try_for_each(|word| apply_role(role, word, run, reader))
+}
+
+/// `ip`: showing is harmless, everything else configures the network.
+fn ip(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let by = Some(run.index);
+    let words: Vec<_> = run.args.iter().map(|word| word.known().map(|text| text.into_owned())).collect();
+    let Some(words) = words.into_iter().collect::<Option<Vec<String>>>() else {
+        reader.effect(Deed::Doubt(Doubt::Setting, "not all of what `ip` is to do is in the text".to_owned()), run.name.clone(), run.span, by, Via::Operand);
+        return Ok(());
+    };
+    if let Some(at) = words.iter().position(|word| word == "exec") {
+        return launch(&run.args[(at + 2).min(run.args.len())..], run, reader);
+    }
+    let mut rest = words.iter().map(String::as_str).peekable();
+    while let Some(option) = rest.next_if(|word| word.starts_with('-')) {
+        if matches!(option, "-b" | "-batch" | "-force") {
+            reader.effect(Deed::Doubt(Doubt::Setting, "`ip` reads what to do from a file".to_owned()), option, run.span, by, Via::Option);
+        }
+        if matches!(option, "-n" | "-netns" | "-f" | "-family" | "-l" | "-loops" | "-rc" | "-rcvbuf") {
+            rest.next();
+        }
+    }
+    let (object, command) = (rest.next(), rest.next());
+    let shows = command.is_none_or(|command| matches!(command, "s" | "sh" | "show" | "ls" | "lst" | "list" | "get" | "help" | "dev" | "up" | "to" | "table" | "vrf"));
+    if !shows && object != Some("monitor") {
+        reader.effect(Deed::Changes("the network's configuration".to_owned()), run.name.clone(), run.span, by, Via::Operand);
     }
     Ok(())
 }
@@ -199,6 +271,15 @@ pub(super) fn git_config(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Res
         Some(at) => (word.prefix()[..at].to_ascii_lowercase(), Some(word.after(at + 1))),
         None => (word.known().map(|text| text.to_ascii_lowercase()).unwrap_or_default(), None),
     };
+    // Keys that are harmless with values that switch something off, or name what only prints.
+    let value_text = value.as_ref().and_then(|value| value.known().map(|text| text.to_ascii_lowercase()));
+    let off = matches!(value_text.as_deref(), Some("false" | "0" | "no" | "off" | ""));
+    if (off && matches!(key.as_str(), "core.fsmonitor" | "core.untrackedcache" | "diff.external" | "credential.helper" | "core.pager" | "core.hookspath"))
+        || (key == "core.hookspath" && value_text.as_deref() == Some("/dev/null"))
+        || (off && key.starts_with("filter."))
+    {
+        return Ok(());
+    }
     let matches = |keys: &[&str]| keys.iter().any(|known| if known.ends_with('.') { key.starts_with(known) } else { key == *known });
     if matches(HARMLESS_KEYS) {
         return Ok(());

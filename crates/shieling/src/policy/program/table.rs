@@ -44,6 +44,7 @@
 //! | `state` | what is changed where that is no path: a branch, a key, a process | deny |
 //! | `glob` | a pattern for names that the program finds by itself (`grep --include`) | allow |
 //! | `at` | data, or behind an `@` a file of it that is read (`curl -d`) | allow |
+//! | `list` | a file that names further files, all of which are read (`wc --files0-from`) | allow |
 //! | `unknown` | nothing can be said | ask |
 //!
 //! A role may carry a prefix that must match: `role:LITERAL` is not supported; write options instead.
@@ -68,8 +69,8 @@
 //! | `! harmless` | takes back the `always` effects (`--dry-run`, `date` without `-s`) | |
 //! | `! nonet` | takes back only network effects | |
 //!
-//! A line with a value or an effect lists the spellings of one option; so does a line with exactly
-//! one long spelling beside short ones (`-f --force`). Any other line lists several plain flags.
+//! A line with exactly one long, or exactly one short, spelling beside others lists the spellings of
+//! one option (`-f --force`). Any other line lists several options that are alike.
 //!
 //! Several effects on one option: repeat `! …`.
 //!
@@ -133,6 +134,8 @@ pub(crate) enum Role {
     Glob,
     /// Data, or behind an `@` a file of it.
     At,
+    /// A file that is read, and names further files that are read.
+    List,
     Unknown,
 }
 
@@ -140,7 +143,7 @@ impl Role {
     /// Whether a word in this role cannot change, start or send anything.
     pub(crate) fn is_harmless(self) -> bool {
         match self {
-            Self::Text | Self::Pattern | Self::Read | Self::Rev | Self::Path | Self::Glob | Self::At => true,
+            Self::Text | Self::Pattern | Self::Read | Self::Rev | Self::Path | Self::Glob | Self::At | Self::List => true,
             Self::Write
             | Self::Command
             | Self::Launch
@@ -176,6 +179,7 @@ impl Role {
             "state" => Self::State,
             "glob" => Self::Glob,
             "at" => Self::At,
+            "list" => Self::List,
             "unknown" => Self::Unknown,
             other => return Err(format!("no role is called `{other}`")),
         })
@@ -380,14 +384,13 @@ impl Program {
             }
             "include" => self.options.extend(shared(rest).ok_or_else(|| format!("no options are called `{rest}`"))?),
             _ if line.starts_with(['-', '+']) => {
-                let long = line.split_whitespace().filter(|word| word.starts_with("--")).count();
-                let one = long == 1 && line.split_whitespace().count() > 1;
-                if one || line.contains(" = ") || line.contains(" [=] ") || line.contains(" ! ") {
-                    self.options.push(Choice::parse(line)?);
+                let choice = Choice::parse(line)?;
+                let long = choice.spellings.iter().filter(|word| word.starts_with("--")).count();
+                let short = choice.spellings.len() - long;
+                if (long == 1 && short > 0) || (short == 1 && long > 0) {
+                    self.options.push(choice);
                 } else {
-                    for spelling in line.split_whitespace() {
-                        self.options.push(Choice::parse(spelling)?);
-                    }
+                    self.options.extend(choice.spellings.iter().map(|own| Choice { spellings: vec![own.clone()], ..choice.clone() }));
                 }
             }
             _ => return Err(format!("`{line}` is not understood")),
@@ -401,10 +404,15 @@ const TABLES: &[(&str, &str)] = &[
     ("archive.prog", include_str!("tables/archive.prog")),
     ("builtins.prog", include_str!("tables/builtins.prog")),
     ("coreutils.prog", include_str!("tables/coreutils.prog")),
+    ("devtools.prog", include_str!("tables/devtools.prog")),
     ("edit.prog", include_str!("tables/edit.prog")),
     ("git.prog", include_str!("tables/git.prog")),
+    ("inspect.prog", include_str!("tables/inspect.prog")),
+    ("interpreters.prog", include_str!("tables/interpreters.prog")),
     ("network.prog", include_str!("tables/network.prog")),
+    ("run.prog", include_str!("tables/run.prog")),
     ("search.prog", include_str!("tables/search.prog")),
+    ("system.prog", include_str!("tables/system.prog")),
 ];
 
 /// Where each program's block stands.

@@ -194,11 +194,8 @@ impl Reader<'_> {
 
     /// The text inside `$(…)`: what it runs, and what kind of text it prints.
     fn substitution(&mut self, text: &str, place: Place) -> Result<Hidden, Unreadable> {
-        let certain = std::mem::replace(&mut self.certain, false);
         let first = self.reading.commands.len();
-        let result = self.deeper(|reader| reader.text(text, place));
-        self.certain = certain;
-        result?;
+        self.deeper(|reader| reader.scope(|reader| reader.text(text, place)))?;
         Ok(self.printed(first))
     }
 
@@ -308,9 +305,9 @@ impl Reader<'_> {
             }
             E::VariableNames { .. } => vec![anything],
             // The keys of an array are numbers, unless it was declared to have names.
-            E::MemberKeys { variable_name, .. } => {
+            E::MemberKeys { .. } => {
                 self.looked_up = true;
-                let named = self.variables.any_associative || self.variables.associative.contains(variable_name);
+                let named = self.variables.any_associative;
                 vec![if named { anything } else { Atom::Hidden(Hidden::Number) }]
             }
         };
@@ -353,8 +350,7 @@ impl Reader<'_> {
 
     /// A subscript: arithmetic, unless the array is known to have names for keys.
     pub(super) fn subscript(&mut self, name: &str, index: &str, span: Span) -> Result<(), Unreadable> {
-        self.looked_up = true;
-        if self.variables.associative.contains(name) {
+        if self.defined.associative.contains(name) {
             return self.body(index, Place::Within(span), span).map(drop);
         }
         self.arithmetic(index, Place::Within(span))

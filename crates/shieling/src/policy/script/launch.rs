@@ -132,7 +132,7 @@ impl Reader<'_> {
         }
         let pathed = first.atoms.len() > 1 || first.prefix().contains('/');
         let system = first.known().is_some_and(|path| SYSTEM.iter().any(|directory| path.strip_prefix(directory) == Some(name.as_str())));
-        let function = launch.functions && !pathed && self.functions.contains(&name);
+        let function = launch.functions && !pathed && self.defined.functions.contains(&name);
         let entry = program::find(&name);
         let kind = if function {
             Kind::Function
@@ -311,7 +311,7 @@ impl Reader<'_> {
                         self.evaluated_word(&word.clone(), word.span)?;
                     }
                 }
-                self.functions.clear();
+                self.defined.functions.clear();
                 Ok(true)
             }
             "let" => {
@@ -523,11 +523,11 @@ impl Reader<'_> {
             if text.as_deref().is_some_and(|text| text.starts_with('+')) || prints {
                 continue;
             }
-            if associative && self.certain && self.depth == 0 {
+            if associative {
                 let name = word.prefix().split('=').next().unwrap_or_default();
-                // Declared first and for certain: an earlier use would have made it another kind.
+                // Declared first: an earlier use would have made it another kind.
                 if is_name(name) && self.found.values(name).is_none() {
-                    self.found.associative.insert(name.to_owned());
+                    self.defined.associative.insert(name.to_owned());
                 }
             }
             match word.prefix().find('=') {

@@ -222,16 +222,23 @@ pub(in crate::policy) struct Reader<'a> {
     /// Whether any expansion asked for a variable that the text assigns.
     looked_up: bool,
     known_bases: Vec<Base>,
-    /// Functions that are defined for certain when later commands run.
-    functions: BTreeSet<String>,
+    /// What is defined for certain when later commands run.
+    defined: Defined,
     input: Input,
     depth: usize,
     /// How many variables are being followed into each other as arithmetic.
     evaluating: usize,
     nodes: usize,
     parsed: usize,
-    /// Whether what is walked runs for certain, in the shell itself and in order.
-    certain: bool,
+}
+
+/// What has been defined for certain where the walk stands: it is lost again at the end of the part
+/// of the text that defines it, if that part does not run for certain or runs in another shell.
+#[derive(Debug, Clone, Default)]
+struct Defined {
+    functions: BTreeSet<String>,
+    /// Arrays that have names for keys.
+    associative: BTreeSet<String>,
 }
 
 impl<'a> Reader<'a> {
@@ -243,13 +250,12 @@ impl<'a> Reader<'a> {
             found: Variables::default(),
             looked_up: false,
             known_bases: bases,
-            functions: BTreeSet::new(),
+            defined: Defined::default(),
             input: Input::Nothing,
             depth: 0,
             evaluating: 0,
             nodes: 0,
             parsed: 0,
-            certain: true,
         }
     }
 
@@ -270,6 +276,14 @@ impl<'a> Reader<'a> {
         self.depth += 1;
         let result = inner(self);
         self.depth -= 1;
+        result
+    }
+
+    /// Walks a part of the text of which nothing is certain for what follows it.
+    fn scope<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, Unreadable>) -> Result<T, Unreadable> {
+        let outer = self.defined.clone();
+        let result = inner(self);
+        self.defined = outer;
         result
     }
 

@@ -141,11 +141,9 @@ impl Reader<'_> {
             }
             let known = known.into_owned();
             let place = self.place_of(&known, text.span);
-            let certain = std::mem::replace(&mut self.certain, false);
             let outer = self.input.clone();
-            let result = self.deeper(|reader| reader.text(&known, place));
+            let result = self.deeper(|reader| reader.scope(|reader| reader.text(&known, place)));
             self.input = outer;
-            self.certain = certain;
             result?;
         }
         Ok(())

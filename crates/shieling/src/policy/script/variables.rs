@@ -11,8 +11,6 @@ const MAX_VALUES: usize = 24;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Variables {
     values: BTreeMap<String, Vec<Vec<Atom>>>,
-    /// Arrays that are for certain declared, before anything else, to have names for keys.
-    pub(super) associative: BTreeSet<String>,
     /// Whether any array may have been declared so.
     pub(super) any_associative: bool,
     /// The names of the functions that the text defines, certain or not.

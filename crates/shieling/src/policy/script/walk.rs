@@ -35,27 +35,35 @@ impl Reader<'_> {
     }
 
     fn list(&mut self, list: &ast::CompoundList, source: &Source) -> Result<(), Unreadable> {
-        let certain = self.certain;
         for ast::CompoundListItem(and_or, separator) in &list.0 {
-            self.certain = certain && matches!(separator, ast::SeparatorOperator::Sequence);
-            self.pipeline(&and_or.first, source)?;
-            for next in &and_or.additional {
-                self.certain = false;
-                let (ast::AndOr::And(pipeline) | ast::AndOr::Or(pipeline)) = next;
-                self.pipeline(pipeline, source)?;
+            match separator {
+                ast::SeparatorOperator::Sequence => self.and_or(and_or, source)?,
+                ast::SeparatorOperator::Async => self.scope(|reader| reader.and_or(and_or, source))?,
             }
         }
-        self.certain = certain;
         Ok(())
+    }
+
+    fn and_or(&mut self, and_or: &ast::AndOrList, source: &Source) -> Result<(), Unreadable> {
+        self.pipeline(&and_or.first, source)?;
+        self.scope(|reader| {
+            and_or.additional.iter().try_for_each(|next| {
+                let (ast::AndOr::And(pipeline) | ast::AndOr::Or(pipeline)) = next;
+                reader.pipeline(pipeline, source)
+            })
+        })
     }
 
     fn pipeline(&mut self, pipeline: &ast::Pipeline, source: &Source) -> Result<(), Unreadable> {
         self.node()?;
-        let outer = self.input.clone();
-        let certain = self.certain;
-        if pipeline.seq.len() > 1 {
-            self.certain = false;
+        if let [only] = pipeline.seq.as_slice() {
+            return self.command(only, source);
         }
+        self.scope(|reader| reader.stages(pipeline, source))
+    }
+
+    fn stages(&mut self, pipeline: &ast::Pipeline, source: &Source) -> Result<(), Unreadable> {
+        let outer = self.input.clone();
         for (stage, command) in pipeline.seq.iter().enumerate() {
             let first = self.reading.commands.len();
             self.command(command, source)?;
@@ -64,7 +72,6 @@ impl Reader<'_> {
             }
         }
         self.input = outer;
-        self.certain = certain;
         Ok(())
     }
 
@@ -102,10 +109,10 @@ impl Reader<'_> {
 
     fn compound(&mut self, compound: &CompoundCommand, source: &Source) -> Result<(), Unreadable> {
         self.node()?;
-        let certain = self.certain;
-        let result = self.compound_inner(compound, source);
-        self.certain = certain;
-        result
+        match compound {
+            CompoundCommand::BraceGroup(group) => self.list(&group.list, source),
+            other => self.scope(|reader| reader.compound_inner(other, source)),
+        }
     }
 
     fn compound_inner(&mut self, compound: &CompoundCommand, source: &Source) -> Result<(), Unreadable> {
@@ -116,14 +123,10 @@ impl Reader<'_> {
                 for part in [&command.initializer, &command.condition, &command.updater].into_iter().flatten() {
                     self.arithmetic(&part.value, Place::Within(span))?;
                 }
-                self.certain = false;
                 self.list(&command.body.list, source)
             }
             CompoundCommand::BraceGroup(group) => self.list(&group.list, source),
-            CompoundCommand::Subshell(group) => {
-                self.certain = false;
-                self.list(&group.list, source)
-            }
+            CompoundCommand::Subshell(group) => self.list(&group.list, source),
             CompoundCommand::ForClause(command) => {
                 let span = source.span(&command.loc);
                 let mut values = Vec::new();
@@ -138,42 +141,37 @@ impl Reader<'_> {
                     self.globbed(&value, None);
                     self.assign(&command.variable_name, element(&value), name_span)?;
                 }
-                self.certain = false;
                 self.list(&command.body.list, source)
             }
             CompoundCommand::CaseClause(command) => {
                 let span = source.span(&command.loc);
                 self.words(&command.value, source, span)?;
-                self.certain = false;
                 for item in &command.cases {
                     for pattern in &item.patterns {
                         self.words(pattern, source, span)?;
                     }
                     if let Some(list) = &item.cmd {
-                        self.list(list, source)?;
+                        self.scope(|reader| reader.list(list, source))?;
                     }
                 }
                 Ok(())
             }
             CompoundCommand::IfClause(command) => {
                 self.list(&command.condition, source)?;
-                self.certain = false;
-                self.list(&command.then, source)?;
+                self.scope(|reader| reader.list(&command.then, source))?;
                 for part in command.elses.iter().flatten() {
                     if let Some(condition) = &part.condition {
-                        self.list(condition, source)?;
+                        self.scope(|reader| reader.list(condition, source))?;
                     }
-                    self.list(&part.body, source)?;
+                    self.scope(|reader| reader.list(&part.body, source))?;
                 }
                 Ok(())
             }
             CompoundCommand::WhileClause(command) | CompoundCommand::UntilClause(command) => {
                 self.list(&command.0, source)?;
-                self.certain = false;
                 self.list(&command.1.list, source)
             }
             CompoundCommand::Coprocess(command) => {
-                self.certain = false;
                 let name = command.name.as_ref().map_or("COPROC", |name| name.value.as_str()).to_owned();
                 self.assign(&name, vec![Atom::Hidden(Hidden::Number)], source.span(&command.loc))?;
                 let outer = std::mem::replace(&mut self.input, Input::Unknown);
@@ -188,16 +186,12 @@ impl Reader<'_> {
         let name = function.fname.value.clone();
         self.looked_up = true;
         self.found.functions.insert(name.clone());
-        let certain = std::mem::replace(&mut self.certain, false);
         let outer = std::mem::replace(&mut self.input, Input::Unknown);
         let ast::FunctionBody(body, redirects) = &function.body;
         self.redirects(redirects.as_ref(), source)?;
-        let result = self.compound(body, source);
+        let result = self.scope(|reader| reader.compound(body, source));
         self.input = outer;
-        self.certain = certain;
-        if certain && self.depth == 0 {
-            self.functions.insert(name);
-        }
+        self.defined.functions.insert(name);
         result
     }
 
@@ -424,11 +418,9 @@ impl Reader<'_> {
     }
 
     fn process_substitution(&mut self, command: &ast::SubshellCommand, source: &Source) -> Result<(), Unreadable> {
-        let certain = std::mem::replace(&mut self.certain, false);
         let outer = std::mem::replace(&mut self.input, Input::Unknown);
-        let result = self.list(&command.list, source);
+        let result = self.scope(|reader| reader.list(&command.list, source));
         self.input = outer;
-        self.certain = certain;
         result
     }
 
