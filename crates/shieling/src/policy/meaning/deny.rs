@@ -26,7 +26,7 @@ impl Entry {
     /// well start it, as wrappers do.
     fn started_by_unknown(&self, command: &Invocation) -> Option<Span> {
         let name = command.argv.first()?.known()?;
-        if name.contains('/') || program::find(&name).is_some() || is_shell(&name) {
+        if name.contains('/') || !program::is_opaque(&name) || is_shell(&name) {
             return None;
         }
         let program = self.tokens.first()?.rsplit('/').next()?.to_owned();

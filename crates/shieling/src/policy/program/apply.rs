@@ -32,8 +32,14 @@ pub(super) fn find_sub(program: &'static Program, operands: &[Word]) -> Option<(
     let known: Vec<_> = operands.iter().take(3).map_while(Word::known).collect();
     (1..=known.len()).rev().find_map(|count| {
         let name = known[..count].join(" ");
-        program.subs.iter().find(|sub| sub.names[0] == name).map(|sub| (sub, count))
+        program.subs.iter().find(|sub| sub.names.contains(&name)).map(|sub| (sub, count))
     })
+}
+
+/// What the text calls a subcommand.
+fn named(sub: &Program, operands: &[Word]) -> String {
+    let first = operands.first().map(Word::shown).unwrap_or_default();
+    sub.names.iter().find(|name| **name == first).or(sub.names.first()).cloned().unwrap_or_default()
 }
 
 /// The subcommand with its arguments; options between the two words of its name are recorded.
@@ -69,18 +75,20 @@ fn subcommand(program: &'static Program, run: &Run, found: Arguments, reader: &m
     if stops {
         return Ok(());
     }
-    bring_always(program, run, &[], reader);
+    let brings: Vec<&Bring> = found.options.iter().flat_map(|given| &given.choice.brings).collect();
     let Some(first) = operands.first() else {
+        bring_always(program, run, &brings, reader);
         return Ok(());
     };
     let Some((sub, rest)) = resolve(program, &operands, run, reader)? else {
+        bring_always(program, run, &brings, reader);
         let because = format!("what `{} {}` does is not known", run.name, first.shown());
         // An unknown subcommand of git is an alias, which is what the repository says it is.
         let doubt = if first.known().is_some() && run.name != "git" { Doubt::Program } else { Doubt::Launch };
         reader.effect(Deed::Doubt(doubt, because), first.shown(), first.span, Some(run.index), Via::Operand);
         return Ok(());
     };
-    let inner = Run { args: rest, name: format!("{} {}", run.name, sub.names[0]), ..run.clone() };
+    let inner = Run { args: rest, name: format!("{} {}", run.name, named(sub, &operands)), ..run.clone() };
     if let Some(name) = &sub.special
         && special::apply(name, sub, &inner, reader)?
     {
@@ -138,6 +146,10 @@ pub(super) fn record_options(program: &'static Program, run: &Run, found: &Argum
         let span = given.value.as_ref().map_or(given.word.span, |value| given.word.span.to(value.span));
         for bring in &given.choice.brings {
             bring_about(bring, given.word.shown(), span, run, Via::Option, reader);
+        }
+        if let (Value::Optional(Role::Unknown | Role::Launch | Role::Shell | Role::Code), None) = (given.choice.value, &given.value) {
+            let because = format!("what `{}` does with this option is not known", run.name);
+            reader.effect(Deed::Doubt(Doubt::Setting, because), given.word.shown(), given.word.span, Some(run.index), Via::Option);
         }
         if let (Value::Required(role) | Value::Optional(role), Some(value)) = (given.choice.value, &given.value) {
             if given.choice.spellings.iter().any(|own| matches!(own.as_str(), "-C" | "--directory" | "--chdir")) && changes_directory(&run.name) {
@@ -281,7 +293,11 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
             Deed::Network(object.clone())
         }
         Role::GitConfig => return special::git_config(word, run, reader),
-        Role::Unknown => Deed::Doubt(Doubt::Argument, format!("what `{}` does with this argument is not known", run.name)),
+        Role::Unknown => {
+            // Whatever it is, it may be a path.
+            reader.effect(Deed::Names(word.clone()), object.clone(), span, by, Via::Operand);
+            Deed::Doubt(Doubt::Argument, format!("what `{}` does with this argument is not known", run.name))
+        }
     };
     reader.effect(deed, object, span, by, Via::Operand);
     Ok(())
@@ -318,6 +334,14 @@ pub(super) fn found_names(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Re
         }
     }
     Ok(())
+}
+
+/// Whether it is not described what a program does with its operands, so that it may start them.
+pub(crate) fn is_opaque(name: &str) -> bool {
+    find(name).is_none_or(|program| {
+        let roles = &program.operands;
+        program.subs.is_empty() && roles.head.iter().chain(&roles.rest).chain(&roles.tail).any(|role| *role == Role::Unknown)
+    })
 }
 
 /// What kind of text a command prints, where its table tells.

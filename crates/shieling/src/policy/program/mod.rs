@@ -11,7 +11,7 @@ mod sed;
 mod special;
 mod table;
 
-pub(crate) use apply::{apply, prints, reads_by_itself};
+pub(crate) use apply::{apply, is_opaque, prints, reads_by_itself};
 pub(crate) use code::code;
 pub(crate) use history::prints_history;
 pub(crate) use normal::{Normal, normal};

@@ -15,6 +15,10 @@ pub(super) fn apply(name: &str, program: &'static Program, run: &Run, reader: &m
         "tar" => tar(program, run, reader).map(|()| true),
         "xargs" => xargs(program, run, reader).map(|()| true),
         "compressor" => compressor(program, run, reader).map(|()| true),
+        "less" => less(program, run, reader).map(|()| true),
+        "watch" => watch(program, run, reader).map(|()| true),
+        "flock" => flock(program, run, reader).map(|()| true),
+        "sysctl" => Ok(sysctl(run, reader)),
         "ip" => ip(run, reader).map(|()| true),
         "interpreter" | "python" => interpreter(program, run, reader).map(|()| true),
         "ssh" => ssh(program, run, reader).map(|()| true),
@@ -93,8 +97,13 @@ fn tar(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<
     }
     found.options = options;
     let operands = std::mem::take(&mut found.operands);
+    let removes = found.options.iter().any(|given| is(given.choice, &["--remove-files"]));
     for word in &operands {
-        apply_role(if creates { Role::Read } else { Role::Path }, word, run, reader)?;
+        apply_role(if removes { Role::Write } else if creates { Role::Read } else { Role::Path }, word, run, reader)?;
+    }
+    if found.options.iter().any(|given| is(given.choice, &["-T", "--files-from"])) {
+        let because = "a list of files for `tar` may hold options that run commands".to_owned();
+        reader.effect(Deed::Doubt(Doubt::Setting, because), run.name.clone(), run.span, by, Via::Option);
     }
     if extracts {
         let into = Word::text(".", run.span);
@@ -161,7 +170,8 @@ pub(super) fn is_interpreter(name: &str) -> bool {
 /// An interpreter of another language: its code is in an option, a file, or its input.
 fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let prints = |text: &str| matches!(text, "--version" | "-V" | "-v" | "--help" | "-h");
-    if run.args.len() == 1 && !run.more && run.args[0].known().is_some_and(|text| prints(&text)) {
+    // tclsh would run a file of that name.
+    if run.args.len() == 1 && !run.more && run.name != "tclsh" && run.args[0].known().is_some_and(|text| prints(&text)) {
         return Ok(());
     }
     let because = format!("`{}` runs code, and what that does is not read here", run.name);
@@ -377,4 +387,84 @@ fn joined_text(words: &[Word]) -> Option<Word> {
     }
     let span = words.iter().fold(first.span, |all, word| all.to(word.span));
     Some(Word { atoms: crate::policy::word::joined(atoms), fields: Fields::One, span, written: String::new() })
+}
+
+/// `less`: what starts with `+` is a command of its own, and clusters have rules of their own.
+fn less(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let mut args = Vec::new();
+    for word in &run.args {
+        let text = word.known();
+        match text.as_deref() {
+            Some(text) if text.starts_with('+') => {
+                let command = text.trim_start_matches('+');
+                let harmless = command.starts_with(['/', '?', 'G', 'F', 'g']) || command.bytes().all(|byte| byte.is_ascii_digit());
+                if !harmless {
+                    let because = "`less` runs this when it starts".to_owned();
+                    reader.effect(Deed::Doubt(Doubt::Setting, because), word.shown(), word.span, Some(run.index), Via::Option);
+                }
+            }
+            Some(text) if ["-+", "-!", "--+", "--!"].iter().any(|reset| text.starts_with(reset)) => {}
+            Some(text)
+                if text.starts_with('-')
+                    && !text.starts_with("--")
+                    && text.contains(['o', 'O', 'k', 'T', '$'])
+                    && text[1..].contains(['b', 'h', 'j', 'x', 'y', 'z', '#', 'p', 'P', 't', 'D']) =>
+            {
+                let because = "where a value ends and the next option starts is not certain".to_owned();
+                reader.effect(Deed::Doubt(Doubt::Setting, because), word.shown(), word.span, Some(run.index), Via::Option);
+            }
+            Some(_) | None => args.push(word.clone()),
+        }
+    }
+    record(program, run, parse(program, &args), reader)
+}
+
+/// `watch`: its operands are shell text, or with `-x` a command.
+fn watch(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let mut found = parse(program, &run.args);
+    let words = std::mem::take(&mut found.operands);
+    let exec = found.options.iter().any(|given| given.choice.spellings.iter().any(|own| own == "-x" || own == "--exec"));
+    record(program, run, found, reader)?;
+    if exec {
+        return launch(&words, run, reader);
+    }
+    match joined_text(&words) {
+        Some(text) => reader.shell_text(&text, Some(run.index)),
+        None => Ok(()),
+    }
+}
+
+/// `flock`: a lock file, and behind it a command or `-c` and shell text.
+fn flock(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let mut found = parse(program, &run.args);
+    let words = std::mem::take(&mut found.operands);
+    record(program, run, found, reader)?;
+    let Some((lock, rest)) = words.split_first() else { return Ok(()) };
+    if rest.is_empty() && lock.known().is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit())) {
+        return Ok(());
+    }
+    apply_role(Role::Write, lock, run, reader)?;
+    match rest.first().and_then(Word::known).as_deref() {
+        Some("-c" | "--command") => rest.get(1).map_or(Ok(()), |text| reader.shell_text(text, Some(run.index))),
+        _ => launch(rest, run, reader),
+    }
+}
+
+/// `sysctl`: `NAME=VALUE` sets, anything else shows.
+fn sysctl(run: &Run, reader: &mut Reader<'_>) -> bool {
+    for word in &run.args {
+        let sets = match word.known() {
+            Some(text) if text.starts_with("--") => !matches!(
+                text.as_ref(),
+                "--all" | "--binary" | "--deprecated" | "--ignore" | "--names" | "--values" | "--quiet" | "--help" | "--version" | "--dry-run"
+            ),
+            Some(text) if text.starts_with('-') => text.contains(['w', 'p', 'f', 'S']),
+            Some(text) => text.contains('='),
+            None => true,
+        };
+        if sets {
+            reader.effect(Deed::Changes("the kernel's settings".to_owned()), word.shown(), word.span, Some(run.index), Via::Operand);
+        }
+    }
+    true
 }

@@ -96,8 +96,8 @@
 //! the next `sub` or `program`; it has operands, options, attributes and examples of its own. The
 //! lines before the first `sub` are the program's global options, which stand before the
 //! subcommand. A subcommand may have two words (`sub remote show`, `sub stash list`): the longest
-//! match wins. An unknown subcommand is `unknown`; an abbreviated one too. A program with `sub`
-//! blocks and no subcommand on the line uses its own operands (write `operands none`).
+//! match wins. Subcommands that are alike share a block: `sub start | stop`. An unknown subcommand is `unknown`; an abbreviated one too. A program with `sub`
+//! blocks and no known subcommand on the line brings about its own `always` effects.
 //! `include NAME` copies the option lines of the block `options NAME` (a block that is no program,
 //! started by `options NAME` at the left margin), so that shared options are written once.
 //!
@@ -492,7 +492,8 @@ fn parse(names: Vec<String>, block: &str, shared: &dyn Fn(&str) -> Option<Vec<Ch
     for line in lines(block) {
         if let Some(name) = line.strip_prefix("sub ") {
             program.subs.extend(sub.take());
-            sub = Some(Program { names: vec![name.trim().to_owned()], ..Program::default() });
+            let names = name.split('|').map(|name| name.trim().to_owned()).collect();
+            sub = Some(Program { names, ..Program::default() });
             continue;
         }
         let target = sub.as_mut().unwrap_or(&mut program);
@@ -515,9 +516,47 @@ pub(crate) fn find(name: &str) -> Option<&'static Program> {
     Some(index.parsed[number].get_or_init(|| parse(vec![name.to_owned()], index.blocks[number].1, &|shared| index.shared(shared)).0))
 }
 
+/// Every example of every table: the verdict that it states, and the command.
+#[cfg(test)]
+pub(in crate::policy) fn examples() -> Vec<(&'static str, String, String)> {
+    let index = &*INDEX;
+    index
+        .blocks
+        .iter()
+        .flat_map(|(file, block)| {
+            let (program, _) = parse(Vec::new(), block, &|shared| index.shared(shared));
+            let subs: Vec<_> = program.subs.iter().flat_map(|sub| sub.examples.clone()).collect();
+            program.examples.into_iter().chain(subs).map(|(verdict, command)| (*file, verdict, command)).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::{Decision, Facts, Policy};
+
+    #[test]
+    fn every_example_of_every_table_is_judged_as_it_states() {
+        let facts = Facts::new("/work/repository".as_ref(), "/work/repository".as_ref());
+        let policy = Policy::open().with_readonly();
+        let mut wrong = Vec::new();
+        let examples = examples();
+        assert!(examples.len() > 3_000, "only {} examples", examples.len());
+        for (file, stated, command) in &examples {
+            let verdict = policy.judge_text(command, &facts);
+            let judged = match verdict.decision {
+                Decision::Allow => "allow",
+                Decision::Ask => "ask",
+                Decision::Deny => "deny",
+            };
+            if judged != stated {
+                let why: Vec<_> = verdict.reasons.iter().map(|reason| format!("`{}`: {}", reason.object, reason.because)).collect();
+                wrong.push(format!("{file}: `{command}` is stated to be {stated}, and is {judged}: {}", why.join("; ")));
+            }
+        }
+        assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), examples.len(), wrong.join("\n"));
+    }
 
     #[test]
     fn every_line_of_every_table_is_understood() {

@@ -360,6 +360,7 @@ impl Reader<'_> {
                 self.doubt(Doubt::Launch, self.written(run.span), "it binds a key to a command", run.span, Some(run.index));
                 Ok(true)
             }
+            "fc" if args.first().and_then(Word::known).is_some_and(|text| text.starts_with("-l")) => Ok(true),
             "fc" => {
                 self.doubt(Doubt::Launch, self.written(run.span), "it runs commands of the history", run.span, Some(run.index));
                 Ok(true)
