@@ -17,7 +17,7 @@ impl Random {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -27,7 +27,7 @@ impl Random {
     /// A number below `bound`; 0 if the bound is 0.
     pub fn below(&mut self, bound: usize) -> usize {
         // The modulo favours small numbers by a part in 2^60 or so, which no test can see.
-        usize::try_from(self.next() >> 1).map_or(0, |number| number.checked_rem(bound).unwrap_or(0))
+        usize::try_from(self.number() >> 1).map_or(0, |number| number.checked_rem(bound).unwrap_or(0))
     }
 
     /// True once in `times`.
