@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 
 use crate::{cargo, tidy};
 
@@ -42,16 +42,38 @@ const AFTER_TIDY: &[CargoStep] = &[
     ),
 ];
 
-/// Runs all steps and says which failed.
-pub(crate) fn run() -> anyhow::Result<ExitCode> {
+/// Runs all steps but those named after `--except`, and says which failed.
+pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
+    let except: &[String] = match arguments {
+        [] => &[],
+        [flag, steps @ ..] if flag == "--except" && !steps.is_empty() => steps,
+        [unwanted, ..] => bail!("`check` takes `--except STEP...` or nothing, not `{unwanted}`"),
+    };
+    let names = || {
+        BEFORE_TIDY
+            .iter()
+            .chain(AFTER_TIDY)
+            .map(|(name, ..)| *name)
+            .chain(["tidy"])
+    };
+    if let Some(unknown) = except.iter().find(|step| !names().any(|name| name == **step)) {
+        bail!(
+            "`check` has no step `{unknown}`, only {}",
+            names().collect::<Vec<_>>().join(", ")
+        );
+    }
+    let wanted = |name: &str| !except.iter().any(|step| step == name);
+
     let mut report: Vec<(&str, bool, Duration)> = Vec::new();
-    for step in BEFORE_TIDY {
+    for step in BEFORE_TIDY.iter().filter(|(name, ..)| wanted(name)) {
         report.push(cargo_step(step)?);
     }
-    let start = Instant::now();
-    println!("── tidy");
-    report.push(("tidy", tidy::run()? == ExitCode::SUCCESS, start.elapsed()));
-    for step in AFTER_TIDY {
+    if wanted("tidy") {
+        println!("── tidy");
+        let start = Instant::now();
+        report.push(("tidy", tidy::run()? == ExitCode::SUCCESS, start.elapsed()));
+    }
+    for step in AFTER_TIDY.iter().filter(|(name, ..)| wanted(name)) {
         report.push(cargo_step(step)?);
     }
 

@@ -34,6 +34,10 @@ const KEEPS_NOTHING: &[(&str, &str)] = &[
     ("/dev/fd/*", "a stream that is open already"),
     ("/proc/self/fd/*", "a stream that is open already"),
     (
+        "/tmp/tac*",
+        "tac keeps a pipe's text here, to read it backwards, and removes it",
+    ),
+    (
         "/tmp/sh-thd.*",
         "bash keeps a here-document here that is too long for a pipe, and removes it",
     ),
