@@ -1,4 +1,4 @@
-//! Tasks of this repository: `cargo xtask check | tidy | bless`.
+//! Tasks of this repository: `cargo xtask check | tidy | bless | bench | fuzz`.
 //!
 //! Everything that a contributor or CI runs is one of these, so that both run the same thing.
 #![expect(
@@ -8,7 +8,10 @@
 )]
 #![expect(clippy::disallowed_methods, reason = "a task runs cargo and reads this repository")]
 
+mod bench;
 mod check;
+mod fuzz;
+mod subject;
 mod tidy;
 
 use std::path::PathBuf;
@@ -20,7 +23,9 @@ const USAGE: &str = "\
 cargo xtask check     formatting, lints, directions, tests, documentation: what CI runs
                       (`--except STEP...` leaves some out)
 cargo xtask tidy      the directions between modules and crates, and what clippy cannot see
-cargo xtask bless     accept the snapshots that the tests produce now; review them as code";
+cargo xtask bless     accept the snapshots that the tests produce now; review them as code
+cargo xtask bench     measure, and write BENCHMARKS.md
+cargo xtask fuzz      judge made-up lines: `--lines N` (1,000,000), `--seed N`, `--threads N`";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -38,13 +43,15 @@ fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
         Some((task, rest)) => (task.as_str(), rest),
         None => ("help", arguments),
     };
-    if let (Some(unwanted), "tidy" | "bless") = (rest.first(), task) {
+    if let (Some(unwanted), "tidy" | "bless" | "bench") = (rest.first(), task) {
         bail!("`{task}` takes no argument, not `{unwanted}`");
     }
     match task {
         "check" => check::run(rest),
         "tidy" => tidy::run(),
         "bless" => bless(),
+        "bench" => bench::run(),
+        "fuzz" => fuzz::run(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             Ok(ExitCode::SUCCESS)
@@ -58,6 +65,20 @@ fn bless() -> anyhow::Result<ExitCode> {
     let status = cargo()
         .args(["test", "--workspace"])
         .env("INSTA_UPDATE", "always")
+        .status()
+        .context("cannot start cargo")?;
+    Ok(if status.success() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Starts this task again in a release build: a debug build measures the wrong thing.
+fn again_in_release(arguments: &[String]) -> anyhow::Result<ExitCode> {
+    let status = cargo()
+        .args(["run", "--release", "--quiet", "--package", "xtask", "--"])
+        .args(arguments)
         .status()
         .context("cannot start cargo")?;
     Ok(if status.success() {

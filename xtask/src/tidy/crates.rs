@@ -13,7 +13,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("shieling-cli", &["shieling", "shieling-server"]),
     ("shieling-py", &["shieling"]),
     ("shieling-testkit", &["shieling"]),
-    ("xtask", &["shieling"]),
+    ("xtask", &["shieling", "shieling-testkit"]),
 ];
 
 /// What a crate must not depend on, however useful: (crate, dependency, where it belongs).
