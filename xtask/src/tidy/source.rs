@@ -7,7 +7,8 @@ use std::ops::Range;
 
 /// A file's text, and the same text with everything but one kind of token blanked out.
 ///
-/// All three have the same length and the same line ends, so an offset means the same in each.
+/// They have the same length and the same line ends, so an offset means the same in each; a `tests.rs`
+/// has no production code at all.
 pub(crate) struct Source {
     /// Its path from the root of the workspace, with `/`.
     pub(crate) path: String,
@@ -45,7 +46,12 @@ impl Source {
             String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
         };
         let code = only(Kind::Code);
-        let production = without_tests(&code);
+        // `mod tests;` keeps its `#[cfg(test)]` in the file above.
+        let production = if path.ends_with("/tests.rs") {
+            String::new()
+        } else {
+            without_tests(&code)
+        };
         Self {
             path: path.to_owned(),
             text: text.to_owned(),
