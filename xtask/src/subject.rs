@@ -2,7 +2,7 @@
 //!
 //! A subject that does not exist yet is absent here, and its rows say so; none is imitated.
 
-use shieling::policy::Decision;
+use shieling::policy::{Decision, Facts, Policy, RuleFile};
 
 /// Judges one text under one policy.
 pub(crate) type Judge = Box<dyn Fn(&str) -> Decision + Send + Sync>;
@@ -13,7 +13,33 @@ pub(crate) type OneShot = Box<dyn FnMut() -> anyhow::Result<()>>;
 /// Every policy that is measured and fuzzed, by name: readonly, an allow list, a deny list, an ignore
 /// list and a policy file of rules.
 pub(crate) fn judges() -> Vec<(&'static str, Judge)> {
-    Vec::new()
+    const RULES: &str = r#"
+[[rule]]
+id = "no-force-push"
+decision = "deny"
+command = ["git push --force", "rm -rf"]
+
+[[rule]]
+id = "keys"
+decision = "ask"
+reads = ["*.pem", "secrets/"]
+"#;
+    let rules = RuleFile::parse("bench.toml", RULES).expect("the rules can be read");
+    let policies = [
+        ("readonly", Policy::open().with_readonly()),
+        ("allow", Policy::open().with_allow(&["git log", "grep", "ls", "cat"]).expect("the entries name commands")),
+        ("deny", Policy::open().with_deny(&["rm", "git push", "curl"]).expect("the entries name commands")),
+        ("ignore", Policy::open().with_ignore(&[".env", "*.key", "secrets/"]).expect("the patterns can be read")),
+        ("rules", Policy::open().with_rules(rules)),
+    ];
+    policies
+        .into_iter()
+        .map(|(name, policy)| {
+            let facts = Facts::new("/work/repository".as_ref(), "/work/repository".as_ref());
+            let judge: Judge = Box::new(move |text| policy.judge_text(text, &facts).decision);
+            (name, judge)
+        })
+        .collect()
 }
 
 /// A library call that runs `true` in `local`, once the façade is there.

@@ -10,6 +10,7 @@
 #![expect(clippy::print_stderr, reason = "a skipped test says what is missing")]
 
 mod place;
+mod property;
 mod trace;
 
 use place::Place;
@@ -24,6 +25,12 @@ fn place() -> Option<Place> {
             None
         }
     }
+}
+
+/// What readonly says of a text, in a workspace of which nothing is known.
+fn verdict(text: &str) -> shieling::policy::Verdict {
+    let facts = shieling::policy::Facts::new("/work".as_ref(), "/work".as_ref());
+    shieling::policy::Policy::open().with_readonly().judge_text(text, &facts)
 }
 
 /// Without these controls, a recorder that sees nothing would prove everything.

@@ -35,6 +35,10 @@ const HELPERS: &[(&str, &[&str])] = &[
     ("zcat", &["gzip"]),
     ("zgrep", &["grep", "gzip", "sed", "zcat"]),
     ("git", &["git"]),
+    // They start commands through the shell, whose text the policy reads.
+    ("awk", &["sh"]),
+    ("gawk", &["sh"]),
+    ("mawk", &["sh"]),
 ];
 
 fn base(path: &str) -> &str {
