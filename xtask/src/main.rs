@@ -1,2 +1,101 @@
-//! Tasks of this repository.
-fn main() {}
+//! Tasks of this repository: `cargo xtask check | tidy | bless | bench | fuzz`.
+//!
+//! Everything that a contributor or CI runs is one of these, so that both run the same thing.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a task talks to the person who started it"
+)]
+#![expect(clippy::disallowed_methods, reason = "a task runs cargo and reads this repository")]
+
+mod bench;
+mod check;
+mod fuzz;
+mod subject;
+mod tidy;
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context as _, bail};
+
+const USAGE: &str = "\
+cargo xtask check     formatting, lints, directions, tests, documentation: what CI runs
+                      (`--except STEP...` leaves some out)
+cargo xtask tidy      the directions between modules and crates, and what clippy cannot see
+cargo xtask bless     accept the snapshots that the tests produce now; review them as code
+cargo xtask bench     measure, and write BENCHMARKS.md
+cargo xtask fuzz      judge made-up lines: `--lines N` (1,000,000), `--seed N`, `--threads N`";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
+    let (task, rest) = match arguments.split_first() {
+        Some((task, rest)) => (task.as_str(), rest),
+        None => ("help", arguments),
+    };
+    if let (Some(unwanted), "tidy" | "bless" | "bench") = (rest.first(), task) {
+        bail!("`{task}` takes no argument, not `{unwanted}`");
+    }
+    match task {
+        "check" => check::run(rest),
+        "tidy" => tidy::run(),
+        "bless" => bless(),
+        "bench" => bench::run(),
+        "fuzz" => fuzz::run(rest),
+        "help" | "--help" | "-h" => {
+            println!("{USAGE}");
+            Ok(ExitCode::SUCCESS)
+        }
+        unknown => bail!("there is no task `{unknown}`\n\n{USAGE}"),
+    }
+}
+
+/// Accepts every snapshot file. Inline snapshots are not rewritten; there are none by custom.
+fn bless() -> anyhow::Result<ExitCode> {
+    let status = cargo()
+        .args(["test", "--workspace"])
+        .env("INSTA_UPDATE", "always")
+        .status()
+        .context("cannot start cargo")?;
+    Ok(if status.success() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Starts this task again in a release build: a debug build measures the wrong thing.
+fn again_in_release(arguments: &[String]) -> anyhow::Result<ExitCode> {
+    let status = cargo()
+        .args(["run", "--release", "--quiet", "--package", "xtask", "--"])
+        .args(arguments)
+        .status()
+        .context("cannot start cargo")?;
+    Ok(if status.success() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Cargo as it started us, standing at the root of the workspace.
+fn cargo() -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(root());
+    cargo
+}
+
+/// The root of the workspace.
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}

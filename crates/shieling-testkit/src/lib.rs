@@ -1,1 +1,4 @@
 //! What Shieling's tests share.
+
+pub mod random;
+pub mod scripts;

@@ -1,1 +1,670 @@
-//! To be written.
+//! The environment as a model should be told of it: where it stands, what is there, what holds.
+//!
+//! Data and wording only. It starts nothing and reads nothing itself: what is the same for the whole
+//! environment comes in as a [`Basis`], and each tool is asked for its version through a [`Probe`],
+//! which the façade lets run in the environment like any other command. A tool that is missing,
+//! broken or hanging is left out; it never makes the description fail.
+//!
+//! What a probe answers is printed by a program that the workspace may have brought along, and is
+//! read by a model. It is therefore cut to one short line without control characters.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::str::FromStr;
+use std::task::Poll;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::outcome::Confinement;
+use crate::units::ByteCount;
+
+/// The tools that are looked for unless the caller names others.
+pub const DEFAULT_TOOLS: [&str; 10] = [
+    "git", "python3", "python", "node", "docker", "gcc", "make", "cargo", "rg", "jq",
+];
+
+/// The longest version line that is passed on, in characters.
+const VERSION_CHARACTERS: usize = 100;
+
+/// The name of a program that may be probed: nothing in it means anything to a shell.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct ToolName(String);
+
+/// Why a text is no [`ToolName`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{}` is not the name of a tool: 1 to 64 of the characters A-Z a-z 0-9 . _ + -, the first a letter or digit",
+    .0.escape_default()
+)]
+pub struct ToolNameError(String);
+
+impl ToolName {
+    /// The name, as it is started and looked up on the PATH.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// [`DEFAULT_TOOLS`], ready to be probed.
+    pub fn defaults() -> Vec<Self> {
+        DEFAULT_TOOLS.iter().map(|name| Self((*name).to_owned())).collect()
+    }
+}
+
+impl FromStr for ToolName {
+    type Err = ToolNameError;
+
+    fn from_str(text: &str) -> Result<Self, ToolNameError> {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte);
+        let starts_well = text.starts_with(|first: char| first.is_ascii_alphanumeric());
+        if starts_well && text.len() <= 64 && text.bytes().all(allowed) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(ToolNameError(text.to_owned()))
+        }
+    }
+}
+
+impl fmt::Display for ToolName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Asks tools for their version, inside the environment that is described.
+pub trait Probe {
+    /// What `TOOL --version` says, see [`version_of`]; nothing if the tool is not there.
+    ///
+    /// # Cancel safety
+    /// Dropped when the tool's time is over, and must then end what it started.
+    fn version(&self, tool: &ToolName) -> impl Future<Output = Option<String>> + Send;
+}
+
+/// How long tools are waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// For each tool (default 2 s).
+    pub each: Duration,
+    /// For all of them (default 6 s); those not asked by then count as absent.
+    pub total: Duration,
+    /// How many are asked at the same time (default 4).
+    pub at_once: usize,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            each: Duration::from_secs(2),
+            total: Duration::from_secs(6),
+            at_once: 4,
+        }
+    }
+}
+
+/// Who is asked before something starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Asking {
+    /// A person, about every command.
+    Always,
+    /// A person, where the policy cannot decide.
+    Policy,
+    /// Nobody: what the policy cannot decide is refused.
+    Never,
+}
+
+/// What lasts from one command to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Persistence {
+    /// Nothing but files: each command has a shell of its own.
+    Files,
+    /// Directory, variables and functions too, in a session.
+    Session,
+}
+
+/// The shell that reads the commands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Shell {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its version, such as `5.2.15`.
+    pub version: String,
+}
+
+/// The bounds of each command. What is not limited is absent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Limits {
+    /// How long a command may run, in milliseconds.
+    #[serde(rename = "timeout_ms", serialize_with = "milliseconds")]
+    pub timeout: Duration,
+    /// How much is kept of each output stream, in bytes.
+    #[serde(rename = "output_bytes")]
+    pub output: ByteCount,
+    /// The memory of all its processes together, in bytes.
+    #[serde(rename = "memory_bytes")]
+    pub memory: Option<ByteCount>,
+    /// The number of its processes.
+    pub pids: Option<u32>,
+    /// The largest file it may write, in bytes.
+    #[serde(rename = "file_size_bytes")]
+    pub file_size: Option<ByteCount>,
+    /// How many commands may start, as people read it, such as `3 commands in 10 s and 10 in 60 s`.
+    pub rate: Option<String>,
+}
+
+fn milliseconds<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// A policy in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PolicyInForce {
+    /// Its name, such as `readonly` or the file it came from.
+    pub name: String,
+    /// What it means, in half a sentence.
+    pub means: String,
+    /// What a model should do instead of what it refuses, where there is something to say.
+    pub instead: Option<String>,
+}
+
+/// What is known of an environment before any tool is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Basis {
+    /// The environment's name: `local`, `sandbox`, …
+    pub environment: String,
+    /// The operating system as it names itself, see [`os_name`].
+    pub os: String,
+    /// The kernel with its version and the machine's architecture, such as `Linux 6.1.0 x86_64`.
+    pub kernel: String,
+    /// The shell that reads the commands.
+    pub shell: Shell,
+    /// Where commands start.
+    pub cwd: PathBuf,
+    /// What a command can reach: `none`, `loopback` or `host`.
+    pub network: String,
+    /// The bounds of each command.
+    pub limits: Limits,
+    /// The policies in force; the strictest verdict wins.
+    pub policies: Vec<PolicyInForce>,
+    /// Who is asked.
+    pub asking: Asking,
+    /// What lasts from one command to the next.
+    pub persistence: Persistence,
+    /// What the environment enforces.
+    pub confinement: Confinement,
+}
+
+/// A tool that answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Tool {
+    /// Its name.
+    pub name: ToolName,
+    /// What it said of its version.
+    pub version: String,
+}
+
+/// The whole description; [`fmt::Display`] is its form for a model, [`Serialize`] for a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Description {
+    /// What holds for the whole environment.
+    #[serde(flatten)]
+    pub basis: Basis,
+    /// The tools that answered, in the order asked for.
+    pub tools: Vec<Tool>,
+    /// The tools that did not.
+    pub absent: Vec<ToolName>,
+    /// What a model should know to work here, one piece of advice each: for its system prompt.
+    pub advice: Vec<String>,
+}
+
+impl Description {
+    /// Puts a description together from what was found out.
+    pub fn new(basis: Basis, tools: Vec<Tool>, absent: Vec<ToolName>) -> Self {
+        let advice = advice(&basis);
+        Self {
+            basis,
+            tools,
+            absent,
+            advice,
+        }
+    }
+
+    /// Asks `probe` for each of `tools`, and describes what it found.
+    ///
+    /// Takes no longer than [`Patience::total`], whatever the tools do.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the probes under way; nothing else is held.
+    pub async fn probe<P: Probe + Sync>(basis: Basis, tools: &[ToolName], probe: &P, patience: Patience) -> Self {
+        let mut found = Vec::new();
+        let mut absent = Vec::new();
+        for (name, version) in tools.iter().zip(versions(tools, probe, patience).await) {
+            match version.as_deref().and_then(one_line) {
+                Some(version) => found.push(Tool {
+                    name: name.clone(),
+                    version,
+                }),
+                None => absent.push(name.clone()),
+            }
+        }
+        Self::new(basis, found, absent)
+    }
+}
+
+/// A probe under way: the tool's index, and its version in the end.
+type Asked<'a> = Pin<Box<dyn Future<Output = (usize, Option<String>)> + Send + 'a>>;
+
+/// Asks for all versions, a few at a time; a tool that does not answer in time has none.
+async fn versions<P: Probe + Sync>(tools: &[ToolName], probe: &P, patience: Patience) -> Vec<Option<String>> {
+    let mut versions: Vec<Option<String>> = vec![None; tools.len()];
+    let mut waiting = tools.iter().enumerate();
+    let mut asked: Vec<Asked<'_>> = Vec::new();
+    let all = poll_fn(|context| {
+        loop {
+            while asked.len() < patience.at_once.max(1)
+                && let Some((index, tool)) = waiting.next()
+            {
+                let answer = tokio::time::timeout(patience.each, probe.version(tool));
+                asked.push(Box::pin(async move { (index, answer.await.ok().flatten()) }));
+            }
+            let before = asked.len();
+            asked.retain_mut(|answer| match answer.as_mut().poll(context) {
+                Poll::Ready((index, version)) => {
+                    versions[index] = version;
+                    false
+                }
+                Poll::Pending => true,
+            });
+            if asked.is_empty() && waiting.len() == 0 {
+                return Poll::Ready(());
+            }
+            // Nothing ended: everything that is asked will wake us. Otherwise there is room for more.
+            if asked.len() == before {
+                return Poll::Pending;
+            }
+        }
+    });
+    // What was answered until then counts, so running out of time is no error.
+    let _in_time = tokio::time::timeout(patience.total, all).await;
+    drop(asked);
+    versions
+}
+
+/// What an ended `TOOL --version` says: the first line of its standard output, else of its standard
+/// error; nothing if it failed or was silent.
+pub fn version_of(exit_code: Option<i32>, stdout: &str, stderr: &str) -> Option<String> {
+    (exit_code == Some(0))
+        .then(|| one_line(stdout).or_else(|| one_line(stderr)))
+        .flatten()
+}
+
+/// The first line that holds something, short and without control characters.
+fn one_line(text: &str) -> Option<String> {
+    // A bidirectional control could make the line read as another, in a terminal or a prompt.
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let clean: String = line.chars().filter(|c| !hidden(*c)).take(VERSION_CHARACTERS).collect();
+    let clean = clean.trim();
+    (!clean.is_empty()).then(|| clean.to_owned())
+}
+
+/// The name that an operating system gives itself in the text of its `os-release` file.
+pub fn os_name(os_release: &str) -> Option<String> {
+    let value = |key: &str| {
+        let line = os_release
+            .lines()
+            .find_map(|line| line.strip_prefix(key)?.strip_prefix('='))?;
+        one_line(line.trim().trim_matches(['"', '\'']))
+    };
+    value("PRETTY_NAME").or_else(|| value("NAME"))
+}
+
+/// How long, as people say it: `60 s`, `1.5 s`, `500 ms`.
+fn spoken(duration: Duration) -> String {
+    match duration.as_millis() {
+        ms if ms % 1_000 == 0 => format!("{} s", ms / 1_000),
+        ms if ms > 1_000 => format!("{:.1} s", duration.as_secs_f64()),
+        ms => format!("{ms} ms"),
+    }
+}
+
+/// What a model should know to work here. Short: every line is paid for in each of its prompts.
+fn advice(basis: &Basis) -> Vec<String> {
+    let mut advice = vec![match basis.persistence {
+        Persistence::Files => format!(
+            "Each command runs in a fresh bash in {}. Only files last: join steps with `&&`, and name paths from there.",
+            basis.cwd.display()
+        ),
+        Persistence::Session => format!(
+            "Commands of a session share one bash, which starts in {}: directory, variables and functions last, also past a timeout.",
+            basis.cwd.display()
+        ),
+    }];
+    advice.push(format!(
+        "A command may take {}. Then it is ended with everything it started, and what it printed until then is kept.",
+        spoken(basis.limits.timeout)
+    ));
+    advice.push(format!(
+        "Of each output stream {} are kept, half from its start and half from its end, around a line that says what is missing. Narrow long output with `head`, `tail` or `grep`.",
+        basis.limits.output
+    ));
+    advice.push(
+        "There is no input and no terminal: give programs what they would ask for as options, such as `-y` or `--no-edit`."
+            .to_owned(),
+    );
+    advice.extend(basis.policies.iter().filter_map(|policy| policy.instead.clone()));
+    advice.push(match basis.asking {
+        Asking::Always => "A person is asked before every command: few and clear ones get an answer sooner.".to_owned(),
+        Asking::Policy => {
+            "What the policy cannot decide is put to a person; plain commands with known options need no asking."
+                .to_owned()
+        }
+        Asking::Never => "What the policy cannot decide is refused: use plain commands with known options.".to_owned(),
+    });
+    advice.push(
+        "A refusal names its rule and what is allowed instead. It is the answer: other spellings of the same thing are refused too."
+            .to_owned(),
+    );
+    match basis.network.as_str() {
+        "none" => advice.push("There is no network: work with what is here.".to_owned()),
+        "loopback" => advice.push("Only this machine's own addresses can be reached.".to_owned()),
+        _ => {}
+    }
+    advice
+}
+
+impl fmt::Display for Description {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Basis {
+            environment,
+            os,
+            kernel,
+            shell,
+            cwd,
+            network,
+            limits,
+            policies,
+            confinement,
+            ..
+        } = &self.basis;
+        writeln!(f, "Environment  {environment}: {os}, {kernel}")?;
+        writeln!(f, "Shell        bash {} at {}", shell.version, shell.path.display())?;
+        writeln!(f, "Directory    {}", cwd.display())?;
+        writeln!(f, "Network      {network}")?;
+        writeln!(f, "Confinement  {}", confined(confinement))?;
+        writeln!(f, "Limits       {}", bounds(limits))?;
+        for (index, PolicyInForce { name, means, .. }) in policies.iter().enumerate() {
+            writeln!(f, "{:<12} {name}: {means}", if index == 0 { "Policies" } else { "" })?;
+        }
+        for (index, Tool { name, version }) in self.tools.iter().enumerate() {
+            writeln!(
+                f,
+                "{:<12} {:<9} {version}",
+                if index == 0 { "Tools" } else { "" },
+                name.as_str()
+            )?;
+        }
+        if !self.absent.is_empty() {
+            let names: Vec<&str> = self.absent.iter().map(ToolName::as_str).collect();
+            writeln!(f, "Not found    {}", names.join(", "))?;
+        }
+        writeln!(f, "\nHow to work here:")?;
+        self.advice.iter().try_for_each(|line| writeln!(f, "- {line}"))
+    }
+}
+
+fn confined(confinement: &Confinement) -> String {
+    let enforced = match confinement.enforced.as_slice() {
+        [] => "none: commands run with all rights of the user who started this".to_owned(),
+        layers => layers.join(", "),
+    };
+    match confinement.missing.as_slice() {
+        [] => enforced,
+        layers => format!("{enforced}; missing: {}", layers.join(", ")),
+    }
+}
+
+fn bounds(limits: &Limits) -> String {
+    let Limits {
+        timeout,
+        output,
+        memory,
+        pids,
+        file_size,
+        rate,
+    } = limits;
+    let mut parts = vec![
+        format!("{} a command", spoken(*timeout)),
+        format!("{output} kept of each output stream"),
+    ];
+    parts.extend(memory.map(|memory| format!("{memory} of memory")));
+    parts.extend(pids.map(|pids| format!("{pids} processes")));
+    parts.extend(file_size.map(|size| format!("files of up to {size}")));
+    parts.extend(rate.iter().map(|rate| format!("at most {rate}")));
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::future::pending;
+
+    use super::*;
+
+    fn basis() -> Basis {
+        Basis {
+            environment: "local".to_owned(),
+            os: "Debian GNU/Linux 12 (bookworm)".to_owned(),
+            kernel: "Linux 6.1.0 x86_64".to_owned(),
+            shell: Shell {
+                path: "/usr/bin/bash".into(),
+                version: "5.2.15".to_owned(),
+            },
+            cwd: "/work/app".into(),
+            network: "host".to_owned(),
+            limits: Limits {
+                timeout: Duration::from_secs(60),
+                output: ByteCount::kib(64),
+                memory: None,
+                pids: None,
+                file_size: None,
+                rate: None,
+            },
+            policies: vec![PolicyInForce {
+                name: "readonly".to_owned(),
+                means: "nothing may change".to_owned(),
+                instead: Some(
+                    "Look with `cat`, `ls`, `rg`, `git log`; nothing may be written, not even a temporary file."
+                        .to_owned(),
+                ),
+            }],
+            asking: Asking::Policy,
+            persistence: Persistence::Files,
+            confinement: Confinement::default(),
+        }
+    }
+
+    /// Tools that answer at once, and others that never do.
+    struct Shelf(BTreeMap<&'static str, Answer>);
+
+    #[derive(Clone)]
+    enum Answer {
+        Version(&'static str),
+        Never,
+    }
+
+    impl Probe for Shelf {
+        async fn version(&self, tool: &ToolName) -> Option<String> {
+            match self.0.get(tool.as_str())? {
+                Answer::Version(version) => Some((*version).to_owned()),
+                Answer::Never => pending().await,
+            }
+        }
+    }
+
+    fn describe(basis: Basis, tools: &[&str], shelf: &[(&'static str, Answer)], patience: Patience) -> Description {
+        let tools: Vec<ToolName> = tools.iter().map(|tool| tool.parse().unwrap()).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        runtime.block_on(Description::probe(
+            basis,
+            &tools,
+            &Shelf(shelf.iter().cloned().collect()),
+            patience,
+        ))
+    }
+
+    fn plain() -> Description {
+        let shelf = [
+            ("git", Answer::Version("git version 2.47.1")),
+            ("python3", Answer::Version("Python 3.11.7")),
+        ];
+        describe(basis(), &["git", "python3", "docker"], &shelf, Patience::default())
+    }
+
+    #[test]
+    fn a_model_reads_this() {
+        insta::assert_snapshot!("text", plain());
+    }
+
+    #[test]
+    fn a_program_reads_this() {
+        insta::assert_snapshot!("json", serde_json::to_string_pretty(&plain()).unwrap());
+    }
+
+    #[test]
+    fn what_is_limited_and_enforced_is_said() {
+        let mut basis = basis();
+        basis.environment = "sandbox".to_owned();
+        basis.network = "none".to_owned();
+        basis.asking = Asking::Never;
+        basis.persistence = Persistence::Session;
+        basis.policies = Vec::new();
+        basis.confinement = Confinement {
+            enforced: vec!["mount".to_owned(), "pid".to_owned()],
+            missing: vec!["landlock".to_owned()],
+        };
+        basis.limits = Limits {
+            timeout: Duration::from_millis(1_500),
+            output: ByteCount::mib(1),
+            memory: Some(ByteCount::mib(4_096)),
+            pids: Some(512),
+            file_size: Some(ByteCount::mib(10)),
+            rate: Some("3 commands in 10 s and 10 in 60 s".to_owned()),
+        };
+        insta::assert_snapshot!("limited", Description::new(basis, Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn a_hanging_tool_is_absent_and_holds_up_nobody() {
+        let patience = Patience {
+            each: Duration::from_millis(20),
+            total: Duration::from_secs(5),
+            at_once: 1,
+        };
+        let shelf = [("hangs", Answer::Never), ("git", Answer::Version("2"))];
+        let described = describe(basis(), &["hangs", "git"], &shelf, patience);
+        assert_eq!(
+            described
+                .tools
+                .iter()
+                .map(|tool| tool.name.as_str())
+                .collect::<Vec<_>>(),
+            ["git"]
+        );
+        assert_eq!(
+            described.absent.iter().map(ToolName::as_str).collect::<Vec<_>>(),
+            ["hangs"]
+        );
+    }
+
+    #[test]
+    fn the_whole_probing_has_a_bound_and_what_was_answered_counts() {
+        let patience = Patience {
+            each: Duration::from_secs(3_600),
+            total: Duration::from_millis(20),
+            at_once: 2,
+        };
+        let shelf = [
+            ("git", Answer::Version("2")),
+            ("a", Answer::Never),
+            ("b", Answer::Never),
+            ("jq", Answer::Version("1")),
+        ];
+        let described = describe(basis(), &["git", "a", "b", "jq"], &shelf, patience);
+        assert_eq!(
+            described
+                .tools
+                .iter()
+                .map(|tool| tool.name.as_str())
+                .collect::<Vec<_>>(),
+            ["git"]
+        );
+        assert_eq!(described.absent.len(), 3);
+    }
+
+    #[test]
+    fn a_version_is_the_first_line_of_a_success() {
+        let cases = [
+            ((Some(0), "git version 2\nmore", ""), Some("git version 2")),
+            ((Some(0), "\n \n", "Python 2.7\n"), Some("Python 2.7")),
+            ((Some(1), "git version 2", ""), None),
+            ((None, "git version 2", ""), None),
+            ((Some(0), "", ""), None),
+            ((Some(0), "1.0\u{1b}[31m\u{202e}x\u{7}", ""), Some("1.0[31mx")),
+        ];
+        for ((code, stdout, stderr), expected) in cases {
+            assert_eq!(version_of(code, stdout, stderr).as_deref(), expected, "{stdout:?}");
+        }
+        assert_eq!(
+            version_of(Some(0), &"x".repeat(10_000), "").map(|line| line.len()),
+            Some(VERSION_CHARACTERS)
+        );
+    }
+
+    #[test]
+    fn a_tool_name_means_nothing_to_a_shell() {
+        for name in ["git", "g++", "python3.11", "x_y-z", "7z"] {
+            assert!(name.parse::<ToolName>().is_ok(), "{name}");
+        }
+        for name in [
+            "",
+            "-x",
+            "..",
+            ".",
+            "a b",
+            "a;b",
+            "$x",
+            "a/b",
+            "é",
+            "a\n",
+            &"x".repeat(65),
+        ] {
+            assert!(name.parse::<ToolName>().is_err(), "{name}");
+        }
+        assert!(
+            ToolName::defaults()
+                .iter()
+                .all(|tool| tool.as_str().parse::<ToolName>().is_ok())
+        );
+    }
+
+    #[test]
+    fn an_operating_system_names_itself() {
+        assert_eq!(
+            os_name("NAME=\"Debian\"\nPRETTY_NAME=\"Debian 12\"\n").as_deref(),
+            Some("Debian 12")
+        );
+        assert_eq!(os_name("NAME=Alpine\n").as_deref(), Some("Alpine"));
+        assert_eq!(os_name("# nothing\n"), None);
+    }
+}

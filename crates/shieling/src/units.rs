@@ -136,7 +136,13 @@ mod tests {
 
     #[test]
     fn sizes_are_read_as_people_write_them() {
-        for (text, bytes) in [("64KiB", 65_536), ("4GiB", 4 << 30), ("10MB", 10_000_000), ("512", 512), ("1k", 1_024)] {
+        for (text, bytes) in [
+            ("64KiB", 65_536),
+            ("4GiB", 4 << 30),
+            ("10MB", 10_000_000),
+            ("512", 512),
+            ("1k", 1_024),
+        ] {
             assert_eq!(text.parse(), Ok(ByteCount(bytes)), "{text}");
         }
         for text in ["", "KiB", "-1", "1.5MiB", "64 bananas", "99999999999GiB"] {
@@ -146,7 +152,14 @@ mod tests {
 
     #[test]
     fn durations_are_read_as_people_write_them() {
-        for (text, ms) in [("30s", 30_000), ("2m", 120_000), ("500ms", 500), ("1.5s", 1_500), ("7", 7_000), ("0", 0)] {
+        for (text, ms) in [
+            ("30s", 30_000),
+            ("2m", 120_000),
+            ("500ms", 500),
+            ("1.5s", 1_500),
+            ("7", 7_000),
+            ("0", 0),
+        ] {
             assert_eq!(parse_duration(text), Ok(Duration::from_millis(ms)), "{text}");
         }
         for text in ["", "s", "-1s", "1 fortnight", "1e400"] {

@@ -2,7 +2,290 @@
 //!
 //! No I/O, no async, no clock: the same request and facts always get the same verdict, so that it
 //! can be replayed from the record.
+//!
+//! A [`Policy`] is made of parts, each with one of the four meanings of the contract (readonly,
+//! allow list, deny list, ignore list) or with the rules of a file. The strictest reason of all of
+//! them wins. The reading of shell text behind it carries no trust: a confining environment makes
+//! harmless whatever it lets through.
+//!
+//! ```
+//! use shieling::policy::{Decision, Facts, Policy};
+//! use shieling::request::Command;
+//!
+//! let policy = Policy::open().with_readonly();
+//! let facts = Facts::new("/work".as_ref(), "/work".as_ref());
+//! let command = Command::new("git log --oneline | head -5", "/work")?;
+//! assert_eq!(policy.judge(&command, &facts).decision, Decision::Allow);
+//! let command = Command::new("git log > log.txt", "/work")?;
+//! assert_eq!(policy.judge(&command, &facts).decision, Decision::Deny);
+//! # Ok::<(), shieling::request::CommandError>(())
+//! ```
 
+mod facts;
+mod meaning;
+mod preset;
+mod program;
+mod rule;
+mod script;
 mod verdict;
+mod word;
 
+use sha2::{Digest as _, Sha256};
+
+pub use facts::{Enforced, Facts};
+pub use meaning::paths::PatternError;
+pub use preset::{PRESETS, UnknownPreset};
+pub use rule::{ExampleResult, RuleError, RuleFile};
 pub use verdict::{CommandSeen, Decision, EffectKind, EffectSeen, Reason, Span, Verdict};
+
+use crate::request::{Command, Digest};
+use meaning::{Finding, allow, deny, ignore, paths, readonly};
+use script::{Deed, Effect, Reading};
+
+/// One part of a policy.
+#[derive(Debug, Clone)]
+enum Part {
+    Readonly,
+    Allow(Vec<Vec<String>>),
+    Deny(Vec<deny::Entry>),
+    Ignore(paths::Hidden),
+    Rules(RuleFile),
+}
+
+/// What may run: any number of parts, of which the strictest wins.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    parts: Vec<Part>,
+}
+
+/// An entry of an allow or deny list that names no command.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{entry}` names no command: {because}")]
+pub struct EntryError {
+    /// The entry.
+    pub entry: String,
+    /// What is wrong with it.
+    pub because: &'static str,
+}
+
+impl Policy {
+    /// The policy that allows every text that can be read.
+    pub fn open() -> Self {
+        Self::default()
+    }
+
+    /// The policy, and nothing may change.
+    #[must_use]
+    pub fn with_readonly(mut self) -> Self {
+        self.parts.push(Part::Readonly);
+        self
+    }
+
+    /// The policy, and only commands that start with one of these prefixes may run.
+    ///
+    /// A prefix is words after quote removal: `git log` does not allow `git -c x log`. An empty list
+    /// changes nothing.
+    ///
+    /// # Errors
+    /// [`EntryError`] for an entry without a word, or with shell syntax in it.
+    pub fn with_allow<S: AsRef<str>>(mut self, entries: &[S]) -> Result<Self, EntryError> {
+        let entries = tokens(entries)?;
+        if !entries.is_empty() {
+            self.parts.push(Part::Allow(entries));
+        }
+        Ok(self)
+    }
+
+    /// The policy, and commands that these entries name may not run, however they are spelled.
+    ///
+    /// # Errors
+    /// [`EntryError`] for an entry without a word, or with shell syntax in it.
+    pub fn with_deny<S: AsRef<str>>(mut self, entries: &[S]) -> Result<Self, EntryError> {
+        let entries: Vec<_> = tokens(entries)?.into_iter().map(deny::Entry::new).collect();
+        if !entries.is_empty() {
+            self.parts.push(Part::Deny(entries));
+        }
+        Ok(self)
+    }
+
+    /// The policy, and paths that these patterns match are hidden; they mean what they mean in a
+    /// `.gitignore`, whatever the case of letters.
+    ///
+    /// # Errors
+    /// [`PatternError`] for a pattern that cannot be read.
+    pub fn with_ignore<S: AsRef<str>>(mut self, patterns: &[S]) -> Result<Self, PatternError> {
+        let lines: Vec<String> = patterns.iter().map(|line| line.as_ref().to_owned()).collect();
+        if !lines.is_empty() {
+            self.parts.push(Part::Ignore(paths::Hidden::new(&lines)?));
+        }
+        Ok(self)
+    }
+
+    /// The policy, and what this preset says: one of [`PRESETS`].
+    ///
+    /// # Errors
+    /// [`UnknownPreset`], which lists the known ones.
+    pub fn with_preset(self, name: &str) -> Result<Self, UnknownPreset> {
+        preset::add(self, name)
+    }
+
+    /// The policy, and the rules of a file.
+    #[must_use]
+    pub fn with_rules(mut self, rules: RuleFile) -> Self {
+        self.parts.push(Part::Rules(rules));
+        self
+    }
+
+    /// The patterns of hidden paths, for environments that can hide them.
+    pub fn hidden(&self) -> Vec<String> {
+        self.parts
+            .iter()
+            .flat_map(|part| match part {
+                Part::Ignore(hidden) => hidden.lines().to_vec(),
+                Part::Readonly | Part::Allow(_) | Part::Deny(_) | Part::Rules(_) => Vec::new(),
+            })
+            .collect()
+    }
+
+    /// Whether a path, relative to the workspace, is hidden.
+    pub fn hides(&self, relative: &str) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Ignore(hidden) if hidden.hides(relative)))
+    }
+
+    /// Whether nothing may change.
+    pub fn is_readonly(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Readonly))
+    }
+
+    /// Judges a command: pure, and the same for the same facts.
+    pub fn judge(&self, command: &Command, facts: &Facts) -> Verdict {
+        self.judge_text(command.text(), facts)
+    }
+
+    /// Judges a text that is no request yet, such as one that is only to be explained.
+    pub fn judge_text(&self, text: &str, facts: &Facts) -> Verdict {
+        let reading = match script::read(text) {
+            Ok(reading) => reading,
+            Err(unreadable) => return unreadable_verdict(text, unreadable),
+        };
+        let mut reasons: Vec<Reason> = Vec::new();
+        for part in &self.parts {
+            for (rule, finding) in judge_part(part, &reading, facts) {
+                let reason = reason(rule, finding);
+                if !reasons.contains(&reason) {
+                    reasons.push(reason);
+                }
+            }
+        }
+        // The strictest first, then as they stand in the text.
+        reasons.sort_by_key(|reason| (std::cmp::Reverse(reason.decision), reason.span));
+        Verdict {
+            decision: reasons.iter().map(|reason| reason.decision).max().unwrap_or(Decision::Allow),
+            reasons,
+            commands: reading.commands.iter().map(command_seen).collect(),
+            effects: reading.effects.iter().filter_map(effect_seen).collect(),
+        }
+    }
+
+    /// A digest of everything that the policy says.
+    pub fn digest(&self) -> Digest {
+        let mut hasher = Sha256::new();
+        for part in &self.parts {
+            let said = match part {
+                Part::Readonly => "readonly".to_owned(),
+                Part::Allow(entries) => format!("allow {entries:?}"),
+                Part::Deny(entries) => format!("deny {:?}", entries.iter().map(|entry| &entry.tokens).collect::<Vec<_>>()),
+                Part::Ignore(hidden) => format!("ignore {:?}", hidden.lines()),
+                Part::Rules(rules) => format!("rules {:?}", rules.source()),
+            };
+            hasher.update((said.len() as u64).to_le_bytes());
+            hasher.update(said);
+        }
+        Digest(hasher.finalize().into())
+    }
+}
+
+/// What a part says, with what the environment enforces by itself left out.
+fn judge_part(part: &Part, reading: &Reading, facts: &Facts) -> Vec<(String, Finding)> {
+    let named = |name: &str, findings: Vec<Finding>, enforced: bool| -> Vec<(String, Finding)> {
+        findings
+            .into_iter()
+            // What is known to break the policy is refused all the same: told early is told better.
+            .filter(|finding| !(enforced && finding.decision == Decision::Ask))
+            .map(|finding| (name.to_owned(), finding))
+            .collect()
+    };
+    match part {
+        Part::Readonly => named("readonly", readonly::judge(reading, facts), facts.enforced.readonly),
+        Part::Allow(entries) => named("allow", allow::judge(reading, entries), facts.enforced.allow),
+        Part::Deny(entries) => named("deny", deny::judge(reading, entries), false),
+        Part::Ignore(hidden) => named("ignore", ignore::judge(reading, hidden, facts), facts.enforced.ignore),
+        Part::Rules(rules) => rules.judge(reading, facts),
+    }
+}
+
+fn reason(rule: String, finding: Finding) -> Reason {
+    Reason {
+        decision: finding.decision,
+        rule,
+        object: script::escaped(&finding.object),
+        span: finding.span,
+        because: finding.because,
+        instead: finding.instead,
+    }
+}
+
+fn unreadable_verdict(text: &str, unreadable: script::Unreadable) -> Verdict {
+    let object = text.get(unreadable.span.start..unreadable.span.end).unwrap_or_default();
+    let object: String = script::escaped(object).chars().take(120).collect();
+    Verdict {
+        decision: Decision::Ask,
+        reasons: vec![Reason {
+            decision: Decision::Ask,
+            rule: "unreadable".to_owned(),
+            object,
+            span: Some(unreadable.span),
+            because: unreadable.because,
+            instead: Some("write it more simply, or put it into a file and run that".to_owned()),
+        }],
+        commands: Vec::new(),
+        effects: Vec::new(),
+    }
+}
+
+fn command_seen(command: &script::Invocation) -> CommandSeen {
+    CommandSeen { argv: command.argv.iter().map(|word| script::escaped(&word.shown())).collect(), span: command.span }
+}
+
+fn effect_seen(effect: &Effect) -> Option<EffectSeen> {
+    let kind = match &effect.deed {
+        Deed::Reads(_) | Deed::Revision(_) => EffectKind::Reads,
+        Deed::Names(_) | Deed::Code(_) => return None,
+        Deed::Writes(_) | Deed::Changes(_) => EffectKind::Writes,
+        Deed::RunsFile(_) => EffectKind::Runs,
+        Deed::Network(_) => EffectKind::Network,
+        Deed::MaybeOption(..) | Deed::Doubt(..) => EffectKind::Unknown,
+    };
+    Some(EffectSeen { kind, object: script::escaped(&effect.object), span: effect.span })
+}
+
+/// The words of each entry of a list.
+fn tokens<S: AsRef<str>>(entries: &[S]) -> Result<Vec<Vec<String>>, EntryError> {
+    entries
+        .iter()
+        .map(|entry| {
+            let entry = entry.as_ref();
+            let error = |because| EntryError { entry: entry.to_owned(), because };
+            let reading = script::read(entry).map_err(|_| error("it cannot be read as one command"))?;
+            let words: Vec<String> = match reading.commands.as_slice() {
+                _ if entry.trim().is_empty() => return Err(error("it is empty")),
+                [] => return Err(error("there is no command in it")),
+                [first, ..] => first.argv.iter().map(|word| word.known().map(String::from)).collect::<Option<_>>().ok_or(error("not all of it is plain words"))?,
+            };
+            if reading.effects.iter().any(|effect| effect.via == script::Via::Redirection) || entry.contains([';', '|', '&', '\n']) {
+                return Err(error("it is more than the words of one command"));
+            }
+            Ok(words)
+        })
+        .collect()
+}

@@ -40,6 +40,11 @@
 //! | `host` | a host, URL or address to talk to | deny |
 //! | `rev` | git's revision syntax, which may name a path: `HEAD:file` | allow |
 //! | `path` | a path that is only named (`basename`, a pathspec) | allow |
+//! | `gitconfig` | `KEY=VALUE` of git's configuration | by its key |
+//! | `state` | what is changed where that is no path: a branch, a key, a process | deny |
+//! | `glob` | a pattern for names that the program finds by itself (`grep --include`) | allow |
+//! | `at` | data, or behind an `@` a file of it that is read (`curl -d`) | allow |
+//! | `list` | a file that names further files, all of which are read (`wc --files0-from`) | allow |
 //! | `unknown` | nothing can be said | ask |
 //!
 //! A role may carry a prefix that must match: `role:LITERAL` is not supported; write options instead.
@@ -63,6 +68,9 @@
 //! | `! stops` | it prints and ends (`--help`): nothing else on the line takes effect | allow |
 //! | `! harmless` | takes back the `always` effects (`--dry-run`, `date` without `-s`) | |
 //! | `! nonet` | takes back only network effects | |
+//!
+//! A line with exactly one long, or exactly one short, spelling beside others lists the spellings of
+//! one option (`-f --force`). Any other line lists several options that are alike.
 //!
 //! Several effects on one option: repeat `! …`.
 //!
@@ -88,11 +96,499 @@
 //! the next `sub` or `program`; it has operands, options, attributes and examples of its own. The
 //! lines before the first `sub` are the program's global options, which stand before the
 //! subcommand. A subcommand may have two words (`sub remote show`, `sub stash list`): the longest
-//! match wins. An unknown subcommand is `unknown`; an abbreviated one too. A program with `sub`
-//! blocks and no subcommand on the line uses its own operands (write `operands none`).
+//! match wins. Subcommands that are alike share a block: `sub start | stop`. An unknown subcommand is `unknown`; an abbreviated one too. A program with `sub`
+//! blocks and no known subcommand on the line brings about its own `always` effects.
 //! `include NAME` copies the option lines of the block `options NAME` (a block that is no program,
 //! started by `options NAME` at the left margin), so that shared options are written once.
 //!
 //! An option that is not listed is `unknown`: list every option of the newest release that you know,
 //! also the harmless ones. Where an option could ever make the program write, start something or
 //! talk to the network, say so; when in doubt, `! unknown WHY`.
+
+use std::collections::HashMap;
+use std::sync::{LazyLock, OnceLock};
+
+use crate::policy::word::Hidden;
+
+/// What a value or an operand is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Text,
+    Pattern,
+    Read,
+    Write,
+    Command,
+    Launch,
+    Shell,
+    Code,
+    Sed,
+    Awk,
+    Var,
+    Host,
+    Rev,
+    Path,
+    GitConfig,
+    /// What is changed, where that is no path: a branch, a key.
+    State,
+    /// A pattern for names that the program finds by itself.
+    Glob,
+    /// Data, or behind an `@` a file of it.
+    At,
+    /// A file that is read, and names further files that are read.
+    List,
+    Unknown,
+}
+
+impl Role {
+    /// Whether a word in this role cannot change, start or send anything.
+    pub(crate) fn is_harmless(self) -> bool {
+        match self {
+            Self::Text | Self::Pattern | Self::Read | Self::Rev | Self::Path | Self::Glob | Self::At | Self::List => true,
+            Self::Write
+            | Self::Command
+            | Self::Launch
+            | Self::Shell
+            | Self::Code
+            | Self::Sed
+            | Self::Awk
+            | Self::Var
+            | Self::Host
+            | Self::GitConfig
+            | Self::State
+            | Self::Unknown => false,
+        }
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "text" => Self::Text,
+            "pattern" => Self::Pattern,
+            "read" => Self::Read,
+            "write" => Self::Write,
+            "command" => Self::Command,
+            "launch" => Self::Launch,
+            "shell" => Self::Shell,
+            "code" => Self::Code,
+            "sed" => Self::Sed,
+            "awk" => Self::Awk,
+            "var" => Self::Var,
+            "host" => Self::Host,
+            "rev" => Self::Rev,
+            "path" => Self::Path,
+            "gitconfig" => Self::GitConfig,
+            "state" => Self::State,
+            "glob" => Self::Glob,
+            "at" => Self::At,
+            "list" => Self::List,
+            "unknown" => Self::Unknown,
+            other => return Err(format!("no role is called `{other}`")),
+        })
+    }
+}
+
+/// The roles of a program's operands, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Operands {
+    /// Those that bind from the start.
+    pub(crate) head: Vec<Role>,
+    /// The one that repeats, if any does.
+    pub(crate) rest: Option<Role>,
+    /// Those that bind from the end.
+    pub(crate) tail: Vec<Role>,
+}
+
+impl Operands {
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut operands = Self::default();
+        for word in text.split_whitespace().filter(|word| *word != "none") {
+            if let Some(name) = word.strip_suffix("...") {
+                if operands.rest.is_some() {
+                    return Err("two operands repeat".to_owned());
+                }
+                operands.rest = Some(Role::parse(name)?);
+            } else {
+                let role = Role::parse(word.trim_end_matches('?'))?;
+                if operands.rest.is_some() { operands.tail.push(role) } else { operands.head.push(role) }
+            }
+        }
+        Ok(operands)
+    }
+}
+
+/// What an option, or every call of a program, brings about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Bring {
+    Writes(String),
+    Runs(String),
+    Network(String),
+    Unknown(String),
+    Pattern,
+    Operands(Operands),
+    Stops,
+    Harmless,
+    NoNetwork,
+}
+
+impl Bring {
+    fn parse(text: &str) -> Result<Self, String> {
+        let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let rest = rest.trim().to_owned();
+        Ok(match word {
+            "writes" => Self::Writes(rest),
+            "runs" => Self::Runs(rest),
+            "network" => Self::Network(rest),
+            "unknown" => Self::Unknown(rest),
+            "pattern" => Self::Pattern,
+            "operands" => Self::Operands(Operands::parse(&rest)?),
+            "stops" => Self::Stops,
+            "harmless" => Self::Harmless,
+            "nonet" => Self::NoNetwork,
+            other => return Err(format!("no effect is called `{other}`")),
+        })
+    }
+
+    /// Whether it can change, start or send anything.
+    pub(crate) fn is_harmless(&self) -> bool {
+        match self {
+            Self::Writes(_) | Self::Runs(_) | Self::Network(_) | Self::Unknown(_) => false,
+            Self::Operands(operands) => operands.head.iter().chain(&operands.rest).chain(&operands.tail).all(|role| role.is_harmless()),
+            Self::Pattern | Self::Stops | Self::Harmless | Self::NoNetwork => true,
+        }
+    }
+}
+
+/// Whether an option takes a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Value {
+    None,
+    /// Attached or the next word.
+    Required(Role),
+    /// Attached only.
+    Optional(Role),
+}
+
+/// An option with its spellings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) spellings: Vec<String>,
+    pub(crate) value: Value,
+    pub(crate) brings: Vec<Bring>,
+}
+
+impl Choice {
+    /// Whether using it cannot change, start or send anything.
+    pub(crate) fn is_harmless(&self) -> bool {
+        let value = match self.value {
+            Value::None => true,
+            Value::Required(role) | Value::Optional(role) => role.is_harmless(),
+        };
+        value && self.brings.iter().all(Bring::is_harmless)
+    }
+
+    /// Whether using it can start a program.
+    fn launches(&self) -> bool {
+        let value = match self.value {
+            Value::None => false,
+            Value::Required(role) | Value::Optional(role) => {
+                matches!(role, Role::Command | Role::Launch | Role::Shell | Role::Code | Role::Sed | Role::Awk | Role::GitConfig | Role::Unknown)
+            }
+        };
+        value || self.brings.iter().any(|bring| matches!(bring, Bring::Runs(_) | Bring::Unknown(_)))
+    }
+
+    fn parse(line: &str) -> Result<Self, String> {
+        let mut parts = line.split(" ! ");
+        let spelled = parts.next().unwrap_or_default();
+        let brings = parts.map(|part| Bring::parse(part.trim())).collect::<Result<_, _>>()?;
+        let (spelled, value) = match spelled.split_once(" [=] ") {
+            Some((spelled, role)) => (spelled, Value::Optional(Role::parse(role.trim())?)),
+            None => match spelled.split_once(" = ") {
+                Some((spelled, role)) => (spelled, Value::Required(Role::parse(role.trim())?)),
+                None => (spelled, Value::None),
+            },
+        };
+        let spellings: Vec<String> = spelled.split_whitespace().map(str::to_owned).collect();
+        if spellings.is_empty() || spellings.iter().any(|word| !word.starts_with(['-', '+'])) {
+            return Err(format!("`{line}` is no option line"));
+        }
+        Ok(Self { spellings, value, brings })
+    }
+}
+
+/// A program, or a subcommand of one.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Program {
+    pub(crate) names: Vec<String>,
+    pub(crate) operands: Operands,
+    pub(crate) options: Vec<Choice>,
+    pub(crate) always: Vec<Bring>,
+    pub(crate) subs: Vec<Program>,
+    pub(crate) special: Option<String>,
+    pub(crate) prints: Option<Hidden>,
+    pub(crate) options_first: bool,
+    pub(crate) options_none: bool,
+    pub(crate) single_dash: bool,
+    pub(crate) bare: bool,
+    pub(crate) exact: bool,
+    pub(crate) digits: bool,
+    pub(crate) plus: bool,
+    pub(crate) builtin: bool,
+    pub(crate) pager: bool,
+    pub(crate) assignments: bool,
+    /// Commands with what the readonly meaning must say of them.
+    pub(crate) examples: Vec<(String, String)>,
+}
+
+impl Program {
+    /// Whether any option of it could change, start or send something.
+    pub(crate) fn has_risky_options(&self) -> bool {
+        !self.options_none && self.options.iter().any(|choice| !choice.is_harmless())
+    }
+
+    /// Whether any option of it could start something.
+    pub(crate) fn has_launching_options(&self) -> bool {
+        !self.options_none && self.options.iter().any(Choice::launches)
+    }
+
+    /// Reads one line that is neither a heading nor an example.
+    fn line(&mut self, line: &str, shared: &dyn Fn(&str) -> Option<Vec<Choice>>) -> Result<(), String> {
+        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let rest = rest.trim();
+        match word {
+            "operands" => self.operands = Operands::parse(rest)?,
+            "always" => {
+                for part in format!(" {rest}").split(" ! ").skip(1) {
+                    self.always.push(Bring::parse(part.trim())?);
+                }
+            }
+            "options" => match rest {
+                "first" => self.options_first = true,
+                "none" => self.options_none = true,
+                "single" => self.single_dash = true,
+                "bare" => self.bare = true,
+                "exact" => self.exact = true,
+                other => return Err(format!("`options {other}` means nothing")),
+            },
+            "digits" => self.digits = true,
+            "plus" => self.plus = true,
+            "builtin" => self.builtin = true,
+            "pager" => self.pager = true,
+            "assignments" => self.assignments = true,
+            "special" => self.special = Some(rest.to_owned()),
+            "prints" => {
+                self.prints = Some(match rest {
+                    "number" => Hidden::Number,
+                    "name" => Hidden::Name,
+                    other => return Err(format!("`prints {other}` means nothing")),
+                });
+            }
+            "include" => self.options.extend(shared(rest).ok_or_else(|| format!("no options are called `{rest}`"))?),
+            _ if line.starts_with(['-', '+']) => {
+                let choice = Choice::parse(line)?;
+                let long = choice.spellings.iter().filter(|word| word.starts_with("--")).count();
+                let short = choice.spellings.len() - long;
+                if (long == 1 && short > 0) || (short == 1 && long > 0) {
+                    self.options.push(choice);
+                } else {
+                    self.options.extend(choice.spellings.iter().map(|own| Choice { spellings: vec![own.clone()], ..choice.clone() }));
+                }
+            }
+            _ => return Err(format!("`{line}` is not understood")),
+        }
+        Ok(())
+    }
+}
+
+/// The tables, in the order in which a name is looked up.
+const TABLES: &[(&str, &str)] = &[
+    ("archive.prog", include_str!("tables/archive.prog")),
+    ("builtins.prog", include_str!("tables/builtins.prog")),
+    ("coreutils.prog", include_str!("tables/coreutils.prog")),
+    ("devtools.prog", include_str!("tables/devtools.prog")),
+    ("edit.prog", include_str!("tables/edit.prog")),
+    ("git.prog", include_str!("tables/git.prog")),
+    ("inspect.prog", include_str!("tables/inspect.prog")),
+    ("interpreters.prog", include_str!("tables/interpreters.prog")),
+    ("misc.prog", include_str!("tables/misc.prog")),
+    ("network.prog", include_str!("tables/network.prog")),
+    ("run.prog", include_str!("tables/run.prog")),
+    ("search.prog", include_str!("tables/search.prog")),
+    ("system.prog", include_str!("tables/system.prog")),
+];
+
+/// Where each program's block stands.
+struct Index {
+    programs: HashMap<&'static str, usize>,
+    blocks: Vec<(&'static str, &'static str)>,
+    shared: HashMap<&'static str, &'static str>,
+    parsed: Vec<OnceLock<Program>>,
+}
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| {
+    let mut index = Index { programs: HashMap::new(), blocks: Vec::new(), shared: HashMap::new(), parsed: Vec::new() };
+    for (file, text) in TABLES {
+        let mut heading: Option<(usize, &'static str)> = None;
+        let mut at = 0;
+        for line in text.split_inclusive('\n').chain(std::iter::once("program ")) {
+            if line.starts_with("program ") || line.starts_with("options ") {
+                if let Some((start, heading)) = heading {
+                    index.add(file, heading, &text[start..at]);
+                }
+                heading = Some((at + line.len(), line.trim()));
+            }
+            at = (at + line.len()).min(text.len());
+        }
+    }
+    index.parsed.resize_with(index.blocks.len(), OnceLock::new);
+    index
+});
+
+impl Index {
+    fn add(&mut self, file: &'static str, heading: &'static str, block: &'static str) {
+        let heading = heading.split(" #").next().unwrap_or_default();
+        let mut words = heading.split_whitespace();
+        if words.next() == Some("options") {
+            self.shared.insert(words.next().unwrap_or_default(), block);
+            return;
+        }
+        let number = self.blocks.len();
+        self.blocks.push((file, block));
+        for name in words {
+            self.programs.entry(name).or_insert(number);
+        }
+    }
+
+    /// The options of a shared block; an unreadable line in it is found by the tests.
+    fn shared(&self, name: &str) -> Option<Vec<Choice>> {
+        let block = self.shared.get(name)?;
+        let mut program = Program::default();
+        for line in lines(block) {
+            program.line(line, &|inner| if inner == name { None } else { self.shared(inner) }).ok()?;
+        }
+        Some(program.options)
+    }
+}
+
+/// The lines of a block without comments and blank ones.
+fn lines(block: &str) -> impl Iterator<Item = &str> {
+    block.lines().filter_map(|line| {
+        let line = line.trim();
+        let example = ["allow:", "ask:", "deny:"].iter().any(|verdict| line.starts_with(verdict));
+        let line = if line.starts_with('#') {
+            ""
+        } else if example {
+            line
+        } else {
+            line.split(" #").next().unwrap_or_default().trim()
+        };
+        (!line.is_empty()).then_some(line)
+    })
+}
+
+/// Reads a block; every line that cannot be read is reported.
+fn parse(names: Vec<String>, block: &str, shared: &dyn Fn(&str) -> Option<Vec<Choice>>) -> (Program, Vec<String>) {
+    let mut program = Program { names, ..Program::default() };
+    let mut faults = Vec::new();
+    let mut sub: Option<Program> = None;
+    for line in lines(block) {
+        if let Some(name) = line.strip_prefix("sub ") {
+            program.subs.extend(sub.take());
+            let names = name.split('|').map(|name| name.trim().to_owned()).collect();
+            sub = Some(Program { names, ..Program::default() });
+            continue;
+        }
+        let target = sub.as_mut().unwrap_or(&mut program);
+        let example = ["allow:", "ask:", "deny:"].iter().find_map(|verdict| Some((*verdict, line.strip_prefix(verdict)?)));
+        match example {
+            Some((verdict, command)) => {
+                target.examples.push((verdict.trim_end_matches(':').to_owned(), command.trim().to_owned()));
+            }
+            None => faults.extend(target.line(line, shared).err()),
+        }
+    }
+    program.subs.extend(sub);
+    (program, faults)
+}
+
+/// What is known of a program, by its name without directories.
+pub(crate) fn find(name: &str) -> Option<&'static Program> {
+    let index = &*INDEX;
+    let number = *index.programs.get(name)?;
+    Some(index.parsed[number].get_or_init(|| parse(vec![name.to_owned()], index.blocks[number].1, &|shared| index.shared(shared)).0))
+}
+
+/// Every example of every table: the verdict that it states, and the command.
+#[cfg(test)]
+pub(in crate::policy) fn examples() -> Vec<(&'static str, String, String)> {
+    let index = &*INDEX;
+    index
+        .blocks
+        .iter()
+        .flat_map(|(file, block)| {
+            let (program, _) = parse(Vec::new(), block, &|shared| index.shared(shared));
+            let subs: Vec<_> = program.subs.iter().flat_map(|sub| sub.examples.clone()).collect();
+            program.examples.into_iter().chain(subs).map(|(verdict, command)| (*file, verdict, command)).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{Decision, Facts, Policy};
+
+    #[test]
+    fn every_example_of_every_table_is_judged_as_it_states() {
+        let facts = Facts::new("/work/repository".as_ref(), "/work/repository".as_ref());
+        let policy = Policy::open().with_readonly();
+        let mut wrong = Vec::new();
+        let examples = examples();
+        assert!(examples.len() > 3_000, "only {} examples", examples.len());
+        for (file, stated, command) in &examples {
+            let verdict = policy.judge_text(command, &facts);
+            let judged = match verdict.decision {
+                Decision::Allow => "allow",
+                Decision::Ask => "ask",
+                Decision::Deny => "deny",
+            };
+            if judged != stated {
+                let why: Vec<_> = verdict.reasons.iter().map(|reason| format!("`{}`: {}", reason.object, reason.because)).collect();
+                wrong.push(format!("{file}: `{command}` is stated to be {stated}, and is {judged}: {}", why.join("; ")));
+            }
+        }
+        assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), examples.len(), wrong.join("\n"));
+    }
+
+    #[test]
+    fn every_line_of_every_table_is_understood() {
+        let index = &*INDEX;
+        let mut faults = Vec::new();
+        for (file, block) in &index.blocks {
+            let (_, found) = parse(Vec::new(), block, &|shared| index.shared(shared));
+            faults.extend(found.into_iter().map(|fault| format!("{file}: {fault}")));
+        }
+        for (name, block) in &index.shared {
+            let mut program = Program::default();
+            for line in lines(block) {
+                faults.extend(program.line(line, &|inner| index.shared(inner)).err().map(|fault| format!("options {name}: {fault}")));
+            }
+        }
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+
+    #[test]
+    fn no_program_is_described_twice() {
+        let mut seen = HashMap::new();
+        let mut twice = Vec::new();
+        for (file, text) in TABLES {
+            for line in text.lines().filter_map(|line| line.strip_prefix("program ")) {
+                for name in line.split(" #").next().unwrap_or_default().split_whitespace() {
+                    if let Some(first) = seen.insert(name, file) {
+                        twice.push(format!("{name}: {first} and {file}"));
+                    }
+                }
+            }
+        }
+        assert!(twice.is_empty(), "{}", twice.join("\n"));
+    }
+}

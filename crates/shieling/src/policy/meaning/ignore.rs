@@ -1,0 +1,172 @@
+//! Ignore list: hidden paths must not be named, and what might name them is asked about.
+//!
+//! Recursive commands on a directory above hidden files pass: where the environment hides them they
+//! find nothing, and where it does not, the environment's own check asks.
+
+use super::Finding;
+use super::paths::Hidden;
+use crate::policy::facts::Facts;
+use crate::policy::program;
+use crate::policy::script::{Base, Deed, Doubt, Invocation, Reading};
+use crate::policy::verdict::Decision::{Ask, Deny};
+use crate::policy::verdict::Span;
+use crate::policy::word::{Atom, Fields, Known, Word, found};
+
+pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts) -> Vec<Finding> {
+    let mut bases = reading.bases.clone();
+    if !facts.start.is_empty() {
+        // Directories of the text are relative to where the command starts.
+        for base in &mut bases {
+            if let Base::At(directory) = base
+                && !directory.starts_with('/')
+            {
+                *directory = format!("{}/{directory}", facts.start);
+            }
+        }
+        bases.push(Base::At(facts.start.clone()));
+    }
+    chained(&mut bases);
+    let check = Check { hidden, bases, dotglob: reading.dotglob, facts };
+    let mut findings = Vec::new();
+    for effect in &reading.effects {
+        let (object, span) = (effect.object.clone(), effect.span);
+        match &effect.deed {
+            Deed::Reads(word) | Deed::Names(word) | Deed::Writes(word) => findings.extend(check.path(word, &object, span)),
+            Deed::RunsFile(word) => {
+                findings.extend(check.path(word, &object, span));
+                findings.push(Finding::new(Ask, object, span, "it runs a program that could read hidden files"));
+            }
+            Deed::Revision(word) => findings.extend(check.revision(word, &object, span)),
+            Deed::Code(word) => findings.extend(check.code(word, &object, span)),
+            Deed::Doubt(Doubt::Launch | Doubt::Program | Doubt::Setting | Doubt::Variable, because) => {
+                findings.push(Finding::new(Ask, object, span, format!("{because}, so it could read hidden files")));
+            }
+            Deed::MaybeOption(..) | Deed::Changes(_) | Deed::Network(_) | Deed::Doubt(Doubt::Argument | Doubt::Delegate, _) => {}
+        }
+    }
+    for command in &reading.commands {
+        if program::prints_history(command) {
+            findings.push(
+                Finding::new(Ask, shown(command), command.span, "git shows the contents of whole commits, and hidden files may be in them")
+                    .instead("name the paths behind `--`, or use `--stat`"),
+            );
+        }
+        // A program that nobody described: look at every word as if it were a path.
+        if command.program().is_some_and(|name| program::find(&name).is_none()) {
+            findings.extend(command.argv.iter().skip(1).filter(|word| word.known().is_some()).filter_map(|word| check.path(word, &word.shown(), word.span)));
+        }
+    }
+    findings
+}
+
+/// Directories reached by several changes of directory, one after the other.
+fn chained(bases: &mut Vec<Base>) {
+    let single = bases.clone();
+    for first in &single {
+        for second in &single {
+            if let (Base::At(first), Base::At(second)) = (first, second)
+                && !second.starts_with('/')
+                && bases.len() < 40
+            {
+                let both = Base::At(format!("{first}/{second}"));
+                if !bases.contains(&both) {
+                    bases.push(both);
+                }
+            }
+        }
+    }
+}
+
+struct Check<'a> {
+    hidden: &'a Hidden,
+    bases: Vec<Base>,
+    dotglob: bool,
+    facts: &'a Facts,
+}
+
+impl Check<'_> {
+    fn named(&self, word: &Word) -> Known {
+        self.hidden.named(word, &self.bases, self.dotglob, self.facts)
+    }
+
+    fn path(&self, word: &Word, object: &str, span: Span) -> Option<Finding> {
+        match self.named(word) {
+            Known::Yes => Some(Finding::new(Deny, object, span, "this path is hidden")),
+            Known::Maybe => Some(Finding::new(Ask, object, span, "it could name a hidden path").instead("name the file itself")),
+            Known::No => None,
+        }
+    }
+
+    /// `HEAD:path`, `:path`, `:0:path`, `:(glob)path`, or a plain path.
+    fn revision(&self, word: &Word, object: &str, span: Span) -> Option<Finding> {
+        // git matches wildcards in it by itself.
+        let whole_known = word.known().is_some();
+        let globbed = word.known().filter(|text| text.contains(['*', '?', '['])).map(|text| Word { atoms: found(&text), ..word.clone() });
+        let word = globbed.as_ref().unwrap_or(word);
+        let at = colon(word.prefix());
+        let whole = if at.is_some() { None } else { self.path(word, object, span) };
+        if whole.as_ref().is_some_and(|finding| finding.decision == Deny) {
+            return whole;
+        }
+        let part = match at {
+            Some(at) => {
+                let rest = word.after(at + 1);
+                // The stage of the index, or the magic of a pathspec.
+                let skip = match rest.prefix().as_bytes() {
+                    [b'0'..=b'3', b':', ..] => 2,
+                    [b'(', ..] => rest.prefix().find(')').map_or(0, |end| end + 1),
+                    [b'/' | b'!' | b'^', ..] if at == 0 => 1,
+                    _ => 0,
+                };
+                Some(rest.after(skip))
+            }
+            None if whole_known => None,
+            // What is not known of it may hold a colon; hashes and the like hold none.
+            None if word.atoms.iter().all(|atom| matches!(atom, Atom::Text(_) | Atom::Hidden(crate::policy::word::Hidden::Name | crate::policy::word::Hidden::Number))) => {
+                return self.texts_after_colons(word, object, span);
+            }
+            None => return whole.or_else(|| Some(Finding::new(Ask, object, span, "it could name a hidden path of a commit"))),
+        };
+        let inner = part.and_then(|part| self.path(&part, object, span));
+        match (whole, inner) {
+            (_, Some(inner)) => Some(inner),
+            (whole, None) => whole.filter(|_| at.is_none() && whole_known),
+        }
+    }
+
+    /// `$hash:path`: the revision is not known, the path is.
+    fn texts_after_colons(&self, word: &Word, object: &str, span: Span) -> Option<Finding> {
+        let text = word.atoms.iter().find_map(|atom| match atom {
+            Atom::Text(text) => colon(text).map(|at| text[at + 1..].to_owned()),
+            Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::OneOf(_) => None,
+        })?;
+        self.path(&Word { atoms: vec![Atom::Text(text)], fields: Fields::One, ..word.clone() }, object, span)
+    }
+
+    /// Code in another language: any quoted text in it may be a path.
+    fn code(&self, word: &Word, object: &str, span: Span) -> Option<Finding> {
+        let text = word.known()?;
+        text.split(|c: char| c.is_whitespace() || "\"'`()[]{},;=<>|&".contains(c))
+            .filter(|part| !part.is_empty())
+            .any(|part| self.named(&Word::text(part, span)) == Known::Yes)
+            .then(|| Finding::new(Deny, object, span, "the code names a hidden path"))
+    }
+}
+
+/// Where the path of a revision starts: the first colon outside of `@{…}`.
+fn colon(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    text.char_indices().find_map(|(at, character)| {
+        match character {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            ':' if depth == 0 => return Some(at),
+            _ => {}
+        }
+        None
+    })
+}
+
+fn shown(command: &Invocation) -> String {
+    command.argv.iter().map(Word::shown).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,32 @@
+//! The four meanings that a policy can have: readonly, allow list, deny list, ignore list.
+//!
+//! Each looks at a [`Reading`](super::script::Reading) and finds what speaks against it.
+
+pub(super) mod allow;
+pub(super) mod deny;
+pub(super) mod ignore;
+pub(super) mod paths;
+pub(super) mod readonly;
+
+use super::verdict::{Decision, Span};
+
+/// Something that speaks against simply allowing a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Finding {
+    pub(super) decision: Decision,
+    pub(super) object: String,
+    pub(super) span: Option<Span>,
+    pub(super) because: String,
+    pub(super) instead: Option<String>,
+}
+
+impl Finding {
+    pub(super) fn new(decision: Decision, object: impl Into<String>, span: Span, because: impl Into<String>) -> Self {
+        Self { decision, object: object.into(), span: Some(span), because: because.into(), instead: None }
+    }
+
+    pub(super) fn instead(mut self, instead: impl Into<String>) -> Self {
+        self.instead = Some(instead.into());
+        self
+    }
+}

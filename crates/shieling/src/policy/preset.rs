@@ -1,0 +1,32 @@
+//! Policies that come with the product.
+
+use super::Policy;
+
+/// The names of the presets, with one line about each.
+pub const PRESETS: &[(&str, &str)] = &[
+    ("open", "everything that can be read is allowed"),
+    ("readonly", "nothing may change: files, repository, processes, clock, network"),
+    ("gaia", "the read-only programs and git subcommands of AMD GAIA's ShellToolsMixin, and nothing may change"),
+];
+
+/// A preset that does not exist.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no preset is called `{0}`; there are open, readonly and gaia, and a policy file is given by its path")]
+pub struct UnknownPreset(pub String);
+
+/// The programs that GAIA lets run. Source: `shell_tools.py` of GAIA 0.16.
+pub(super) const GAIA: &[&str] = &[
+    "ls", "dir", "pwd", "cd", "cat", "head", "tail", "more", "less", "grep", "find", "wc", "sort", "uniq", "diff", "file", "stat",
+    "du", "df", "whoami", "hostname", "uname", "date", "uptime", "which", "whereis", "basename", "dirname", "echo", "printf", "ps",
+    "top", "jobs", "git status", "git log", "git show", "git diff", "git branch", "git remote", "git ls-files", "git ls-tree",
+    "git describe", "git rev-parse", "git config", "git help",
+];
+
+pub(super) fn add(policy: Policy, name: &str) -> Result<Policy, UnknownPreset> {
+    match name {
+        "open" => Ok(policy),
+        "readonly" => Ok(policy.with_readonly()),
+        "gaia" => policy.with_readonly().with_allow(GAIA).map_err(|_| UnknownPreset(name.to_owned())),
+        other => Err(UnknownPreset(other.to_owned())),
+    }
+}

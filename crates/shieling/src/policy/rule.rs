@@ -1,0 +1,332 @@
+//! Policy files: rules in TOML, each with its own examples, which are checked when it is loaded.
+
+use std::ops::Range;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::facts::Facts;
+use super::meaning::paths::Hidden;
+use super::meaning::{Finding, allow, deny};
+use super::script::{self, Base, Deed, Doubt, Reading};
+use super::verdict::Decision;
+use super::word::{Known, Word};
+
+/// The rules of one policy file.
+#[derive(Debug, Clone)]
+pub struct RuleFile {
+    name: String,
+    source: String,
+    default: Decision,
+    rules: Vec<Rule>,
+}
+
+#[derive(Debug, Clone)]
+struct Rule {
+    id: String,
+    line: usize,
+    decision: Decision,
+    commands: Vec<deny::Entry>,
+    reads: Option<Hidden>,
+    writes: Option<Hidden>,
+    because: Option<String>,
+    instead: Option<String>,
+    matches: Vec<Spanned<String>>,
+    not_matches: Vec<Spanned<String>>,
+}
+
+/// What is wrong with a policy file, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {problem}")]
+pub struct RuleError {
+    /// The file, as it was named.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The place in the file, in bytes.
+    pub span: Range<usize>,
+    /// What is wrong.
+    pub problem: String,
+}
+
+/// One example of a rule, as it was checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExampleResult {
+    /// The rule.
+    pub rule: String,
+    /// The example.
+    pub command: String,
+    /// Whether the rule is said to match it.
+    pub should_match: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    default: Option<Spanned<Answer>>,
+    #[serde(default)]
+    rule: Vec<Spanned<Entry>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    id: Option<Spanned<String>>,
+    decision: Spanned<Answer>,
+    #[serde(default)]
+    command: Option<Spanned<OneOrMany>>,
+    #[serde(default)]
+    reads: Option<Spanned<OneOrMany>>,
+    #[serde(default)]
+    writes: Option<Spanned<OneOrMany>>,
+    because: Option<String>,
+    instead: Option<String>,
+    #[serde(default, rename = "match")]
+    matches: Vec<Spanned<String>>,
+    #[serde(default)]
+    not_match: Vec<Spanned<String>>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum Answer {
+    Allow,
+    Ask,
+    Deny,
+}
+
+impl From<Answer> for Decision {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Allow => Self::Allow,
+            Answer::Ask => Self::Ask,
+            Answer::Deny => Self::Deny,
+        }
+    }
+}
+
+/// A string, or a list of them.
+struct OneOrMany(Vec<String>);
+
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = OneOrMany;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a string or a list of strings")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<OneOrMany, E> {
+                Ok(OneOrMany(vec![text.to_owned()]))
+            }
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut list: A) -> Result<OneOrMany, A::Error> {
+                let mut all = Vec::new();
+                while let Some(text) = list.next_element()? {
+                    all.push(text);
+                }
+                Ok(OneOrMany(all))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl RuleFile {
+    /// Reads a policy file and runs the examples in it.
+    ///
+    /// `name` is how messages call the file. The text is TOML: `default = "allow"` (or `ask`, `deny`)
+    /// for what no rule matches, and `[[rule]]` tables with `decision`, `command` (a prefix of words,
+    /// or a list of them), `reads` and `writes` (patterns as in `.gitignore`), `because`, `instead`,
+    /// `match` and `not_match`.
+    ///
+    /// # Errors
+    /// [`RuleError`] names the line: TOML that cannot be read, an unknown key, a rule that matches
+    /// nothing, a pattern or prefix that means nothing, and an example that fails.
+    pub fn parse(name: &str, source: &str) -> Result<Self, RuleError> {
+        let error = |span: Range<usize>, problem: String| RuleError { file: name.to_owned(), line: line_of(source, span.start), span, problem };
+        let file: File = toml::from_str(source).map_err(|fault| error(fault.span().unwrap_or(0..0), fault.message().to_owned()))?;
+        let mut rules: Vec<Rule> = Vec::new();
+        for (number, entry) in file.rule.into_iter().enumerate() {
+            let (span, entry) = (entry.span(), entry.into_inner());
+            let id = entry.id.as_ref().map_or_else(|| format!("rule {}", number + 1), |id| id.get_ref().clone());
+            if let Some(other) = rules.iter().find(|other| other.id == id) {
+                return Err(error(span, format!("the rule `{id}` stands also in line {}", other.line)));
+            }
+            if entry.command.is_none() && entry.reads.is_none() && entry.writes.is_none() {
+                return Err(error(span, format!("the rule `{id}` matches nothing: give it `command`, `reads` or `writes`")));
+            }
+            let commands = match entry.command {
+                None => Vec::new(),
+                Some(list) => {
+                    let at = list.span();
+                    super::tokens(&list.into_inner().0).map_err(|fault| error(at, fault.to_string()))?.into_iter().map(deny::Entry::new).collect()
+                }
+            };
+            let globs = |list: Option<Spanned<OneOrMany>>| -> Result<Option<Hidden>, RuleError> {
+                let Some(list) = list else { return Ok(None) };
+                let at = list.span();
+                Hidden::new(&list.into_inner().0).map(Some).map_err(|fault| error(at, fault.to_string()))
+            };
+            rules.push(Rule {
+                line: line_of(source, span.start),
+                decision: (*entry.decision.get_ref()).into(),
+                commands,
+                reads: globs(entry.reads)?,
+                writes: globs(entry.writes)?,
+                because: entry.because,
+                instead: entry.instead,
+                matches: entry.matches,
+                not_matches: entry.not_match,
+                id,
+            });
+        }
+        let file = Self {
+            name: name.to_owned(),
+            source: source.to_owned(),
+            default: file.default.map_or(Decision::Allow, |default| default.into_inner().into()),
+            rules,
+        };
+        file.check_examples()?;
+        Ok(file)
+    }
+
+    /// The examples of all rules; all of them hold, or the file would not have been read.
+    pub fn examples(&self) -> Vec<ExampleResult> {
+        let all = |rule: &Rule, examples: &[Spanned<String>], should_match| -> Vec<ExampleResult> {
+            examples
+                .iter()
+                .map(|example| ExampleResult { rule: rule.id.clone(), command: example.get_ref().clone(), should_match })
+                .collect()
+        };
+        self.rules.iter().flat_map(|rule| [all(rule, &rule.matches, true), all(rule, &rule.not_matches, false)].concat()).collect()
+    }
+
+    /// How many rules there are.
+    pub fn rules(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// The text of the file.
+    pub(super) fn source(&self) -> &str {
+        &self.source
+    }
+
+    fn check_examples(&self) -> Result<(), RuleError> {
+        let facts = Facts::new("/workspace".as_ref(), "/workspace".as_ref());
+        for rule in &self.rules {
+            for (examples, should_match) in [(&rule.matches, true), (&rule.not_matches, false)] {
+                for example in examples {
+                    let error = |problem: String| RuleError {
+                        file: self.name.clone(),
+                        line: line_of(&self.source, example.span().start),
+                        span: example.span(),
+                        problem,
+                    };
+                    let reading = script::read(example.get_ref())
+                        .map_err(|fault| error(format!("the example `{}` of rule `{}` cannot be read: {}", example.get_ref(), rule.id, fault.because)))?;
+                    let matched = !rule.findings(&reading, &facts, true).is_empty();
+                    if matched != should_match {
+                        let (said, is) = if should_match { ("match", "does not") } else { ("not match", "does") };
+                        return Err(error(format!("the rule `{}` should {said} its example `{}`, and {is}", rule.id, example.get_ref())));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the rules say of a text.
+    pub(super) fn judge(&self, reading: &Reading, facts: &Facts) -> Vec<(String, Finding)> {
+        let mut all = Vec::new();
+        for rule in self.rules.iter().filter(|rule| rule.decision != Decision::Allow) {
+            let named = format!("{}:{} ({})", self.name, rule.line, rule.id);
+            all.extend(rule.findings(reading, facts, false).into_iter().map(|finding| (named.clone(), finding)));
+        }
+        let denies = self.rules.iter().any(|rule| rule.decision != Decision::Allow && !rule.commands.is_empty());
+        if denies {
+            // What cannot be read could be any command of a rule.
+            for effect in &reading.effects {
+                if let Deed::Doubt(Doubt::Launch | Doubt::Setting, because) = &effect.deed {
+                    all.push((self.name.clone(), Finding::new(Decision::Ask, effect.object.clone(), effect.span, because.clone())));
+                }
+            }
+        }
+        if self.default != Decision::Allow {
+            all.extend(self.by_default(reading));
+        }
+        all
+    }
+
+    /// Where nothing is allowed by default, the rules that allow are an allow list.
+    fn by_default(&self, reading: &Reading) -> Vec<(String, Finding)> {
+        let entries: Vec<Vec<String>> =
+            self.rules.iter().filter(|rule| rule.decision == Decision::Allow).flat_map(|rule| rule.commands.iter().map(|entry| entry.tokens.clone())).collect();
+        // Commands that another rule speaks about have their answer.
+        let spoken = |finding: &Finding| {
+            self.rules.iter().filter(|rule| rule.decision != Decision::Allow).any(|rule| {
+                reading.commands.iter().any(|command| {
+                    finding.span == Some(command.span) && rule.commands.iter().any(|entry| entry.matches(command) == Known::Yes)
+                })
+            })
+        };
+        allow::judge(reading, &entries)
+            .into_iter()
+            .filter(|finding| !spoken(finding))
+            .map(|mut finding| {
+                finding.decision = finding.decision.min(self.default).max(Decision::Ask);
+                (format!("{} (default)", self.name), finding)
+            })
+            .collect()
+    }
+}
+
+impl Rule {
+    /// What this rule matches; with `surely`, only what it matches for certain.
+    fn findings(&self, reading: &Reading, facts: &Facts, surely: bool) -> Vec<Finding> {
+        let because = self.because.clone().unwrap_or_else(|| match self.decision {
+            Decision::Allow => "a rule allows it".to_owned(),
+            Decision::Ask => "a rule asks about it".to_owned(),
+            Decision::Deny => "a rule denies it".to_owned(),
+        });
+        let finding = |known: Known, object: String, span| {
+            let decision = match known {
+                Known::Yes => self.decision,
+                Known::Maybe if surely => return None,
+                Known::Maybe => self.decision.min(Decision::Ask),
+                Known::No => return None,
+            };
+            Some(Finding { decision, object, span: Some(span), because: because.clone(), instead: self.instead.clone() })
+        };
+        let mut findings = Vec::new();
+        for command in &reading.commands {
+            for entry in &self.commands {
+                if command.program().is_none() {
+                    continue;
+                }
+                let shown = command.argv.iter().map(Word::shown).collect::<Vec<_>>().join(" ");
+                findings.extend(finding(entry.matches(command), shown, command.span));
+            }
+        }
+        let mut bases: Vec<Base> = reading.bases.clone();
+        if !facts.start.is_empty() {
+            bases.push(Base::At(facts.start.clone()));
+        }
+        for effect in &reading.effects {
+            let (globs, word) = match &effect.deed {
+                Deed::Reads(word) | Deed::Revision(word) | Deed::RunsFile(word) => (&self.reads, word),
+                Deed::Writes(word) => (&self.writes, word),
+                Deed::Names(_) | Deed::Changes(_) | Deed::Code(_) | Deed::MaybeOption(..) | Deed::Network(_) | Deed::Doubt(..) => continue,
+            };
+            if let Some(globs) = globs {
+                findings.extend(finding(globs.named(word, &bases, reading.dotglob, facts), effect.object.clone(), effect.span));
+            }
+        }
+        findings
+    }
+}
+
+fn line_of(source: &str, at: usize) -> usize {
+    source.get(..at).unwrap_or_default().bytes().filter(|byte| *byte == b'\n').count() + 1
+}
+

@@ -1,0 +1,360 @@
+//! Shell text to the commands that it can launch and what they do.
+//!
+//! [`read`] parses the text as bash would and follows everything that launches something:
+//! substitutions wherever they hide, wrappers, shells, traps, `eval`, arithmetic. What it finds is
+//! a [`Reading`], which the four meanings of [`super::meaning`] then judge.
+//!
+//! The reading carries no trust. It is made to err on the side of finding too much.
+
+mod arithmetic;
+mod expand;
+mod launch;
+mod screen;
+mod shells;
+mod source;
+mod variables;
+mod walk;
+
+use std::collections::BTreeSet;
+
+use super::verdict::Span;
+use super::word::Word;
+pub(crate) use expand::HOME;
+pub(in crate::policy) use launch::Launch;
+pub(crate) use screen::{Unreadable, escaped};
+pub(in crate::policy) use shells::{Run, is_shell};
+use source::Place;
+use variables::Variables;
+
+/// How many parts (commands, words, pieces of words) a text may have.
+const MAX_NODES: usize = 10_000;
+/// How deeply texts within the text (substitutions, `sh -c`, `eval`) may nest.
+const MAX_DEPTH: usize = 100;
+/// How much text may be parsed in all, since each substitution is parsed once more.
+const MAX_PARSED: usize = 512 * 1024;
+/// How often the text is walked until the values of its variables are settled.
+const MAX_PASSES: usize = 4;
+
+/// What is not certain about a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Doubt {
+    /// What is launched cannot be read from the text at all.
+    Launch,
+    /// A program runs code that the text does not show.
+    Program,
+    /// A program was given an argument that it is not known to take.
+    Argument,
+    /// A program was given an option that is known to be able to run or change something.
+    Setting,
+    /// A variable is set that changes what later commands run.
+    Variable,
+    /// A variable is set to a command, which was followed, that others start.
+    Delegate,
+}
+
+/// One thing that a command does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Deed {
+    /// Reads a path.
+    Reads(Word),
+    /// Only names a path.
+    Names(Word),
+    /// Writes, makes, removes or changes a path.
+    Writes(Word),
+    /// Reads something of git's store, by revision syntax.
+    Revision(Word),
+    /// Changes something that is not a path: processes, the clock, the repository.
+    Changes(String),
+    /// Runs a file of code.
+    RunsFile(Word),
+    /// Holds code in another language.
+    Code(Word),
+    /// Is given a word that could be an option; true if one of its options could start something.
+    MaybeOption(Word, bool),
+    /// Talks to the network.
+    Network(String),
+    /// Something that cannot be told, and why.
+    Doubt(Doubt, String),
+}
+
+/// By which way a command does something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Via {
+    /// Through an operand, or by what the program is.
+    Operand,
+    /// Through an option.
+    Option,
+    /// Through a redirection of the shell.
+    Redirection,
+    /// Through an assignment.
+    Assignment,
+}
+
+/// A deed, with where the text says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Effect {
+    pub(crate) deed: Deed,
+    pub(crate) object: String,
+    pub(crate) span: Span,
+    /// The command that does it, as an index into [`Reading::commands`].
+    pub(crate) by: Option<usize>,
+    pub(crate) via: Via,
+}
+
+/// What kind of command an invocation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A program, found on the path or by its path.
+    Program,
+    /// A builtin of the shell.
+    Builtin,
+    /// A function that the text defines before, for certain.
+    Function,
+}
+
+/// A command that the text can launch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Invocation {
+    pub(crate) argv: Vec<Word>,
+    pub(crate) span: Span,
+    pub(crate) kind: Kind,
+    /// Whether further arguments follow that are not in the text (`xargs`).
+    pub(crate) more: bool,
+}
+
+impl Invocation {
+    /// The name of the program without its directories, where it can be known.
+    pub(crate) fn program(&self) -> Option<String> {
+        launch::program_name(self.argv.first()?)
+    }
+}
+
+/// A directory that relative paths of the text may start from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Base {
+    /// This one, relative to where the command starts, or absolute.
+    At(String),
+    /// One that the text does not tell.
+    Unknown,
+}
+
+/// Everything that was read from one command text.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Reading {
+    pub(crate) commands: Vec<Invocation>,
+    pub(crate) effects: Vec<Effect>,
+    /// Where relative paths may start, besides the working directory itself.
+    pub(crate) bases: Vec<Base>,
+    /// Whether `*` also matches names that start with a dot.
+    pub(crate) dotglob: bool,
+}
+
+/// Where a command's standard input comes from, as far as it matters to a shell that reads it.
+#[derive(Debug, Clone, PartialEq)]
+enum Input {
+    /// Nothing: end of file at once.
+    Nothing,
+    /// This text, or one of these texts.
+    Text(Vec<Word>),
+    /// This file.
+    File(Word),
+    /// Something that the text does not show.
+    Unknown,
+}
+
+/// Reads a command text.
+///
+/// # Errors
+/// [`Unreadable`] if the text cannot be parsed, is beyond a limit or hides characters.
+pub(crate) fn read(text: &str) -> Result<Reading, Unreadable> {
+    let depth = screen::screen(text)?;
+    if depth <= 12 {
+        return read_screened(text);
+    }
+    // The parser recurses once per level, so deep texts get a deep stack of their own.
+    std::thread::scope(|scope| {
+        std::thread::Builder::new()
+            .name("shieling-parse".to_owned())
+            .stack_size(64 * 1024 * 1024)
+            .spawn_scoped(scope, || read_screened(text))
+            .ok()
+            .and_then(|thread| thread.join().ok())
+            .unwrap_or_else(|| Err(Unreadable::whole(text, "it could not be parsed")))
+    })
+}
+
+fn read_screened(text: &str) -> Result<Reading, Unreadable> {
+    // The parser is code of others: a panic in it is an answer about the text, not our end.
+    std::panic::catch_unwind(|| read_to_fixpoint(text))
+        .unwrap_or_else(|_| Err(Unreadable::whole(text, "the parser failed on it")))
+}
+
+/// Walks the text until the values that its variables can have no longer change.
+fn read_to_fixpoint(text: &str) -> Result<Reading, Unreadable> {
+    let mut variables = Variables::default();
+    let mut bases = Vec::new();
+    for pass in 0..MAX_PASSES {
+        let mut reader = Reader::new(text, variables, bases);
+        reader.text(text, Place::From(0))?;
+        let Reader { reading, found, looked_up, .. } = reader;
+        let settled = reading.bases == reader.known_bases && (!looked_up || found == reader.variables);
+        if settled {
+            return Ok(reading);
+        }
+        bases = reading.bases;
+        variables = found;
+        if pass + 2 == MAX_PASSES {
+            variables.forget_values();
+            bases.push(Base::Unknown);
+        }
+    }
+    Err(Unreadable::whole(text, "its variables depend on each other too deeply to be followed"))
+}
+
+/// The state of one walk over a text.
+pub(in crate::policy) struct Reader<'a> {
+    whole: &'a str,
+    reading: Reading,
+    /// The variables as the last walk found them: what expansions use.
+    variables: Variables,
+    /// The variables as this walk finds them.
+    found: Variables,
+    /// Whether any expansion asked for a variable that the text assigns.
+    looked_up: bool,
+    known_bases: Vec<Base>,
+    /// What is defined for certain when later commands run.
+    defined: Defined,
+    input: Input,
+    depth: usize,
+    /// How many variables are being followed into each other as arithmetic.
+    evaluating: usize,
+    nodes: usize,
+    parsed: usize,
+}
+
+/// What has been defined for certain where the walk stands: it is lost again at the end of the part
+/// of the text that defines it, if that part does not run for certain or runs in another shell.
+#[derive(Debug, Clone, Default)]
+struct Defined {
+    functions: BTreeSet<String>,
+    /// Arrays that have names for keys.
+    associative: BTreeSet<String>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(whole: &'a str, variables: Variables, bases: Vec<Base>) -> Self {
+        Self {
+            whole,
+            reading: Reading { dotglob: variables.dotglob, ..Reading::default() },
+            variables,
+            found: Variables::default(),
+            looked_up: false,
+            known_bases: bases,
+            defined: Defined::default(),
+            input: Input::Nothing,
+            depth: 0,
+            evaluating: 0,
+            nodes: 0,
+            parsed: 0,
+        }
+    }
+
+    /// Counts one more part of the text against its limit.
+    fn node(&mut self) -> Result<(), Unreadable> {
+        self.nodes += 1;
+        if self.nodes > MAX_NODES {
+            return Err(Unreadable::whole(self.whole, format!("it has more than {MAX_NODES} parts")));
+        }
+        Ok(())
+    }
+
+    /// Goes one level deeper, for texts within the text.
+    fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, Unreadable>) -> Result<T, Unreadable> {
+        if self.depth >= MAX_DEPTH {
+            return Err(Unreadable::whole(self.whole, format!("it is nested more than {MAX_DEPTH} levels deep")));
+        }
+        self.depth += 1;
+        let result = inner(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Walks a part of the text of which nothing is certain for what follows it.
+    fn scope<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, Unreadable>) -> Result<T, Unreadable> {
+        let outer = self.defined.clone();
+        let result = inner(self);
+        self.defined = outer;
+        result
+    }
+
+    /// Records what a command does.
+    pub(in crate::policy) fn effect(&mut self, deed: Deed, object: impl Into<String>, span: Span, by: Option<usize>, via: Via) {
+        self.reading.effects.push(Effect { deed, object: object.into(), span, by, via });
+    }
+
+    fn doubt(&mut self, doubt: Doubt, object: impl Into<String>, because: impl Into<String>, span: Span, by: Option<usize>) {
+        self.effect(Deed::Doubt(doubt, because.into()), object, span, by, Via::Operand);
+    }
+}
+
+/// What the descriptions of programs tell the reader.
+impl Reader<'_> {
+    /// How many effects are recorded, to tell later which ones an option added.
+    pub(in crate::policy) fn effects(&self) -> usize {
+        self.reading.effects.len()
+    }
+
+    /// Marks the effects since `before` as brought about by an option.
+    pub(in crate::policy) fn via_option(&mut self, before: usize) {
+        for effect in self.reading.effects.iter_mut().skip(before) {
+            effect.via = Via::Option;
+            if let Deed::Doubt(doubt @ Doubt::Argument, _) = &mut effect.deed {
+                *doubt = Doubt::Setting;
+            }
+        }
+    }
+
+    /// A word that decides what is launched, and cannot be read.
+    pub(in crate::policy) fn unknown_launch(&mut self, word: &Word, run: &Run) {
+        self.unknown_text(word, run);
+    }
+
+    /// Text that a shell runs which another program feeds.
+    pub(in crate::policy) fn shell_text_fed(&mut self, text: &Word, by: Option<usize>) -> Result<(), Unreadable> {
+        let outer = std::mem::replace(&mut self.input, Input::Unknown);
+        let result = self.shell_text(text, by);
+        self.input = outer;
+        result
+    }
+
+    /// Launches a command one level deeper.
+    pub(in crate::policy) fn launch_deeper(&mut self, launch: Launch) -> Result<(), Unreadable> {
+        self.deeper(|reader| reader.launch(launch))
+    }
+
+    /// A variable that is set for one program (`env NAME=value program`).
+    pub(in crate::policy) fn assign_for_child(&mut self, name: &str, value: &Word, span: Span) -> Result<(), Unreadable> {
+        let values = self.found.clone();
+        self.assign(name, value.atoms.clone(), span)?;
+        // The shell's own variable stays as it was.
+        self.found = values;
+        Ok(())
+    }
+
+    /// Code of another language that comes on standard input.
+    pub(in crate::policy) fn code_from_input(&mut self, run: &Run) -> Result<(), Unreadable> {
+        match self.present_input() {
+            Input::Text(words) => words.iter().try_for_each(|word| super::program::code(word, run, self)),
+            Input::File(file) => {
+                self.effect(Deed::RunsFile(file.clone()), file.shown(), file.span, Some(run.index), Via::Operand);
+                Ok(())
+            }
+            Input::Nothing | Input::Unknown => {
+                let object = self.written(run.span);
+                let because = format!("`{}` runs whatever it is fed, which cannot be read here", run.name);
+                self.doubt(Doubt::Launch, object, because, run.span, Some(run.index));
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The variables of a text: which values it can give them, and which of them change what runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::policy::word::{Atom, Hidden};
+
+/// How many different values of one variable are told apart.
+const MAX_VALUES: usize = 24;
+
+/// What the text assigns, in whatever order: every value a variable can have at any time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Variables {
+    values: BTreeMap<String, Vec<Vec<Atom>>>,
+    /// Whether any array may have been declared so.
+    pub(super) any_associative: bool,
+    /// The names of the functions that the text defines, certain or not.
+    pub(super) functions: BTreeSet<String>,
+    /// Whether the way in which words are split is changed.
+    pub(super) splits_otherwise: bool,
+    /// Whether `*` also matches names that start with a dot.
+    pub(super) dotglob: bool,
+}
+
+impl Variables {
+    /// Adds a value that the variable can have.
+    pub(super) fn assign(&mut self, name: &str, value: Vec<Atom>) {
+        match name {
+            "IFS" => self.splits_otherwise = true,
+            "GLOBIGNORE" => self.dotglob = true,
+            _ => {}
+        }
+        let values = self.values.entry(name.to_owned()).or_default();
+        if values.contains(&value) {
+            return;
+        }
+        if values.len() >= MAX_VALUES {
+            *values = vec![vec![Atom::Hidden(Hidden::Anything)]];
+        } else if !values.iter().any(|known| matches!(known.as_slice(), [Atom::Hidden(Hidden::Anything)])) {
+            values.push(value);
+        }
+    }
+
+    /// The values that the text can give to this variable; none if it assigns it nowhere.
+    pub(super) fn values(&self, name: &str) -> Option<&[Vec<Atom>]> {
+        self.values.get(name).map(Vec::as_slice)
+    }
+
+    /// Gives up on knowing any value.
+    pub(super) fn forget_values(&mut self) {
+        for values in self.values.values_mut() {
+            *values = vec![vec![Atom::Hidden(Hidden::Anything)]];
+        }
+    }
+}
+
+/// What setting a variable does to the commands that run afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Influence {
+    /// Nothing that matters.
+    None,
+    /// Its value is run as shell text, or as a program with arguments.
+    Command,
+    /// Its value is expanded by the shell, substitutions included.
+    Prompt,
+    /// It is configuration that can name commands in ways that are not followed.
+    Configuration,
+    /// It changes which programs, libraries or settings are used.
+    Search,
+}
+
+/// Variables whose value is a command. Source: the manuals of bash, git, man, less, rsync, sudo,
+/// and the lists of variables that `sudo` removes.
+const COMMANDS: &[&str] = &[
+    "BASH_ALIASES", "BASH_CMDS", "BROWSER", "CC", "CXX", "CVS_RSH", "DIFFPROG", "EDITOR", "FCEDIT", "FZF_DEFAULT_COMMAND",
+    "GIT_ASKPASS", "GIT_EDITOR", "GIT_EXTERNAL_DIFF", "GIT_MERGE_TOOL", "GIT_PAGER", "GIT_PROXY_COMMAND",
+    "GIT_SEQUENCE_EDITOR", "GIT_SSH", "GIT_SSH_COMMAND", "LESSCLOSE", "LESSOPEN", "MANPAGER", "MANROFFOPT",
+    "MANOPT", "PAGER", "PROMPT_COMMAND", "RSYNC_RSH", "RSYNC_CONNECT_PROG", "RUSTC", "RUSTC_WRAPPER",
+    "RUSTC_WORKSPACE_WRAPPER", "RUSTDOC", "SSH_ASKPASS", "SUDO_ASKPASS", "SUDO_EDITOR", "SYSTEMD_EDITOR",
+    "SYSTEMD_PAGER", "TAR_RSH", "VISUAL", "XMLLINT_INDENT_CMD",
+];
+
+/// Variables that change what is found, loaded or configured.
+const SEARCH: &[&str] = &[
+    "BASHOPTS", "BASH_ENV", "BASH_LOADABLES_PATH", "BASH_XTRACEFD", "CARGO_HOME", "CLASSPATH", "EMACSLOADPATH",
+    "ENV", "EXINIT", "FPATH", "GCONV_PATH", "GEM_HOME", "GEM_PATH", "GETCONF_DIR", "GREP_OPTIONS", "HOME",
+    "HOSTALIASES", "INPUTRC", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "KUBECONFIG", "LESS", "LESSKEY", "LESSKEYIN",
+    "LESSKEY_SYSTEM", "LESSKEY_CONTENT", "LOCPATH", "LUA_INIT", "LUA_PATH", "LUA_CPATH", "MAKEFILES", "MAKEFLAGS",
+    "MANPATH", "MORE", "NLSPATH", "NODE_OPTIONS", "NODE_PATH", "NPM_CONFIG_USERCONFIG", "PATH", "PERLLIB", "PHPRC",
+    "PHP_INI_SCAN_DIR", "RESOLV_HOST_CONF", "RES_OPTIONS", "RIPGREP_CONFIG_PATH", "RUSTFLAGS", "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN", "RUSTDOCFLAGS", "SHELL", "SHELLOPTS", "TAR_OPTIONS", "TERMCAP", "TERMINFO", "TERMINFO_DIRS", "VIMINIT",
+    "XDG_CONFIG_DIRS", "XDG_CONFIG_HOME", "XDG_DATA_DIRS", "XDG_DATA_HOME", "ZDOTDIR", "_JAVA_OPTIONS", "BAT_PAGER",
+    "DELTA_PAGER", "FZF_DEFAULT_OPTS", "GZIP", "BZIP2", "XZ_OPT", "XZ_DEFAULTS", "ZSTD_NBTHREADS", "UNZIP", "ZIPOPT",
+];
+
+/// Beginnings of names of such variables, whole families of them.
+const SEARCH_FAMILIES: &[&str] = &[
+    "BASH_FUNC_", "DYLD_", "GIT_", "LD_", "PERL5", "PYTHON", "RUBY", "npm_config_", "NPM_CONFIG_", "CARGO_",
+];
+
+/// Members of those families that change nothing of what runs.
+const HARMLESS: &[&str] = &[
+    "GIT_ADVICE", "GIT_AUTHOR_DATE", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_NAME", "GIT_COMMITTER_DATE",
+    "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_NAME", "GIT_LITERAL_PATHSPECS", "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OPTIONAL_LOCKS", "GIT_TERMINAL_PROMPT", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONIOENCODING",
+    "PYTHONUNBUFFERED", "PYTHONUTF8", "PYTHONWARNINGS", "CARGO_TARGET_DIR", "CARGO_INCREMENTAL", "CARGO_TERM_COLOR",
+    "CARGO_TERM_PROGRESS_WHEN", "CARGO_TERM_QUIET", "CARGO_TERM_VERBOSE", "CARGO_NET_OFFLINE", "CARGO_BUILD_JOBS",
+];
+
+/// What setting this variable to this value does.
+pub(super) fn influence(name: &str, value: &[Atom]) -> Influence {
+    if matches!(name, "RUSTFLAGS" | "RUSTDOCFLAGS")
+        && crate::policy::word::known(value).is_some_and(|flags| !["link", "plugin", "-Z", "@", "sysroot", "codegen-backend"].iter().any(|part| flags.contains(part)))
+    {
+        // Lints, features of the processor and the like.
+        return Influence::None;
+    }
+    if HARMLESS.contains(&name) {
+        Influence::None
+    } else if name.starts_with("GIT_CONFIG_") {
+        Influence::Configuration
+    } else if COMMANDS.contains(&name) {
+        Influence::Command
+    } else if matches!(name, "PS0" | "PS1" | "PS2" | "PS4") {
+        Influence::Prompt
+    } else if SEARCH.contains(&name) || SEARCH_FAMILIES.iter().any(|family| name.starts_with(family)) {
+        Influence::Search
+    } else {
+        Influence::None
+    }
+}
+
+/// What is known of a variable that the text does not assign: those of the shell itself, and the
+/// few that every environment sets.
+pub(super) fn ambient(name: &str) -> Vec<Atom> {
+    match name {
+        // Relative to where the command stands, which is what the present directory is.
+        "PWD" => vec![Atom::Text(".".to_owned())],
+        "HOME" => vec![Atom::Text(super::expand::HOME.to_owned())],
+        "TMPDIR" => vec![Atom::Text("/tmp".to_owned())],
+        "BASHPID" | "COLUMNS" | "EPOCHSECONDS" | "EUID" | "LINENO" | "LINES" | "OPTIND" | "PPID" | "RANDOM"
+        | "SECONDS" | "SHLVL" | "SRANDOM" | "UID" | "PIPESTATUS" | "BASH_SUBSHELL" | "HISTCMD" => {
+            vec![Atom::Hidden(Hidden::Number)]
+        }
+        "BASH_VERSION" | "EPOCHREALTIME" | "HOSTNAME" | "HOSTTYPE" | "LANG" | "LOGNAME" | "MACHTYPE" | "OSTYPE"
+        | "OLDPWD" | "SHELL" | "TERM" | "USER" => vec![Atom::Hidden(Hidden::Name)],
+        _ => vec![Atom::Hidden(Hidden::Anything)],
+    }
+}

@@ -1,0 +1,98 @@
+//! `cargo xtask tidy`: fails on an arrow drawn backwards, and on what clippy cannot see.
+//!
+//! The rules are tables in [`rules`]; this file reads the workspace and prints what breaks them.
+
+mod crates;
+mod rules;
+mod source;
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+use crate::{cargo, root};
+use source::Source;
+
+/// One broken rule, at one place.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Finding {
+    path: String,
+    line: usize,
+    what: String,
+    instead: String,
+}
+
+/// Reads the workspace, prints the findings and fails if there is one.
+pub(crate) fn run() -> anyhow::Result<ExitCode> {
+    let mut findings = crates::check(&metadata()?)?;
+    let sources = sources(&root())?;
+    for source in &sources {
+        rules::check(source, &mut findings);
+    }
+    findings.sort();
+    for Finding {
+        path,
+        line,
+        what,
+        instead,
+    } in &findings
+    {
+        println!("{path}:{line}: {what}\n    instead  {instead}");
+    }
+    match findings.len() {
+        0 => println!("tidy: {} files, nothing to say", sources.len()),
+        count => println!("tidy: {count} findings in {} files", sources.len()),
+    }
+    Ok(if findings.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn metadata() -> anyhow::Result<serde_json::Value> {
+    let output = cargo()
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .output()
+        .context("cannot start cargo metadata")?;
+    anyhow::ensure!(
+        output.status.success(),
+        "cargo metadata failed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).context("cannot read the answer of cargo metadata")
+}
+
+/// Every Rust file of the workspace's own crates, in order of its path.
+fn sources(root: &Path) -> anyhow::Result<Vec<Source>> {
+    let mut paths = Vec::new();
+    for folder in ["crates", "xtask"] {
+        collect(&root.join(folder), &mut paths)?;
+    }
+    paths.sort();
+    let read = |path: &std::path::PathBuf| {
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let shown = path
+            .strip_prefix(root)
+            .unwrap_or(path)
+            .to_string_lossy()
+            .replace('\\', "/");
+        Ok(Source::new(&shown, &text))
+    };
+    paths.iter().map(read).collect()
+}
+
+fn collect(folder: &Path, paths: &mut Vec<std::path::PathBuf>) -> anyhow::Result<()> {
+    for entry in fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))? {
+        let entry = entry?;
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        if kind.is_dir() && entry.file_name() != "target" {
+            collect(&path, paths)?;
+        } else if kind.is_file() && path.extension().is_some_and(|extension| extension == "rs") {
+            paths.push(path);
+        }
+    }
+    Ok(())
+}
