@@ -409,6 +409,7 @@ const TABLES: &[(&str, &str)] = &[
     ("git.prog", include_str!("tables/git.prog")),
     ("inspect.prog", include_str!("tables/inspect.prog")),
     ("interpreters.prog", include_str!("tables/interpreters.prog")),
+    ("misc.prog", include_str!("tables/misc.prog")),
     ("network.prog", include_str!("tables/network.prog")),
     ("run.prog", include_str!("tables/run.prog")),
     ("search.prog", include_str!("tables/search.prog")),
