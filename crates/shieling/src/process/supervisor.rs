@@ -188,11 +188,12 @@ impl<'a> Supervisor<'a> {
             }
             Phase::Killing { next, .. } if now < next => None,
             Phase::Killing { until, rounds, refused, .. } => {
-                let signals: &[Signal] = if rounds < STOPPING_ROUND { &[Signal::KILL] } else { &[Signal::STOP] };
-                let mut walk = self.signal(signals);
-                if rounds >= STOPPING_ROUND {
-                    walk = self.signal(&[Signal::KILL]);
+                if rounds >= STOPPING_ROUND
+                    && let Some(tree) = &mut self.tree
+                {
+                    tree.freeze();
                 }
+                let walk = self.signal(&[Signal::KILL]);
                 // A walk that sees nothing although `wait` knows of a child saw no `/proc`, or not
                 // the processes of other users.
                 let stuck = walk.alive == walk.refused;

@@ -27,6 +27,15 @@ pub(super) struct Walk {
     pub(super) refused: u32,
 }
 
+impl Walk {
+    fn count(&mut self, result: Option<Result<(), Errno>>) {
+        if let Some(result) = result {
+            self.alive += 1;
+            self.refused += u32::from(result.is_err());
+        }
+    }
+}
+
 /// The tree below one process, which is the caller.
 pub(super) struct Tree {
     root: Pid,
@@ -43,27 +52,43 @@ impl Tree {
 
     /// Sends `signals` in this order to every process in the tree.
     ///
-    /// Parents come before their children, so that a stopped parent has no more of them.
+    /// The whole tree is listed first, since the children of a process that dies of the signal are
+    /// no longer found under it.
     pub(super) fn signal(&mut self, signals: &[Signal]) -> Walk {
-        self.length = 0;
-        let mut walk = Walk::default();
-        let root = self.root.as_raw_pid();
-        self.push_children(root);
+        self.start();
         let mut at = 0;
-        while at < self.length {
-            let Some(&[pid, parent]) = self.queue.get(at) else { break };
-            at += 1;
-            match self.signal_one(pid, parent, signals) {
-                Some(Ok(())) => walk.alive += 1,
-                Some(Err(_)) => {
-                    walk.alive += 1;
-                    walk.refused += 1;
-                }
-                None => {}
-            }
+        while let Some([pid, _]) = self.get(at) {
             self.push_children(pid);
+            at += 1;
+        }
+        let mut walk = Walk::default();
+        let mut at = 0;
+        while let Some([pid, parent]) = self.get(at) {
+            walk.count(self.signal_one(pid, parent, signals));
+            at += 1;
         }
         walk
+    }
+
+    /// Stops every process in the tree, each before its children are listed, so that it has no more
+    /// of them afterwards.
+    pub(super) fn freeze(&mut self) {
+        self.start();
+        let mut at = 0;
+        while let Some([pid, parent]) = self.get(at) {
+            self.signal_one(pid, parent, &[Signal::STOP]);
+            self.push_children(pid);
+            at += 1;
+        }
+    }
+
+    fn start(&mut self) {
+        self.length = 0;
+        self.push_children(self.root.as_raw_pid());
+    }
+
+    fn get(&self, at: usize) -> Option<[i32; 2]> {
+        if at < self.length { self.queue.get(at).copied() } else { None }
     }
 
     /// `None` if it is not alive or not (any more) where it was found.
