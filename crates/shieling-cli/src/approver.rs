@@ -147,7 +147,7 @@ mod tests {
         };
         let mut shown = Vec::new();
         show(&mut shown, &question).unwrap();
-        insta::assert_snapshot!(String::from_utf8(shown).unwrap(), @r"
+        insta::assert_snapshot!(String::from_utf8(shown).unwrap().trim(), @r"
         may this run in `local`, in /w\x1b?
           python3 x.py \x1b[2K\r
           rm \u{202e}x

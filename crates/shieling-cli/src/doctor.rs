@@ -19,6 +19,12 @@ enum State {
 }
 
 #[derive(Debug, Serialize)]
+struct Report {
+    version: &'static str,
+    layers: Vec<Finding>,
+}
+
+#[derive(Debug, Serialize)]
 struct Finding {
     layer: &'static str,
     state: State,
@@ -27,13 +33,13 @@ struct Finding {
 
 /// Prints the findings. Exits 0 if commands can run at all, and 1 otherwise.
 pub(crate) fn doctor(options: &Doctor) -> Result<u8, Failure> {
-    let findings = findings(find_bash(std::env::var_os("PATH")).as_deref());
+    let found = Report { version: env!("CARGO_PKG_VERSION"), layers: findings(find_bash().as_deref()) };
     if options.json {
-        crate::print_json(&serde_json::json!({ "version": env!("CARGO_PKG_VERSION"), "layers": findings }))?;
+        crate::print_json(&found)?;
     } else {
-        crate::write_all(io::stdout().lock(), &report(&findings))?;
+        crate::write_all(io::stdout().lock(), &page(&found))?;
     }
-    let runs = findings.iter().any(|finding| finding.layer == "bash" && finding.state == State::Ok);
+    let runs = found.layers.iter().any(|finding| finding.layer == "bash" && finding.state == State::Ok);
     Ok(u8::from(!runs))
 }
 
@@ -53,16 +59,15 @@ fn findings(bash: Option<&Path>) -> Vec<Finding> {
     ]
 }
 
-fn find_bash(path: Option<std::ffi::OsString>) -> Option<PathBuf> {
-    let on_path: Vec<PathBuf> = path.iter().flat_map(std::env::split_paths).collect();
-    let usual = ["/bin", "/usr/bin"].map(PathBuf::from);
-    let all = usual.into_iter().chain(on_path).filter(|directory| directory.is_absolute());
-    all.map(|directory| directory.join("bash")).find(|bash| files::is_executable(bash))
+fn find_bash() -> Option<PathBuf> {
+    let usual = ["/bin/bash", "/usr/bin/bash"].map(PathBuf::from);
+    let usual = usual.into_iter().find(|bash| files::is_executable(bash));
+    usual.or_else(|| files::on_path(Path::new("bash"), &std::env::var_os("PATH")?))
 }
 
-fn report(findings: &[Finding]) -> String {
-    let mut page = format!("shieling {}\n", env!("CARGO_PKG_VERSION"));
-    for finding in findings {
+fn page(report: &Report) -> String {
+    let mut page = format!("shieling {}\n", report.version);
+    for finding in &report.layers {
         let state = match finding.state {
             State::Ok => "ok",
             State::Missing => "missing",
@@ -78,7 +83,7 @@ mod tests {
 
     #[test]
     fn what_is_not_built_is_shown_as_missing() {
-        insta::assert_snapshot!(report(&findings(None)).replace(env!("CARGO_PKG_VERSION"), "VERSION"), @r"
+        insta::assert_snapshot!(page(&Report { version: "VERSION", layers: findings(None) }), @r"
         shieling VERSION
         local      ok       commands run as ordinary processes of this host; nothing confines them
         bash       missing  no bash on PATH or in /bin; install it, or name one with --shell

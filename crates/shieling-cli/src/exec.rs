@@ -21,11 +21,11 @@ pub(crate) fn exec(options: &Exec) -> Result<u8, Failure> {
     let shown = if options.json { Shown::Json } else { Shown::Streams { keep: plan.output_kept() } };
     match library.run(command.clone(), shown)? {
         Ran::Stopped { signal } => Ok(128 + signal),
-        Ran::Ended { outcome, left_out } => {
+        Ran::Ended(outcome) => {
             if options.json {
                 crate::print_json(&outcome)?;
             } else {
-                crate::write_all(io::stderr().lock(), &words::end(&outcome, &command, left_out))?;
+                crate::write_all(io::stderr().lock(), &words::end(&outcome, &command))?;
             }
             Ok(words::exit_status(&outcome))
         }

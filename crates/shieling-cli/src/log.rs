@@ -78,7 +78,7 @@ fn show(file: &Path, json: bool, last: Option<usize>) -> Result<u8, Failure> {
 
 /// Prints one record; false if nobody reads any more.
 fn print(to: &mut impl Write, number: u64, line: &str, json: bool) -> Result<bool, Failure> {
-    let text = if json { escape::line(line) } else { record(number, line) };
+    let text = if json { line.to_owned() } else { record(number, line) };
     crate::told(writeln!(to, "{text}"))
 }
 
@@ -142,7 +142,7 @@ mod tests {
     fn a_record_is_one_escaped_line() {
         let intent = r#"{"kind":"intent","time":"2026-11-21T07:00:00Z","command":"rm \u001b[2K\nx","verdict":{"decision":"ask"}}"#;
         let end = r#"{"kind":"outcome","time":"2026-11-21T07:00:01Z","command":"ls","outcome":{"status":"exited","exit_code":2}}"#;
-        let page = [intent, end, "\u{1b}]0;not json"].iter().enumerate();
+        let page = [intent, end, "\u{1b}]0;not json"].into_iter().enumerate();
         let page: Vec<String> = page.map(|(index, line)| record(index as u64 + 1, line)).collect();
         insta::assert_snapshot!(page.join("\n"), @r"
             1  2026-11-21T07:00:00Z  intent   ask          rm \x1b[2K\nx

@@ -17,6 +17,7 @@ use crate::run::Chain;
 
 pub(crate) struct NotMerged;
 
+#[derive(Clone, Copy)]
 pub(crate) enum Stream {
     Stdout,
     Stderr,
@@ -31,9 +32,9 @@ pub(crate) struct Shieling;
 impl Shieling {
     pub(crate) fn build(plan: &Plan, approver: Option<Terminal>, _state: Option<&Path>) -> Result<Self, NotMerged> {
         // All that the library has to be told.
-        let Plan { env: _, workspace: _, shell: _, policies: _, readonly: _, ignore: _, .. } = plan;
-        let Plan { approval: _, rate, audit: _, .. } = plan;
-        let _limits = rate.map(|rate| rate.to_string());
+        let _place = (plan.env, &plan.workspace, &plan.shell, &plan.audit);
+        let _rules = (&plan.policies, plan.readonly, &plan.ignore, plan.approval);
+        let _limits = plan.rate.map(|rate| rate.to_string());
         let _lists = plan.allow.iter().chain(&plan.deny).map(crate::options::Prefix::as_str);
         let _ask = approver.map(|terminal| move |question: &Question<'_>| terminal.ask(question));
         Err(NotMerged)

@@ -89,40 +89,55 @@ impl Library {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(no_signals)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
         let mut hangup = signal(SignalKind::hangup()).map_err(no_signals)?;
-        let (tee, mut gone, streams) = match shown {
-            Shown::Json => (None, None, None),
+        let (tee, mut written) = match shown {
+            Shown::Json => (None, None),
             Shown::Streams { keep } => {
-                let (tee, gone, streams) = copying(keep);
-                (Some(tee), Some(gone), Some(streams))
-            }
-        };
-        let gone = async {
-            let told = match &mut gone {
-                Some(gone) => gone.recv().await.is_some(),
-                None => false,
-            };
-            if !told {
-                std::future::pending().await
+                let (tee, written) = copying(keep)?;
+                (Some(tee), Some(written))
             }
         };
         let outcome = tokio::select! {
             outcome = self.shieling.run(command, tee) => outcome?,
-            _ = interrupt.recv() => return Ok(Ran::Stopped { signal: 2 }),
-            () = gone => return Ok(Ran::Stopped { signal: 13 }),
-            _ = terminate.recv() => return Ok(Ran::Stopped { signal: 15 }),
-            _ = hangup.recv() => return Ok(Ran::Stopped { signal: 1 }),
+            Err(error) = whole(&mut written) => return unwritten(&error),
+            _ = interrupt.recv() => return Ok(Ran::Stopped { signal: SIGINT }),
+            _ = terminate.recv() => return Ok(Ran::Stopped { signal: SIGTERM }),
+            _ = hangup.recv() => return Ok(Ran::Stopped { signal: SIGHUP }),
         };
-        // The run is over and so the tee is dropped: what it kept is here.
-        let left_out = match streams.map(|streams| streams.recv()) {
-            Some(Ok(copy)) => match copy.finish() {
-                Ok(left_out) => left_out,
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Ran::Stopped { signal: 13 }),
-                Err(error) => return Err(Failure::new(format!("the output cannot be written: {error}"))),
-            },
-            Some(Err(_)) | None => false,
-        };
-        Ok(Ran::Ended { outcome: Box::new(outcome), left_out })
+        // The run is over and its tee dropped, so the rest is on its way; a slow reader may take long.
+        if written.is_some() {
+            tokio::select! {
+                done = whole(&mut written) => if let Err(error) = done { return unwritten(&error) },
+                _ = interrupt.recv() => return Ok(Ran::Stopped { signal: SIGINT }),
+                _ = terminate.recv() => return Ok(Ran::Stopped { signal: SIGTERM }),
+                _ = hangup.recv() => return Ok(Ran::Stopped { signal: SIGHUP }),
+            }
+        }
+        Ok(Ran::Ended(Box::new(outcome)))
     }
+}
+
+const SIGHUP: u8 = 1;
+const SIGINT: u8 = 2;
+const SIGPIPE: u8 = 13;
+const SIGTERM: u8 = 15;
+
+/// Waits until all output is written, or cannot be.
+async fn whole(written: &mut Option<Written>) -> io::Result<()> {
+    match written {
+        Some(written) => match written.await {
+            Ok(done) => done,
+            Err(_) => Err(io::Error::other("the thread that writes it ended")),
+        },
+        None => std::future::pending().await,
+    }
+}
+
+/// A reader that went away ends the command as it would end any other in a pipe.
+fn unwritten(error: &io::Error) -> Result<Ran, Failure> {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return Ok(Ran::Stopped { signal: SIGPIPE });
+    }
+    Err(Failure::new(format!("the output cannot be written: {error}; the command was ended")))
 }
 
 /// What becomes of the output while the command runs.
@@ -141,12 +156,7 @@ pub(crate) enum Shown {
 #[derive(Debug)]
 pub(crate) enum Ran {
     /// With its outcome.
-    Ended {
-        /// What happened.
-        outcome: Box<Outcome>,
-        /// Whether any byte of the streams was not shown.
-        left_out: bool,
-    },
+    Ended(Box<Outcome>),
     /// We were told to stop, and ended the command.
     Stopped {
         /// By this signal; a reader that went away counts as SIGPIPE.
@@ -154,54 +164,74 @@ pub(crate) enum Ran {
     },
 }
 
-/// Both of our streams, each bounded.
-struct Copy {
-    stdout: Bounded<io::Stdout>,
-    stderr: Bounded<io::Stderr>,
-}
+/// When all output is written, or as soon as it cannot be.
+type Written = tokio::sync::oneshot::Receiver<io::Result<()>>;
 
-impl Copy {
-    fn finish(self) -> io::Result<bool> {
-        let stdout = self.stdout.finish()?;
-        Ok(self.stderr.finish()? || stdout)
-    }
-}
-
-/// Copies while the command runs, and gives the copy back when it is dropped.
+/// Copies both streams to ours while the command runs, and the rest when it is dropped.
+///
+/// Writing is another thread's work, since a reader that does not read must not hold up the
+/// command's deadline. What waits for that thread is bounded as the streams are.
 struct Copying {
-    copy: Option<Copy>,
-    gone: tokio::sync::mpsc::Sender<()>,
-    back: mpsc::SyncSender<Copy>,
+    stdout: Bounded<Outlet>,
+    stderr: Bounded<Outlet>,
 }
 
-fn copying(keep: ByteCount) -> (Box<dyn Tee>, tokio::sync::mpsc::Receiver<()>, mpsc::Receiver<Copy>) {
-    let (gone, when_gone) = tokio::sync::mpsc::channel(1);
-    let (back, when_back) = mpsc::sync_channel(1);
-    let keep = keep.as_usize();
-    let copy = Copy { stdout: Bounded::new(io::stdout(), keep), stderr: Bounded::new(io::stderr(), keep) };
-    (Box::new(Copying { copy: Some(copy), gone, back }), when_gone, when_back)
+fn copying(keep: ByteCount) -> Result<(Box<dyn Tee>, Written), Failure> {
+    let (to_thread, pieces) = mpsc::channel::<(Stream, Vec<u8>)>();
+    let (done, written) = tokio::sync::oneshot::channel();
+    let write = move || {
+        let mut all = pieces.iter().map(|(stream, bytes)| match stream {
+            Stream::Stdout => put(io::stdout().lock(), &bytes),
+            Stream::Stderr => put(io::stderr().lock(), &bytes),
+        });
+        // Nobody waits any more if we were told to stop.
+        let _ = done.send(all.find(Result::is_err).unwrap_or(Ok(())));
+    };
+    std::thread::Builder::new()
+        .name("output".to_owned())
+        .spawn(write)
+        .map_err(|error| Failure::new(format!("no thread can be started: {error}")))?;
+    let outlet = |stream| Bounded::new(Outlet { stream, to: to_thread.clone() }, keep.as_usize());
+    let copying = Copying { stdout: outlet(Stream::Stdout), stderr: outlet(Stream::Stderr) };
+    Ok((Box::new(copying), written))
+}
+
+fn put(mut to: impl io::Write, bytes: &[u8]) -> io::Result<()> {
+    to.write_all(bytes)?;
+    to.flush()
 }
 
 impl Tee for Copying {
     fn bytes(&mut self, stream: Stream, bytes: &[u8]) {
-        let Some(copy) = &mut self.copy else { return };
-        let written = match stream {
-            Stream::Stdout => copy.stdout.push(bytes),
-            Stream::Stderr => copy.stderr.push(bytes),
+        // It fails only if the thread ended, which `Written` tells.
+        let _ = match stream {
+            Stream::Stdout => self.stdout.push(bytes),
+            Stream::Stderr => self.stderr.push(bytes),
         };
-        if written.is_err() {
-            // Nobody reads any more. If the message cannot go out, one is waiting already.
-            let _ = self.gone.try_send(());
-        }
     }
 }
 
 impl Drop for Copying {
     fn drop(&mut self) {
-        if let Some(copy) = self.copy.take() {
-            // Whoever is not there to receive it has been told to stop.
-            let _ = self.back.try_send(copy);
-        }
+        // As above.
+        let _ = self.stdout.finish().and_then(|()| self.stderr.finish());
+    }
+}
+
+/// The way to the thread that writes.
+struct Outlet {
+    stream: Stream,
+    to: mpsc::Sender<(Stream, Vec<u8>)>,
+}
+
+impl io::Write for Outlet {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.to.send((self.stream, bytes.to_vec())).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

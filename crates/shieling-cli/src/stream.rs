@@ -46,11 +46,11 @@ impl<W: Write> Bounded<W> {
         Ok(())
     }
 
-    /// Lets the rest through and says whether any byte was left out.
+    /// Lets the rest through.
     ///
     /// # Errors
     /// Those of the writer.
-    pub(crate) fn finish(mut self) -> io::Result<bool> {
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
         if self.left_out > 0 {
             let newline = if self.last.is_none_or(|byte| byte == b'\n') { "" } else { "\n" };
             writeln!(self.to, "{newline}[... {} bytes left out ...]", grouped(self.left_out))?;
@@ -58,8 +58,7 @@ impl<W: Write> Bounded<W> {
         let (first, second) = self.tail.as_slices();
         self.to.write_all(first)?;
         self.to.write_all(second)?;
-        self.to.flush()?;
-        Ok(self.left_out > 0)
+        self.to.flush()
     }
 }
 
@@ -80,34 +79,34 @@ fn grouped(number: u64) -> String {
 mod tests {
     use super::*;
 
-    fn through(keep: usize, pieces: &[&str]) -> (String, bool) {
+    fn through(keep: usize, pieces: &[&str]) -> String {
         let mut shown = Vec::new();
         let mut stream = Bounded::new(&mut shown, keep);
         for piece in pieces {
             stream.push(piece.as_bytes()).unwrap();
         }
-        let left_out = stream.finish().unwrap();
-        (String::from_utf8(shown).unwrap(), left_out)
+        stream.finish().unwrap();
+        String::from_utf8(shown).unwrap()
     }
 
     #[test]
     fn what_fits_goes_through_byte_for_byte() {
         for pieces in [&["0123456789"][..], &["0", "123", "", "456789"], &["01234", "56789"]] {
-            assert_eq!(through(10, pieces), ("0123456789".to_owned(), false), "{pieces:?}");
+            assert_eq!(through(10, pieces), "0123456789", "{pieces:?}");
         }
-        assert_eq!(through(1, &["x"]), ("x".to_owned(), false));
-        assert_eq!(through(10, &[]), (String::new(), false));
+        assert_eq!(through(1, &["x"]), "x");
+        assert_eq!(through(10, &[]), "");
     }
 
     #[test]
     fn of_more_the_head_and_the_tail_remain() {
-        let expected = ("01234\n[... 90 bytes left out ...]\nvwxyz".to_owned(), true);
+        let expected = "01234\n[... 90 bytes left out ...]\nvwxyz";
         let middle = "-".repeat(90);
         assert_eq!(through(10, &[&format!("01234{middle}vwxyz")]), expected);
         assert_eq!(through(10, &["01234", &middle, "vwxyz"]), expected);
         assert_eq!(through(10, &["012", &format!("34{middle}v"), "w", "xyz"]), expected);
-        assert_eq!(through(1, &["xyz"]), ("x\n[... 2 bytes left out ...]\n".to_owned(), true));
-        assert_eq!(through(4, &["a\nbcde"]), ("a\n[... 2 bytes left out ...]\nde".to_owned(), true));
+        assert_eq!(through(1, &["xyz"]), "x\n[... 2 bytes left out ...]\n");
+        assert_eq!(through(4, &["a\nbcde"]), "a\n[... 2 bytes left out ...]\nde");
     }
 
     #[test]

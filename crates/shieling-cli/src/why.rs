@@ -124,7 +124,8 @@ fn drawing(text: &str, verdict: &Verdict, look: Look) -> String {
         .without_cause_chain()
         .render_report(&mut drawn, &picture);
     match done {
-        Ok(()) => drawn.lines().filter(|line| !line.trim().is_empty()).fold(String::new(), |mut page, line| {
+        // The first line would hold a headline, which stands above already.
+        Ok(()) => drawn.lines().filter(|line| !line.trim().is_empty()).skip(1).fold(String::new(), |mut page, line| {
             // Writing to a string cannot fail.
             let _ = writeln!(page, "{}", line.trim_end());
             page

@@ -64,7 +64,7 @@ pub(crate) fn exit_status(outcome: &Outcome) -> u8 {
 }
 
 /// What is to be told on stderr about how a command ended; empty if its status says it all.
-pub(crate) fn end(outcome: &Outcome, command: &Command, left_out: bool) -> String {
+pub(crate) fn end(outcome: &Outcome, command: &Command) -> String {
     let mut lines = Lines::default();
     let shown = escape::headline(command.text(), HEADLINE);
     match outcome.status {
@@ -100,7 +100,7 @@ pub(crate) fn end(outcome: &Outcome, command: &Command, left_out: bool) -> Strin
     if outcome.status != Status::TimedOut {
         left_behind(&mut lines, outcome);
     }
-    if outcome.truncated || left_out {
+    if outcome.truncated {
         output(&mut lines, outcome, command);
     }
     if outcome.status == Status::TimedOut {
@@ -140,9 +140,14 @@ fn output(lines: &mut Lines, outcome: &Outcome, command: &Command) {
     let mut text = format!("kept {keep} of {}, first and last half", which.join(" and of "));
     match &outcome.output_id {
         Some(id) => text.push_str(&format!("; all of it: shieling log output {}", escape::line(id))),
-        None => text.push_str(&format!("; more with `--max-output {}`", "SIZE")),
+        None => text.push_str(&format!("; keep more with `--max-output {}`", plain(keep.get().saturating_mul(4)))),
     }
     lines.add("output", text);
+}
+
+/// A size as an option takes it.
+fn plain(bytes: u64) -> String {
+    shieling::units::ByteCount::bytes(bytes).to_string().replace(' ', "")
 }
 
 fn refusal(lines: &mut Lines, outcome: &Outcome, denial: &Denial, shown: &str) {
@@ -175,7 +180,7 @@ fn refusal(lines: &mut Lines, outcome: &Outcome, denial: &Denial, shown: &str) {
         }
     }
     if outcome.status == Status::NeedsApproval {
-        let by_policy = denial.reasons.iter().any(|reason| reason.decision == Decision::Ask && reason.span.is_some());
+        let by_policy = denial.reasons.iter().any(|reason| reason.span.is_some());
         lines.add(
             "instead",
             if by_policy {
@@ -258,5 +263,109 @@ impl Lines {
 
     fn add(&mut self, label: &str, text: impl AsRef<str>) {
         self.first(format!("{label:<8} {}", text.as_ref()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shieling::outcome::Confinement;
+
+    use super::*;
+
+    fn outcome(status: Status) -> Outcome {
+        Outcome {
+            status,
+            exit_code: None,
+            signal: None,
+            stdout: String::new(),
+            stderr: String::new(),
+            stdout_bytes: 0,
+            stderr_bytes: 0,
+            truncated: false,
+            output_id: None,
+            duration_ms: 1_234.0,
+            cwd: "/w".into(),
+            environment: "local".to_owned(),
+            confinement: Confinement::default(),
+            survivors: 0,
+            ended_processes: 0,
+            session: None,
+            session_restarted: false,
+            job: None,
+            denial: None,
+            error: None,
+        }
+    }
+
+    fn reason(decision: Decision) -> Reason {
+        Reason {
+            decision,
+            rule: "team.toml:14 no-force".to_owned(),
+            object: "git push --force \u{1b}[2K".to_owned(),
+            span: Some(shieling::policy::Span::new(0, 3)),
+            because: "rewrites a shared branch".to_owned(),
+            instead: Some("git push --force-with-lease".to_owned()),
+        }
+    }
+
+    fn refused(status: Status, layer: Layer, reasons: Vec<Reason>) -> Outcome {
+        let decision = reasons.iter().map(|reason| reason.decision).max().unwrap_or(Decision::Ask);
+        Outcome { denial: Some(Denial { layer, decision, reasons, retry_after_ms: Some(2_500) }), ..outcome(status) }
+    }
+
+    fn told(outcome: &Outcome) -> String {
+        let command = Command::new("cargo test", "/w").unwrap();
+        format!("{}exit {}\n\n", end(outcome, &command), exit_status(outcome))
+    }
+
+    #[test]
+    fn a_command_that_ended_by_itself_needs_no_words() {
+        for code in [0, 1, 124, 255] {
+            let ended = Outcome { exit_code: Some(code), ..outcome(Status::Exited) };
+            assert_eq!(told(&ended), format!("exit {code}\n\n"));
+        }
+    }
+
+    #[test]
+    fn every_other_end_is_told() {
+        let page: String = [
+            Outcome { signal: Some(11), exit_code: Some(139), ..outcome(Status::Signalled) },
+            Outcome { exit_code: Some(0), ended_processes: 2, ..outcome(Status::Exited) },
+            Outcome { exit_code: Some(0), survivors: 1, ..outcome(Status::Exited) },
+            Outcome { duration_ms: 60_003.0, exit_code: Some(124), ..outcome(Status::TimedOut) },
+            Outcome {
+                duration_ms: 60_003.0,
+                ended_processes: 2,
+                truncated: true,
+                stdout_bytes: 4_300_000,
+                output_id: Some("7f3c".to_owned()),
+                ..outcome(Status::TimedOut)
+            },
+            Outcome { survivors: 1, ..outcome(Status::TimedOut) },
+            Outcome { exit_code: Some(0), truncated: true, stdout_bytes: 70_000, stderr_bytes: 90_000, ..outcome(Status::Exited) },
+            outcome(Status::OutOfMemory),
+            outcome(Status::Lost),
+            Outcome { error: Some("no shell\u{1b}".to_owned()), ..outcome(Status::Failed) },
+        ]
+        .iter()
+        .map(told)
+        .collect();
+        insta::assert_snapshot!(page);
+    }
+
+    #[test]
+    fn every_refusal_says_who_why_and_what_now() {
+        let page: String = [
+            refused(Status::Denied, Layer::Policy, vec![reason(Decision::Deny)]),
+            refused(Status::Denied, Layer::Policy, vec![reason(Decision::Deny), reason(Decision::Ask)]),
+            refused(Status::Denied, Layer::Approval, vec![reason(Decision::Ask)]),
+            refused(Status::NeedsApproval, Layer::Approval, vec![reason(Decision::Ask)]),
+            refused(Status::NeedsApproval, Layer::Approval, Vec::new()),
+            refused(Status::RateLimited, Layer::Rate, Vec::new()),
+        ]
+        .iter()
+        .map(told)
+        .collect();
+        insta::assert_snapshot!(page);
     }
 }

@@ -5,6 +5,7 @@
 //! or a device under the expected name would otherwise hang the command or fill the memory.
 #![expect(clippy::disallowed_methods, reason = "the command line's files are opened here and nowhere else")]
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -81,6 +82,12 @@ pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
 pub(crate) fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+/// The first executable of this name in the absolute directories of a `PATH`.
+pub(crate) fn on_path(name: &Path, path: &OsStr) -> Option<PathBuf> {
+    let directories = std::env::split_paths(path).filter(|directory| directory.is_absolute());
+    directories.map(|directory| directory.join(name)).find(|program| is_executable(program))
 }
 
 /// The terminal that the person sits at, whatever the standard streams are.

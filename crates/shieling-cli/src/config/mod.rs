@@ -9,6 +9,7 @@
 pub(crate) mod files;
 mod tighten;
 
+use std::ffi::OsString;
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -34,6 +35,8 @@ pub(crate) struct Surroundings {
     pub(crate) home: Option<PathBuf>,
     /// `$SHIELING_SHELL`
     pub(crate) shell: Option<PathBuf>,
+    /// `$PATH`
+    pub(crate) path: Option<OsString>,
     /// The current directory.
     pub(crate) cwd: PathBuf,
 }
@@ -46,6 +49,7 @@ impl Surroundings {
             config_home: path("XDG_CONFIG_HOME"),
             home: path("HOME"),
             shell: path("SHIELING_SHELL"),
+            path: std::env::var_os("PATH"),
             cwd: std::env::current_dir()
                 .map_err(|error| Failure::new(format!("the current directory cannot be found: {error}")))?,
         })
@@ -133,10 +137,27 @@ pub(crate) fn load(source: &Source, surroundings: &Surroundings, otherwise: Envi
     }
     layers = layers.admerge(Named { name: COMMAND_LINE.to_owned(), settings: &command_line });
 
-    let settings = layers
+    let mut settings: Settings = layers
         .extract()
         .map_err(|error| Failure::new(format!("the configuration's layers do not fit together: {error}")))?;
+    if let Some(shell) = &settings.shell {
+        settings.shell = Some(program(shell, surroundings)?);
+    }
     Ok(Loaded { settings, workspace, layers })
+}
+
+/// The shell by its absolute path: a relative one would depend on who reads it.
+fn program(shell: &Path, surroundings: &Surroundings) -> Result<PathBuf, Failure> {
+    let bare = shell.components().count() == 1 && !shell.is_absolute() && !shell.starts_with(".");
+    let found = match &surroundings.path {
+        Some(path) if bare => files::on_path(shell, path),
+        Some(_) | None => Some(shell.to_owned()).filter(|shell| shell.is_absolute() && files::is_executable(shell)),
+    };
+    found.ok_or_else(|| {
+        let why = if bare { "is not on PATH" } else { "is not an absolute path of an executable file" };
+        Failure::new(format!("the shell `{}` {why}", Printable(shell)))
+            .with("instead", "give `--shell bash` or `--shell /bin/bash`, or leave it and SHIELING_SHELL out")
+    })
 }
 
 /// Makes relative paths absolute: they mean what they meant to whoever wrote them.

@@ -1,3 +1,5 @@
+#![expect(clippy::disallowed_methods, reason = "tests place the files that they read")]
+
 use std::fs;
 
 use super::*;
@@ -38,6 +40,7 @@ impl Place {
             config_home: Some(self.root.path().join("config")),
             home: None,
             shell: None,
+            path: Some("/no/such/place:relative:/bin".into()),
             cwd: self.root.path().join("work"),
         };
         let root = self.root.path().to_string_lossy().into_owned();
@@ -198,4 +201,15 @@ fn a_workspace_that_is_none_is_refused() {
     error: the workspace `absent` cannot be used: there is no such file or directory
     instead  give an existing directory with `--workspace DIR`
     ");
+}
+
+#[test]
+fn a_shell_is_a_name_on_path_or_an_absolute_path() {
+    let place = Place::new();
+    let shell = |text: &str| place.load(|source| source.settings.shell = Some(text.into())).map(|loaded| loaded.settings.shell);
+    assert_eq!(shell("bash"), Ok(Some("/bin/bash".into())));
+    assert_eq!(shell("/bin/sh"), Ok(Some("/bin/sh".into())));
+    for text in ["./bash", "bin/bash", "no-such-shell", "/etc/passwd", "/no/such/shell", "..", "/bin"] {
+        assert!(shell(text).is_err(), "{text}");
+    }
 }

@@ -154,6 +154,7 @@ mod tests {
     use super::*;
     use crate::plan;
 
+    #[expect(clippy::disallowed_methods, reason = "tests place the files that they read")]
     fn checked(text: &str, user: &str, approval: Approval, network: Network) -> Result<(), &'static str> {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().canonicalize().unwrap();

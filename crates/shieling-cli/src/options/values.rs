@@ -118,12 +118,6 @@ impl fmt::Display for Timeout {
 pub(crate) struct Size(ByteCount);
 
 impl Size {
-    /// The limit of so many KiB.
-    #[cfg(test)]
-    pub(crate) const fn kib(count: u64) -> Self {
-        Self(ByteCount::kib(count))
-    }
-
     /// The number of bytes, never zero.
     pub(crate) fn get(self) -> ByteCount {
         self.0
