@@ -64,7 +64,10 @@ impl Terminal {
         let mut terminal = files::terminal()?;
         if question.text.len() > LONGEST {
             let (bytes, command) = (question.text.len(), crate::escape::headline(question.text, 60));
-            writeln!(terminal, "not asked: `{command}` is {bytes} bytes long, too long to be judged by looking at it")?;
+            writeln!(
+                terminal,
+                "not asked: `{command}` is {bytes} bytes long, too long to be judged by looking at it"
+            )?;
             return Ok(Answer::No);
         }
         show(&mut terminal, question)?;
@@ -77,7 +80,12 @@ impl Terminal {
 }
 
 fn show(to: &mut impl Write, question: &Question<'_>) -> io::Result<()> {
-    writeln!(to, "\nmay this run in `{}`, in {}?", question.environment, Printable(question.cwd))?;
+    writeln!(
+        to,
+        "\nmay this run in `{}`, in {}?",
+        question.environment,
+        Printable(question.cwd)
+    )?;
     for line in Escaped::new(question.text).text.lines() {
         writeln!(to, "  {line}")?;
     }

@@ -33,26 +33,49 @@ struct Finding {
 
 /// Prints the findings. Exits 0 if commands can run at all, and 1 otherwise.
 pub(crate) fn doctor(options: &Doctor) -> Result<u8, Failure> {
-    let found = Report { version: env!("CARGO_PKG_VERSION"), layers: findings(find_bash().as_deref()) };
+    let found = Report {
+        version: env!("CARGO_PKG_VERSION"),
+        layers: findings(find_bash().as_deref()),
+    };
     if options.json {
         crate::print_json(&found)?;
     } else {
         crate::write_all(io::stdout().lock(), &page(&found))?;
     }
-    let runs = found.layers.iter().any(|finding| finding.layer == "bash" && finding.state == State::Ok);
+    let runs = found
+        .layers
+        .iter()
+        .any(|finding| finding.layer == "bash" && finding.state == State::Ok);
     Ok(u8::from(!runs))
 }
 
 fn findings(bash: Option<&Path>) -> Vec<Finding> {
-    let missing = |layer, detail: &str| Finding { layer, state: State::Missing, detail: detail.to_owned() };
-    let ok = |layer, detail: String| Finding { layer, state: State::Ok, detail };
+    let missing = |layer, detail: &str| Finding {
+        layer,
+        state: State::Missing,
+        detail: detail.to_owned(),
+    };
+    let ok = |layer, detail: String| Finding {
+        layer,
+        state: State::Ok,
+        detail,
+    };
     vec![
-        ok("local", "commands run as ordinary processes of this host; nothing confines them".to_owned()),
+        ok(
+            "local",
+            "commands run as ordinary processes of this host; nothing confines them".to_owned(),
+        ),
         match bash {
             Some(path) => ok("bash", Printable(path).to_string()),
-            None => missing("bash", "no bash on PATH or in /bin; install it, or name one with --shell"),
+            None => missing(
+                "bash",
+                "no bash on PATH or in /bin; install it, or name one with --shell",
+            ),
         },
-        ok("policy", "presets and files judge every command before it starts".to_owned()),
+        ok(
+            "policy",
+            "presets and files judge every command before it starts".to_owned(),
+        ),
         missing("sandbox", "not in this version"),
         missing("memory", "not in this version"),
         missing("container", "not in this version"),

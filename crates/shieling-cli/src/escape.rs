@@ -33,7 +33,11 @@ impl Escaped {
                 new.push(c);
             }
         }
-        Self { text: new, shifts, length: text.len() }
+        Self {
+            text: new,
+            shifts,
+            length: text.len(),
+        }
     }
 
     /// Where a stretch of the old text stands in the new one. What lies outside is drawn in.
@@ -85,8 +89,12 @@ fn push(new: &mut String, c: char) {
         '\t' => new.push_str("\\t"),
         '\r' => new.push_str("\\r"),
         // Writing to a string cannot fail.
-        c if (c as u32) < 0x80 => { let _ = write!(new, "\\x{:02x}", c as u32); }
-        c => { let _ = write!(new, "\\u{{{:x}}}", c as u32); }
+        c if (c as u32) < 0x80 => {
+            let _ = write!(new, "\\x{:02x}", c as u32);
+        }
+        c => {
+            let _ = write!(new, "\\u{{{:x}}}", c as u32);
+        }
     }
 }
 

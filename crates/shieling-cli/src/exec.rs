@@ -18,7 +18,13 @@ pub(crate) fn exec(options: &Exec) -> Result<u8, Failure> {
     };
     let library = Library::open(&plan, approver)?;
     let command = library.command(&plan, &quote::command_text(&options.command))?;
-    let shown = if options.json { Shown::Json } else { Shown::Streams { keep: plan.output_kept() } };
+    let shown = if options.json {
+        Shown::Json
+    } else {
+        Shown::Streams {
+            keep: plan.output_kept(),
+        }
+    };
     match library.run(command.clone(), shown)? {
         Ran::Stopped { signal } => Ok(128 + signal),
         Ran::Ended(outcome) => {

@@ -29,7 +29,12 @@ pub(crate) fn log(options: &Log) -> Result<u8, Failure> {
     match options {
         Log::Show { file, json, last } => show(file, *json, *last),
         Log::Verify { file } => verify(file),
-        Log::Output { id, stream, cursor, limit } => output(id, stream == "stdout", *cursor, *limit),
+        Log::Output {
+            id,
+            stream,
+            cursor,
+            limit,
+        } => output(id, stream == "stdout", *cursor, *limit),
     }
 }
 
@@ -51,7 +56,10 @@ fn show(file: &Path, json: bool, last: Option<usize>) -> Result<u8, Failure> {
         }
         number += 1;
         if line.len() as u64 == LONGEST_LINE {
-            return Err(Failure::new(format!("{}:{number}: the line is longer than 16 MiB", Printable(file))));
+            return Err(Failure::new(format!(
+                "{}:{number}: the line is longer than 16 MiB",
+                Printable(file)
+            )));
         }
         let line = String::from_utf8_lossy(&line).trim_end().to_owned();
         match last {
@@ -100,17 +108,29 @@ fn record(number: u64, line: &str) -> String {
         },
         _ => inside("verdict", "decision"),
     };
-    format!("{number:>5}  {}  {:<8} {end:<12} {}", text(fields.get("time")), text(fields.get("kind")), text(fields.get("command")))
+    format!(
+        "{number:>5}  {}  {:<8} {end:<12} {}",
+        text(fields.get("time")),
+        text(fields.get("kind")),
+        text(fields.get("command"))
+    )
 }
 
 fn verify(file: &Path) -> Result<u8, Failure> {
     match run::verify(&mut open(file)?)? {
         Chain::Whole { records } => {
-            crate::write_all(io::stdout().lock(), &format!("whole: {records} records, each chained to the one before\n"))?;
+            crate::write_all(
+                io::stdout().lock(),
+                &format!("whole: {records} records, each chained to the one before\n"),
+            )?;
             Ok(0)
         }
         Chain::Broken { line, because } => {
-            let text = format!("broken: {}:{line}\nbecause  {}\n", Printable(file), escape::line(&because));
+            let text = format!(
+                "broken: {}:{line}\nbecause  {}\n",
+                Printable(file),
+                escape::line(&because)
+            );
             crate::write_all(io::stdout().lock(), &text)?;
             Ok(BROKEN)
         }

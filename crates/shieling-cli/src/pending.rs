@@ -71,7 +71,13 @@ pub(crate) fn preset(_: &str) -> Result<String, NotMerged> {
 }
 
 pub(crate) fn verify(_: &mut dyn BufRead) -> Result<Chain, NotMerged> {
-    let _either = [Chain::Whole { records: 0 }, Chain::Broken { line: 0, because: String::new() }];
+    let _either = [
+        Chain::Whole { records: 0 },
+        Chain::Broken {
+            line: 0,
+            because: String::new(),
+        },
+    ];
     Err(NotMerged)
 }
 

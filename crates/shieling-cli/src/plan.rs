@@ -112,11 +112,21 @@ impl Plan {
             && approval == Approval::Never
             && !loaded.settings.acknowledge_unsafe
         {
-            return Err(Failure::new("`--env local --approval never` was not acknowledged, so nothing was started")
-                .with("because", "nothing confines a command in `local`, and nobody would be asked about it")
-                .with("instead", "use `--approval policy` or `--approval always`, or add `--acknowledge-unsafe`"));
+            return Err(
+                Failure::new("`--env local --approval never` was not acknowledged, so nothing was started")
+                    .with(
+                        "because",
+                        "nothing confines a command in `local`, and nobody would be asked about it",
+                    )
+                    .with(
+                        "instead",
+                        "use `--approval policy` or `--approval always`, or add `--acknowledge-unsafe`",
+                    ),
+            );
         }
-        let Loaded { settings, workspace, .. } = loaded;
+        let Loaded {
+            settings, workspace, ..
+        } = loaded;
         let limits = defaults(env);
         let value = "every environment has this default";
         Ok(Self {
@@ -158,15 +168,24 @@ fn is_built(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
     match env {
         EnvironmentName::Local => Ok(()),
         EnvironmentName::Sandbox | EnvironmentName::Memory | EnvironmentName::Container => {
-            let by_default = if loaded.settings.env.is_none() { ", and it is the default" } else { "" };
-            Err(Failure::new(format!("the environment `{env}` is not in this version{by_default}; nothing was started"))
-                .with("because", "a command is never run with less confinement than was asked for")
-                .with(
-                    "instead",
-                    "use `--env local --approval always` (a person is asked about every command), or \
+            let by_default = if loaded.settings.env.is_none() {
+                ", and it is the default"
+            } else {
+                ""
+            };
+            Err(Failure::new(format!(
+                "the environment `{env}` is not in this version{by_default}; nothing was started"
+            ))
+            .with(
+                "because",
+                "a command is never run with less confinement than was asked for",
+            )
+            .with(
+                "instead",
+                "use `--env local --approval always` (a person is asked about every command), or \
                      `--env local --approval policy` (about those that the policy does not decide); nothing \
                      confines a command there",
-                ))
+            ))
         }
     }
 }
@@ -175,10 +194,14 @@ fn is_built(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
 fn is_enforced(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
     let settings = &loaded.settings;
     let refuse = |key: &str, why: &str, instead: &str| {
-        let by = loaded.file_of(key).map_or_else(String::new, |file| format!(" (set in {})", crate::escape::line(file)));
-        Err(Failure::new(format!("`--{key}` cannot be enforced in `{env}`{by}; nothing was started"))
-            .with("because", why)
-            .with("instead", instead))
+        let by = loaded
+            .file_of(key)
+            .map_or_else(String::new, |file| format!(" (set in {})", crate::escape::line(file)));
+        Err(Failure::new(format!(
+            "`--{key}` cannot be enforced in `{env}`{by}; nothing was started"
+        ))
+        .with("because", why)
+        .with("instead", instead))
     };
     let unlimited = "this environment runs commands as ordinary processes of this host, unconfined";
     let leave = "leave it out here; the environment `sandbox`, which is to enforce it, is not in this version";
@@ -195,7 +218,10 @@ fn is_enforced(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
     match settings.network {
         Some(network @ (Network::None | Network::Loopback)) => refuse(
             "network",
-            &format!("this environment reaches all that this host reaches, so `{}` would not hold", network.as_str()),
+            &format!(
+                "this environment reaches all that this host reaches, so `{}` would not hold",
+                network.as_str()
+            ),
             "use `--network host`, or leave it out here; the environment `sandbox`, which is to enforce it, is not \
              in this version",
         ),

@@ -65,7 +65,10 @@ mod tests {
             matches,
             holds,
         };
-        let examples = [example("git push -f", true, true), example("git push \u{1b}[1m", false, false)];
+        let examples = [
+            example("git push -f", true, true),
+            example("git push \u{1b}[1m", false, false),
+        ];
         insta::assert_snapshot!(report(&examples), @r"
         ok       no-force-push matches `git push -f`
         FAILS    no-force-push does not match `git push \x1b[1m`

@@ -25,8 +25,23 @@ pub(crate) fn quote(word: &str) -> Cow<'_, str> {
 fn is_reserved(word: &str) -> bool {
     matches!(
         word,
-        "case" | "coproc" | "do" | "done" | "elif" | "else" | "esac" | "fi" | "for" | "function" | "if" | "in"
-            | "select" | "then" | "time" | "until" | "while"
+        "case"
+            | "coproc"
+            | "do"
+            | "done"
+            | "elif"
+            | "else"
+            | "esac"
+            | "fi"
+            | "for"
+            | "function"
+            | "if"
+            | "in"
+            | "select"
+            | "then"
+            | "time"
+            | "until"
+            | "while"
     ) || word.starts_with('%')
 }
 
@@ -63,7 +78,24 @@ mod tests {
     #[test]
     #[expect(clippy::disallowed_methods, reason = "bash itself is the judge of what it reads")]
     fn bash_reads_back_every_word() {
-        let words = ["", " ", "'", "''", "\"", "\\", "\\'", "$(id)", "`id`", "a\nb", "\t", "*", "~", "{a,b}", "é\u{202e}", "-n"];
+        let words = [
+            "",
+            " ",
+            "'",
+            "''",
+            "\"",
+            "\\",
+            "\\'",
+            "$(id)",
+            "`id`",
+            "a\nb",
+            "\t",
+            "*",
+            "~",
+            "{a,b}",
+            "é\u{202e}",
+            "-n",
+        ];
         let text = joined(&[&["printf", "%s\\0"][..], &words].concat());
         let output = std::process::Command::new("bash").args(["-c", &text]).output().unwrap();
         let expected: String = words.iter().map(|word| format!("{word}\0")).collect();

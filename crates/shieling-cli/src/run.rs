@@ -30,7 +30,10 @@ impl From<NotMerged> for Failure {
 /// What holds for this invocation, from the command line and the files.
 pub(crate) fn plan(source: &Source, purpose: Purpose) -> Result<Plan, Failure> {
     let surroundings = Surroundings::of_this_process()?;
-    Plan::new(crate::config::load(source, &surroundings, purpose.default_environment())?, purpose)
+    Plan::new(
+        crate::config::load(source, &surroundings, purpose.default_environment())?,
+        purpose,
+    )
 }
 
 /// The library, set up as planned.
@@ -43,8 +46,11 @@ impl Library {
     /// Sets the library up. Nothing starts.
     pub(crate) fn open(plan: &Plan, approver: Option<Terminal>) -> Result<Self, Failure> {
         let pass: Vec<String> = plan.pass_env.iter().map(|name| name.as_str().to_owned()).collect();
-        let set: Vec<(String, String)> =
-            plan.set_env.iter().map(|set| (set.name.as_str().to_owned(), set.value.clone())).collect();
+        let set: Vec<(String, String)> = plan
+            .set_env
+            .iter()
+            .map(|set| (set.name.as_str().to_owned(), set.value.clone()))
+            .collect();
         // What is not UTF-8 cannot be passed on, and is no variable of the short list.
         let caller = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -137,7 +143,9 @@ fn unwritten(error: &io::Error) -> Result<Ran, Failure> {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return Ok(Ran::Stopped { signal: SIGPIPE });
     }
-    Err(Failure::new(format!("the output cannot be written: {error}; the command was ended")))
+    Err(Failure::new(format!(
+        "the output cannot be written: {error}; the command was ended"
+    )))
 }
 
 /// What becomes of the output while the command runs.
@@ -191,8 +199,19 @@ fn copying(keep: ByteCount) -> Result<(Box<dyn Tee>, Written), Failure> {
         .name("output".to_owned())
         .spawn(write)
         .map_err(|error| Failure::new(format!("no thread can be started: {error}")))?;
-    let outlet = |stream| Bounded::new(Outlet { stream, to: to_thread.clone() }, keep.as_usize());
-    let copying = Copying { stdout: outlet(Stream::Stdout), stderr: outlet(Stream::Stderr) };
+    let outlet = |stream| {
+        Bounded::new(
+            Outlet {
+                stream,
+                to: to_thread.clone(),
+            },
+            keep.as_usize(),
+        )
+    };
+    let copying = Copying {
+        stdout: outlet(Stream::Stdout),
+        stderr: outlet(Stream::Stderr),
+    };
     Ok((Box::new(copying), written))
 }
 
@@ -226,7 +245,9 @@ struct Outlet {
 
 impl io::Write for Outlet {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.to.send((self.stream, bytes.to_vec())).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        self.to
+            .send((self.stream, bytes.to_vec()))
+            .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
         Ok(bytes.len())
     }
 
@@ -302,7 +323,11 @@ pub(crate) fn read_output(id: &str, stdout: bool, cursor: u64, at_most: u64) -> 
 
 /// Where Shieling keeps what outlives a run: `$XDG_STATE_HOME/shieling`, or under `~/.local/state`.
 pub(crate) fn state_directory() -> Option<PathBuf> {
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let absolute = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
     let base = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")))?;
     Some(base.join("shieling"))
 }

@@ -21,7 +21,14 @@ impl<W: Write> Bounded<W> {
     /// Lets `keep` bytes through to `to`.
     pub(crate) fn new(to: W, keep: usize) -> Self {
         let head = keep.div_ceil(2);
-        Self { to, head, tail: VecDeque::new(), room: keep - head, left_out: 0, last: None }
+        Self {
+            to,
+            head,
+            tail: VecDeque::new(),
+            room: keep - head,
+            left_out: 0,
+            last: None,
+        }
     }
 
     /// Takes the next bytes.
@@ -52,7 +59,11 @@ impl<W: Write> Bounded<W> {
     /// Those of the writer.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         if self.left_out > 0 {
-            let newline = if self.last.is_none_or(|byte| byte == b'\n') { "" } else { "\n" };
+            let newline = if self.last.is_none_or(|byte| byte == b'\n') {
+                ""
+            } else {
+                "\n"
+            };
             writeln!(self.to, "{newline}[... {} bytes left out ...]", grouped(self.left_out))?;
         }
         let (first, second) = self.tail.as_slices();

@@ -3,7 +3,9 @@
 use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal as _};
 
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, SourceCode, ThemeCharacters, ThemeStyles};
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, SourceCode, ThemeCharacters, ThemeStyles,
+};
 use shieling::policy::{Decision, EffectKind, Verdict};
 
 use crate::escape::{self, Escaped};
@@ -52,7 +54,11 @@ impl Look {
     fn of_stdout() -> Self {
         let unwanted = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        if io::stdout().is_terminal() && !unwanted("NO_COLOR") && !dumb { Self::Coloured } else { Self::Plain }
+        if io::stdout().is_terminal() && !unwanted("NO_COLOR") && !dumb {
+            Self::Coloured
+        } else {
+            Self::Plain
+        }
     }
 }
 
@@ -74,14 +80,22 @@ fn explain(text: &str, verdict: &Verdict, look: Look) -> String {
         }
     }
     for effect in &verdict.effects {
-        line(&mut page, effect_word(effect.kind), &escape::headline(&effect.object, 200));
+        line(
+            &mut page,
+            effect_word(effect.kind),
+            &escape::headline(&effect.object, 200),
+        );
     }
     page
 }
 
 fn headline(text: &str, verdict: &Verdict) -> String {
     let shown = escape::headline(text, 100);
-    let strictest = verdict.reasons.iter().filter(|reason| reason.decision == verdict.decision).count();
+    let strictest = verdict
+        .reasons
+        .iter()
+        .filter(|reason| reason.decision == verdict.decision)
+        .count();
     match (verdict.decision, strictest) {
         (Decision::Allow, _) => format!("`{shown}` may run"),
         (Decision::Ask, 1) => format!("`{shown}` needs a yes, for 1 reason"),
@@ -109,14 +123,24 @@ fn drawing(text: &str, verdict: &Verdict, look: Look) -> String {
     let escaped = Escaped::new(text);
     let labels = verdict.reasons.iter().filter_map(|reason| {
         let span = escaped.span(reason.span?);
-        Some(LabeledSpan::new(Some(escape::line(&reason.rule)), span.start, span.end - span.start))
+        Some(LabeledSpan::new(
+            Some(escape::line(&reason.rule)),
+            span.start,
+            span.end - span.start,
+        ))
     });
-    let picture = Picture { labels: labels.collect(), text: escaped.text.clone() };
+    let picture = Picture {
+        labels: labels.collect(),
+        text: escaped.text.clone(),
+    };
     let styles = match look {
         Look::Coloured => ThemeStyles::ansi(),
         Look::Plain => ThemeStyles::none(),
     };
-    let theme = GraphicalTheme { characters: ThemeCharacters::unicode(), styles };
+    let theme = GraphicalTheme {
+        characters: ThemeCharacters::unicode(),
+        styles,
+    };
     let mut drawn = String::new();
     let done = GraphicalReportHandler::new_themed(theme)
         .with_width(100)
@@ -125,11 +149,15 @@ fn drawing(text: &str, verdict: &Verdict, look: Look) -> String {
         .render_report(&mut drawn, &picture);
     match done {
         // The first line would hold a headline, which stands above already.
-        Ok(()) => drawn.lines().filter(|line| !line.trim().is_empty()).skip(1).fold(String::new(), |mut page, line| {
-            // Writing to a string cannot fail.
-            let _ = writeln!(page, "{}", line.trim_end());
-            page
-        }),
+        Ok(()) => drawn
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .skip(1)
+            .fold(String::new(), |mut page, line| {
+                // Writing to a string cannot fail.
+                let _ = writeln!(page, "{}", line.trim_end());
+                page
+            }),
         // Without the picture all of it is still told in words.
         Err(_) => String::new(),
     }
@@ -179,14 +207,22 @@ mod tests {
     }
 
     fn verdict(decision: Decision, reasons: Vec<Reason>) -> Verdict {
-        Verdict { decision, reasons, commands: Vec::new(), effects: Vec::new() }
+        Verdict {
+            decision,
+            reasons,
+            commands: Vec::new(),
+            effects: Vec::new(),
+        }
     }
 
     #[test]
     fn an_allowed_command_is_one_line_and_its_effects() {
         let mut allowed = verdict(Decision::Allow, Vec::new());
-        allowed.effects =
-            vec![EffectSeen { kind: EffectKind::Reads, object: "notes.txt".to_owned(), span: Span::new(4, 13) }];
+        allowed.effects = vec![EffectSeen {
+            kind: EffectKind::Reads,
+            object: "notes.txt".to_owned(),
+            span: Span::new(4, 13),
+        }];
         insta::assert_snapshot!(explain("cat notes.txt", &allowed, Look::Plain), @r"
         allow: `cat notes.txt` may run
         reads    notes.txt
@@ -196,7 +232,13 @@ mod tests {
     #[test]
     fn the_offending_parts_are_marked() {
         let text = "cd src && git push --force | tee log";
-        let mut push = reason(text, "git push --force", Decision::Deny, "team.toml:14 no-force", "rewrites a shared branch");
+        let mut push = reason(
+            text,
+            "git push --force",
+            Decision::Deny,
+            "team.toml:14 no-force",
+            "rewrites a shared branch",
+        );
         push.instead = Some("git push --force-with-lease".to_owned());
         let tee = reason(text, "tee log", Decision::Ask, "readonly", "writes log");
         let page = explain(text, &verdict(Decision::Deny, vec![tee, push]), Look::Plain);
@@ -206,7 +248,14 @@ mod tests {
     #[test]
     fn marks_stay_under_their_part_when_hidden_characters_become_visible() {
         let text = "echo é\u{202e}\u{1b}[2K; rm x\nls";
-        let page = explain(text, &verdict(Decision::Deny, vec![reason(text, "rm x", Decision::Deny, "readonly", "removes x")]), Look::Plain);
+        let page = explain(
+            text,
+            &verdict(
+                Decision::Deny,
+                vec![reason(text, "rm x", Decision::Deny, "readonly", "removes x")],
+            ),
+            Look::Plain,
+        );
         assert!(!page.contains(['\u{202e}', '\u{1b}']), "{page:?}");
         insta::assert_snapshot!(page);
     }
@@ -214,7 +263,14 @@ mod tests {
     #[test]
     fn a_long_command_is_told_about_and_not_drawn() {
         let text = format!("rm {}", "x".repeat(LONGEST_DRAWING));
-        let page = explain(&text, &verdict(Decision::Deny, vec![reason(&text, "rm", Decision::Deny, "readonly", "removes")]), Look::Plain);
+        let page = explain(
+            &text,
+            &verdict(
+                Decision::Deny,
+                vec![reason(&text, "rm", Decision::Deny, "readonly", "removes")],
+            ),
+            Look::Plain,
+        );
         assert!(page.len() < 400, "{page}");
     }
 }

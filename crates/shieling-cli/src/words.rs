@@ -32,7 +32,10 @@ pub(crate) struct Failure {
 impl Failure {
     /// What is wrong, lower case, without a full stop.
     pub(crate) fn new(what: impl Into<String>) -> Self {
-        Self { what: what.into(), lines: Vec::new() }
+        Self {
+            what: what.into(),
+            lines: Vec::new(),
+        }
     }
 
     /// One more line, such as `instead`.
@@ -45,7 +48,9 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", self.what)?;
-        self.lines.iter().try_for_each(|(label, text)| write!(f, "\n{label:<8} {text}"))
+        self.lines
+            .iter()
+            .try_for_each(|(label, text)| write!(f, "\n{label:<8} {text}"))
     }
 }
 
@@ -54,9 +59,9 @@ pub(crate) fn exit_status(outcome: &Outcome) -> u8 {
     match outcome.status {
         // A status is a byte to the kernel; the library cannot see a larger one.
         Status::Exited => outcome.exit_code.map_or(FAILED, |code| code.to_le_bytes()[0]),
-        Status::Signalled | Status::OutOfMemory | Status::OutputLimit => {
-            outcome.signal.map_or(137, |signal| 128_u8.wrapping_add(signal.to_le_bytes()[0]))
-        }
+        Status::Signalled | Status::OutOfMemory | Status::OutputLimit => outcome
+            .signal
+            .map_or(137, |signal| 128_u8.wrapping_add(signal.to_le_bytes()[0])),
         Status::TimedOut => TIMED_OUT,
         Status::Denied | Status::NeedsApproval | Status::RateLimited => REFUSED,
         Status::Running | Status::Lost | Status::Failed => FAILED,
@@ -71,7 +76,10 @@ pub(crate) fn end(outcome: &Outcome, command: &Command) -> String {
         Status::Exited => {}
         Status::Signalled => {
             let signal = outcome.signal.map_or_else(|| "a signal".to_owned(), signal_name);
-            lines.first(format!("ended by {signal}: `{shown}` after {}", seconds(outcome.duration_ms / 1_000.0)));
+            lines.first(format!(
+                "ended by {signal}: `{shown}` after {}",
+                seconds(outcome.duration_ms / 1_000.0)
+            ));
         }
         Status::TimedOut => {
             let allowed = command.deadline();
@@ -90,7 +98,10 @@ pub(crate) fn end(outcome: &Outcome, command: &Command) -> String {
         },
         Status::Running => lines.first(format!("still running: `{shown}`")),
         Status::Lost => {
-            lines.first(format!("lost: contact to `{}` is gone; `{shown}` may still be running", outcome.environment));
+            lines.first(format!(
+                "lost: contact to `{}` is gone; `{shown}` may still be running",
+                outcome.environment
+            ));
         }
         Status::Failed => lines.first(format!("error: `{shown}` could not be started")),
     }
@@ -105,13 +116,19 @@ pub(crate) fn end(outcome: &Outcome, command: &Command) -> String {
     }
     if outcome.status == Status::TimedOut {
         let more = command.deadline().saturating_mul(2).as_secs_f64();
-        lines.add("instead", format!("allow more with `--timeout {}`", seconds(more).replace(' ', "")));
+        lines.add(
+            "instead",
+            format!("allow more with `--timeout {}`", seconds(more).replace(' ', "")),
+        );
     }
     lines.0
 }
 
 fn stopped(outcome: &Outcome, grace: Duration) -> String {
-    let how = format!("SIGTERM, then SIGKILL for what was left after {}", seconds(grace.as_secs_f64()));
+    let how = format!(
+        "SIGTERM, then SIGKILL for what was left after {}",
+        seconds(grace.as_secs_f64())
+    );
     match (outcome.ended_processes, outcome.survivors) {
         (0, 0) => format!("{how}; no process was left behind"),
         (ended, 0) => format!("{how}; {} remained and {} ended", processes(ended), were(ended)),
@@ -122,10 +139,20 @@ fn stopped(outcome: &Outcome, grace: Duration) -> String {
 fn left_behind(lines: &mut Lines, outcome: &Outcome) {
     let (ended, survivors) = (outcome.ended_processes, outcome.survivors);
     if ended > 0 {
-        lines.add("stopped", format!("{} still ran when the command had ended, and {} ended", processes(ended), were(ended)));
+        lines.add(
+            "stopped",
+            format!(
+                "{} still ran when the command had ended, and {} ended",
+                processes(ended),
+                were(ended)
+            ),
+        );
     }
     if survivors > 0 {
-        lines.add("left", format!("{} could not be ended and may still run", processes(survivors)));
+        lines.add(
+            "left",
+            format!("{} could not be ended and may still run", processes(survivors)),
+        );
     }
 }
 
@@ -140,7 +167,10 @@ fn output(lines: &mut Lines, outcome: &Outcome, command: &Command) {
     let mut text = format!("kept {keep} of {}, first and last half", which.join(" and of "));
     match &outcome.output_id {
         Some(id) => text.push_str(&format!("; all of it: shieling log output {}", escape::line(id))),
-        None => text.push_str(&format!("; keep more with `--max-output {}`", plain(keep.get().saturating_mul(4)))),
+        None => text.push_str(&format!(
+            "; keep more with `--max-output {}`",
+            plain(keep.get().saturating_mul(4))
+        )),
     }
     lines.add("output", text);
 }
@@ -153,9 +183,14 @@ fn plain(bytes: u64) -> String {
 fn refusal(lines: &mut Lines, outcome: &Outcome, denial: &Denial, shown: &str) {
     match outcome.status {
         Status::RateLimited => {
-            lines.first(format!("rate limited: `{shown}` was not started, too many were started before it"));
+            lines.first(format!(
+                "rate limited: `{shown}` was not started, too many were started before it"
+            ));
             if let Some(ms) = denial.retry_after_ms {
-                lines.add("instead", format!("try again in {}", seconds(Duration::from_millis(ms).as_secs_f64())));
+                lines.add(
+                    "instead",
+                    format!("try again in {}", seconds(Duration::from_millis(ms).as_secs_f64())),
+                );
             }
             return;
         }
@@ -164,7 +199,10 @@ fn refusal(lines: &mut Lines, outcome: &Outcome, denial: &Denial, shown: &str) {
             if denial.layer == Layer::Approval {
                 lines.first(format!("denied: `{shown}` was refused by the person asked"));
             } else if denial.layer == Layer::Environment {
-                lines.first(format!("denied: `{}` cannot run `{shown}` as asked", outcome.environment));
+                lines.first(format!(
+                    "denied: `{}` cannot run `{shown}` as asked",
+                    outcome.environment
+                ));
             }
         }
     }
@@ -174,7 +212,10 @@ fn refusal(lines: &mut Lines, outcome: &Outcome, denial: &Denial, shown: &str) {
         } else {
             lines.add("because", sentence(reason));
         }
-        lines.add("rule", format!("{} ({})", escape::line(&reason.rule), decision(reason.decision)));
+        lines.add(
+            "rule",
+            format!("{} ({})", escape::line(&reason.rule), decision(reason.decision)),
+        );
         if let Some(instead) = &reason.instead {
             lines.add("instead", escape::line(instead));
         }
@@ -197,7 +238,11 @@ pub(crate) fn sentence(reason: &Reason) -> String {
     if reason.object.is_empty() {
         escape::line(&reason.because)
     } else {
-        format!("`{}`: {}", escape::headline(&reason.object, HEADLINE), escape::line(&reason.because))
+        format!(
+            "`{}`: {}",
+            escape::headline(&reason.object, HEADLINE),
+            escape::line(&reason.because)
+        )
     }
 }
 
@@ -233,7 +278,11 @@ fn signal_name(signal: i32) -> String {
 }
 
 fn processes(count: u32) -> String {
-    if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
+    if count == 1 {
+        "1 process".to_owned()
+    } else {
+        format!("{count} processes")
+    }
 }
 
 fn were(count: u32) -> &'static str {
@@ -309,8 +358,20 @@ mod tests {
     }
 
     fn refused(status: Status, layer: Layer, reasons: Vec<Reason>) -> Outcome {
-        let decision = reasons.iter().map(|reason| reason.decision).max().unwrap_or(Decision::Ask);
-        Outcome { denial: Some(Denial { layer, decision, reasons, retry_after_ms: Some(2_500) }), ..outcome(status) }
+        let decision = reasons
+            .iter()
+            .map(|reason| reason.decision)
+            .max()
+            .unwrap_or(Decision::Ask);
+        Outcome {
+            denial: Some(Denial {
+                layer,
+                decision,
+                reasons,
+                retry_after_ms: Some(2_500),
+            }),
+            ..outcome(status)
+        }
     }
 
     fn told(outcome: &Outcome) -> String {
@@ -321,7 +382,10 @@ mod tests {
     #[test]
     fn a_command_that_ended_by_itself_needs_no_words() {
         for code in [0, 1, 124, 255] {
-            let ended = Outcome { exit_code: Some(code), ..outcome(Status::Exited) };
+            let ended = Outcome {
+                exit_code: Some(code),
+                ..outcome(Status::Exited)
+            };
             assert_eq!(told(&ended), format!("exit {code}\n\n"));
         }
     }
@@ -329,10 +393,26 @@ mod tests {
     #[test]
     fn every_other_end_is_told() {
         let page: String = [
-            Outcome { signal: Some(11), exit_code: Some(139), ..outcome(Status::Signalled) },
-            Outcome { exit_code: Some(0), ended_processes: 2, ..outcome(Status::Exited) },
-            Outcome { exit_code: Some(0), survivors: 1, ..outcome(Status::Exited) },
-            Outcome { duration_ms: 60_003.0, exit_code: Some(124), ..outcome(Status::TimedOut) },
+            Outcome {
+                signal: Some(11),
+                exit_code: Some(139),
+                ..outcome(Status::Signalled)
+            },
+            Outcome {
+                exit_code: Some(0),
+                ended_processes: 2,
+                ..outcome(Status::Exited)
+            },
+            Outcome {
+                exit_code: Some(0),
+                survivors: 1,
+                ..outcome(Status::Exited)
+            },
+            Outcome {
+                duration_ms: 60_003.0,
+                exit_code: Some(124),
+                ..outcome(Status::TimedOut)
+            },
             Outcome {
                 duration_ms: 60_003.0,
                 ended_processes: 2,
@@ -341,11 +421,23 @@ mod tests {
                 output_id: Some("7f3c".to_owned()),
                 ..outcome(Status::TimedOut)
             },
-            Outcome { survivors: 1, ..outcome(Status::TimedOut) },
-            Outcome { exit_code: Some(0), truncated: true, stdout_bytes: 70_000, stderr_bytes: 90_000, ..outcome(Status::Exited) },
+            Outcome {
+                survivors: 1,
+                ..outcome(Status::TimedOut)
+            },
+            Outcome {
+                exit_code: Some(0),
+                truncated: true,
+                stdout_bytes: 70_000,
+                stderr_bytes: 90_000,
+                ..outcome(Status::Exited)
+            },
             outcome(Status::OutOfMemory),
             outcome(Status::Lost),
-            Outcome { error: Some("no shell\u{1b}".to_owned()), ..outcome(Status::Failed) },
+            Outcome {
+                error: Some("no shell\u{1b}".to_owned()),
+                ..outcome(Status::Failed)
+            },
         ]
         .iter()
         .map(told)
@@ -357,7 +449,11 @@ mod tests {
     fn every_refusal_says_who_why_and_what_now() {
         let page: String = [
             refused(Status::Denied, Layer::Policy, vec![reason(Decision::Deny)]),
-            refused(Status::Denied, Layer::Policy, vec![reason(Decision::Deny), reason(Decision::Ask)]),
+            refused(
+                Status::Denied,
+                Layer::Policy,
+                vec![reason(Decision::Deny), reason(Decision::Ask)],
+            ),
             refused(Status::Denied, Layer::Approval, vec![reason(Decision::Ask)]),
             refused(Status::NeedsApproval, Layer::Approval, vec![reason(Decision::Ask)]),
             refused(Status::NeedsApproval, Layer::Approval, Vec::new()),

@@ -1,5 +1,8 @@
 //! The real binary, from its arguments to its exit status.
-#![expect(clippy::disallowed_methods, reason = "tests start the binary and place the files that it reads")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests start the binary and place the files that it reads"
+)]
 
 #[path = "cli/support.rs"]
 mod support;

@@ -3,7 +3,10 @@
 //!
 //! Every read is bounded and takes regular files only: a workspace is somebody else's, and a FIFO
 //! or a device under the expected name would otherwise hang the command or fill the memory.
-#![expect(clippy::disallowed_methods, reason = "the command line's files are opened here and nowhere else")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the command line's files are opened here and nowhere else"
+)]
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -34,14 +37,19 @@ pub(crate) fn read(path: &Path, links: Links) -> io::Result<Option<String>> {
     if links == Links::Refuse {
         flags |= OFlags::NOFOLLOW;
     }
-    let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path);
     let file = match opened {
         Ok(file) => file,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-            return Err(io::Error::other("it is a symbolic link, which is not followed in a workspace"));
+            return Err(io::Error::other(
+                "it is a symbolic link, which is not followed in a workspace",
+            ));
         }
         Err(error) => return Err(error),
     };
@@ -81,13 +89,16 @@ pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
 /// Whether this is a file that its owner may execute.
 pub(crate) fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
-    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    path.metadata()
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
 /// The first executable of this name in the absolute directories of a `PATH`.
 pub(crate) fn on_path(name: &Path, path: &OsStr) -> Option<PathBuf> {
     let directories = std::env::split_paths(path).filter(|directory| directory.is_absolute());
-    directories.map(|directory| directory.join(name)).find(|program| is_executable(program))
+    directories
+        .map(|directory| directory.join(name))
+        .find(|program| is_executable(program))
 }
 
 /// The terminal that the person sits at, whatever the standard streams are.
@@ -128,7 +139,12 @@ mod tests {
         std::fs::write(&file, "secret").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
         assert_eq!(read(&link, Links::Follow).unwrap().as_deref(), Some("secret"));
-        assert!(read(&link, Links::Refuse).unwrap_err().to_string().contains("symbolic link"));
+        assert!(
+            read(&link, Links::Refuse)
+                .unwrap_err()
+                .to_string()
+                .contains("symbolic link")
+        );
     }
 
     #[test]

@@ -44,7 +44,11 @@ pub(crate) struct Surroundings {
 impl Surroundings {
     /// Those of this process.
     pub(crate) fn of_this_process() -> Result<Self, Failure> {
-        let path = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let path = |name| {
+            std::env::var_os(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
         Ok(Self {
             config_home: path("XDG_CONFIG_HOME"),
             home: path("HOME"),
@@ -90,11 +94,19 @@ const COMMAND_LINE: &str = "the command line";
 /// Reads what `source` and the files say.
 ///
 /// `otherwise` is the environment where nobody names one.
-pub(crate) fn load(source: &Source, surroundings: &Surroundings, otherwise: EnvironmentName) -> Result<Loaded, Failure> {
+pub(crate) fn load(
+    source: &Source,
+    surroundings: &Surroundings,
+    otherwise: EnvironmentName,
+) -> Result<Loaded, Failure> {
     let given = source.workspace.clone().unwrap_or_default();
     let workspace = files::directory(&surroundings.cwd.join(&given)).map_err(|error| {
-        Failure::new(format!("the workspace `{}` cannot be used: {}", Printable(&given), reason(&error)))
-            .with("instead", "give an existing directory with `--workspace DIR`")
+        Failure::new(format!(
+            "the workspace `{}` cannot be used: {}",
+            Printable(&given),
+            reason(&error)
+        ))
+        .with("instead", "give an existing directory with `--workspace DIR`")
     })?;
 
     let mut command_line = source.settings.clone();
@@ -108,9 +120,9 @@ pub(crate) fn load(source: &Source, surroundings: &Surroundings, otherwise: Envi
             None => None,
         };
         // The agent can write wherever the workspace is, so a user's file in there is not the user's word.
-        let user_is_inside = user.as_ref().is_some_and(|layer| {
-            files::canonical(&layer.path).is_ok_and(|path| path.starts_with(&workspace))
-        });
+        let user_is_inside = user
+            .as_ref()
+            .is_some_and(|layer| files::canonical(&layer.path).is_ok_and(|path| path.starts_with(&workspace)));
         let base = match &user {
             Some(layer) if !user_is_inside || source.trust_workspace_config => layer.settings.clone(),
             Some(_) | None => Settings::default(),
@@ -127,7 +139,8 @@ pub(crate) fn load(source: &Source, surroundings: &Surroundings, otherwise: Envi
         for (layer, untrusted) in [(user, user_is_inside), (at_root, true)] {
             let Some(layer) = layer else { continue };
             if untrusted && !source.trust_workspace_config {
-                tighten::check(&layer.settings, measure, &workspace).map_err(|found| layer.loosens(&found, surroundings))?;
+                tighten::check(&layer.settings, measure, &workspace)
+                    .map_err(|found| layer.loosens(&found, surroundings))?;
             }
             layers = layers.admerge(layer);
         }
@@ -135,7 +148,10 @@ pub(crate) fn load(source: &Source, surroundings: &Surroundings, otherwise: Envi
     if !command_line.allow.is_empty() {
         layers = layers.merge(Serialized::default("allow", Vec::<String>::new()));
     }
-    layers = layers.admerge(Named { name: COMMAND_LINE.to_owned(), settings: &command_line });
+    layers = layers.admerge(Named {
+        name: COMMAND_LINE.to_owned(),
+        settings: &command_line,
+    });
 
     let mut settings: Settings = layers
         .extract()
@@ -143,7 +159,11 @@ pub(crate) fn load(source: &Source, surroundings: &Surroundings, otherwise: Envi
     if let Some(shell) = &settings.shell {
         settings.shell = Some(program(shell, surroundings)?);
     }
-    Ok(Loaded { settings, workspace, layers })
+    Ok(Loaded {
+        settings,
+        workspace,
+        layers,
+    })
 }
 
 /// The shell by its absolute path: a relative one would depend on who reads it.
@@ -154,9 +174,15 @@ fn program(shell: &Path, surroundings: &Surroundings) -> Result<PathBuf, Failure
         Some(_) | None => Some(shell.to_owned()).filter(|shell| shell.is_absolute() && files::is_executable(shell)),
     };
     found.ok_or_else(|| {
-        let why = if bare { "is not on PATH" } else { "is not an absolute path of an executable file" };
-        Failure::new(format!("the shell `{}` {why}", Printable(shell)))
-            .with("instead", "give `--shell bash` or `--shell /bin/bash`, or leave it and SHIELING_SHELL out")
+        let why = if bare {
+            "is not on PATH"
+        } else {
+            "is not an absolute path of an executable file"
+        };
+        Failure::new(format!("the shell `{}` {why}", Printable(shell))).with(
+            "instead",
+            "give `--shell bash` or `--shell /bin/bash`, or leave it and SHIELING_SHELL out",
+        )
     })
 }
 
@@ -190,7 +216,11 @@ impl Layer {
             Err(error) => return Err(wrong(path, &text, &error)),
         };
         anchor(&mut settings, path.parent().unwrap_or(Path::new("/")));
-        Ok(Some(Self { path: path.to_owned(), text, settings }))
+        Ok(Some(Self {
+            path: path.to_owned(),
+            text,
+            settings,
+        }))
     }
 
     fn loosens(&self, found: &tighten::Loosening, surroundings: &Surroundings) -> Failure {
@@ -203,9 +233,20 @@ impl Layer {
             Some(path) => format!("set it in {} or on the command line", Printable(&path)),
             None => "set it on the command line".to_owned(),
         };
-        Failure::new(format!("{}:{line}: `{}` may not be set here: {}", Printable(&self.path), found.key, found.because))
-            .with("rule", "the workspace is untrusted, so a shieling.toml inside it may only tighten")
-            .with("instead", format!("{elsewhere}, or give --trust-workspace-config if that file is yours"))
+        Failure::new(format!(
+            "{}:{line}: `{}` may not be set here: {}",
+            Printable(&self.path),
+            found.key,
+            found.because
+        ))
+        .with(
+            "rule",
+            "the workspace is untrusted, so a shieling.toml inside it may only tighten",
+        )
+        .with(
+            "instead",
+            format!("{elsewhere}, or give --trust-workspace-config if that file is yours"),
+        )
     }
 }
 
@@ -240,7 +281,9 @@ impl Provider for Named<'_> {
 fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> Failure {
     let span = error.span().unwrap_or(0..0);
     let (line, column) = place(text, span.start);
-    let key = keys(text).into_iter().find(|(_, key)| key.start <= span.start && span.start < key.end);
+    let key = keys(text)
+        .into_iter()
+        .find(|(_, key)| key.start <= span.start && span.start < key.end);
     let what = match &key {
         Some((name, _)) if name == "set-env" => "`set-env` is not a list of \"NAME=VALUE\"".to_owned(),
         Some((name, _)) if error.message().starts_with("unknown field") => {
@@ -252,21 +295,29 @@ fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> Failure {
         Some((name, _)) => format!("`{name}`: {}", error.message()),
         None => error.message().to_owned(),
     };
-    Failure::new(format!("{}:{line}:{column}: {}", Printable(path), what.replace('\n', ", ")))
+    Failure::new(format!(
+        "{}:{line}:{column}: {}",
+        Printable(path),
+        what.replace('\n', ", ")
+    ))
 }
 
 /// The keys at the top of a TOML text and where they stand, value included.
 fn keys(text: &str) -> Vec<(String, Range<usize>)> {
     let (table, _) = toml::de::DeTable::parse_recoverable(text);
     let keys = table.get_ref().iter();
-    keys.map(|(key, value)| (key.get_ref().to_string(), key.span().start..value.span().end)).collect()
+    keys.map(|(key, value)| (key.get_ref().to_string(), key.span().start..value.span().end))
+        .collect()
 }
 
 /// The line and column of a byte, both from 1.
 fn place(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+    (
+        before.matches('\n').count() + 1,
+        before[line_start..].chars().count() + 1,
+    )
 }
 
 /// The message of an I/O error without its number.

@@ -61,7 +61,9 @@ impl Place {
 fn without_files_only_the_command_line_speaks() {
     let place = Place::new();
     assert_eq!(place.settings(), Settings::default());
-    let loaded = place.load(|source| source.settings.env = Some(EnvironmentName::Local)).unwrap();
+    let loaded = place
+        .load(|source| source.settings.env = Some(EnvironmentName::Local))
+        .unwrap();
     assert_eq!(loaded.settings.env, Some(EnvironmentName::Local));
     assert_eq!(loaded.file_of("env"), None);
 }
@@ -89,7 +91,9 @@ fn single_values_come_from_the_layer_above_and_lists_add_up() {
 fn an_allow_list_of_the_command_line_replaces_the_users() {
     let place = Place::new().user("allow = ['rm', 'ls']");
     assert_eq!(place.settings().allow.len(), 2);
-    let loaded = place.load(|source| source.settings.allow = vec!["git log".parse().unwrap()]).unwrap();
+    let loaded = place
+        .load(|source| source.settings.allow = vec!["git log".parse().unwrap()])
+        .unwrap();
     assert_eq!(loaded.settings.allow, ["git log".parse().unwrap()]);
 }
 
@@ -115,7 +119,10 @@ fn a_workspace_may_loosen_once_it_is_trusted() {
 #[test]
 fn a_workspace_is_not_looked_at_if_no_file_is_wanted() {
     let place = Place::new().workspace("env = 'local'").user("nonsense");
-    assert_eq!(place.load(|source| source.no_config = true).unwrap().settings, Settings::default());
+    assert_eq!(
+        place.load(|source| source.no_config = true).unwrap().settings,
+        Settings::default()
+    );
 }
 
 #[test]
@@ -138,8 +145,14 @@ fn a_users_file_inside_the_workspace_is_the_workspaces_word() {
     let error = place
         .load(|source| source.workspace = Some(place.root.path().to_owned()))
         .unwrap_err();
-    assert!(error.contains("config/shieling/shieling.toml:1: `env` may not be set here"), "{error}");
-    assert!(error.contains("instead  set it on the command line, or give --trust-workspace-config"), "{error}");
+    assert!(
+        error.contains("config/shieling/shieling.toml:1: `env` may not be set here"),
+        "{error}"
+    );
+    assert!(
+        error.contains("instead  set it on the command line, or give --trust-workspace-config"),
+        "{error}"
+    );
     // In a workspace elsewhere it is the user's.
     assert_eq!(place.settings().approval, Some(Approval::Never));
 }
@@ -156,7 +169,9 @@ fn a_linked_file_in_a_workspace_is_not_read() {
 #[test]
 fn paths_mean_what_they_meant_to_whoever_wrote_them() {
     let place = Place::new().user("policy = ['team.toml', 'readonly']\naudit = 'log.jsonl'");
-    let loaded = place.load(|source| source.settings.policy = vec!["./mine.toml".parse().unwrap()]).unwrap();
+    let loaded = place
+        .load(|source| source.settings.policy = vec!["./mine.toml".parse().unwrap()])
+        .unwrap();
     let root = place.root.path();
     assert_eq!(
         loaded.settings.policy,
@@ -172,31 +187,52 @@ fn paths_mean_what_they_meant_to_whoever_wrote_them() {
 #[test]
 fn errors_name_file_line_column_and_key() {
     for (text, expected) in [
-        ("readonly = true\ntimeout = '0'", ":2:11: `timeout`: a timeout of 0 leaves no time to run"),
-        ("readonly = 'yes'", ":1:12: `readonly`: invalid type: string \"yes\", expected a boolean"),
+        (
+            "readonly = true\ntimeout = '0'",
+            ":2:11: `timeout`: a timeout of 0 leaves no time to run",
+        ),
+        (
+            "readonly = 'yes'",
+            ":1:12: `readonly`: invalid type: string \"yes\", expected a boolean",
+        ),
         ("# x\nfoo = 1", ":2:1: there is no key `foo`"),
-        ("deny = 'git push'", ":1:8: `deny`: invalid type: string \"git push\", expected a sequence"),
+        (
+            "deny = 'git push'",
+            ":1:8: `deny`: invalid type: string \"git push\", expected a sequence",
+        ),
         ("memory = '4 bananas'", ":1:10: `memory`: `4 bananas` is not a size"),
         ("env = 'moon'", ":1:7: `env`: unknown variant `moon`"),
         ("readonly = ", ":1:12: "),
     ] {
         let error = Place::new().workspace(text).error();
-        assert!(error.contains(&format!("work/shieling.toml{expected}")), "{text}: {error}");
+        assert!(
+            error.contains(&format!("work/shieling.toml{expected}")),
+            "{text}: {error}"
+        );
     }
 }
 
 #[test]
 fn an_error_does_not_repeat_what_may_be_a_secret() {
-    for text in ["set-env = 'TOKEN=hunter2'", "set-env = ['hunter2']", "set-env = [{ TOKEN = 'hunter2' }]"] {
+    for text in [
+        "set-env = 'TOKEN=hunter2'",
+        "set-env = ['hunter2']",
+        "set-env = [{ TOKEN = 'hunter2' }]",
+    ] {
         let error = Place::new().user(text).error();
-        assert!(error.contains("set-env") && !error.contains("hunter2"), "{text}: {error}");
+        assert!(
+            error.contains("set-env") && !error.contains("hunter2"),
+            "{text}: {error}"
+        );
     }
 }
 
 #[test]
 fn a_workspace_that_is_none_is_refused() {
     let place = Place::new();
-    let error = place.load(|source| source.workspace = Some("absent".into())).unwrap_err();
+    let error = place
+        .load(|source| source.workspace = Some("absent".into()))
+        .unwrap_err();
     insta::assert_snapshot!(error, @r"
     error: the workspace `absent` cannot be used: there is no such file or directory
     instead  give an existing directory with `--workspace DIR`
@@ -206,10 +242,22 @@ fn a_workspace_that_is_none_is_refused() {
 #[test]
 fn a_shell_is_a_name_on_path_or_an_absolute_path() {
     let place = Place::new();
-    let shell = |text: &str| place.load(|source| source.settings.shell = Some(text.into())).map(|loaded| loaded.settings.shell);
+    let shell = |text: &str| {
+        place
+            .load(|source| source.settings.shell = Some(text.into()))
+            .map(|loaded| loaded.settings.shell)
+    };
     assert_eq!(shell("bash"), Ok(Some("/bin/bash".into())));
     assert_eq!(shell("/bin/sh"), Ok(Some("/bin/sh".into())));
-    for text in ["./bash", "bin/bash", "no-such-shell", "/etc/passwd", "/no/such/shell", "..", "/bin"] {
+    for text in [
+        "./bash",
+        "bin/bash",
+        "no-such-shell",
+        "/etc/passwd",
+        "/no/such/shell",
+        "..",
+        "/bin",
+    ] {
         assert!(shell(text).is_err(), "{text}");
     }
 }

@@ -72,7 +72,12 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
         rate,
         audit,
     } = file;
-    let refuse = |key: &'static str, because: &str| Err(Loosening { key, because: because.to_owned() });
+    let refuse = |key: &'static str, because: &str| {
+        Err(Loosening {
+            key,
+            because: because.to_owned(),
+        })
+    };
 
     if env.is_some() {
         return refuse("env", "it chooses what confines the command");
@@ -81,7 +86,10 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
         return refuse("shell", "it chooses the program that reads every command");
     }
     if !allow.is_empty() {
-        return refuse("allow", "an allow entry grants; `deny`, `readonly` and `policy` only restrict");
+        return refuse(
+            "allow",
+            "an allow entry grants; `deny`, `readonly` and `policy` only restrict",
+        );
     }
     if *acknowledge_unsafe {
         return refuse("acknowledge-unsafe", "only the user can acknowledge that");
@@ -118,15 +126,26 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
     }
 
     lower("timeout", *timeout, base.settings.timeout.or(base.defaults.timeout))?;
-    lower("max-output", *max_output, base.settings.max_output.or(base.defaults.max_output))?;
+    lower(
+        "max-output",
+        *max_output,
+        base.settings.max_output.or(base.defaults.max_output),
+    )?;
     lower("memory", *memory, base.settings.memory.or(base.defaults.memory))?;
     lower("pids", *pids, base.settings.pids.or(base.defaults.pids))?;
     lower("cpus", *cpus, base.settings.cpus.or(base.defaults.cpus))?;
-    lower("file-size", *file_size, base.settings.file_size.or(base.defaults.file_size))?;
+    lower(
+        "file-size",
+        *file_size,
+        base.settings.file_size.or(base.defaults.file_size),
+    )?;
     if let (Some(rate), Some(base)) = (rate, base.settings.rate.or(base.defaults.rate))
         && !rate.is_within(base)
     {
-        return Err(Loosening { key: "rate", because: format!("the rate without it is {base}") });
+        return Err(Loosening {
+            key: "rate",
+            because: format!("the rate without it is {base}"),
+        });
     }
     Ok(())
 }
@@ -140,11 +159,16 @@ fn strictness(approval: Approval) -> u8 {
     }
 }
 
-fn lower<T: PartialOrd + std::fmt::Display>(key: &'static str, new: Option<T>, base: Option<T>) -> Result<(), Loosening> {
+fn lower<T: PartialOrd + std::fmt::Display>(
+    key: &'static str,
+    new: Option<T>,
+    base: Option<T>,
+) -> Result<(), Loosening> {
     match (new, base) {
-        (Some(new), Some(base)) if new > base => {
-            Err(Loosening { key, because: format!("the limit without it is {base}") })
-        }
+        (Some(new), Some(base)) if new > base => Err(Loosening {
+            key,
+            because: format!("the limit without it is {base}"),
+        }),
         (Some(_) | None, Some(_) | None) => Ok(()),
     }
 }
@@ -168,7 +192,12 @@ mod tests {
         }
         let user: Settings = toml::from_str(user).unwrap();
         let defaults = plan::defaults(crate::options::EnvironmentName::Sandbox);
-        let base = Base { settings: &user, approval, network, defaults: &defaults };
+        let base = Base {
+            settings: &user,
+            approval,
+            network,
+            defaults: &defaults,
+        };
         check(&file, base, &root).map_err(|loosening| loosening.key)
     }
 

@@ -258,7 +258,9 @@ mod tests {
     #[test]
     fn options_after_the_first_word_belong_to_the_command() {
         let cli = Cli::try_parse_from(["shieling", "exec", "--json", "git", "log", "--json", "-n", "1"]).unwrap();
-        let Subcommands::Exec(exec) = cli.command else { panic!("not exec") };
+        let Subcommands::Exec(exec) = cli.command else {
+            panic!("not exec")
+        };
         assert!(exec.json);
         assert_eq!(exec.command, ["git", "log", "--json", "-n", "1"]);
     }
@@ -271,7 +273,9 @@ mod tests {
     #[test]
     fn why_takes_options_on_both_sides() {
         let cli = Cli::try_parse_from(["shieling", "why", "--readonly", "git push", "--json"]).unwrap();
-        let Subcommands::Why(why) = cli.command else { panic!("not why") };
+        let Subcommands::Why(why) = cli.command else {
+            panic!("not why")
+        };
         assert!(why.json && why.source.settings.readonly);
         assert_eq!(why.command, ["git push"]);
     }

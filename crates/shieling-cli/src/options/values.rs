@@ -128,7 +128,9 @@ impl FromStr for Size {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let size: ByteCount = text.parse().map_err(|error: shieling::units::UnitError| error.to_string())?;
+        let size: ByteCount = text
+            .parse()
+            .map_err(|error: shieling::units::UnitError| error.to_string())?;
         if size.get() == 0 {
             return Err("a limit of 0 leaves nothing; leave the option out, or give at least `1`".to_owned());
         }
@@ -152,7 +154,9 @@ impl FromStr for Cpus {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.trim().parse::<f64>() {
             Ok(count) if count.is_finite() && count > 0.0 => Ok(Self(count)),
-            Ok(_) | Err(_) => Err(format!("`{text}` is not a number of processors above 0, such as `0.5` or `2`")),
+            Ok(_) | Err(_) => Err(format!(
+                "`{text}` is not a number of processors above 0, such as `0.5` or `2`"
+            )),
         }
     }
 }
@@ -206,7 +210,10 @@ impl FromStr for Window {
     fn from_str(text: &str) -> Result<Self, ()> {
         let (starts, seconds) = text.trim().split_once('/').ok_or(())?;
         let number = |text: &str| text.trim().parse::<u32>().ok().filter(|n| *n > 0).ok_or(());
-        Ok(Self { starts: number(starts)?, seconds: number(seconds)? })
+        Ok(Self {
+            starts: number(starts)?,
+            seconds: number(seconds)?,
+        })
     }
 }
 
@@ -244,7 +251,11 @@ impl FromStr for Rate {
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { burst, sustained } = self;
-        write!(f, "{}/{},{}/{}", burst.starts, burst.seconds, sustained.starts, sustained.seconds)
+        write!(
+            f,
+            "{}/{},{}/{}",
+            burst.starts, burst.seconds, sustained.starts, sustained.seconds
+        )
     }
 }
 
@@ -302,7 +313,10 @@ impl FromStr for Assignment {
         if value.contains('\0') {
             return Err("the value holds a NUL byte, which no program can be given".to_owned());
         }
-        Ok(Self { name: name.parse()?, value: value.to_owned() })
+        Ok(Self {
+            name: name.parse()?,
+            value: value.to_owned(),
+        })
     }
 }
 
@@ -474,7 +488,10 @@ mod tests {
             let error = text.parse::<Assignment>().unwrap_err();
             assert!(!error.contains("hunter2"), "{error}");
         }
-        assert_eq!(format!("{:?}", "TOKEN=hunter2".parse::<Assignment>().unwrap()), "TOKEN=…");
+        assert_eq!(
+            format!("{:?}", "TOKEN=hunter2".parse::<Assignment>().unwrap()),
+            "TOKEN=…"
+        );
     }
 
     #[test]

@@ -4,10 +4,27 @@ use crate::support::Shieling;
 
 #[test]
 fn the_help_of_every_command_is_as_reviewed() {
-    for command in ["", "exec", "why", "describe", "doctor", "policy", "policy check", "log", "log show", "log output"] {
-        let ran = Shieling::in_workspace().args(command.split_whitespace()).args(["--help"]).run();
+    for command in [
+        "",
+        "exec",
+        "why",
+        "describe",
+        "doctor",
+        "policy",
+        "policy check",
+        "log",
+        "log show",
+        "log output",
+    ] {
+        let ran = Shieling::in_workspace()
+            .args(command.split_whitespace())
+            .args(["--help"])
+            .run();
         assert_eq!((ran.exit, ran.stderr.as_str()), (Some(0), ""), "{command}");
-        let name = format!("help-{}", if command.is_empty() { "shieling" } else { command }.replace(' ', "-"));
+        let name = format!(
+            "help-{}",
+            if command.is_empty() { "shieling" } else { command }.replace(' ', "-")
+        );
         insta::assert_snapshot!(name, ran.stdout);
     }
 }
@@ -35,6 +52,10 @@ fn a_reader_that_goes_away_is_no_panic() {
         drop(child.stdout.take());
         let mut told = String::new();
         child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-        assert_eq!((child.wait().unwrap().code().is_some(), told.as_str()), (true, ""), "{args:?}");
+        assert_eq!(
+            (child.wait().unwrap().code().is_some(), told.as_str()),
+            (true, ""),
+            "{args:?}"
+        );
     }
 }

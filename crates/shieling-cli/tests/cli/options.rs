@@ -4,7 +4,10 @@ use crate::support::Shieling;
 
 /// The arguments after `exec`, with a command that would leave a trace.
 fn exec(options: &[&str]) -> Shieling {
-    Shieling::in_workspace().args(["exec"]).args(options.iter().copied()).args(["--", "touch trace"])
+    Shieling::in_workspace()
+        .args(["exec"])
+        .args(options.iter().copied())
+        .args(["--", "touch trace"])
 }
 
 #[test]
@@ -31,14 +34,22 @@ fn a_wrong_option_is_125_and_names_itself() {
         let shieling = exec(options);
         let ran = shieling.run();
         assert_eq!((ran.exit, ran.stdout.as_str()), (Some(125), ""), "{options:?}");
-        assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains(named), "{options:?}: {}", ran.stderr);
+        assert!(
+            ran.stderr.starts_with("error: ") && ran.stderr.contains(named),
+            "{options:?}: {}",
+            ran.stderr
+        );
         assert!(!shieling.workspace().join("trace").exists(), "{options:?}");
     }
 }
 
 #[test]
 fn a_secret_in_a_malformed_option_is_not_repeated() {
-    for options in [["--set-env", "hunter2"], ["--set-env", "hun-ter2=x"], ["--pass-env", "hunter2=x"]] {
+    for options in [
+        ["--set-env", "hunter2"],
+        ["--set-env", "hun-ter2=x"],
+        ["--pass-env", "hunter2=x"],
+    ] {
         let ran = exec(&options).run();
         assert_eq!(ran.exit, Some(125));
         assert!(!ran.stderr.contains("ter2"), "{}", ran.stderr);
@@ -72,15 +83,37 @@ fn what_this_version_cannot_honour_is_refused_and_says_the_way_on() {
 
 #[test]
 fn without_a_command_nothing_can_be_done() {
-    for args in [&["exec"][..], &["exec", "--"], &["why"], &[], &["serve"], &["shell"], &["mcp"], &["frobnicate"]] {
-        assert_eq!(Shieling::in_workspace().args(args.iter().copied()).run().exit, Some(125), "{args:?}");
+    for args in [
+        &["exec"][..],
+        &["exec", "--"],
+        &["why"],
+        &[],
+        &["serve"],
+        &["shell"],
+        &["mcp"],
+        &["frobnicate"],
+    ] {
+        assert_eq!(
+            Shieling::in_workspace().args(args.iter().copied()).run().exit,
+            Some(125),
+            "{args:?}"
+        );
     }
 }
 
 #[test]
 fn why_refuses_wrong_options_with_125_too() {
     for options in [["--policy", ""], ["--timeout", "0"], ["--env", "moon"]] {
-        assert_eq!(Shieling::in_workspace().args(["why"]).args(options).args(["ls"]).run().exit, Some(125), "{options:?}");
+        assert_eq!(
+            Shieling::in_workspace()
+                .args(["why"])
+                .args(options)
+                .args(["ls"])
+                .run()
+                .exit,
+            Some(125),
+            "{options:?}"
+        );
     }
 }
 
@@ -88,12 +121,20 @@ fn why_refuses_wrong_options_with_125_too() {
 fn doctor_says_what_is_not_there() {
     let ran = Shieling::in_workspace().args(["doctor", "--json"]).run();
     assert_eq!(ran.exit, Some(0), "bash is needed for these tests");
-    assert!(ran.stdout.contains(r#"{"layer":"sandbox","state":"missing","detail":"not in this version"}"#));
+    assert!(
+        ran.stdout
+            .contains(r#"{"layer":"sandbox","state":"missing","detail":"not in this version"}"#)
+    );
 }
 
 #[test]
 fn the_shell_comes_from_the_option_or_the_variable_and_must_be_there() {
     let ran = exec(&["--env", "local"]).variable("SHIELING_SHELL", "./evil").run();
     assert_eq!(ran.exit, Some(125));
-    assert!(ran.stderr.starts_with("error: the shell `./evil` is not an absolute path"), "{}", ran.stderr);
+    assert!(
+        ran.stderr
+            .starts_with("error: the shell `./evil` is not an absolute path"),
+        "{}",
+        ran.stderr
+    );
 }

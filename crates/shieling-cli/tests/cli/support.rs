@@ -29,7 +29,12 @@ impl Shieling {
         for directory in ["work", "home", "config/shieling", "state"] {
             std::fs::create_dir_all(place.path().join(directory)).expect("a directory can be made");
         }
-        Self { place, args: Vec::new(), variables: Vec::new(), input: Vec::new() }
+        Self {
+            place,
+            args: Vec::new(),
+            variables: Vec::new(),
+            input: Vec::new(),
+        }
     }
 
     /// With these arguments after those before.
@@ -112,11 +117,15 @@ impl Shieling {
 fn durations(text: &str) -> String {
     let mut new = String::new();
     let mut rest = text;
-    while let Some((at, mark)) =
-        ["\"duration_ms\":", " ran "].iter().filter_map(|mark| Some((rest.find(mark)?, *mark))).min()
+    while let Some((at, mark)) = ["\"duration_ms\":", " ran "]
+        .iter()
+        .filter_map(|mark| Some((rest.find(mark)?, *mark)))
+        .min()
     {
         let (before, after) = rest.split_at(at + mark.len());
-        let number = after.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(after.len());
+        let number = after
+            .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+            .unwrap_or(after.len());
         new.push_str(before);
         new.push_str(if number > 0 { "[DURATION]" } else { "" });
         rest = &after[number..];
