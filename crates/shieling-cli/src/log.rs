@@ -28,7 +28,7 @@ const BROKEN: u8 = 1;
 pub(crate) fn log(options: &Log) -> Result<u8, Failure> {
     match options {
         Log::Show { file, json, last } => show(file, *json, *last),
-        Log::Verify { file } => verify(file),
+        Log::Verify { file, head } => verify(file, head.as_deref()),
         Log::Output {
             id,
             stream,
@@ -92,49 +92,53 @@ fn print(to: &mut impl Write, number: u64, line: &str, json: bool) -> Result<boo
 
 /// One record in one line: number, time, kind, decision or end, and the command.
 fn record(number: u64, line: &str) -> String {
-    let Ok(Value::Object(fields)) = serde_json::from_str::<Value>(line) else {
+    let Ok(fields @ Value::Object(_)) = serde_json::from_str::<Value>(line) else {
         return format!("{number:>5}  not a record: {}", escape::headline(line, 80));
     };
-    let text = |value: Option<&Value>| match value {
-        Some(Value::String(text)) => escape::headline(text, 200),
-        Some(Value::Null) | None => "-".to_owned(),
-        Some(other) => other.to_string(),
+    let text = |at: &str| match fields.pointer(at) {
+        Some(Value::String(text)) => Some(escape::headline(text, 200)),
+        Some(Value::Number(number)) => Some(number.to_string()),
+        Some(_) | None => None,
     };
-    let inside = |outer: &str, inner: &str| text(fields.get(outer).and_then(|value| value.get(inner)));
-    let end = match fields.get("outcome") {
-        Some(Value::Object(_)) => match inside("outcome", "exit_code").as_str() {
-            "-" => inside("outcome", "status"),
-            code => format!("{} {code}", inside("outcome", "status")),
-        },
-        _ => inside("verdict", "decision"),
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let what = match (
+        text("/outcome/status"),
+        text("/outcome/exit_code"),
+        text("/denial/layer"),
+    ) {
+        (Some(status), Some(code), _) => format!("{status} {code}"),
+        (Some(status), None, _) => status,
+        (None, _, Some(layer)) => format!("by {layer}"),
+        (None, _, None) => or_dash(
+            text("/grant/basis")
+                .map(|basis| format!("by {basis}"))
+                .or(text("/verdict/decision")),
+        ),
     };
-    format!(
-        "{number:>5}  {}  {:<8} {end:<12} {}",
-        text(fields.get("time")),
-        text(fields.get("kind")),
-        text(fields.get("command"))
-    )
+    let (time, kind, command) = (
+        or_dash(text("/time")),
+        or_dash(text("/kind")),
+        or_dash(text("/command")),
+    );
+    format!("{number:>5}  {time}  {kind:<8} {what:<13} {command}")
 }
 
-fn verify(file: &Path) -> Result<u8, Failure> {
-    match run::verify(&mut open(file)?)? {
-        Chain::Whole { records } => {
-            crate::write_all(
-                io::stdout().lock(),
-                &format!("whole: {records} records, each chained to the one before\n"),
-            )?;
-            Ok(0)
+fn verify(file: &Path, noted: Option<&str>) -> Result<u8, Failure> {
+    let (text, status) = match run::verify(file, noted)? {
+        Chain::Whole { records, head } => {
+            let head = head.map_or_else(String::new, |head| format!("head     {head}\n"));
+            (
+                format!("whole: {records} records, each linked to the one before\n{head}"),
+                0,
+            )
         }
-        Chain::Broken { line, because } => {
-            let text = format!(
-                "broken: {}:{line}\nbecause  {}\n",
-                Printable(file),
-                escape::line(&because)
-            );
-            crate::write_all(io::stdout().lock(), &text)?;
-            Ok(BROKEN)
-        }
-    }
+        Chain::Broken { line, why } => (
+            format!("broken: {}:{line} {}\n", Printable(file), escape::line(&why)),
+            BROKEN,
+        ),
+    };
+    crate::write_all(io::stdout().lock(), &text)?;
+    Ok(status)
 }
 
 fn output(id: &str, stdout: bool, mut cursor: u64, limit: Option<Size>) -> Result<u8, Failure> {
@@ -160,14 +164,22 @@ mod tests {
 
     #[test]
     fn a_record_is_one_escaped_line() {
-        let intent = r#"{"kind":"intent","time":"2026-11-21T07:00:00Z","command":"rm \u001b[2K\nx","verdict":{"decision":"ask"}}"#;
-        let end = r#"{"kind":"outcome","time":"2026-11-21T07:00:01Z","command":"ls","outcome":{"status":"exited","exit_code":2}}"#;
-        let page = [intent, end, "\u{1b}]0;not json"].into_iter().enumerate();
-        let page: Vec<String> = page.map(|(index, line)| record(index as u64 + 1, line)).collect();
+        let lines = [
+            r#"{"kind":"intent","time":"2026-11-21T07:00:00Z","command":"rm \u001b[2K\nx","verdict":{"decision":"ask"}}"#,
+            r#"{"kind":"approved","time":"2026-11-21T07:00:00Z","command":"ls","verdict":{"decision":"ask"},"grant":{"basis":"answer"}}"#,
+            r#"{"kind":"denied","time":"2026-11-21T07:00:00Z","command":"ls","verdict":null,"denial":{"layer":"rate"}}"#,
+            r#"{"kind":"outcome","time":"2026-11-21T07:00:01Z","command":"ls","outcome":{"status":"exited","exit_code":2}}"#,
+            r#"{"kind":"outcome","outcome":{"status":"lost","exit_code":null}}"#,
+            "\u{1b}]0;not json",
+        ];
+        let page: Vec<String> = (1..).zip(lines).map(|(number, line)| record(number, line)).collect();
         insta::assert_snapshot!(page.join("\n"), @r"
-            1  2026-11-21T07:00:00Z  intent   ask          rm \x1b[2K\nx
-            2  2026-11-21T07:00:01Z  outcome  exited 2     ls
-            3  not a record: \x1b]0;not json
+            1  2026-11-21T07:00:00Z  intent   ask           rm \x1b[2K\nx
+            2  2026-11-21T07:00:00Z  approved by answer     ls
+            3  2026-11-21T07:00:00Z  denied   by rate       ls
+            4  2026-11-21T07:00:01Z  outcome  exited 2      ls
+            5  -  outcome  lost          -
+            6  not a record: \x1b]0;not json
         ");
     }
 }

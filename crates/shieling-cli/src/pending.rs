@@ -4,7 +4,6 @@
 #![expect(dead_code, reason = "these stand for the library's own types until it is merged")]
 
 use std::collections::BTreeMap;
-use std::io::BufRead;
 use std::path::Path;
 
 use shieling::outcome::Outcome;
@@ -55,7 +54,7 @@ impl Shieling {
 }
 
 pub(crate) fn variables(
-    _: &BTreeMap<String, String>,
+    _: std::env::VarsOs,
     _: &[String],
     _: &[(String, String)],
 ) -> Result<BTreeMap<String, String>, NotMerged> {
@@ -70,12 +69,12 @@ pub(crate) fn preset(_: &str) -> Result<String, NotMerged> {
     Err(NotMerged)
 }
 
-pub(crate) fn verify(_: &mut dyn BufRead) -> Result<Chain, NotMerged> {
+pub(crate) fn verify(_: &Path, _: Option<&str>) -> Result<Chain, NotMerged> {
     let _either = [
-        Chain::Whole { records: 0 },
+        Chain::Whole { records: 0, head: None },
         Chain::Broken {
             line: 0,
-            because: String::new(),
+            why: String::new(),
         },
     ];
     Err(NotMerged)

@@ -3,7 +3,7 @@
 //! The rest of this crate reads options, and words what comes back.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
@@ -51,13 +51,9 @@ impl Library {
             .iter()
             .map(|set| (set.name.as_str().to_owned(), set.value.clone()))
             .collect();
-        // What is not UTF-8 cannot be passed on, and is no variable of the short list.
-        let caller = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect();
         Ok(Self {
             shieling: pending::Shieling::build(plan, approver, state_directory().as_deref())?,
-            variables: pending::variables(&caller, &pass, &set)?,
+            variables: pending::variables(std::env::vars_os(), &pass, &set)?,
         })
     }
 
@@ -282,23 +278,25 @@ pub(crate) fn preset(name: &str) -> Result<String, Failure> {
 /// What became of checking a chain.
 #[derive(Debug)]
 pub(crate) enum Chain {
-    /// It is whole, with so many records.
+    /// It is whole.
     Whole {
         /// The number of records.
         records: u64,
+        /// The last record's number and digest, which a person can note.
+        head: Option<String>,
     },
     /// It is broken.
     Broken {
         /// The first line that does not fit, from 1.
         line: u64,
-        /// Why.
-        because: String,
+        /// What is wrong with it, as what follows "line N".
+        why: String,
     },
 }
 
-/// Checks the hash chain of an audit log.
-pub(crate) fn verify(log: &mut dyn BufRead) -> Result<Chain, Failure> {
-    Ok(pending::verify(log)?)
+/// Checks the hash chain of an audit log, up to the head that somebody noted, if they did.
+pub(crate) fn verify(log: &Path, noted: Option<&str>) -> Result<Chain, Failure> {
+    Ok(pending::verify(log, noted)?)
 }
 
 /// A piece of a stored output.

@@ -10,7 +10,7 @@ use shieling::outcome::{Denial, Layer, Outcome, Status};
 use shieling::policy::{Decision, Reason};
 use shieling::request::Command;
 
-use crate::escape;
+use crate::escape::{self, Escaped};
 
 /// Something is wrong with the request, or Shieling failed: nothing was started.
 pub(crate) const FAILED: u8 = 125;
@@ -47,10 +47,10 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", self.what)?;
-        self.lines
-            .iter()
-            .try_for_each(|(label, text)| write!(f, "\n{label:<8} {text}"))
+        // Parts of it come from files and options that strangers wrote.
+        write!(f, "error: {}", Escaped::new(&self.what).text)?;
+        let mut lines = self.lines.iter();
+        lines.try_for_each(|(label, text)| write!(f, "\n{label:<8} {}", Escaped::new(text).text))
     }
 }
 

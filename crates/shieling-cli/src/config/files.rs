@@ -8,11 +8,11 @@
     reason = "the command line's files are opened here and nowhere else"
 )]
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::OFlags;
 
@@ -86,6 +86,45 @@ pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize()
 }
 
+/// Whether whoever can write in `directory` can decide what the absolute `path` names: the file, or
+/// a directory or link on the way to it, is in there. `directory` has no links in it.
+pub(crate) fn leads_through(path: &Path, directory: &Path) -> bool {
+    let mut here = PathBuf::from("/");
+    let mut ahead: Vec<OsString> = parts(path);
+    // As many steps as no real path has; a loop of links cannot be opened either.
+    for _ in 0..1_000 {
+        if here.starts_with(directory) {
+            return true;
+        }
+        let Some(part) = ahead.pop() else { return false };
+        if part == ".." {
+            here.pop();
+            continue;
+        }
+        let next = here.join(part);
+        match next.read_link() {
+            Ok(target) => {
+                if target.is_absolute() {
+                    here = PathBuf::from("/");
+                }
+                ahead.extend(parts(&target));
+            }
+            Err(_) => here = next,
+        }
+    }
+    true
+}
+
+/// The parts of a path without its root, the last one first.
+fn parts(path: &Path) -> Vec<OsString> {
+    let named = path.components().rev().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+    });
+    named.collect()
+}
+
 /// Whether this is a file that its owner may execute.
 pub(crate) fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
@@ -144,6 +183,41 @@ mod tests {
                 .unwrap_err()
                 .to_string()
                 .contains("symbolic link")
+        );
+    }
+
+    #[test]
+    fn every_step_on_the_way_counts() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        let link = |to: &str, at: &str| std::os::unix::fs::symlink(to, root.join(at)).unwrap();
+        std::fs::create_dir_all(root.join("work")).unwrap();
+        std::fs::create_dir_all(root.join("mine")).unwrap();
+        std::fs::write(root.join("mine/file"), "").unwrap();
+        std::fs::write(root.join("work/file"), "").unwrap();
+        link("../mine", "work/out");
+        link("work/out", "chain");
+        link("work/file", "into");
+        link("mine", "beside");
+        link("loop", "loop");
+        for (path, through) in [
+            ("work/file", true),
+            ("work/absent", true),
+            ("work/out/file", true),
+            ("chain/file", true),
+            ("into", true),
+            ("mine/../work/file", true),
+            ("loop/file", true),
+            ("mine/file", false),
+            ("beside/file", false),
+            ("work2/file", false),
+            ("absent/file", false),
+        ] {
+            assert_eq!(leads_through(&root.join(path), &root.join("work")), through, "{path}");
+        }
+        assert!(
+            leads_through(Path::new("/etc/passwd"), Path::new("/")),
+            "a workspace that is everything"
         );
     }
 

@@ -122,7 +122,7 @@ pub(crate) fn load(
         // The agent can write wherever the workspace is, so a user's file in there is not the user's word.
         let user_is_inside = user
             .as_ref()
-            .is_some_and(|layer| files::canonical(&layer.path).is_ok_and(|path| path.starts_with(&workspace)));
+            .is_some_and(|layer| files::leads_through(&layer.path, &workspace));
         let base = match &user {
             Some(layer) if !user_is_inside || source.trust_workspace_config => layer.settings.clone(),
             Some(_) | None => Settings::default(),

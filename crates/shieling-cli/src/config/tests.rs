@@ -158,6 +158,15 @@ fn a_users_file_inside_the_workspace_is_the_workspaces_word() {
 }
 
 #[test]
+fn a_users_file_that_is_a_link_into_the_workspace_is_the_workspaces_word() {
+    let place = Place::new();
+    let root = place.root.path();
+    fs::write(root.join("work/mine.toml"), "env = 'local'").unwrap();
+    std::os::unix::fs::symlink(root.join("work/mine.toml"), root.join("config/shieling/shieling.toml")).unwrap();
+    assert!(place.error().contains("`env` may not be set here"));
+}
+
+#[test]
 fn a_linked_file_in_a_workspace_is_not_read() {
     let place = Place::new();
     fs::write(place.root.path().join("secret"), "TOKEN hunter2").unwrap();
@@ -209,6 +218,19 @@ fn errors_name_file_line_column_and_key() {
             error.contains(&format!("work/shieling.toml{expected}")),
             "{text}: {error}"
         );
+    }
+}
+
+#[test]
+fn an_error_does_not_let_a_file_act_on_the_terminal() {
+    for text in [
+        r#"env = "\u001b[2J\u202e""#,
+        "\"\\u001b[2J\" = 1",
+        "policy = ['\u{202e}.toml']",
+        "deny = \"\\u009b31m\"",
+    ] {
+        let error = Place::new().workspace(text).error();
+        assert!(!error.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{text}: {error:?}");
     }
 }
 

@@ -45,6 +45,7 @@ pub(crate) enum Subcommands {
     /// Print the environment as a model would be told of it
     Describe(Box<Describe>),
     /// Show which layers this host and this version can enforce
+    #[command(after_help = "Exits 0 if commands can run at all, and 1 otherwise.")]
     Doctor(Doctor),
     /// Check policy files and show presets
     #[command(subcommand)]
@@ -196,10 +197,15 @@ pub(crate) enum Log {
     },
     /// Check the hash chain of an audit file
     ///
-    /// Exits 0 if the chain is whole, and 1 with the first broken line otherwise.
+    /// Exits 0 if the chain is whole, and 1 with the first broken line otherwise. The chain alone
+    /// cannot tell that its last records were cut off, or that all of it was written anew: note the
+    /// head that is printed, and give it with `--head` the next time.
     Verify {
         /// The audit file, JSON lines
         file: PathBuf,
+        /// The head that an earlier check printed
+        #[arg(long, value_name = "NUMBER:DIGEST")]
+        head: Option<String>,
     },
     /// Print the whole output of a command whose outcome left some out
     ///

@@ -18,6 +18,8 @@ use super::values::{
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub(crate) struct Settings {
     /// Where the command runs [default: sandbox; `why`: local]
+    ///
+    /// This version runs commands in `local` only and refuses the others; `why` judges for all four.
     #[arg(long, value_name = "NAME", help_heading = "Place")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) env: Option<EnvironmentName>,
