@@ -50,10 +50,15 @@ pub(crate) enum Answer {
 pub(crate) struct Terminal(());
 
 impl Terminal {
-    /// The terminal, if a person can be supposed to sit at it: one of our streams leads there.
+    /// The terminal, if a person can be supposed to sit at it: one of our streams leads there, and we
+    /// are in the foreground. From the background a question would stop us instead of being answered.
     pub(crate) fn find() -> Option<Self> {
-        let somebody = io::stdin().is_terminal() || io::stderr().is_terminal();
-        (somebody && files::terminal().is_ok()).then_some(Self(()))
+        if !(io::stdin().is_terminal() || io::stderr().is_terminal()) {
+            return None;
+        }
+        let terminal = files::terminal().ok()?;
+        let foreground = rustix::termios::tcgetpgrp(&terminal).ok()?;
+        (foreground == rustix::process::getpgrp()).then_some(Self(()))
     }
 
     /// Asks, and waits for the answer. Blocks.

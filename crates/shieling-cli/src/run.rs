@@ -94,7 +94,7 @@ impl Library {
         let (tee, mut written) = match shown {
             Shown::Json => (None, None),
             Shown::Streams { keep } => {
-                let (tee, written) = copying(keep)?;
+                let (tee, written) = copying(keep, io::stdout(), io::stderr())?;
                 (Some(tee), Some(written))
             }
         };
@@ -180,13 +180,17 @@ struct Copying {
     stderr: Bounded<Outlet>,
 }
 
-fn copying(keep: ByteCount) -> Result<(Box<dyn Tee>, Written), Failure> {
+fn copying(
+    keep: ByteCount,
+    mut stdout: impl io::Write + Send + 'static,
+    mut stderr: impl io::Write + Send + 'static,
+) -> Result<(Box<dyn Tee>, Written), Failure> {
     let (to_thread, pieces) = mpsc::channel::<(Stream, Vec<u8>)>();
     let (done, written) = tokio::sync::oneshot::channel();
     let write = move || {
         let mut all = pieces.iter().map(|(stream, bytes)| match stream {
-            Stream::Stdout => put(io::stdout().lock(), &bytes),
-            Stream::Stderr => put(io::stderr().lock(), &bytes),
+            Stream::Stdout => put(&mut stdout, &bytes),
+            Stream::Stderr => put(&mut stderr, &bytes),
         });
         // Nobody waits any more if we were told to stop.
         let _ = done.send(all.find(Result::is_err).unwrap_or(Ok(())));
@@ -211,7 +215,7 @@ fn copying(keep: ByteCount) -> Result<(Box<dyn Tee>, Written), Failure> {
     Ok((Box::new(copying), written))
 }
 
-fn put(mut to: impl io::Write, bytes: &[u8]) -> io::Result<()> {
+fn put(to: &mut impl io::Write, bytes: &[u8]) -> io::Result<()> {
     to.write_all(bytes)?;
     to.flush()
 }
@@ -328,4 +332,71 @@ pub(crate) fn state_directory() -> Option<PathBuf> {
     };
     let base = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")))?;
     Some(base.join("shieling"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    /// Remembers what is written, once it is let.
+    #[derive(Clone, Default)]
+    struct Page(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Page {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    struct Gone;
+
+    impl io::Write for Gone {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_reader_that_does_not_read_holds_nothing_up_and_gets_all_of_it_later() {
+        let (out, err) = (Page::default(), Page::default());
+        let not_reading = out.0.lock().unwrap();
+        let (mut tee, written) = copying(ByteCount::bytes(10), out.clone(), err.clone()).unwrap();
+        for _ in 0..1_000 {
+            tee.bytes(Stream::Stdout, b"0123456789");
+        }
+        tee.bytes(Stream::Stderr, b"warning");
+        drop(tee);
+        drop(not_reading);
+        written.blocking_recv().unwrap().unwrap();
+        let text = |page: &Page| String::from_utf8(page.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(text(&out), "01234\n[... 9,990 bytes left out ...]\n56789");
+        assert_eq!(text(&err), "warning");
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_told_while_the_command_still_runs() {
+        let (mut tee, written) = copying(ByteCount::kib(1), Gone, Page::default()).unwrap();
+        tee.bytes(Stream::Stdout, b"x");
+        assert_eq!(
+            written.blocking_recv().unwrap().unwrap_err().kind(),
+            io::ErrorKind::BrokenPipe
+        );
+        // And what comes after is dropped without an error.
+        tee.bytes(Stream::Stdout, b"y");
+        assert!(matches!(
+            unwritten(&io::ErrorKind::BrokenPipe.into()),
+            Ok(Ran::Stopped { signal: 13 })
+        ));
+    }
 }
