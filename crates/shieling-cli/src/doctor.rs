@@ -1,6 +1,6 @@
 //! `shieling doctor`: what this host and this version can enforce, without make-up.
 //!
-//! A layer that is not built is shown as missing, not left out.
+//! What can be tried is tried; a layer that is not built is shown as missing, not left out.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::config::{Printable, files};
 use crate::options::Doctor;
+use crate::run;
 use crate::words::Failure;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -33,49 +34,40 @@ struct Finding {
 
 /// Prints the findings. Exits 0 if commands can run at all, and 1 otherwise.
 pub(crate) fn doctor(options: &Doctor) -> Result<u8, Failure> {
+    let (policy, local) = run::probe();
+    let runs = local.is_ok();
     let found = Report {
         version: env!("CARGO_PKG_VERSION"),
-        layers: findings(find_bash().as_deref()),
+        layers: findings(policy, local, find_bash().as_deref()),
     };
     if options.json {
         crate::print_json(&found)?;
     } else {
         crate::write_all(io::stdout().lock(), &page(&found))?;
     }
-    let runs = found
-        .layers
-        .iter()
-        .any(|finding| finding.layer == "bash" && finding.state == State::Ok);
     Ok(u8::from(!runs))
 }
 
-fn findings(bash: Option<&Path>) -> Vec<Finding> {
+fn findings(policy: Result<(), Failure>, local: Result<(), Failure>, bash: Option<&Path>) -> Vec<Finding> {
     let missing = |layer, detail: &str| Finding {
         layer,
         state: State::Missing,
         detail: detail.to_owned(),
     };
-    let ok = |layer, detail: String| Finding {
-        layer,
-        state: State::Ok,
-        detail,
-    };
-    vec![
-        ok(
-            "local",
-            "commands run as ordinary processes of this host; nothing confines them".to_owned(),
-        ),
-        match bash {
-            Some(path) => ok("bash", Printable(path).to_string()),
-            None => missing(
-                "bash",
-                "no bash on PATH or in /bin; install it, or name one with --shell",
-            ),
+    let probed = |layer, result: Result<(), Failure>, detail: &str| match result {
+        Ok(()) => Finding {
+            layer,
+            state: State::Ok,
+            detail: detail.to_owned(),
         },
-        ok(
-            "policy",
-            "presets and files judge every command before it starts".to_owned(),
-        ),
+        Err(failure) => missing(layer, &failure.what()),
+    };
+    let no_bash = || Failure::new("no bash in /bin, /usr/bin or on PATH; install it, or name one with --shell");
+    let bash_at = bash.map_or_else(String::new, |path| Printable(path).to_string());
+    vec![
+        probed("policy", policy, "commands are judged before they start"),
+        probed("bash", bash.map(drop).ok_or_else(no_bash), &bash_at),
+        probed("local", local, "commands start and end; nothing confines them"),
         missing("sandbox", "not in this version"),
         missing("memory", "not in this version"),
         missing("container", "not in this version"),
@@ -105,12 +97,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_built_is_shown_as_missing() {
-        insta::assert_snapshot!(page(&Report { version: "VERSION", layers: findings(None) }), @r"
+    fn what_does_not_work_or_is_not_built_is_shown_as_missing() {
+        let nothing = || Err(Failure::new("no shell\u{1b} at all").with("instead", "install one"));
+        let pages = [
+            findings(Ok(()), Ok(()), Some(Path::new("/bin/bash"))),
+            findings(nothing(), nothing(), None),
+        ]
+        .map(|layers| {
+            page(&Report {
+                version: "VERSION",
+                layers,
+            })
+        });
+        insta::assert_snapshot!(pages.join("\n"), @r"
         shieling VERSION
-        local      ok       commands run as ordinary processes of this host; nothing confines them
-        bash       missing  no bash on PATH or in /bin; install it, or name one with --shell
-        policy     ok       presets and files judge every command before it starts
+        policy     ok       commands are judged before they start
+        bash       ok       /bin/bash
+        local      ok       commands start and end; nothing confines them
+        sandbox    missing  not in this version
+        memory     missing  not in this version
+        container  missing  not in this version
+
+        shieling VERSION
+        policy     missing  no shell\x1b at all
+        bash       missing  no bash in /bin, /usr/bin or on PATH; install it, or name one with --shell
+        local      missing  no shell\x1b at all
         sandbox    missing  not in this version
         memory     missing  not in this version
         container  missing  not in this version

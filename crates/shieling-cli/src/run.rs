@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
 use shieling::outcome::Outcome;
-use shieling::policy::Verdict;
+use shieling::policy::{Decision, Verdict};
 use shieling::request::Command;
 use shieling::units::ByteCount;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approver::Terminal;
-use crate::config::Surroundings;
-use crate::options::Source;
+use crate::config::{Loaded, Surroundings};
+use crate::options::{Approval, EnvironmentName, Settings, Source};
 use crate::pending::{self, NotMerged, Stream, Tee};
 use crate::plan::{Plan, Purpose};
 use crate::stream::Bounded;
@@ -142,6 +142,42 @@ fn unwritten(error: &io::Error) -> Result<Ran, Failure> {
     Err(Failure::new(format!(
         "the output cannot be written: {error}; the command was ended"
     )))
+}
+
+/// Judges `true`, which every policy lets through, and then runs it in `local`.
+///
+/// The first says whether policies are judged at all, the second whether a command starts and ends.
+pub(crate) fn probe() -> (Result<(), Failure>, Result<(), Failure>) {
+    let library = || {
+        let settings = Settings {
+            env: Some(EnvironmentName::Local),
+            approval: Some(Approval::Never),
+            acknowledge_unsafe: true,
+            ..Settings::default()
+        };
+        let plan = Plan::new(Loaded::only(settings, PathBuf::from("/")), Purpose::Run)?;
+        let library = Library::open(&plan, None)?;
+        let command = library.command(&plan, "true")?;
+        Ok((library, command))
+    };
+    let (library, command) = match library() {
+        Ok(both) => both,
+        Err(failure) => return (Err(Failure::clone(&failure)), Err(failure)),
+    };
+    let judged = match library.judge(&command) {
+        Ok(verdict) if verdict.decision == Decision::Allow => Ok(()),
+        Ok(_) => Err(Failure::new("`true` is not let through")),
+        Err(failure) => Err(failure),
+    };
+    let ran = match library.run(command, Shown::Json) {
+        Ok(Ran::Ended(outcome)) if outcome.exit_code == Some(0) && outcome.survivors == 0 => Ok(()),
+        Ok(Ran::Ended(outcome)) => Err(Failure::new(
+            outcome.error.unwrap_or_else(|| "`true` did not end with 0".to_owned()),
+        )),
+        Ok(Ran::Stopped { signal }) => Err(Failure::new(format!("stopped by signal {signal}"))),
+        Err(failure) => Err(failure),
+    };
+    (judged, ran)
 }
 
 /// What becomes of the output while the command runs.

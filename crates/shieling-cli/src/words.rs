@@ -38,6 +38,11 @@ impl Failure {
         }
     }
 
+    /// What is wrong, escaped and without the lines that follow.
+    pub(crate) fn what(&self) -> String {
+        escape::line(&self.what)
+    }
+
     /// One more line, such as `instead`.
     pub(crate) fn with(mut self, label: &'static str, text: impl Into<String>) -> Self {
         self.lines.push((label, text.into()));

@@ -82,6 +82,15 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
+    /// These settings and no file.
+    pub(crate) fn only(settings: Settings, workspace: PathBuf) -> Self {
+        Self {
+            settings,
+            workspace,
+            layers: Figment::new(),
+        }
+    }
+
     /// The file that set this key, or `None` for the command line.
     pub(crate) fn file_of(&self, key: &str) -> Option<&str> {
         let name = self.layers.find_metadata(key)?.name.as_ref();

@@ -120,7 +120,8 @@ fn why_refuses_wrong_options_with_125_too() {
 #[test]
 fn doctor_says_what_is_not_there() {
     let ran = Shieling::in_workspace().args(["doctor", "--json"]).run();
-    assert_eq!(ran.exit, Some(0), "bash is needed for these tests");
+    // 0 or 1, as a command can be run here or not; a panic would be 101.
+    assert!(matches!(ran.exit, Some(0 | 1)), "{ran}");
     assert!(
         ran.stdout
             .contains(r#"{"layer":"sandbox","state":"missing","detail":"not in this version"}"#)
