@@ -5,6 +5,7 @@
 //! For integration tests only: a unit test inside `shieling` is compiled against another copy of
 //! that crate, whose types these helpers do not know.
 
+mod approver;
 mod clock;
 mod leftover;
 pub mod random;
@@ -13,6 +14,7 @@ mod sink;
 mod transcript;
 mod workspace;
 
+pub use approver::{Scripted, approved, block_on};
 pub use clock::FakeClock;
 pub use leftover::{Marker, leftovers};
 pub use sink::{Broken, Recording};
