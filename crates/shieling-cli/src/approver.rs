@@ -6,8 +6,9 @@
 //! the one of an empty line, an end of file, and anything not understood.
 
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Read as _, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use shieling::approval::{Answer, Approver, Asking, Question, Scope};
 use shieling::policy::Reason;
 
 use crate::config::{Printable, files};
@@ -16,34 +17,6 @@ use crate::words;
 
 /// The longest command that a person is asked about, in bytes.
 const LONGEST: usize = 8 * 1024;
-
-/// What is asked.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Question<'a> {
-    /// The command.
-    pub(crate) text: &'a str,
-    /// Where it would run.
-    pub(crate) cwd: &'a Path,
-    /// The environment it would run in.
-    pub(crate) environment: &'a str,
-    /// Why somebody is asked; empty where every command is.
-    pub(crate) reasons: &'a [Reason],
-    /// The words that a yes for a prefix would cover, where there are any.
-    pub(crate) prefix: Option<&'a str>,
-}
-
-/// What is answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
-    /// Yes, this once.
-    Once,
-    /// Yes to exactly this, while this session lasts.
-    Exact,
-    /// Yes to all that starts like this, while this session lasts.
-    Prefix,
-    /// No.
-    No,
-}
 
 /// The terminal that this process was started from.
 #[derive(Debug)]
@@ -61,30 +34,71 @@ impl Terminal {
         (foreground == rustix::process::getpgrp()).then_some(Self(()))
     }
 
-    /// Asks, and waits for the answer. Blocks.
-    ///
-    /// # Errors
-    /// Those of the terminal; nobody has said yes then.
-    pub(crate) fn ask(&self, question: &Question<'_>) -> io::Result<Answer> {
-        let mut terminal = files::terminal()?;
-        if question.text.len() > LONGEST {
-            let (bytes, command) = (question.text.len(), crate::escape::headline(question.text, 60));
-            writeln!(
-                terminal,
-                "not asked: `{command}` is {bytes} bytes long, too long to be judged by looking at it"
-            )?;
-            return Ok(Answer::No);
-        }
-        show(&mut terminal, question)?;
-        // Keys that were pressed before the question was seen do not answer it.
-        rustix::termios::tcflush(&terminal, rustix::termios::QueueSelector::IFlush)?;
-        let mut line = String::new();
-        BufReader::new(terminal.take(64)).read_line(&mut line)?;
-        Ok(understood(&line, question.prefix.is_some()))
+}
+
+impl Approver for Terminal {
+    /// Asks on a thread of its own, so that the question can be dropped while nobody answers.
+    fn ask<'a>(&'a self, question: &'a Question) -> Asking<'a> {
+        let question = question.clone();
+        let (answered, answer) = tokio::sync::oneshot::channel();
+        let asking = std::thread::Builder::new().name("question".to_owned()).spawn(move || {
+            // Nobody waits any more if the question was dropped.
+            let _ = answered.send(ask(&question).unwrap_or(Answer::Nobody));
+        });
+        Box::pin(async move {
+            match asking {
+                Ok(_) => answer.await.unwrap_or(Answer::Nobody),
+                Err(_) => Answer::Nobody,
+            }
+        })
     }
 }
 
-fn show(to: &mut impl Write, question: &Question<'_>) -> io::Result<()> {
+/// Asks, and waits for the answer. Blocks.
+///
+/// # Errors
+/// Those of the terminal; nobody has said yes then.
+fn ask(question: &Question) -> io::Result<Answer> {
+    let mut terminal = files::terminal()?;
+    if question.text.len() > LONGEST {
+        let (bytes, command) = (question.text.len(), crate::escape::headline(&question.text, 60));
+        writeln!(
+            terminal,
+            "not asked: `{command}` is {bytes} bytes long, too long to be judged by looking at it"
+        )?;
+        return Ok(Answer::No("too long to be judged by looking at it".to_owned()));
+    }
+    show(
+        &mut terminal,
+        &Shown {
+            text: &question.text,
+            cwd: &question.cwd,
+            environment: &question.environment,
+            reasons: &question.verdict.reasons,
+            changed: &question.changed,
+        },
+    )?;
+    // Keys that were pressed before the question was seen do not answer it.
+    rustix::termios::tcflush(&terminal, rustix::termios::QueueSelector::IFlush)?;
+    let mut line = String::new();
+    BufReader::new(terminal.take(64)).read_line(&mut line)?;
+    Ok(if is_yes(&line) {
+        Answer::Yes(Scope::Once)
+    } else {
+        Answer::No(String::new())
+    })
+}
+
+/// What of a question is shown.
+struct Shown<'a> {
+    text: &'a str,
+    cwd: &'a Path,
+    environment: &'a str,
+    reasons: &'a [Reason],
+    changed: &'a [PathBuf],
+}
+
+fn show(to: &mut impl Write, question: &Shown<'_>) -> io::Result<()> {
     writeln!(
         to,
         "\nmay this run in `{}`, in {}?",
@@ -94,25 +108,19 @@ fn show(to: &mut impl Write, question: &Question<'_>) -> io::Result<()> {
     for line in Escaped::new(question.text).text.lines() {
         writeln!(to, "  {line}")?;
     }
+    for path in question.changed {
+        writeln!(to, "{:<8} {} since your last yes", "changed", Printable(path))?;
+    }
     for reason in question.reasons {
         writeln!(to, "{:<8} {}", "because", words::sentence(reason))?;
         writeln!(to, "{:<8} {}", "rule", crate::escape::line(&reason.rule))?;
     }
-    write!(to, "y = once, e = exactly this from now on")?;
-    if let Some(prefix) = question.prefix {
-        write!(to, ", p = all that starts with `{}`", crate::escape::line(prefix))?;
-    }
-    write!(to, ", n = no [n] ")?;
+    write!(to, "y = yes, n = no [n] ")?;
     to.flush()
 }
 
-fn understood(line: &str, prefix: bool) -> Answer {
-    match line.trim() {
-        "y" | "Y" | "yes" => Answer::Once,
-        "e" | "E" => Answer::Exact,
-        "p" | "P" if prefix => Answer::Prefix,
-        _ => Answer::No,
-    }
+fn is_yes(line: &str) -> bool {
+    matches!(line.trim(), "y" | "Y" | "yes")
 }
 
 #[cfg(test)]
@@ -123,22 +131,12 @@ mod tests {
 
     #[test]
     fn only_a_clear_yes_is_one() {
-        for (line, answer) in [
-            ("y\n", Answer::Once),
-            ("yes\n", Answer::Once),
-            (" Y \n", Answer::Once),
-            ("e\n", Answer::Exact),
-            ("p\n", Answer::Prefix),
-            ("n\n", Answer::No),
-            ("\n", Answer::No),
-            ("", Answer::No),
-            ("yy\n", Answer::No),
-            ("y; n\n", Answer::No),
-            ("\u{1b}[Ay\n", Answer::No),
-        ] {
-            assert_eq!(understood(line, true), answer, "{line:?}");
+        for line in ["y\n", "yes\n", " Y \n"] {
+            assert!(is_yes(line), "{line:?}");
         }
-        assert_eq!(understood("p\n", false), Answer::No);
+        for line in ["n\n", "\n", "", "yy\n", "y; n\n", "\u{1b}[Ay\n"] {
+            assert!(!is_yes(line), "{line:?}");
+        }
     }
 
     #[test]
@@ -151,12 +149,12 @@ mod tests {
             because: "an interpreter can change anything".to_owned(),
             instead: None,
         }];
-        let question = Question {
+        let question = Shown {
             text: "python3 x.py \u{1b}[2K\r\nrm \u{202e}x",
             cwd: Path::new("/w\u{1b}"),
             environment: "local",
             reasons: &reasons,
-            prefix: Some("python3"),
+            changed: &[PathBuf::from("x.py")],
         };
         let mut shown = Vec::new();
         show(&mut shown, &question).unwrap();
@@ -164,9 +162,10 @@ mod tests {
         may this run in `local`, in /w\x1b?
           python3 x.py \x1b[2K\r
           rm \u{202e}x
+        changed  x.py since your last yes
         because  `python3`: an interpreter can change anything
         rule     readonly
-        y = once, e = exactly this from now on, p = all that starts with `python3`, n = no [n]
+        y = yes, n = no [n]
         ");
     }
 }

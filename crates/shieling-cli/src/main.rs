@@ -8,7 +8,7 @@ mod options;
 mod config;
 mod plan;
 mod run;
-mod pending;
+mod setup;
 mod approver;
 mod stream;
 mod exec;

@@ -3,7 +3,6 @@
 use std::io;
 use std::path::Path;
 
-use crate::config::{Printable, files, reason};
 use crate::escape;
 use crate::options::Policy;
 use crate::run::{self, Example};
@@ -21,11 +20,7 @@ pub(crate) fn policy(options: &Policy) -> Result<u8, Failure> {
 }
 
 fn check(file: &Path, json: bool) -> Result<u8, Failure> {
-    let unreadable = |why: String| Failure::new(format!("{} cannot be read: {why}", Printable(file)));
-    let text = files::read(file, files::Links::Follow)
-        .map_err(|error| unreadable(reason(&error)))?
-        .ok_or_else(|| unreadable("there is no such file".to_owned()))?;
-    let examples = run::check_policy(file, &text)?;
+    let examples = run::check_policy(file)?;
     let holds = examples.iter().all(|example| example.holds);
     if json {
         crate::print_json(&serde_json::json!({ "holds": holds, "examples": examples }))?;

@@ -7,25 +7,24 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
+use shieling::audit;
+use shieling::describe::{Description, ToolName};
+use shieling::environment::Variables;
 use shieling::outcome::Outcome;
-use shieling::policy::{Decision, Verdict};
+use shieling::output::{self, Stream, Tee};
+use shieling::policy::{Decision, PRESETS, Verdict, preset_settings};
 use shieling::request::Command;
 use shieling::units::ByteCount;
+use shieling::{Shieling, Told};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approver::Terminal;
-use crate::config::{Loaded, Surroundings};
+use crate::config::{Loaded, Printable, Surroundings, reason};
 use crate::options::{Approval, EnvironmentName, Settings, Source};
-use crate::pending::{self, NotMerged, Stream, Tee};
 use crate::plan::{Plan, Purpose};
+use crate::setup;
 use crate::stream::Bounded;
 use crate::words::Failure;
-
-impl From<NotMerged> for Failure {
-    fn from(_: NotMerged) -> Self {
-        Self::new("the library's part for this is not merged into this build")
-    }
-}
 
 /// What holds for this invocation, from the command line and the files.
 pub(crate) fn plan(source: &Source, purpose: Purpose) -> Result<Plan, Failure> {
@@ -38,22 +37,39 @@ pub(crate) fn plan(source: &Source, purpose: Purpose) -> Result<Plan, Failure> {
 
 /// The library, set up as planned.
 pub(crate) struct Library {
-    shieling: pending::Shieling,
+    shieling: Shieling,
     variables: BTreeMap<String, String>,
 }
 
 impl Library {
-    /// Sets the library up. Nothing starts.
+    /// Sets the library up, to run commands. Nothing starts.
     pub(crate) fn open(plan: &Plan, approver: Option<Terminal>) -> Result<Self, Failure> {
+        let state = state_directory();
+        Self::new(plan, setup::for_running(plan, approver, state.as_deref())?)
+    }
+
+    /// Sets the library up, to judge commands only.
+    pub(crate) fn on_paper(plan: &Plan) -> Result<Self, Failure> {
+        Self::new(plan, setup::for_judging(plan)?)
+    }
+
+    fn new(plan: &Plan, shieling: Shieling) -> Result<Self, Failure> {
         let pass: Vec<String> = plan.pass_env.iter().map(|name| name.as_str().to_owned()).collect();
         let set: Vec<(String, String)> = plan
             .set_env
             .iter()
             .map(|set| (set.name.as_str().to_owned(), set.value.clone()))
             .collect();
+        let variables = Variables {
+            pass: &pass,
+            set: &set,
+            terminal: false,
+        };
         Ok(Self {
-            shieling: pending::Shieling::build(plan, approver, state_directory().as_deref())?,
-            variables: pending::variables(std::env::vars_os(), &pass, &set)?,
+            shieling,
+            variables: variables
+                .build(std::env::vars_os())
+                .map_err(|error| Failure::new(error.to_string()))?,
         })
     }
 
@@ -62,22 +78,20 @@ impl Library {
         Ok(plan.command(text)?.with_variables(self.variables.clone()))
     }
 
-    /// What the policy says of a command. Nothing starts.
-    pub(crate) fn judge(&self, command: &Command) -> Result<Verdict, Failure> {
-        Ok(self.shieling.judge(command)?)
+    /// What is said of a command before anybody is asked. Nothing starts.
+    pub(crate) fn judge(&self, command: &Command) -> Verdict {
+        self.shieling.judge(command)
     }
 
-    /// The environment as a model would be told of it, as text and as data.
-    pub(crate) fn describe(&self) -> Result<(String, serde_json::Value), Failure> {
-        Ok(self.shieling.describe()?)
+    /// The environment as a model would be told of it.
+    pub(crate) fn describe(&self, plan: &Plan, told: Told, tools: &[ToolName]) -> Result<Description, Failure> {
+        let example = self.command(plan, "true")?;
+        Ok(runtime()?.block_on(self.shieling.describe(&example, told, tools)))
     }
 
     /// Runs a command to its end, or to ours.
     pub(crate) fn run(&self, command: Command, shown: Shown) -> Result<Ran, Failure> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Failure::new(format!("no event loop could be made: {error}")))?;
+        let runtime = runtime()?;
         let ran = runtime.block_on(self.run_until_told(command, shown));
         // A question on the terminal may still wait for its answer, which nobody needs any more.
         runtime.shutdown_background();
@@ -91,21 +105,23 @@ impl Library {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(no_signals)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
         let mut hangup = signal(SignalKind::hangup()).map_err(no_signals)?;
-        let (tee, mut written) = match shown {
+        let (mut tee, mut written) = match shown {
             Shown::Json => (None, None),
             Shown::Streams { keep } => {
                 let (tee, written) = copying(keep, io::stdout(), io::stderr())?;
                 (Some(tee), Some(written))
             }
         };
+        let borrowed = tee.as_deref_mut().map(|tee| tee as &mut dyn Tee);
         let outcome = tokio::select! {
-            outcome = self.shieling.run(command, tee) => outcome?,
+            outcome = self.shieling.run(command, borrowed) => outcome,
             Err(error) = whole(&mut written) => return unwritten(&error),
             _ = interrupt.recv() => return Ok(Ran::Stopped { signal: SIGINT }),
             _ = terminate.recv() => return Ok(Ran::Stopped { signal: SIGTERM }),
             _ = hangup.recv() => return Ok(Ran::Stopped { signal: SIGHUP }),
         };
-        // The run is over and its tee dropped, so the rest is on its way; a slow reader may take long.
+        // With the tee the rest of the output goes on its way; a slow reader may take long for it.
+        drop(tee);
         if written.is_some() {
             tokio::select! {
                 done = whole(&mut written) => if let Err(error) = done { return unwritten(&error) },
@@ -116,6 +132,13 @@ impl Library {
         }
         Ok(Ran::Ended(Box::new(outcome)))
     }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("no event loop could be made: {error}")))
 }
 
 const SIGHUP: u8 = 1;
@@ -164,10 +187,9 @@ pub(crate) fn probe() -> (Result<(), Failure>, Result<(), Failure>) {
         Ok(both) => both,
         Err(failure) => return (Err(Failure::clone(&failure)), Err(failure)),
     };
-    let judged = match library.judge(&command) {
-        Ok(verdict) if verdict.decision == Decision::Allow => Ok(()),
-        Ok(_) => Err(Failure::new("`true` is not let through")),
-        Err(failure) => Err(failure),
+    let judged = match library.judge(&command).decision {
+        Decision::Allow => Ok(()),
+        Decision::Ask | Decision::Deny => Err(Failure::new("`true` is not let through")),
     };
     let ran = match library.run(command, Shown::Json) {
         Ok(Ran::Ended(outcome)) if outcome.exit_code == Some(0) && outcome.survivors == 0 => Ok(()),
@@ -220,7 +242,7 @@ fn copying(
     keep: ByteCount,
     mut stdout: impl io::Write + Send + 'static,
     mut stderr: impl io::Write + Send + 'static,
-) -> Result<(Box<dyn Tee>, Written), Failure> {
+) -> Result<(Box<Copying>, Written), Failure> {
     let (to_thread, pieces) = mpsc::channel::<(Stream, Vec<u8>)>();
     let (done, written) = tokio::sync::oneshot::channel();
     let write = move || {
@@ -301,18 +323,28 @@ pub(crate) struct Example {
     pub(crate) command: String,
     /// Whether the rule is to match.
     pub(crate) matches: bool,
-    /// Whether that is so.
+    /// Whether that is so; a file with an example that fails does not load.
     pub(crate) holds: bool,
 }
 
 /// Loads a policy and runs its examples.
-pub(crate) fn check_policy(path: &Path, text: &str) -> Result<Vec<Example>, Failure> {
-    Ok(pending::check_policy(path, text)?)
+pub(crate) fn check_policy(path: &Path) -> Result<Vec<Example>, Failure> {
+    let rules = setup::rules(path, None)?;
+    let examples = rules.examples().into_iter().map(|example| Example {
+        rule: example.rule,
+        command: example.command,
+        matches: example.should_match,
+        holds: true,
+    });
+    Ok(examples.collect())
 }
 
-/// A preset as TOML.
+/// A preset, as the settings that it stands for.
 pub(crate) fn preset(name: &str) -> Result<String, Failure> {
-    Ok(pending::preset(name)?)
+    let known = || PRESETS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    preset_settings(name).ok_or_else(|| {
+        Failure::new(format!("no preset is called `{name}`")).with("instead", format!("there are {}", known()))
+    })
 }
 
 /// What became of checking a chain.
@@ -336,7 +368,26 @@ pub(crate) enum Chain {
 
 /// Checks the hash chain of an audit log, up to the head that somebody noted, if they did.
 pub(crate) fn verify(log: &Path, noted: Option<&str>) -> Result<Chain, Failure> {
-    Ok(pending::verify(log, noted)?)
+    let noted = noted.map(str::parse).transpose();
+    let noted = noted.map_err(|error: shieling::units::UnitError| Failure::new(error.to_string()))?;
+    match audit::verify(log, noted) {
+        Ok(summary) => Ok(Chain::Whole {
+            records: summary.records,
+            head: summary.head.map(|head| head.to_string()),
+        }),
+        Err(audit::Broken {
+            why: audit::Why::Unreadable(error),
+            ..
+        }) => Err(Failure::new(format!(
+            "{} cannot be read: {}",
+            Printable(log),
+            reason(&error)
+        ))),
+        Err(broken) => Ok(Chain::Broken {
+            line: broken.line,
+            why: broken.why.to_string(),
+        }),
+    }
 }
 
 /// A piece of a stored output.
@@ -353,10 +404,15 @@ pub(crate) struct Piece {
 /// Reads a piece of a stored output.
 pub(crate) fn read_output(id: &str, stdout: bool, cursor: u64, at_most: u64) -> Result<Piece, Failure> {
     let directory = state_directory()
-        .ok_or_else(|| Failure::new("there is no stored output: neither XDG_STATE_HOME nor HOME is set"))?
-        .join("outputs");
+        .ok_or_else(|| Failure::new("there is no stored output: neither XDG_STATE_HOME nor HOME is set"))?;
     let stream = if stdout { Stream::Stdout } else { Stream::Stderr };
-    Ok(pending::read_spilled(&directory, id, stream, cursor, at_most)?)
+    let piece = output::read_spilled(&setup::outputs(&directory), id, stream, cursor, ByteCount::bytes(at_most))
+        .map_err(|error| Failure::new(error.to_string()))?;
+    Ok(Piece {
+        bytes: piece.bytes,
+        next: piece.next_cursor,
+        end: piece.end,
+    })
 }
 
 /// Where Shieling keeps what outlives a run: `$XDG_STATE_HOME/shieling`, or under `~/.local/state`.

@@ -21,9 +21,9 @@ const LONGEST_DRAWING: usize = 4 * 1024;
 /// Judges the command and says with which status to exit.
 pub(crate) fn why(options: &Why) -> Result<u8, Failure> {
     let plan = run::plan(&options.source, Purpose::Judge)?;
-    let library = Library::open(&plan, None)?;
+    let library = Library::on_paper(&plan)?;
     let command = library.command(&plan, &quote::command_text(&options.command))?;
-    let verdict = library.judge(&command)?;
+    let verdict = library.judge(&command);
     if options.json {
         crate::print_json(&verdict)?;
     } else {

@@ -23,4 +23,4 @@ pub mod outcome;
 pub mod describe;
 pub mod audit;
 
-pub use shieling::{Builder, Shieling};
+pub use shieling::{Builder, Shieling, Told};

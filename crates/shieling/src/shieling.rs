@@ -7,6 +7,7 @@
 mod entry;
 mod lookup;
 mod refusal;
+mod telling;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ use crate::request::{Command, Digest};
 use crate::units::{ByteCount, Clock, SystemClock};
 
 use entry::{Entry, blank};
+pub use telling::Told;
 
 /// One environment with its policy, its approvals, its limits and its log. Shared by reference.
 pub struct Shieling {
