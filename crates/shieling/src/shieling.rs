@@ -5,7 +5,9 @@
 //! approval approves, the environment runs.
 
 mod entry;
+mod hidden;
 mod lookup;
+mod reading;
 mod refusal;
 mod telling;
 
@@ -17,10 +19,10 @@ use std::time::{Duration, Instant};
 
 use crate::approval::{Approvals, Approver, Case, Mode, Nobody};
 use crate::audit::Sink;
-use crate::environment::{Capabilities, Environment};
+use crate::environment::Environment;
 use crate::outcome::{Denial, Outcome, Status};
 use crate::output::{SpillTo, Tee};
-use crate::policy::{Decision, Enforced, Policy, Reason, Verdict};
+use crate::policy::{Decision, Enforced, Policy, Verdict};
 use crate::process::{End, Finished, Limits, run_to_end};
 use crate::rate::{Limit, RateLimiter};
 use crate::request::{Command, Digest};
@@ -83,6 +85,7 @@ impl Shieling {
     /// # Panics
     /// Outside a tokio runtime with I/O and timers.
     pub async fn run(&self, command: Command, tee: Option<&mut dyn Tee>) -> Outcome {
+        let command = self.prepared(command);
         let mut entry = self.entry(&command);
         let blank = |status| blank(&command, self.environment.name(), self.environment.confinement(), status);
 
@@ -161,6 +164,12 @@ impl Shieling {
         self.rate.as_ref().map(RateLimiter::room)
     }
 
+    /// The command as it is to run here.
+    fn prepared(&self, command: Command) -> Command {
+        let enforced = self.environment.capabilities().enforces_readonly;
+        if self.policy.is_readonly() && !enforced { reading::only(command) } else { command }
+    }
+
     /// The verdict, and whether only the environment's own reasons ask.
     fn judge_here(&self, command: &Command) -> (Verdict, bool) {
         let can = self.environment.capabilities();
@@ -170,7 +179,7 @@ impl Shieling {
             allow: can.enforces_allow,
         });
         let mut verdict = self.policy.judge(command, &facts);
-        let own = environment_reasons(&verdict, &can, &self.policy, command);
+        let own = hidden::reasons(&verdict, &can, &self.policy, command, &self.workspace, self.environment.name());
         let by_environment = verdict.decision == Decision::Allow && !own.is_empty();
         for reason in own {
             verdict.decision = verdict.decision.max(reason.decision);
@@ -184,14 +193,6 @@ impl Shieling {
         let name = self.environment.name();
         Entry::new(self.audit.clone(), command, name, self.policy_digest, number, self.born.elapsed())
     }
-}
-
-/// The reasons that come from what the environment cannot do, beyond what the policy says.
-///
-/// For now none. To be filled: under an ignore policy, an environment that does not hide files is to
-/// ask about a recursive command above a hidden file that is there.
-fn environment_reasons(_: &Verdict, _: &Capabilities, _: &Policy, _: &Command) -> Vec<Reason> {
-    Vec::new()
 }
 
 /// The outcome of a refusal, recorded.
