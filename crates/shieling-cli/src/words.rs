@@ -211,7 +211,9 @@ fn refusal(lines: &mut Lines, outcome: &Outcome, denial: &Denial, shown: &str) {
             }
         }
     }
-    for reason in &denial.reasons {
+    // That nobody said yes stands in the first line; what is left are the reasons to ask.
+    let reasons = denial.reasons.iter().filter(|reason| reason.rule != "approval" || denial.reasons.len() == 1);
+    for reason in reasons {
         if lines.0.is_empty() || reason.decision == Decision::Deny {
             lines.first(format!("denied: {}", sentence(reason)));
         } else {
@@ -226,7 +228,7 @@ fn refusal(lines: &mut Lines, outcome: &Outcome, denial: &Denial, shown: &str) {
         }
     }
     if outcome.status == Status::NeedsApproval {
-        let by_policy = denial.reasons.iter().any(|reason| reason.span.is_some());
+        let by_policy = denial.reasons.iter().any(|reason| reason.rule != "approval");
         lines.add(
             "instead",
             if by_policy {

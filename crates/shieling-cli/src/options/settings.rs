@@ -107,7 +107,7 @@ pub(crate) struct Settings {
     /// End the command after this time: `500ms`, `30s`, `2m`, `1h` [default: 60s]
     ///
     /// A bare number is seconds, and 0 is refused. All of the command's processes get SIGTERM, and
-    /// SIGKILL two seconds later.
+    /// SIGKILL half a second later.
     #[arg(long, value_name = "DURATION", help_heading = "Limits")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) timeout: Option<Timeout>,
