@@ -1,6 +1,7 @@
 //! Counting what a command left behind, by a mark that its processes carry.
 //!
 //! Not by parent or group: those are what a process leaves by `setsid` and double forks.
+#![expect(clippy::disallowed_methods, reason = "processes are counted in /proc")]
 
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,5 @@
 //! A small workspace that disappears with the test.
+#![expect(clippy::disallowed_methods, reason = "a workspace is files")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

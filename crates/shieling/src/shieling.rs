@@ -17,13 +17,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::approval::{Approvals, Approver, Case, Mode, Nobody};
+use crate::approval::{Approvals, Approver, Case, Mode, Nobody, Refused};
 use crate::audit::Sink;
 use crate::environment::Environment;
 use crate::outcome::{Denial, Outcome, Status};
 use crate::output::{SpillTo, Tee};
 use crate::policy::{Decision, Enforced, Policy, Verdict};
-use crate::process::{End, Finished, Limits, run_to_end};
+use crate::process::{End, Finished, Limits, LostError, run_to_end};
 use crate::rate::{Limit, RateLimiter};
 use crate::request::{Command, Digest};
 use crate::units::{ByteCount, Clock, SystemClock};
@@ -32,6 +32,27 @@ use entry::{Entry, blank};
 pub use telling::Told;
 
 /// One environment with its policy, its approvals, its limits and its log. Shared by reference.
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use shieling::Shieling;
+/// use shieling::approval::Mode;
+/// use shieling::environment::{Local, Shell};
+/// use shieling::policy::Policy;
+/// use shieling::request::Command;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let environment = Arc::new(Local::new(Shell::find(None)?));
+/// let shieling = Shieling::builder(environment, Policy::open().with_readonly(), "/work")
+///     .approval(Mode::OnAsk)
+///     .rate("3/10,10/60".parse()?)
+///     .build();
+/// let outcome = shieling.run(Command::new("git status", "/work")?, None).await;
+/// assert!(outcome.denial.is_none());
+/// # Ok(())
+/// # }
+/// ```
 pub struct Shieling {
     environment: Arc<dyn Environment>,
     policy: Policy,
@@ -87,7 +108,8 @@ impl Shieling {
     pub async fn run(&self, command: Command, tee: Option<&mut dyn Tee>) -> Outcome {
         let command = self.prepared(command);
         let mut entry = self.entry(&command);
-        let blank = |status| blank(&command, self.environment.name(), self.environment.confinement(), status);
+        let here = &self.environment;
+        let blank = |status| blank(&command, here.name(), here.confinement(), status);
 
         if let Some(Err(too_soon)) = self.rate.as_ref().map(RateLimiter::attempt) {
             return refuse(&mut entry, blank(Status::RateLimited), refusal::too_soon(too_soon));
@@ -97,7 +119,7 @@ impl Shieling {
         let refused = |refused| refusal::unapproved(&refused, &verdict, &command, by_environment);
         if verdict.decision == Decision::Deny {
             entry.judged(&verdict);
-            return refuse(&mut entry, blank(Status::Denied), refused(crate::approval::Refused::Denied));
+            return refuse(&mut entry, blank(Status::Denied), refused(Refused::Denied));
         }
 
         if let Err(error) = entry.intent(&verdict) {
@@ -124,7 +146,8 @@ impl Shieling {
             Ok(process) => process,
             Err(error) => return failed(&mut entry, blank(Status::Failed), &error),
         };
-        let limits = Limits { output: self.output_limit, ..Limits::of(&command) };
+        let mut limits = Limits::of(&command);
+        limits.output = self.output_limit;
         let finished = run_to_end(process, &limits, self.spill.as_ref(), tee).await;
 
         let mut outcome = told(finished, blank(Status::Exited));
@@ -191,7 +214,14 @@ impl Shieling {
     fn entry(&self, command: &Command) -> Entry {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         let name = self.environment.name();
-        Entry::new(self.audit.clone(), command, name, self.policy_digest, number, self.born.elapsed())
+        Entry::new(
+            self.audit.clone(),
+            command,
+            name,
+            self.policy_digest,
+            number,
+            self.born.elapsed(),
+        )
     }
 }
 
@@ -200,7 +230,9 @@ fn refuse(entry: &mut Entry, blank: Outcome, (status, denial): (Status, Denial))
     let recorded = entry.refused(&denial);
     Outcome {
         status,
-        error: recorded.err().map(|error| format!("the refusal could not be recorded: {error}")),
+        error: recorded
+            .err()
+            .map(|error| format!("the refusal could not be recorded: {error}")),
         denial: Some(denial),
         ..blank
     }
@@ -214,7 +246,10 @@ fn failed(entry: &mut Entry, blank: Outcome, error: &(dyn std::error::Error + 's
         text = format!("{text}: {deeper}");
         cause = deeper.source();
     }
-    let outcome = Outcome { error: Some(text), ..blank };
+    let outcome = Outcome {
+        error: Some(text),
+        ..blank
+    };
     // If the log is what failed, the outcome says so already.
     let _ = entry.ended(&outcome);
     outcome
@@ -222,7 +257,9 @@ fn failed(entry: &mut Entry, blank: Outcome, error: &(dyn std::error::Error + 's
 
 /// The outcome of a run that is over.
 fn told(finished: Finished, blank: Outcome) -> Outcome {
-    let spilled = finished.spilled.unwrap_or_else(|| crate::output::Spilled { id: None, error: None });
+    let (output_id, spill_error) = finished
+        .spilled
+        .map_or((None, None), |spilled| (spilled.id, spilled.error));
     Outcome {
         status: match finished.end {
             End::Exited(_) => Status::Exited,
@@ -232,20 +269,24 @@ fn told(finished: Finished, blank: Outcome) -> Outcome {
             End::Lost => Status::Lost,
         },
         exit_code: finished.end.exit_code(),
-        signal: if let End::Signalled(signal) = finished.end { Some(signal) } else { None },
+        signal: if let End::Signalled(signal) = finished.end {
+            Some(signal)
+        } else {
+            None
+        },
         stdout: finished.stdout.text(),
         stderr: finished.stderr.text(),
         stdout_bytes: finished.stdout.total(),
         stderr_bytes: finished.stderr.total(),
         truncated: finished.stdout.truncated() || finished.stderr.truncated(),
-        output_id: spilled.id.map(|id| id.to_string()),
+        output_id: output_id.map(|id| id.to_string()),
         duration_ms: finished.duration.as_secs_f64() * 1_000.0,
         survivors: finished.survivors,
         ended_processes: finished.ended_processes,
         error: match finished.end {
-            End::Lost => Some(crate::process::LostError.to_string()),
+            End::Lost => Some(LostError.to_string()),
             End::Exited(_) | End::Signalled(_) | End::TimedOut | End::OutputLimit => {
-                spilled.error.map(|error| format!("the whole output could not be kept: {error}"))
+                spill_error.map(|error| format!("the whole output could not be kept: {error}"))
             }
         },
         ..blank

@@ -40,7 +40,14 @@ impl Entry {
         offset: Duration,
     ) -> Self {
         let record = Record::new(Kind::Intent, run_id(number), 0.0, command, environment, policy);
-        Self { sink, record, began: Instant::now(), offset, open: false, started: false }
+        Self {
+            sink,
+            record,
+            began: Instant::now(),
+            offset,
+            open: false,
+            started: false,
+        }
     }
 
     /// Records that the command is to be approved and started.
@@ -64,7 +71,11 @@ impl Entry {
             basis: approved.basis().name().to_owned(),
             files: approved.files().iter().map(FileSeen::from).collect(),
         });
-        if approved.basis() == crate::approval::Basis::Policy { Ok(()) } else { self.append(Kind::Approved) }
+        if approved.basis() == crate::approval::Basis::Policy {
+            Ok(())
+        } else {
+            self.append(Kind::Approved)
+        }
     }
 
     /// From here on the command may be running.
@@ -106,7 +117,10 @@ impl Drop for Entry {
             return;
         }
         let (status, error) = if self.started {
-            (Status::Lost, "the caller went away: all processes of the command were killed, and nobody saw its end")
+            (
+                Status::Lost,
+                "the caller went away: all processes of the command were killed, and nobody saw its end",
+            )
         } else {
             (Status::Failed, "the caller went away before it was started")
         };
@@ -130,7 +144,9 @@ impl Drop for Entry {
 
 /// A name for a run that no other run in any log has: several processes may share one.
 fn run_id(number: u64) -> String {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
     let digest = Digest::of(format!("{} {} {number}", std::process::id(), now.as_nanos()).as_bytes());
     digest.to_string()[..16].to_owned()
 }

@@ -3,7 +3,10 @@
 //!
 //! It reads, within bounds, and decides nothing. It looks on this host: an environment that shows the
 //! workspace under another path, or other programs, is seen only as far as the paths are the same.
-#![expect(clippy::disallowed_methods, reason = "facts are looked up here, so that policy and approval need not")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "facts are looked up here, so that policy and approval need not"
+)]
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -46,7 +49,10 @@ const TOLD_BY_FILE: [(&str, &[&str]); 6] = [
 pub(super) fn facts(command: &Command, workspace: &Path) -> Facts {
     let home = command.variables().get("HOME").map(String::as_str);
     let mut facts = Facts::new(workspace, command.cwd()).with_home(home);
-    facts.dashed_names = dashed_names(command.cwd());
+    // A large directory takes milliseconds, and only a glob makes words of its names.
+    if command.text().contains(['*', '?', '[']) {
+        facts.dashed_names = dashed_names(command.cwd());
+    }
     facts
 }
 
@@ -83,7 +89,11 @@ pub(super) fn files(verdict: &Verdict, command: &Command, workspace: &Path) -> V
 /// relative path is tried in each directory that the text changes to, and a path that is certainly
 /// run is given also where nothing is there yet.
 pub(super) fn files_run(verdict: &Verdict, command: &Command, workspace: &Path) -> Vec<PathBuf> {
-    let mut run = Search { directories: directories(verdict, command), command, found: BTreeSet::new() };
+    let mut run = Search {
+        directories: directories(verdict, command),
+        command,
+        found: BTreeSet::new(),
+    };
     for effect in verdict.effects.iter().filter(|effect| effect.kind == EffectKind::Runs) {
         if effect.object.contains('/') {
             run.add(&effect.object);
@@ -92,7 +102,9 @@ pub(super) fn files_run(verdict: &Verdict, command: &Command, workspace: &Path) 
         }
     }
     for seen in &verdict.commands {
-        let Some((program, arguments)) = seen.argv.split_first() else { continue };
+        let Some((program, arguments)) = seen.argv.split_first() else {
+            continue;
+        };
         if program.contains('/') {
             run.add(program);
         } else {
@@ -192,7 +204,9 @@ impl Search<'_> {
         let mut after_option = false;
         for word in arguments {
             if let Some(option) = word.strip_prefix('-') {
-                any |= option.split_once('=').is_some_and(|(_, value)| self.add_existing(value));
+                any |= option
+                    .split_once('=')
+                    .is_some_and(|(_, value)| self.add_existing(value));
                 after_option = true;
             } else {
                 let existing = self.add_existing(word);
@@ -210,7 +224,9 @@ impl Search<'_> {
 
 /// What is in a file, or that there is none. Does not wait for pipes and opens no device.
 fn digest(path: &Path, budget: &mut u64) -> Digest {
-    let Ok(found) = fs::metadata(path) else { return Digest::of(b"shieling: no file") };
+    let Ok(found) = fs::metadata(path) else {
+        return Digest::of(b"shieling: no file");
+    };
     if !found.is_file() {
         return Digest::of(b"shieling: no regular file");
     }
@@ -227,7 +243,10 @@ fn digest(path: &Path, budget: &mut u64) -> Digest {
     if found.len() > *budget {
         return Digest::of(known_by.as_bytes());
     }
-    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path);
     match opened.and_then(|file| content(file, *budget)) {
         Ok((digest, length)) => {
             *budget -= length.min(*budget);
@@ -262,8 +281,14 @@ mod tests {
     use crate::policy::Policy;
 
     fn run(text: &str, root: &Path) -> Vec<String> {
-        let variables = [("PATH", format!("/usr/bin:{}/.venv/bin", root.display())), ("HOME", "/nowhere".to_owned())];
-        let variables: BTreeMap<_, _> = variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let variables = [
+            ("PATH", format!("/usr/bin:{}/.venv/bin", root.display())),
+            ("HOME", "/nowhere".to_owned()),
+        ];
+        let variables: BTreeMap<_, _> = variables
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect();
         let command = Command::new(text, root).expect("a command").with_variables(variables);
         let verdict = Policy::open().judge(&command, &facts(&command, root));
         let shown = |path: PathBuf| path.strip_prefix(root).unwrap_or(&path).display().to_string();
@@ -274,7 +299,16 @@ mod tests {
     fn the_files_that_a_text_runs_are_found_and_others_are_not() {
         let root = tempfile::tempdir().expect("a directory");
         let root = root.path().canonicalize().expect("just made");
-        for file in ["x.sh", "x.py", "data", "rc", "Makefile", "sub/y.sh", "sub/Makefile", ".venv/bin/tool"] {
+        for file in [
+            "x.sh",
+            "x.py",
+            "data",
+            "rc",
+            "Makefile",
+            "sub/y.sh",
+            "sub/Makefile",
+            ".venv/bin/tool",
+        ] {
             let path = root.join(file);
             fs::create_dir_all(path.parent().expect("below root")).expect("writable");
             fs::write(path, file).expect("writable");

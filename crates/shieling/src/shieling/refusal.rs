@@ -61,5 +61,13 @@ pub(super) fn unapproved(
             instead: None,
         });
     }
-    (status, Denial { layer, decision, reasons, retry_after_ms: None })
+    (
+        status,
+        Denial {
+            layer,
+            decision,
+            reasons,
+            retry_after_ms: None,
+        },
+    )
 }
