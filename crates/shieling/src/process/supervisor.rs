@@ -26,7 +26,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::message::{Order, Report, SIZE, Stage};
 use super::sys::{self, Pointers, Reaped, Usage};
-use super::tree::Tree;
+use super::tree::{Tree, Walk};
 
 /// How long SIGKILL is tried before the processes that remain are called survivors.
 const KILL_BUDGET_MS: u64 = 1_000;
@@ -114,7 +114,11 @@ struct Supervisor<'a> {
     main_ended: bool,
     phase: Phase,
     tree: Option<Tree>,
-    ended: u32,
+    /// The most processes besides the main one that one walk found.
+    found: u32,
+    /// Processes besides the main one that died of a signal since the job was told to end. A group
+    /// that is killed at once may be gone before a walk has counted it.
+    reaped: u32,
 }
 
 impl<'a> Supervisor<'a> {
@@ -132,7 +136,8 @@ impl<'a> Supervisor<'a> {
             main_ended: false,
             phase: Phase::Running,
             tree: None,
-            ended: 0,
+            found: 0,
+            reaped: 0,
         })
     }
 
@@ -143,11 +148,11 @@ impl<'a> Supervisor<'a> {
         loop {
             let gone = self.reap();
             if gone {
-                send(self.control, Report::Gone { ended: self.ended, survivors: 0 });
+                send(self.control, Report::Gone { ended: self.ended(), survivors: 0 });
                 return;
             }
             if let Some(survivors) = self.advance() {
-                send(self.control, Report::Gone { ended: self.ended, survivors });
+                send(self.control, Report::Gone { ended: self.ended(), survivors });
                 return;
             }
             self.wait();
@@ -163,14 +168,19 @@ impl<'a> Supervisor<'a> {
                     self.main_ended = true;
                     main = Some((status, usage));
                 }
-                Reaped::Ended { .. } => {}
+                Reaped::Ended { status, .. } => {
+                    if self.stopping() && libc::WIFSIGNALED(status) {
+                        self.reaped += 1;
+                    }
+                }
                 Reaped::NoneYet => break false,
                 Reaped::NoChildren => break true,
             }
         };
         if let Some((status, usage)) = main {
-            // One message, and one wake-up of the host, for the usual end.
-            send(self.control, Report::MainEnded { status, usage, gone });
+            // One message, and one wake-up of the host, for the usual end. An end that was asked for
+            // has numbers to tell, in a message of its own.
+            send(self.control, Report::MainEnded { status, usage, gone: gone && !self.stopping() });
         }
         gone
     }
@@ -193,7 +203,7 @@ impl<'a> Supervisor<'a> {
                 {
                     tree.freeze();
                 }
-                let walk = self.signal(&[Signal::KILL]);
+                let walk = self.kill_all();
                 // A walk that sees nothing although `wait` knows of a child saw no `/proc`, or not
                 // the processes of other users.
                 let stuck = walk.alive == walk.refused;
@@ -283,9 +293,9 @@ impl<'a> Supervisor<'a> {
             self.kill(now_ms());
             return;
         }
-        // A stopped process would not notice SIGTERM before it goes on.
-        self.signal(&[Signal::TERM, Signal::CONT]);
         self.phase = Phase::Asked { until: now_ms().saturating_add(grace_ms) };
+        let walk = self.tree().map(Tree::ask).unwrap_or_default();
+        self.count(walk);
     }
 
     fn kill(&mut self, now: u64) {
@@ -293,20 +303,33 @@ impl<'a> Supervisor<'a> {
             Phase::Killing { next: 0, until: now.saturating_add(KILL_BUDGET_MS), rounds: 0, refused: 0 };
     }
 
-    fn signal(&mut self, signals: &[Signal]) -> super::tree::Walk {
-        if self.tree.is_none() {
-            self.tree = Tree::below(rustix::process::getpid());
-        }
-        let walk = match &mut self.tree {
-            Some(tree) => tree.signal(signals),
-            None => super::tree::Walk::default(),
-        };
-        if walk.alive == 0 && !self.main_ended {
-            // Without `/proc`, at least its group; unreaped, its number is still its own.
+    fn kill_all(&mut self) -> Walk {
+        if !self.main_ended {
+            // At once, before looking at anything; unreaped, its number is still its own.
             kill_group(self.main);
         }
-        self.ended = self.ended.max(walk.alive.saturating_sub(u32::from(!self.main_ended)));
+        let walk = self.tree().map(Tree::kill).unwrap_or_default();
+        self.count(walk);
         walk
+    }
+
+    fn tree(&mut self) -> Option<&mut Tree> {
+        if self.tree.is_none() {
+            self.tree = Tree::below(rustix::process::getpid(), self.main);
+        }
+        self.tree.as_mut()
+    }
+
+    fn count(&mut self, walk: Walk) {
+        self.found = self.found.max(walk.others);
+    }
+
+    fn ended(&self) -> u32 {
+        self.found.max(self.reaped)
+    }
+
+    fn stopping(&self) -> bool {
+        !matches!(self.phase, Phase::Running)
     }
 }
 

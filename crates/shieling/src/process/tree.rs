@@ -23,14 +23,17 @@ const CAPACITY: usize = 4 * 1024 * 1024;
 pub(super) struct Walk {
     /// Processes that were alive.
     pub(super) alive: u32,
+    /// Of those, the ones besides the main process.
+    pub(super) others: u32,
     /// Of those, the ones that the kernel did not let us signal.
     pub(super) refused: u32,
 }
 
 impl Walk {
-    fn count(&mut self, result: Option<Result<(), Errno>>) {
+    fn count(&mut self, main: bool, result: Option<Result<(), Errno>>) {
         if let Some(result) = result {
             self.alive += 1;
+            self.others += u32::from(!main);
             self.refused += u32::from(result.is_err());
         }
     }
@@ -39,22 +42,24 @@ impl Walk {
 /// The tree below one process, which is the caller.
 pub(super) struct Tree {
     root: Pid,
+    main: i32,
     /// Pairs of a pid and the parent under which it was found, in breadth-first order.
     queue: &'static mut [[i32; 2]],
     length: usize,
 }
 
 impl Tree {
-    /// The tree below the calling process. `None` if there is no memory for the list.
-    pub(super) fn below(root: Pid) -> Option<Self> {
-        Some(Self { root, queue: sys::map_pairs(CAPACITY)?, length: 0 })
+    /// The tree below the calling process, in which `main` is the main process. `None` if there is
+    /// no memory for the list.
+    pub(super) fn below(root: Pid, main: i32) -> Option<Self> {
+        Some(Self { root, main, queue: sys::map_pairs(CAPACITY)?, length: 0 })
     }
 
-    /// Sends `signals` in this order to every process in the tree.
+    /// Asks every process in the tree to end.
     ///
     /// The whole tree is listed first, since the children of a process that dies of the signal are
     /// no longer found under it.
-    pub(super) fn signal(&mut self, signals: &[Signal]) -> Walk {
+    pub(super) fn ask(&mut self) -> Walk {
         self.start();
         let mut at = 0;
         while let Some([pid, _]) = self.get(at) {
@@ -64,7 +69,35 @@ impl Tree {
         let mut walk = Walk::default();
         let mut at = 0;
         while let Some([pid, parent]) = self.get(at) {
-            walk.count(self.signal_one(pid, parent, signals));
+            // A stopped process would not notice SIGTERM before it goes on.
+            walk.count(pid == self.main, self.signal_one(pid, parent, &[Signal::TERM, Signal::CONT]));
+            at += 1;
+        }
+        walk
+    }
+
+    /// Kills every process in the tree that it finds, and their groups with them.
+    ///
+    /// The kernel kills a group in one step which no fork escapes, so that a storm of forks is over
+    /// with the first of its processes. A group in the tree has no member outside: groups do not
+    /// cross sessions, and a session's processes all descend from its leader, which is in the tree.
+    pub(super) fn kill(&mut self) -> Walk {
+        self.start();
+        let mut walk = Walk::default();
+        let mut at = 0;
+        let mut last_group = 0;
+        while let Some([pid, parent]) = self.get(at) {
+            self.push_children(pid);
+            if let Some(found) = self.verify(pid, parent) {
+                if found.group != last_group
+                    && let Some(group) = Pid::from_raw(found.group)
+                {
+                    last_group = found.group;
+                    // A refusal shows below too.
+                    let _ = rustix::process::kill_process_group(group, Signal::KILL);
+                }
+                walk.count(pid == self.main, found.signal(&[Signal::KILL]));
+            }
             at += 1;
         }
         walk
@@ -91,23 +124,17 @@ impl Tree {
         if at < self.length { self.queue.get(at).copied() } else { None }
     }
 
-    /// `None` if it is not alive or not (any more) where it was found.
     fn signal_one(&self, pid: i32, parent: i32, signals: &[Signal]) -> Option<Result<(), Errno>> {
-        let pinned = Pid::from_raw(pid)?;
-        let pinned = rustix::process::pidfd_open(pinned, PidfdFlags::empty()).ok()?;
-        let (state, now) = state_and_parent(pid)?;
-        if state == b'Z' || state == b'X' || (now != parent && now != self.root.as_raw_pid()) {
-            return None;
-        }
-        let mut result = Ok(());
-        for &signal in signals {
-            match rustix::process::pidfd_send_signal(&pinned, signal) {
-                Ok(()) => {}
-                Err(Errno::SRCH) => return None,
-                Err(error) => result = Err(error),
-            }
-        }
-        Some(result)
+        self.verify(pid, parent)?.signal(signals)
+    }
+
+    /// Pins a process. `None` if it is not alive or not (any more) where it was found.
+    fn verify(&self, pid: i32, parent: i32) -> Option<Found> {
+        let pinned = rustix::process::pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
+        let Stat { state, parent: now, group } = stat(pid)?;
+        let ended = state == b'Z' || state == b'X';
+        let elsewhere = now != parent && now != self.root.as_raw_pid();
+        if ended || elsewhere { None } else { Some(Found { pinned, group }) }
     }
 
     /// Every thread of a process has its own list of children.
@@ -149,7 +176,37 @@ impl Tree {
     }
 }
 
-fn state_and_parent(pid: i32) -> Option<(u8, i32)> {
+/// A living process of the tree, pinned.
+struct Found {
+    pinned: OwnedFd,
+    group: i32,
+}
+
+impl Found {
+    /// `None` if it ended meanwhile.
+    fn signal(&self, signals: &[Signal]) -> Option<Result<(), Errno>> {
+        let mut delivered = false;
+        let mut result = Ok(());
+        for &signal in signals {
+            match rustix::process::pidfd_send_signal(&self.pinned, signal) {
+                Ok(()) => delivered = true,
+                // It died of the signal before.
+                Err(Errno::SRCH) if delivered => return Some(Ok(())),
+                Err(Errno::SRCH) => return None,
+                Err(error) => result = Err(error),
+            }
+        }
+        Some(result)
+    }
+}
+
+struct Stat {
+    state: u8,
+    parent: i32,
+    group: i32,
+}
+
+fn stat(pid: i32) -> Option<Stat> {
     let file = open(Path::new(pid).push(b"/stat"), OFlags::empty())?;
     let mut buffer = [0_u8; 256];
     let count = rustix::io::read(&file, &mut buffer).ok()?;
@@ -157,8 +214,7 @@ fn state_and_parent(pid: i32) -> Option<(u8, i32)> {
     // The name may hold anything, also `)`; of what follows it, nothing can.
     let after = line.iter().rposition(|&byte| byte == b')')?;
     let mut fields = line.get(after + 1..)?.split(|&byte| byte == b' ').filter(|field| !field.is_empty());
-    let state = *fields.next()?.first()?;
-    Some((state, parse(fields.next()?)?))
+    Some(Stat { state: *fields.next()?.first()?, parent: parse(fields.next()?)?, group: parse(fields.next()?)? })
 }
 
 fn parse(digits: &[u8]) -> Option<i32> {
@@ -240,6 +296,7 @@ mod tests {
     fn a_process_knows_its_state_and_parent() {
         let me = rustix::process::getpid().as_raw_pid();
         let parent = rustix::process::getppid().map(Pid::as_raw_pid);
-        assert_eq!(state_and_parent(me).map(|(_, parent)| parent), parent);
+        assert_eq!(stat(me).map(|stat| stat.parent), parent);
+        assert_eq!(stat(me).map(|stat| stat.group), Some(rustix::process::getpgrp().as_raw_pid()));
     }
 }

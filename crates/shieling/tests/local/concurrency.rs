@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use shieling::process::End;
 
-use super::support::{Mark, own_children, run, run_within};
+use super::support::{Mark, loud, own_children, run, run_within};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn twenty_commands_with_orphans_end_without_each_other() {
+    let _load = loud().await;
     let marks: Vec<Mark> = (0..20).map(|_| Mark::new()).collect();
     let bystander = Mark::new();
     let other = tokio::spawn(run_within_owned(format!("setsid sleep {bystander} & sleep {bystander}"), Duration::from_secs(6)));
@@ -35,6 +36,7 @@ async fn run_within_owned(text: String, deadline: Duration) -> (End, u32, u32) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn three_hundred_short_commands_leave_no_process_and_no_descriptor() {
+    let _load = loud().await;
     let count = || std::fs::read_dir("/proc/self/fd").expect("proc is mounted").count();
     let before = count();
     let mut running = Vec::new();

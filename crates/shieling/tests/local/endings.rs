@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use shieling::process::{End, Limits, Process, run_to_end};
 use shieling::units::ByteCount;
 
-use super::support::{Mark, command, plan, run, run_command};
+use super::support::{Mark, command, loud, plan, quiet, run, run_command};
 
 #[tokio::test]
 async fn every_end_has_its_code() {
+    let _load = quiet().await;
     let cases = [
         ("true", End::Exited(0), Some(0)),
         ("exit 3", End::Exited(3), Some(3)),
@@ -30,6 +31,7 @@ async fn every_end_has_its_code() {
 
 #[tokio::test]
 async fn a_pipe_whose_reader_left_kills_its_writer_as_in_any_shell() {
+    let _load = quiet().await;
     // The host ignores SIGPIPE, as Rust programs do; the command must not.
     let finished = run("set -o pipefail; yes | head -n 1").await;
     assert_eq!(finished.end, End::Exited(141));
@@ -38,6 +40,7 @@ async fn a_pipe_whose_reader_left_kills_its_writer_as_in_any_shell() {
 
 #[tokio::test]
 async fn duration_and_usage_are_measured() {
+    let _load = quiet().await;
     let finished = run("sleep 0.2; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done").await;
     assert!(finished.duration >= Duration::from_millis(200), "{:?}", finished.duration);
     let usage = finished.usage.expect("it ended by itself");
@@ -47,6 +50,7 @@ async fn duration_and_usage_are_measured() {
 
 #[tokio::test]
 async fn more_output_than_allowed_ends_the_command() {
+    let _load = loud().await;
     let mark = Mark::new();
     let command = command(&format!("sleep {mark} & yes"));
     let limits = Limits { output: Some(ByteCount::mib(4)), ..Limits::of(&command) };
@@ -54,12 +58,14 @@ async fn more_output_than_allowed_ends_the_command() {
     let finished = run_to_end(process, &limits, None, None).await;
     assert_eq!((finished.end, finished.survivors), (End::OutputLimit, 0));
     assert!(finished.stdout.total() > 4 << 20);
-    assert!(finished.stdout.total() < 8 << 20);
+    // What it writes while it is being ended is read too, so that nothing blocks.
+    assert!(finished.stdout.total() < 256 << 20);
     assert_eq!(mark.alive(), [] as [u32; 0]);
 }
 
 #[tokio::test]
 async fn a_flood_does_not_delay_the_deadline() {
+    let _load = loud().await;
     let command = command("yes & yes >&2").with_deadline(Duration::from_millis(300)).expect("more than zero");
     let begun = Instant::now();
     let finished = run_command(&command).await;
@@ -69,12 +75,14 @@ async fn a_flood_does_not_delay_the_deadline() {
 
 #[tokio::test]
 async fn the_largest_deadline_is_none() {
+    let _load = quiet().await;
     let command = command("echo x").with_deadline(Duration::MAX).expect("more than zero").with_grace(Duration::MAX);
     assert_eq!(run_command(&command).await.end, End::Exited(0));
 }
 
 #[tokio::test]
 async fn a_file_larger_than_allowed_cannot_be_written() {
+    let _load = quiet().await;
     let file = tempfile::NamedTempFile::new().expect("a file can be made");
     let text = format!("head -c 100000 /dev/zero > {}", file.path().display());
     let finished = run_command(&command(&text).with_file_size(Some(ByteCount::kib(16)))).await;

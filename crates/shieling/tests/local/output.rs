@@ -6,10 +6,11 @@ use shieling::output::{SpillTo, Stream, Tee, read_spilled};
 use shieling::process::{End, Limits, Process, run_to_end};
 use shieling::units::ByteCount;
 
-use super::support::{command, plan, run, run_command};
+use super::support::{command, loud, plan, quiet, run, run_command};
 
 #[tokio::test]
 async fn both_streams_are_kept_apart_and_whole() {
+    let _load = quiet().await;
     let finished = run("echo out; echo err >&2; printf 'a\\r\\nb\\rc'").await;
     assert_eq!(finished.stdout.text(), "out\na\r\nb\rc");
     assert_eq!(finished.stderr.text(), "err\n");
@@ -18,6 +19,7 @@ async fn both_streams_are_kept_apart_and_whole() {
 
 #[tokio::test]
 async fn bytes_that_are_no_text_are_replaced() {
+    let _load = quiet().await;
     let finished = run("printf 'a\\377\\376b\\0c'").await;
     assert_eq!(finished.stdout.text(), "a\u{fffd}\u{fffd}b\0c");
     assert_eq!(finished.stdout.total(), 6);
@@ -25,6 +27,7 @@ async fn bytes_that_are_no_text_are_replaced() {
 
 #[tokio::test]
 async fn a_flood_keeps_its_head_and_tail_in_bounded_memory_and_stderr_is_not_lost() {
+    let _load = loud().await;
     let before = resident();
     let finished = run("echo first; echo warning >&2; head -c 500000000 /dev/zero | tr '\\0' x; echo; echo last").await;
     assert_eq!(finished.end, End::Exited(0));
@@ -47,6 +50,7 @@ fn resident() -> u64 {
 
 #[tokio::test]
 async fn the_last_output_of_a_pipeline_is_never_lost() {
+    let _load = quiet().await;
     for _ in 0..50 {
         let finished = run("seq 1 30000 | tac | tac; echo end >&2").await;
         assert!(finished.stdout.text().ends_with("\n29999\n30000\n"));
@@ -56,6 +60,7 @@ async fn the_last_output_of_a_pipeline_is_never_lost() {
 
 #[tokio::test]
 async fn a_tee_gets_every_byte_and_the_file_all_of_them() {
+    let _load = quiet().await;
     #[derive(Default)]
     struct Collect([Vec<u8>; 2]);
     impl Tee for Collect {
@@ -82,6 +87,7 @@ async fn a_tee_gets_every_byte_and_the_file_all_of_them() {
 
 #[tokio::test]
 async fn output_is_drained_while_the_command_is_being_ended() {
+    let _load = quiet().await;
     // Its last words are larger than a pipe; nobody reading them would block it past its grace.
     let text = "trap 'seq 1 40000; exit' TERM; echo ready; while :; do sleep 0.01; done";
     let command = command(text).with_deadline(Duration::from_millis(300)).expect("more than zero");

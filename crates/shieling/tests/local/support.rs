@@ -37,6 +37,19 @@ pub(crate) async fn run_command(command: &Command) -> Finished {
     run_to_end(process, &Limits::of(command), None, None).await
 }
 
+/// Times are measured by many tests at once, and by none beside a test that loads the machine.
+static LOAD: tokio::sync::RwLock<()> = tokio::sync::RwLock::const_new(());
+
+/// For a test that measures time.
+pub(crate) async fn quiet() -> tokio::sync::RwLockReadGuard<'static, ()> {
+    LOAD.read().await
+}
+
+/// For a test that loads the machine.
+pub(crate) async fn loud() -> tokio::sync::RwLockWriteGuard<'static, ()> {
+    LOAD.write().await
+}
+
 /// A number of seconds to sleep that no other process uses, by which to find the sleeper.
 pub(crate) struct Mark(String);
 
