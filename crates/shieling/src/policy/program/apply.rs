@@ -32,7 +32,7 @@ pub(super) fn find_sub(program: &'static Program, operands: &[Word]) -> Option<(
     let known: Vec<_> = operands.iter().take(3).map_while(Word::known).collect();
     (1..=known.len()).rev().find_map(|count| {
         let name = known[..count].join(" ");
-        program.subs.iter().find(|sub| sub.names.contains(&name)).map(|sub| (sub, count))
+        program.subs.iter().find(|sub| sub.names.contains(&name)).map(|sub| (sub.program(), count))
     })
 }
 
@@ -64,7 +64,7 @@ pub(super) fn second_word(program: &'static Program, sub: &'static Program, rest
     let known: Vec<_> = found.operands.iter().take(2).map_while(Word::known).collect();
     let (second, count) = (1..=known.len()).rev().find_map(|count| {
         let full = format!("{name} {}", known[..count].join(" "));
-        program.subs.iter().find(|other| other.names[0] == full).map(|other| (other, count))
+        program.subs.iter().find(|other| other.names[0] == full).map(|other| (other.program(), count))
     })?;
     Some((second, found, count))
 }

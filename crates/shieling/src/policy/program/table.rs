@@ -322,7 +322,7 @@ pub(crate) struct Program {
     pub(crate) operands: Operands,
     pub(crate) options: Vec<Choice>,
     pub(crate) always: Vec<Bring>,
-    pub(crate) subs: Vec<Program>,
+    pub(crate) subs: Vec<Sub>,
     pub(crate) special: Option<String>,
     pub(crate) prints: Option<Hidden>,
     pub(crate) options_first: bool,
@@ -337,6 +337,21 @@ pub(crate) struct Program {
     pub(crate) assignments: bool,
     /// Commands with what the readonly meaning must say of them.
     pub(crate) examples: Vec<(String, String)>,
+}
+
+/// A subcommand, read when it is first asked for: some programs have hundreds.
+#[derive(Debug, Clone)]
+pub(crate) struct Sub {
+    pub(crate) names: Vec<String>,
+    block: &'static str,
+    parsed: OnceLock<Program>,
+}
+
+impl Sub {
+    /// What is known of it.
+    pub(crate) fn program(&self) -> &Program {
+        self.parsed.get_or_init(|| parse(self.names.clone(), self.block, &|shared| INDEX.shared(shared)).0)
+    }
 }
 
 impl Program {
@@ -486,27 +501,34 @@ fn lines(block: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Reads a block; every line that cannot be read is reported.
-fn parse(names: Vec<String>, block: &str, shared: &dyn Fn(&str) -> Option<Vec<Choice>>) -> (Program, Vec<String>) {
+fn parse(names: Vec<String>, block: &'static str, shared: &dyn Fn(&str) -> Option<Vec<Choice>>) -> (Program, Vec<String>) {
     let mut program = Program { names, ..Program::default() };
     let mut faults = Vec::new();
-    let mut sub: Option<Program> = None;
-    for line in lines(block) {
-        if let Some(name) = line.strip_prefix("sub ") {
-            program.subs.extend(sub.take());
-            let names = name.split('|').map(|name| name.trim().to_owned()).collect();
-            sub = Some(Program { names, ..Program::default() });
-            continue;
+    let mut starts: Vec<(usize, &'static str)> = Vec::new();
+    let mut at = 0;
+    for line in block.split_inclusive('\n') {
+        at += line.len();
+        if let Some(names) = line.trim_start().strip_prefix("sub ") {
+            starts.push((at, names.split(" #").next().unwrap_or_default().trim()));
         }
-        let target = sub.as_mut().unwrap_or(&mut program);
+    }
+    let end = |number: usize| starts.get(number).map_or(block.len(), |(start, _)| block[..start - 1].rfind('\n').map_or(0, |line| line + 1));
+    for line in lines(&block[..end(0)]) {
         let example = ["allow:", "ask:", "deny:"].iter().find_map(|verdict| Some((*verdict, line.strip_prefix(verdict)?)));
         match example {
             Some((verdict, command)) => {
-                target.examples.push((verdict.trim_end_matches(':').to_owned(), command.trim().to_owned()));
+                program.examples.push((verdict.trim_end_matches(':').to_owned(), command.trim().to_owned()));
             }
-            None => faults.extend(target.line(line, shared).err()),
+            None => faults.extend(program.line(line, shared).err()),
         }
     }
-    program.subs.extend(sub);
+    for (number, (start, names)) in starts.iter().enumerate() {
+        program.subs.push(Sub {
+            names: names.split('|').map(|name| name.trim().to_owned()).collect(),
+            block: &block[*start..end(number + 1)],
+            parsed: OnceLock::new(),
+        });
+    }
     (program, faults)
 }
 
@@ -526,7 +548,7 @@ pub(in crate::policy) fn examples() -> Vec<(&'static str, String, String)> {
         .iter()
         .flat_map(|(file, block)| {
             let (program, _) = parse(Vec::new(), block, &|shared| index.shared(shared));
-            let subs: Vec<_> = program.subs.iter().flat_map(|sub| sub.examples.clone()).collect();
+            let subs: Vec<_> = program.subs.iter().flat_map(|sub| sub.program().examples.clone()).collect();
             program.examples.into_iter().chain(subs).map(|(verdict, command)| (*file, verdict, command)).collect::<Vec<_>>()
         })
         .collect()
@@ -564,7 +586,10 @@ mod tests {
         let index = &*INDEX;
         let mut faults = Vec::new();
         for (file, block) in &index.blocks {
-            let (_, found) = parse(Vec::new(), block, &|shared| index.shared(shared));
+            let (program, mut found) = parse(Vec::new(), block, &|shared| index.shared(shared));
+            for sub in &program.subs {
+                found.extend(parse(sub.names.clone(), sub.block, &|shared| index.shared(shared)).1);
+            }
             faults.extend(found.into_iter().map(|fault| format!("{file}: {fault}")));
         }
         for (name, block) in &index.shared {

@@ -1,9 +1,9 @@
 //! Arithmetic, which in bash is code execution: a variable's value is evaluated again, and an array
 //! subscript in it is expanded, substitutions included.
 
-use brush_parser::word::{self, WordPiece};
-
 use super::source::Place;
+use super::syntax::heredoc_pieces;
+use super::syntax::tree::{Operation, Parameter, Piece, PieceKind};
 use super::{Doubt, Reader, Unreadable};
 use crate::policy::verdict::Span;
 use crate::policy::word::{Atom, Hidden};
@@ -14,16 +14,17 @@ impl Reader<'_> {
         self.node()?;
         let span = place.span(0, text.len());
         // Quotes do not protect here, as in a here-document's body.
-        let Ok(pieces) = word::parse_heredoc(text, &super::walk::options()) else {
+        let Ok(pieces) = heredoc_pieces(text) else {
             return Err(Unreadable { span, because: "its arithmetic cannot be parsed".to_owned() });
         };
         let mut literal = String::new();
         for piece in &pieces {
-            match &piece.piece {
-                WordPiece::Text(plain) | WordPiece::EscapeSequence(plain) => literal.push_str(plain),
-                other => {
+            match &piece.kind {
+                PieceKind::Text(plain) => literal.push_str(plain),
+                PieceKind::Escaped(plain) => literal.push(*plain),
+                _ => {
                     literal.push(' ');
-                    self.operand(other, piece.start_index, piece.end_index, place)?;
+                    self.operand(piece, place)?;
                 }
             }
         }
@@ -31,14 +32,14 @@ impl Reader<'_> {
     }
 
     /// An operand of arithmetic that is itself expanded first.
-    fn operand(&mut self, piece: &WordPiece, start: usize, end: usize, place: Place) -> Result<(), Unreadable> {
+    fn operand(&mut self, piece: &Piece, place: Place) -> Result<(), Unreadable> {
         let mut atoms = Vec::new();
-        self.piece(piece, start, end, place, true, &mut atoms)?;
-        let span = place.span(start, end);
-        if let WordPiece::ParameterExpansion(word::ParameterExpr::Parameter {
-            parameter: word::Parameter::Named(name) | word::Parameter::NamedWithIndex { name, .. },
-            indirect: false,
-        }) = piece
+        self.piece(piece, place, true, &mut atoms)?;
+        let span = place.span(piece.start, piece.end);
+        if let PieceKind::Parameter(expansion) = &piece.kind
+            && !expansion.indirect
+            && expansion.operation == Operation::Value
+            && let Parameter::Named(name) | Parameter::Element { name, .. } = &expansion.parameter
         {
             return self.evaluated(name, span);
         }

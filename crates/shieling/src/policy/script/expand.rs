@@ -1,17 +1,12 @@
 //! Words as they are written to words as they can become.
 
-use brush_parser::ast;
-use brush_parser::word::{
-    self, BraceExpressionMember, BraceExpressionOrText, Parameter, ParameterExpr, ParameterTransformOp,
-    SpecialParameter, TildeExpr, WordPiece, WordPieceWithSource,
-};
-
 use super::source::{Place, Source};
+use super::syntax::tree::{self, Expansion, Operation, Parameter, Piece, PieceKind, Tilde};
+use super::syntax::{braces, heredoc_pieces, pieces};
 use super::variables::ambient;
-use super::walk::options;
 use super::{Doubt, Reader, Unreadable};
 use crate::policy::verdict::Span;
-use crate::policy::word::{Atom, Fields, Hidden, Word, joined, known};
+use crate::policy::word::{Atom, Fields, Hidden, Known, Word, joined, known};
 
 /// Stands for the home directory, wherever it is: an absolute path that no text can hold.
 pub(crate) const HOME: &str = "/\u{1}home";
@@ -21,46 +16,40 @@ const MAX_BRACES: usize = 64;
 
 impl Reader<'_> {
     /// The words that a written word becomes.
-    pub(super) fn words(&mut self, word: &ast::Word, source: &Source, outer: Span) -> Result<Vec<Word>, Unreadable> {
-        let (place, span) = match &word.loc {
-            Some(loc) => {
-                let (start, _) = source.range(loc);
-                (source.place.inner(start), source.span(loc))
-            }
-            None => (Place::Within(outer), outer),
-        };
-        self.words_of(&word.value, place, span)
+    pub(super) fn words(&mut self, word: &tree::Word, source: Source<'_>) -> Result<Vec<Word>, Unreadable> {
+        let place = source.place.inner(word.range.start);
+        self.words_of(&word.value, place, source.span(word.range))
     }
 
     /// The words that this text of a word becomes.
-    pub(super) fn words_of(&mut self, text: &str, place: Place, span: Span) -> Result<Vec<Word>, Unreadable> {
+    fn words_of(&mut self, text: &str, place: Place, span: Span) -> Result<Vec<Word>, Unreadable> {
         self.node()?;
-        if text.contains('{')
-            && let Ok(Some(parts)) = word::parse_brace_expansions(text, &options())
-            && parts.iter().any(|part| matches!(part, BraceExpressionOrText::Expr(_)))
-        {
-            let mut texts = vec![String::new()];
-            if !braces(&parts, &mut texts) {
+        if !text.contains('{') || !text.contains('}') {
+            return self.one_word(text, place, span);
+        }
+        match braces(text, MAX_BRACES) {
+            Some(texts) if texts.len() == 1 && texts[0] == text => self.one_word(text, place, span),
+            Some(texts) => {
+                let mut all = Vec::new();
+                for part in texts {
+                    all.extend(self.one_word(&part, Place::Within(span), span)?);
+                }
+                Ok(all)
+            }
+            None => {
                 // Also what cannot be spelled out may substitute something.
                 self.one_word(text, place, span)?;
-                return Ok(vec![Word::unknown(Fields::Any, text, span)]);
+                Ok(vec![Word::unknown(Fields::Any, text, span)])
             }
-            let mut all = Vec::new();
-            for part in texts {
-                all.extend(self.one_word(&part, Place::Within(span), span)?);
-            }
-            return Ok(all);
         }
-        self.one_word(text, place, span)
     }
 
     /// A word without braces, which may still split.
-    fn one_word(&mut self, text: &str, place: Place, span: Span) -> Result<Vec<Word>, Unreadable> {
+    pub(super) fn one_word(&mut self, text: &str, place: Place, span: Span) -> Result<Vec<Word>, Unreadable> {
         if text.bytes().all(plain) {
             return Ok(vec![Word::text(text, span)]);
         }
-        let pieces = word::parse(text, &options())
-            .map_err(|_| Unreadable { span, because: "a word of it cannot be parsed".to_owned() })?;
+        let pieces = pieces(text).map_err(|_| Unreadable { span, because: "a word of it cannot be parsed".to_owned() })?;
         if let [only] = pieces.as_slice()
             && let Some(split) = self.split(only, span)
         {
@@ -70,9 +59,9 @@ impl Reader<'_> {
         let mut fields = Fields::One;
         for piece in &pieces {
             let before = atoms.len();
-            self.piece(&piece.piece, piece.start_index, piece.end_index, place, false, &mut atoms)?;
+            self.piece(piece, place, false, &mut atoms)?;
             let added = &atoms[before..];
-            fields = match fields_of(&piece.piece, added, self.variables.splits_otherwise) {
+            fields = match fields_of(&piece.kind, added, self.variables.splits_otherwise) {
                 Fields::Any => Fields::Any,
                 Fields::Glob if fields == Fields::One => Fields::Glob,
                 Fields::Glob | Fields::One => fields,
@@ -82,10 +71,9 @@ impl Reader<'_> {
     }
 
     /// An unquoted variable with one known value, split at blanks as the shell does.
-    fn split(&mut self, piece: &WordPieceWithSource, span: Span) -> Option<Vec<Word>> {
-        let WordPiece::ParameterExpansion(ParameterExpr::Parameter { parameter: Parameter::Named(name), indirect: false }) =
-            &piece.piece
-        else {
+    fn split(&mut self, piece: &Piece, span: Span) -> Option<Vec<Word>> {
+        let PieceKind::Parameter(expansion) = &piece.kind else { return None };
+        let Expansion { parameter: Parameter::Named(name), indirect: false, operation: Operation::Value } = &**expansion else {
             return None;
         };
         let values = self.lookup(name)?;
@@ -122,70 +110,47 @@ impl Reader<'_> {
     }
 
     /// One piece of a word, and what it substitutes.
-    pub(super) fn piece(
-        &mut self,
-        piece: &WordPiece,
-        start: usize,
-        end: usize,
-        place: Place,
-        quoted: bool,
-        atoms: &mut Vec<Atom>,
-    ) -> Result<(), Unreadable> {
+    pub(super) fn piece(&mut self, piece: &Piece, place: Place, quoted: bool, atoms: &mut Vec<Atom>) -> Result<(), Unreadable> {
         self.node()?;
-        let span = place.span(start, end);
-        match piece {
-            WordPiece::Text(text) if quoted => atoms.push(Atom::Text(text.clone())),
-            WordPiece::Text(text) => atoms.extend(wildcards(text)),
-            WordPiece::SingleQuotedText(text) => atoms.push(Atom::Text(text.clone())),
-            WordPiece::AnsiCQuotedText(text) => match ansi_c(text) {
+        let span = place.span(piece.start, piece.end);
+        match &piece.kind {
+            PieceKind::Text(text) if quoted => atoms.push(Atom::Text(text.clone())),
+            PieceKind::Text(text) => atoms.extend(wildcards(text)),
+            PieceKind::SingleQuoted(text) => atoms.push(Atom::Text(text.clone())),
+            PieceKind::AnsiC(text) => match ansi_c(text) {
                 Some(text) => atoms.push(Atom::Text(text)),
                 None => atoms.push(Atom::Hidden(Hidden::Anything)),
             },
-            WordPiece::DoubleQuotedSequence(inner) => {
+            PieceKind::DoubleQuoted(inner) => {
                 // An empty pair of quotes is a word of its own, with nothing in it.
                 atoms.push(Atom::Text(String::new()));
-                for part in inner {
-                    self.piece(&part.piece, part.start_index, part.end_index, place, true, atoms)?;
-                }
+                inner.iter().try_for_each(|part| self.piece(part, place, true, atoms))?;
             }
-            WordPiece::GettextDoubleQuotedSequence(inner) => {
+            PieceKind::Translated(inner) => {
                 let mut ignored = Vec::new();
-                for part in inner {
-                    self.piece(&part.piece, part.start_index, part.end_index, place, true, &mut ignored)?;
-                }
+                inner.iter().try_for_each(|part| self.piece(part, place, true, &mut ignored))?;
                 // What it becomes depends on a catalogue of translations.
                 atoms.push(Atom::Hidden(Hidden::Anything));
             }
-            WordPiece::TildeExpansion(tilde) => atoms.push(match tilde {
-                TildeExpr::Home => Atom::Text(HOME.to_owned()),
-                TildeExpr::WorkingDir => Atom::Text(".".to_owned()),
-                TildeExpr::UserHome(_) | TildeExpr::OldWorkingDir => Atom::Hidden(Hidden::Name),
-                TildeExpr::NthDirFromTopOfDirStack { .. } | TildeExpr::NthDirFromBottomOfDirStack { .. } => {
-                    Atom::Hidden(Hidden::Name)
-                }
+            PieceKind::Tilde(tilde) => atoms.push(match tilde {
+                Tilde::Home => Atom::Text(HOME.to_owned()),
+                Tilde::Here => Atom::Text(".".to_owned()),
+                Tilde::Other => Atom::Hidden(Hidden::Name),
             }),
-            WordPiece::ParameterExpansion(expression) => self.parameter(expression, quoted, span, atoms)?,
-            WordPiece::CommandSubstitution(text) => {
-                let class = self.substitution(text, place.inner(start + 2))?;
+            PieceKind::Parameter(expansion) => self.parameter(expansion, quoted, span, atoms)?,
+            PieceKind::Substitution(text) => {
+                let class = self.substitution(text, place.inner(piece.start + 2))?;
                 atoms.push(Atom::Hidden(class));
             }
-            WordPiece::BackquotedCommandSubstitution(text) => {
-                let inside = if text.contains('\\') || end.saturating_sub(start) != text.len() + 2 {
-                    Place::Within(span)
-                } else {
-                    place.inner(start + 1)
-                };
+            PieceKind::Backquoted(text) => {
+                let inside = if text.contains('\\') { Place::Within(span) } else { place.inner(piece.start + 1) };
                 let class = self.substitution(&unescape_backquoted(text, quoted), inside)?;
                 atoms.push(Atom::Hidden(class));
             }
-            WordPiece::EscapeSequence(text) => {
-                let text = text.strip_prefix('\\').unwrap_or(text);
-                if text != "\n" {
-                    atoms.push(Atom::Text(text.to_owned()));
-                }
-            }
-            WordPiece::ArithmeticExpression(expression) => {
-                self.arithmetic(&expression.value, Place::Within(span))?;
+            PieceKind::Escaped('\n') => {}
+            PieceKind::Escaped(character) => atoms.push(Atom::Text(character.to_string())),
+            PieceKind::Arithmetic(text) => {
+                self.arithmetic(text, Place::Within(span))?;
                 atoms.push(Atom::Hidden(Hidden::Number));
             }
         }
@@ -201,11 +166,10 @@ impl Reader<'_> {
 
     /// A text that stands for a word inside an expansion, such as a default value.
     fn nested(&mut self, text: &str, span: Span) -> Result<Vec<Atom>, Unreadable> {
-        let pieces = word::parse(text, &options())
-            .map_err(|_| Unreadable { span, because: "a word inside an expansion cannot be parsed".to_owned() })?;
+        let unreadable = |_| Unreadable { span, because: "a word inside an expansion cannot be parsed".to_owned() };
         let mut atoms = Vec::new();
-        for piece in &pieces {
-            self.piece(&piece.piece, piece.start_index, piece.end_index, Place::Within(span), false, &mut atoms)?;
+        for piece in &pieces(text).or_else(|_| heredoc_pieces(text)).map_err(unreadable)? {
+            self.piece(piece, Place::Within(span), false, &mut atoms)?;
         }
         // Quoting inside an expansion has rules of its own: look for what it substitutes both ways.
         if text.contains('\'') && (text.contains('$') || text.contains('`')) {
@@ -217,98 +181,75 @@ impl Reader<'_> {
 
     /// A here-document's body, or anything else that expands like text in double quotes.
     pub(super) fn body(&mut self, text: &str, place: Place, span: Span) -> Result<Vec<Atom>, Unreadable> {
-        let pieces = word::parse_heredoc(text, &options())
-            .map_err(|_| Unreadable { span, because: "a here-document of it cannot be parsed".to_owned() })?;
+        let pieces = heredoc_pieces(text).map_err(|_| Unreadable { span, because: "what expands in it cannot be parsed".to_owned() })?;
         let mut atoms = Vec::new();
-        for piece in &pieces {
-            self.piece(&piece.piece, piece.start_index, piece.end_index, place, true, &mut atoms)?;
-        }
+        pieces.iter().try_for_each(|piece| self.piece(piece, place, true, &mut atoms))?;
         Ok(joined(atoms))
     }
 
-    fn parameter(
-        &mut self,
-        expression: &ParameterExpr,
-        quoted: bool,
-        span: Span,
-        atoms: &mut Vec<Atom>,
-    ) -> Result<(), Unreadable> {
-        use ParameterExpr as E;
+    fn parameter(&mut self, expansion: &Expansion, quoted: bool, span: Span, atoms: &mut Vec<Atom>) -> Result<(), Unreadable> {
         let anything = Atom::Hidden(Hidden::Anything);
-        let added = match expression {
-            E::Parameter { parameter, indirect } => self.value(parameter, *indirect, span)?,
-            E::UseDefaultValues { parameter, indirect, default_value, .. } => {
+        let Expansion { parameter, indirect, operation } = expansion;
+        let added = match operation {
+            Operation::Names => vec![anything],
+            // The keys of an array are numbers, unless it was declared to have names.
+            Operation::Keys => {
+                self.looked_up = true;
+                vec![if self.variables.any_associative { anything } else { Atom::Hidden(Hidden::Number) }]
+            }
+            Operation::Value => self.value(parameter, *indirect, span)?,
+            Operation::Length => {
+                self.value(parameter, *indirect, span)?;
+                vec![Atom::Hidden(Hidden::Number)]
+            }
+            Operation::Default(word) => {
                 let value = self.value(parameter, *indirect, span)?;
-                let default = self.nested(default_value.as_deref().unwrap_or_default(), span)?;
+                let default = self.nested(word, span)?;
                 vec![Atom::OneOf(vec![value, default])]
             }
-            E::AssignDefaultValues { parameter, indirect, default_value, .. } => {
+            Operation::Assign(word) => {
                 let value = self.value(parameter, *indirect, span)?;
-                let default = self.nested(default_value.as_deref().unwrap_or_default(), span)?;
-                if let Parameter::Named(name) | Parameter::NamedWithIndex { name, .. } = parameter {
+                let default = self.nested(word, span)?;
+                if let Parameter::Named(name) | Parameter::Element { name, .. } = parameter {
                     self.assign(name, default.clone(), span)?;
                 }
                 vec![Atom::OneOf(vec![value, default])]
             }
-            E::UseAlternativeValue { parameter, indirect, alternative_value, .. } => {
+            Operation::Alternative(word) => {
                 self.value(parameter, *indirect, span)?;
-                let alternative = self.nested(alternative_value.as_deref().unwrap_or_default(), span)?;
+                let alternative = self.nested(word, span)?;
                 vec![Atom::OneOf(vec![Vec::new(), alternative])]
             }
-            E::IndicateErrorIfNullOrUnset { parameter, indirect, error_message, .. } => {
-                self.nested(error_message.as_deref().unwrap_or_default(), span)?;
+            Operation::Error(word) => {
+                self.nested(word, span)?;
                 self.value(parameter, *indirect, span)?
             }
-            E::ParameterLength { parameter, indirect } => {
+            Operation::Substring(range) => {
                 self.value(parameter, *indirect, span)?;
-                vec![Atom::Hidden(Hidden::Number)]
+                self.arithmetic(range, Place::Within(span))?;
+                vec![anything]
             }
-            E::RemoveSmallestSuffixPattern { parameter, indirect, pattern }
-            | E::RemoveLargestSuffixPattern { parameter, indirect, pattern } => {
+            Operation::WithoutSuffix(pattern) => {
                 let value = self.value(parameter, *indirect, span)?;
-                self.nested(pattern.as_deref().unwrap_or_default(), span)?;
+                self.nested(pattern, span)?;
                 let start = Word { atoms: value, fields: Fields::One, span, written: String::new() };
                 // What is cut off at the end leaves the beginning as it was.
-                let class = if quoted && start.is_dashed() == crate::policy::word::Known::No { Hidden::Name } else { Hidden::Anything };
+                let class = if quoted && start.is_dashed() == Known::No { Hidden::Name } else { Hidden::Anything };
                 vec![Atom::Hidden(class)]
             }
-            E::RemoveSmallestPrefixPattern { parameter, indirect, pattern }
-            | E::RemoveLargestPrefixPattern { parameter, indirect, pattern }
-            | E::UppercaseFirstChar { parameter, indirect, pattern }
-            | E::UppercasePattern { parameter, indirect, pattern }
-            | E::LowercaseFirstChar { parameter, indirect, pattern }
-            | E::LowercasePattern { parameter, indirect, pattern } => {
+            Operation::Changed(word) => {
                 self.value(parameter, *indirect, span)?;
-                self.nested(pattern.as_deref().unwrap_or_default(), span)?;
+                self.nested(word, span)?;
                 vec![anything]
             }
-            E::Substring { parameter, indirect, offset, length } => {
-                self.value(parameter, *indirect, span)?;
-                self.arithmetic(&offset.value, Place::Within(span))?;
-                if let Some(length) = length {
-                    self.arithmetic(&length.value, Place::Within(span))?;
-                }
-                vec![anything]
-            }
-            E::Transform { parameter, indirect, op } => {
+            Operation::Prompt => {
                 let value = self.value(parameter, *indirect, span)?;
-                if matches!(op, ParameterTransformOp::PromptExpand) {
-                    self.prompt(&value, span)?;
-                }
+                self.prompt(&value, span)?;
                 vec![anything]
             }
-            E::ReplaceSubstring { parameter, indirect, pattern, replacement, .. } => {
+            Operation::Transformed => {
                 self.value(parameter, *indirect, span)?;
-                self.nested(pattern, span)?;
-                self.nested(replacement.as_deref().unwrap_or_default(), span)?;
                 vec![anything]
-            }
-            E::VariableNames { .. } => vec![anything],
-            // The keys of an array are numbers, unless it was declared to have names.
-            E::MemberKeys { .. } => {
-                self.looked_up = true;
-                let named = self.variables.any_associative;
-                vec![if named { anything } else { Atom::Hidden(Hidden::Number) }]
             }
         };
         atoms.extend(added);
@@ -319,20 +260,16 @@ impl Reader<'_> {
     fn value(&mut self, parameter: &Parameter, indirect: bool, span: Span) -> Result<Vec<Atom>, Unreadable> {
         let value = match parameter {
             Parameter::Positional(number) => self.variable(&number.to_string()),
-            Parameter::Special(special) => vec![match special {
-                SpecialParameter::AllPositionalParameters { .. } => Atom::Hidden(Hidden::Anything),
-                SpecialParameter::PositionalParameterCount
-                | SpecialParameter::LastExitStatus
-                | SpecialParameter::ProcessId
-                | SpecialParameter::LastBackgroundProcessId => Atom::Hidden(Hidden::Number),
-                SpecialParameter::CurrentOptionFlags | SpecialParameter::ShellName => Atom::Hidden(Hidden::Name),
-            }],
-            Parameter::Named(name) => self.variable(name),
-            Parameter::NamedWithIndex { name, index } => {
-                self.subscript(name, index, span)?;
+            Parameter::Special(special) => vec![Atom::Hidden(match special {
+                '#' | '?' | '$' | '!' => Hidden::Number,
+                '-' | '0' => Hidden::Name,
+                _ => Hidden::Anything,
+            })],
+            Parameter::Named(name) | Parameter::All { name, .. } => self.variable(name),
+            Parameter::Element { name, subscript } => {
+                self.subscript(name, subscript, span)?;
                 self.variable(name)
             }
-            Parameter::NamedWithAllIndices { name, .. } => self.variable(name),
         };
         if !indirect {
             return Ok(value);
@@ -378,26 +315,22 @@ fn plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/' | b',' | b':' | b'=' | b'@' | b'%' | b'+')
 }
 
-fn fields_of(piece: &WordPiece, added: &[Atom], splits_otherwise: bool) -> Fields {
+fn fields_of(piece: &PieceKind, added: &[Atom], splits_otherwise: bool) -> Fields {
     let unsure = |atoms: &[Atom]| atoms.iter().any(|atom| !matches!(atom, Atom::Text(_) | Atom::Hidden(Hidden::Number)));
     match piece {
-        WordPiece::Text(_) if added.iter().any(|atom| matches!(atom, Atom::One | Atom::Star)) => Fields::Glob,
-        WordPiece::Text(_)
-        | WordPiece::SingleQuotedText(_)
-        | WordPiece::AnsiCQuotedText(_)
-        | WordPiece::EscapeSequence(_)
-        | WordPiece::GettextDoubleQuotedSequence(_)
-        | WordPiece::TildeExpansion(_)
-        | WordPiece::ArithmeticExpression(_) => Fields::One,
-        WordPiece::DoubleQuotedSequence(inner) => {
-            let many = inner.iter().any(|part| match &part.piece {
-                WordPiece::ParameterExpansion(ParameterExpr::VariableNames { concatenate, .. }) => !concatenate,
-                WordPiece::ParameterExpansion(expression) => spreads(expression),
-                _ => false,
-            });
+        PieceKind::Text(_) if added.iter().any(|atom| matches!(atom, Atom::One | Atom::Star)) => Fields::Glob,
+        PieceKind::Text(_)
+        | PieceKind::SingleQuoted(_)
+        | PieceKind::AnsiC(_)
+        | PieceKind::Escaped(_)
+        | PieceKind::Translated(_)
+        | PieceKind::Tilde(_)
+        | PieceKind::Arithmetic(_) => Fields::One,
+        PieceKind::DoubleQuoted(inner) => {
+            let many = inner.iter().any(|part| matches!(&part.kind, PieceKind::Parameter(expansion) if spreads(expansion)));
             if many { Fields::Any } else { Fields::One }
         }
-        WordPiece::ParameterExpansion(_) | WordPiece::CommandSubstitution(_) | WordPiece::BackquotedCommandSubstitution(_) => {
+        PieceKind::Parameter(_) | PieceKind::Substitution(_) | PieceKind::Backquoted(_) => {
             let blank = added.iter().any(|atom| {
                 matches!(atom, Atom::Text(text) if text.is_empty() || text.contains(|c: char| c.is_whitespace() || "*?[".contains(c)))
             });
@@ -406,33 +339,9 @@ fn fields_of(piece: &WordPiece, added: &[Atom], splits_otherwise: bool) -> Field
     }
 }
 
-/// Whether an expansion makes several words even inside double quotes: `"$@"`, `"${a[@]}"`.
-fn spreads(expression: &ParameterExpr) -> bool {
-    use ParameterExpr as E;
-    let (E::Parameter { parameter, .. }
-    | E::UseDefaultValues { parameter, .. }
-    | E::AssignDefaultValues { parameter, .. }
-    | E::IndicateErrorIfNullOrUnset { parameter, .. }
-    | E::UseAlternativeValue { parameter, .. }
-    | E::RemoveSmallestSuffixPattern { parameter, .. }
-    | E::RemoveLargestSuffixPattern { parameter, .. }
-    | E::RemoveSmallestPrefixPattern { parameter, .. }
-    | E::RemoveLargestPrefixPattern { parameter, .. }
-    | E::Substring { parameter, .. }
-    | E::Transform { parameter, .. }
-    | E::UppercaseFirstChar { parameter, .. }
-    | E::UppercasePattern { parameter, .. }
-    | E::LowercaseFirstChar { parameter, .. }
-    | E::LowercasePattern { parameter, .. }
-    | E::ReplaceSubstring { parameter, .. }) = expression
-    else {
-        return matches!(expression, E::VariableNames { concatenate: false, .. } | E::MemberKeys { concatenate: false, .. });
-    };
-    matches!(
-        parameter,
-        Parameter::Special(SpecialParameter::AllPositionalParameters { concatenate: false })
-            | Parameter::NamedWithAllIndices { concatenate: false, .. }
-    )
+/// Whether an expansion can make several words even inside double quotes: `"$@"`, `"${a[@]}"`.
+fn spreads(expansion: &Expansion) -> bool {
+    expansion.operation == Operation::Names || matches!(expansion.parameter, Parameter::Special('@') | Parameter::All { separate: true, .. })
 }
 
 /// Unquoted text with its wildcards told apart.
@@ -479,53 +388,6 @@ fn bracket(text: &str) -> Option<usize> {
             _ => return Some(1 + at + end + 1),
         }
     }
-}
-
-/// Spells braces out; false where that makes too many words.
-fn braces(parts: &[BraceExpressionOrText], texts: &mut Vec<String>) -> bool {
-    for part in parts {
-        let choices: Vec<String> = match part {
-            BraceExpressionOrText::Text(text) => vec![text.clone()],
-            BraceExpressionOrText::Expr(members) => {
-                let mut choices = Vec::new();
-                for member in members {
-                    match member {
-                        BraceExpressionMember::NumberSequence { start, end, increment } => {
-                            // Leading zeros are lost here, so such a name is taken for unknown.
-                            let step = increment.unsigned_abs().max(1);
-                            let count = start.abs_diff(*end) / step + 1;
-                            if count > MAX_BRACES as u64 {
-                                return false;
-                            }
-                            let down = end < start;
-                            choices.extend((0..count).map(|i| {
-                                let offset = i64::try_from(i * step).unwrap_or(i64::MAX);
-                                (if down { start.saturating_sub(offset) } else { start.saturating_add(offset) }).to_string()
-                            }));
-                        }
-                        BraceExpressionMember::CharSequence { start, end, increment } => {
-                            let step = usize::try_from(increment.unsigned_abs().max(1)).unwrap_or(1);
-                            let (low, high) = (*start.min(end), *start.max(end));
-                            choices.extend((low..=high).step_by(step).map(String::from));
-                        }
-                        BraceExpressionMember::Child(inner) => {
-                            let mut spelled = vec![String::new()];
-                            if !braces(inner, &mut spelled) {
-                                return false;
-                            }
-                            choices.extend(spelled);
-                        }
-                    }
-                }
-                choices
-            }
-        };
-        if texts.len() * choices.len() > MAX_BRACES {
-            return false;
-        }
-        *texts = texts.iter().flat_map(|head| choices.iter().map(move |tail| format!("{head}{tail}"))).collect();
-    }
-    true
 }
 
 /// What a backslash escapes inside old-style backquotes.

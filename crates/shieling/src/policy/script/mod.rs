@@ -12,6 +12,7 @@ mod launch;
 mod screen;
 mod shells;
 mod source;
+mod syntax;
 mod variables;
 mod walk;
 

@@ -7,10 +7,6 @@ const MAX_TEXT: usize = 64 * 1024;
 /// How deeply a text may nest.
 const MAX_NESTING: usize = 100;
 
-/// How deeply `case` may nest: the parser reads the last branch of each twice, and so takes twice as
-/// long for each level.
-const MAX_CASES: usize = 5;
-
 /// A text that is not read, and so never simply allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unreadable {
@@ -37,10 +33,7 @@ pub(super) fn screen(text: &str) -> Result<usize, Unreadable> {
             return Err(Unreadable { span: Span::new(at, at + character.len_utf8()), because: because.to_owned() });
         }
     }
-    let (depth, cases) = nesting(text);
-    if cases > MAX_CASES {
-        return Err(Unreadable::whole(text, format!("it nests `case` {cases} levels deep; the limit is {MAX_CASES}")));
-    }
+    let depth = nesting(text);
     if depth > MAX_NESTING {
         return Err(Unreadable::whole(text, format!("it is nested about {depth} levels deep; the limit is {MAX_NESTING}")));
     }
@@ -81,12 +74,9 @@ pub(super) fn invisible(character: char) -> bool {
 /// Quotes are ignored, so that no reading of quotes can hide depth: brackets in a long quoted text
 /// count as well, which matters only beyond a hundred of them that are never closed. Keywords count
 /// where a command can start, so that prose in a here-document does not.
-///
-/// The second number is how deeply `case` nests.
-fn nesting(text: &str) -> (usize, usize) {
+fn nesting(text: &str) -> usize {
     let (mut brackets, mut most_brackets) = (0_usize, 0_usize);
     let (mut keywords, mut most_keywords) = (0_usize, 0_usize);
-    let (mut cases, mut most_cases) = (0_usize, 0_usize);
     let mut command_position = true;
     // Words behind which a command may stand that is not the next word: `function f case …`.
     let mut grace = 0_usize;
@@ -112,10 +102,6 @@ fn nesting(text: &str) -> (usize, usize) {
             command_position = in_position
                 && match word {
                     "if" | "while" | "until" | "for" | "case" | "select" => {
-                        if word == "case" {
-                            cases += 1;
-                            most_cases = most_cases.max(cases);
-                        }
                         keywords += 1;
                         most_keywords = most_keywords.max(keywords);
                         !matches!(word, "for" | "case" | "select")
@@ -126,9 +112,6 @@ fn nesting(text: &str) -> (usize, usize) {
                         true
                     }
                     "fi" | "done" | "esac" => {
-                        if word == "esac" {
-                            cases = cases.saturating_sub(1);
-                        }
                         keywords = keywords.saturating_sub(1);
                         true
                     }
@@ -139,7 +122,7 @@ fn nesting(text: &str) -> (usize, usize) {
             command_position = true;
         }
     }
-    (most_brackets + most_keywords, most_cases)
+    most_brackets + most_keywords
 }
 
 /// The text with everything that a terminal would not show made visible.

@@ -1,21 +1,16 @@
 //! The syntax tree, walked from left to right.
 
-use std::io::Cursor;
-
-use brush_parser::ast::{self, CommandPrefixOrSuffixItem as Item, CompoundCommand, IoFileRedirectKind, IoFileRedirectTarget, IoRedirect};
-use brush_parser::{Parser, ParserOptions, SourceSpan};
-
 use super::launch::Launch;
 use super::source::{Place, Source};
+use super::syntax::tree::{
+    AndOrList, Assignment, AssignmentValue, Command, CompoundCommand, CompoundList, FunctionDefinition, Item, Pipeline, Range, Redirect,
+    RedirectKind, Separator, SimpleCommand, Target, Test,
+};
+use super::syntax::{self, tree};
 use super::variables::{Influence, influence};
 use super::{Base, Deed, Doubt, Input, MAX_PARSED, Reader, Unreadable, Via};
 use crate::policy::verdict::Span;
 use crate::policy::word::{Atom, Fields, Hidden, Word};
-
-/// How bash parses a command that it is given with `-c`.
-pub(super) fn options() -> ParserOptions {
-    ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() }
-}
 
 impl Reader<'_> {
     /// Parses a text and follows every command in it.
@@ -24,37 +19,29 @@ impl Reader<'_> {
         if self.parsed > MAX_PARSED {
             return Err(Unreadable::whole(self.whole, "it holds too much text within text"));
         }
-        let source = Source::new(text, place);
-        let program = Parser::new(Cursor::new(text.as_bytes()), &options())
-            .parse_program()
-            .map_err(|error| Unreadable { span: failure(&error, &source), because: "it does not parse as bash".to_owned() })?;
-        for list in &program.complete_commands {
-            self.list(list, &source)?;
-        }
-        Ok(())
+        let program = syntax::parse(text).map_err(|error| Unreadable {
+            span: place.span(error.at, (error.at + 1).min(text.len())),
+            because: "it does not parse as bash".to_owned(),
+        })?;
+        self.list(&program.list, Source { place, documents: &program.documents })
     }
 
-    fn list(&mut self, list: &ast::CompoundList, source: &Source) -> Result<(), Unreadable> {
-        for ast::CompoundListItem(and_or, separator) in &list.0 {
+    fn list(&mut self, list: &CompoundList, source: Source<'_>) -> Result<(), Unreadable> {
+        for (and_or, separator) in &list.0 {
             match separator {
-                ast::SeparatorOperator::Sequence => self.and_or(and_or, source)?,
-                ast::SeparatorOperator::Async => self.scope(|reader| reader.and_or(and_or, source))?,
+                Separator::Sequence => self.and_or(and_or, source)?,
+                Separator::Async => self.scope(|reader| reader.and_or(and_or, source))?,
             }
         }
         Ok(())
     }
 
-    fn and_or(&mut self, and_or: &ast::AndOrList, source: &Source) -> Result<(), Unreadable> {
+    fn and_or(&mut self, and_or: &AndOrList, source: Source<'_>) -> Result<(), Unreadable> {
         self.pipeline(&and_or.first, source)?;
-        self.scope(|reader| {
-            and_or.additional.iter().try_for_each(|next| {
-                let (ast::AndOr::And(pipeline) | ast::AndOr::Or(pipeline)) = next;
-                reader.pipeline(pipeline, source)
-            })
-        })
+        self.scope(|reader| and_or.additional.iter().try_for_each(|next| reader.pipeline(next, source)))
     }
 
-    fn pipeline(&mut self, pipeline: &ast::Pipeline, source: &Source) -> Result<(), Unreadable> {
+    fn pipeline(&mut self, pipeline: &Pipeline, source: Source<'_>) -> Result<(), Unreadable> {
         self.node()?;
         if let [only] = pipeline.seq.as_slice() {
             return self.command(only, source);
@@ -62,7 +49,7 @@ impl Reader<'_> {
         self.scope(|reader| reader.stages(pipeline, source))
     }
 
-    fn stages(&mut self, pipeline: &ast::Pipeline, source: &Source) -> Result<(), Unreadable> {
+    fn stages(&mut self, pipeline: &Pipeline, source: Source<'_>) -> Result<(), Unreadable> {
         let outer = self.input.clone();
         for (stage, command) in pipeline.seq.iter().enumerate() {
             let first = self.reading.commands.len();
@@ -76,174 +63,154 @@ impl Reader<'_> {
     }
 
     /// What the next stage of a pipeline reads.
-    fn output_of(&self, command: &ast::Command, first: usize) -> Input {
-        let ast::Command::Simple(simple) = command else { return Input::Unknown };
-        let redirected = simple.suffix.iter().flat_map(|suffix| &suffix.0).any(|item| matches!(item, Item::IoRedirect(_)));
+    fn output_of(&self, command: &Command, first: usize) -> Input {
+        let Command::Simple(simple) = command else { return Input::Unknown };
+        let redirected = simple.suffix.iter().any(|item| matches!(item, Item::Redirect(_)));
         // Substitutions come before the command whose words they are in.
         match self.reading.commands.get(first..) {
-            Some([only]) if !redirected => super::launch::printed_text(only).map_or(Input::Unknown, |texts| Input::Text(texts)),
+            Some([only]) if !redirected => super::launch::printed_text(only).map_or(Input::Unknown, Input::Text),
             _ => Input::Unknown,
         }
     }
 
-    fn command(&mut self, command: &ast::Command, source: &Source) -> Result<(), Unreadable> {
+    fn command(&mut self, command: &Command, source: Source<'_>) -> Result<(), Unreadable> {
         match command {
-            ast::Command::Simple(simple) => self.simple(simple, source),
-            ast::Command::Compound(compound, redirects) => {
+            Command::Simple(simple) => {
+                self.node()?;
                 let outer = self.input.clone();
-                self.redirects(redirects.as_ref(), source)?;
+                let result = self.simple(simple, source);
+                self.input = outer;
+                result
+            }
+            Command::Compound(compound, redirects) => {
+                let outer = self.input.clone();
+                self.redirects(redirects, source)?;
                 self.compound(compound, source)?;
                 self.input = outer;
                 Ok(())
             }
-            ast::Command::Function(function) => self.function(function, source),
-            ast::Command::ExtendedTest(test, redirects) => {
-                let outer = self.input.clone();
-                self.redirects(redirects.as_ref(), source)?;
-                self.input = outer;
-                let span = source.span(&test.loc);
-                self.extended_test(&test.expr, source, span)
-            }
+            Command::Function(function) => self.function(function, source),
         }
     }
 
-    fn compound(&mut self, compound: &CompoundCommand, source: &Source) -> Result<(), Unreadable> {
+    fn compound(&mut self, compound: &CompoundCommand, source: Source<'_>) -> Result<(), Unreadable> {
         self.node()?;
         match compound {
-            CompoundCommand::BraceGroup(group) => self.list(&group.list, source),
+            CompoundCommand::BraceGroup(list) => self.list(list, source),
             other => self.scope(|reader| reader.compound_inner(other, source)),
         }
     }
 
-    fn compound_inner(&mut self, compound: &CompoundCommand, source: &Source) -> Result<(), Unreadable> {
+    fn compound_inner(&mut self, compound: &CompoundCommand, source: Source<'_>) -> Result<(), Unreadable> {
         match compound {
-            CompoundCommand::Arithmetic(command) => self.arithmetic(&command.expr.value, Place::Within(source.span(&command.loc))),
-            CompoundCommand::ArithmeticForClause(command) => {
-                let span = source.span(&command.loc);
-                for part in [&command.initializer, &command.condition, &command.updater].into_iter().flatten() {
-                    self.arithmetic(&part.value, Place::Within(span))?;
-                }
-                self.list(&command.body.list, source)
+            CompoundCommand::Arithmetic(expression) => self.arithmetic(&expression.value, source.place.inner(expression.range.start)),
+            CompoundCommand::ArithmeticFor { expressions, body } => {
+                self.arithmetic(&expressions.value, source.place.inner(expressions.range.start))?;
+                self.list(body, source)
             }
-            CompoundCommand::BraceGroup(group) => self.list(&group.list, source),
-            CompoundCommand::Subshell(group) => self.list(&group.list, source),
-            CompoundCommand::ForClause(command) => {
-                let span = source.span(&command.loc);
-                let mut values = Vec::new();
-                for word in command.values.iter().flatten() {
-                    values.extend(self.words(word, source, span)?);
-                }
-                if command.values.is_none() {
-                    values.push(Word::unknown(Fields::Any, "\"$@\"", span));
-                }
-                let name_span = Span::new(span.start, span.end.min(span.start + 4 + command.variable_name.len()));
-                for value in values {
-                    self.globbed(&value, None);
-                    self.assign(&command.variable_name, element(&value), name_span)?;
-                }
-                self.list(&command.body.list, source)
-            }
-            CompoundCommand::CaseClause(command) => {
-                let span = source.span(&command.loc);
-                self.words(&command.value, source, span)?;
-                for item in &command.cases {
+            CompoundCommand::BraceGroup(list) | CompoundCommand::Subshell(list) => self.list(list, source),
+            CompoundCommand::For { variable, values, body, range } => self.for_loop(variable, values.as_deref(), body, *range, source),
+            CompoundCommand::Case { value, items } => {
+                self.words(value, source)?;
+                for item in items {
                     for pattern in &item.patterns {
-                        self.words(pattern, source, span)?;
+                        self.words(pattern, source)?;
                     }
-                    if let Some(list) = &item.cmd {
-                        self.scope(|reader| reader.list(list, source))?;
-                    }
+                    self.scope(|reader| reader.list(&item.list, source))?;
                 }
                 Ok(())
             }
-            CompoundCommand::IfClause(command) => {
-                self.list(&command.condition, source)?;
-                self.scope(|reader| reader.list(&command.then, source))?;
-                for part in command.elses.iter().flatten() {
-                    if let Some(condition) = &part.condition {
+            CompoundCommand::If { condition, then, elses } => {
+                self.list(condition, source)?;
+                self.scope(|reader| reader.list(then, source))?;
+                for (condition, body) in elses {
+                    if let Some(condition) = condition {
                         self.scope(|reader| reader.list(condition, source))?;
                     }
-                    self.scope(|reader| reader.list(&part.body, source))?;
+                    self.scope(|reader| reader.list(body, source))?;
                 }
                 Ok(())
             }
-            CompoundCommand::WhileClause(command) | CompoundCommand::UntilClause(command) => {
-                self.list(&command.0, source)?;
-                self.list(&command.1.list, source)
+            CompoundCommand::While { condition, body } => {
+                self.list(condition, source)?;
+                self.list(body, source)
             }
-            CompoundCommand::Coprocess(command) => {
-                let name = command.name.as_ref().map_or("COPROC", |name| name.value.as_str()).to_owned();
-                self.assign(&name, vec![Atom::Hidden(Hidden::Number)], source.span(&command.loc))?;
+            CompoundCommand::Coprocess { name, body, range } => {
+                let name = name.as_deref().unwrap_or("COPROC").to_owned();
+                self.assign(&name, vec![Atom::Hidden(Hidden::Number)], source.span(*range))?;
                 let outer = std::mem::replace(&mut self.input, Input::Unknown);
-                let result = self.command(&command.body, source);
+                let result = self.command(body, source);
                 self.input = outer;
                 result
             }
+            CompoundCommand::Test { test, range } => self.test(test, source, source.span(*range)),
         }
     }
 
-    fn function(&mut self, function: &ast::FunctionDefinition, source: &Source) -> Result<(), Unreadable> {
-        let name = function.fname.value.clone();
+    fn for_loop(
+        &mut self,
+        variable: &str,
+        values: Option<&[tree::Word]>,
+        body: &CompoundList,
+        range: Range,
+        source: Source<'_>,
+    ) -> Result<(), Unreadable> {
+        let span = source.span(range);
+        let mut words = Vec::new();
+        for word in values.unwrap_or_default() {
+            words.extend(self.words(word, source)?);
+        }
+        if values.is_none() {
+            words.push(Word::unknown(Fields::Any, "\"$@\"", span));
+        }
+        let at = Span::new(span.start, span.end.min(span.start + 7 + variable.len()));
+        // The list may be empty, and `select` takes what is typed.
+        self.found.assign("REPLY", vec![Atom::Hidden(Hidden::Anything)]);
+        for word in words {
+            self.globbed(&word, None);
+            self.assign(variable, element(&word), at)?;
+        }
+        self.list(body, source)
+    }
+
+    fn function(&mut self, function: &FunctionDefinition, source: Source<'_>) -> Result<(), Unreadable> {
         self.looked_up = true;
-        self.found.functions.insert(name.clone());
+        self.found.functions.insert(function.name.clone());
         let outer = std::mem::replace(&mut self.input, Input::Unknown);
-        let ast::FunctionBody(body, redirects) = &function.body;
-        self.redirects(redirects.as_ref(), source)?;
-        let result = self.scope(|reader| reader.compound(body, source));
+        self.redirects(&function.redirects, source)?;
+        let result = self.scope(|reader| reader.compound(&function.body, source));
         self.input = outer;
-        self.defined.functions.insert(name);
+        self.defined.functions.insert(function.name.clone());
         result
     }
 
-    fn extended_test(&mut self, test: &ast::ExtendedTestExpr, source: &Source, span: Span) -> Result<(), Unreadable> {
-        use ast::BinaryPredicate as B;
-        use ast::ExtendedTestExpr as T;
+    fn test(&mut self, test: &Test, source: Source<'_>, span: Span) -> Result<(), Unreadable> {
         self.node()?;
         match test {
-            T::And(left, right) | T::Or(left, right) => {
-                self.extended_test(left, source, span)?;
-                self.extended_test(right, source, span)
+            Test::Both(left, right) => {
+                self.test(left, source, span)?;
+                self.test(right, source, span)
             }
-            T::Not(inner) | T::Parenthesized(inner) => self.extended_test(inner, source, span),
-            T::UnaryTest(predicate, word) => {
-                self.test_word(word, source, span)?;
-                if names_a_file(predicate) {
-                    for word in self.words(word, source, span)? {
-                        let object = word.shown();
-                        self.effect(Deed::Names(word), object, span, None, Via::Operand);
+            Test::Not(inner) => self.test(inner, source, span),
+            Test::Unary(operator, word) => {
+                let words = self.words(word, source)?;
+                match operator.as_deref() {
+                    Some("-v" | "-R") => words.iter().try_for_each(|word| self.evaluated_word(word, span)),
+                    None | Some("-n" | "-o" | "-t" | "-z") => Ok(()),
+                    Some(_) => {
+                        for word in words {
+                            let (object, at) = (word.shown(), word.span);
+                            self.effect(Deed::Names(word), object, at, None, Via::Operand);
+                        }
+                        Ok(())
                     }
                 }
-                if matches!(predicate, ast::UnaryPredicate::ShellVariableIsSetAndAssigned | ast::UnaryPredicate::ShellVariableIsSetAndNameRef) {
-                    for word in self.words(word, source, span)? {
-                        self.evaluated_word(&word, span)?;
-                    }
-                }
-                Ok(())
             }
-            T::BinaryTest(predicate, left, right) => {
-                let arithmetic = match predicate {
-                    B::ArithmeticEqualTo
-                    | B::ArithmeticNotEqualTo
-                    | B::ArithmeticLessThan
-                    | B::ArithmeticLessThanOrEqualTo
-                    | B::ArithmeticGreaterThan
-                    | B::ArithmeticGreaterThanOrEqualTo => true,
-                    B::FilesReferToSameDeviceAndInodeNumbers
-                    | B::LeftFileIsNewerOrExistsWhenRightDoesNot
-                    | B::LeftFileIsOlderOrDoesNotExistWhenRightDoes
-                    | B::StringExactlyMatchesPattern
-                    | B::StringDoesNotExactlyMatchPattern
-                    | B::StringMatchesRegex
-                    | B::StringExactlyMatchesString
-                    | B::StringDoesNotExactlyMatchString
-                    | B::StringContainsSubstring
-                    | B::LeftSortsBeforeRight
-                    | B::LeftSortsAfterRight => false,
-                };
+            Test::Binary(operator, left, right) => {
                 for word in [left, right] {
-                    self.test_word(word, source, span)?;
-                    if arithmetic {
-                        self.arithmetic(&word.value, Place::Within(span))?;
+                    self.test_word(word, source)?;
+                    if matches!(operator.as_str(), "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge") {
+                        self.arithmetic(&word.value, source.place.inner(word.range.start))?;
                     }
                 }
                 Ok(())
@@ -251,123 +218,103 @@ impl Reader<'_> {
         }
     }
 
-    fn test_word(&mut self, word: &ast::Word, source: &Source, span: Span) -> Result<(), Unreadable> {
-        // A regular expression may hold braces and brackets that are no word's.
-        let at = word.loc.as_ref().map_or(span, |loc: &SourceSpan| source.span(loc));
-        if self.words_of(&word.value, Place::Within(at), at).is_err() {
-            self.body(&word.value, Place::Within(at), at)?;
+    /// A word of a comparison: a pattern or a regular expression may hold what no other word does.
+    fn test_word(&mut self, word: &tree::Word, source: Source<'_>) -> Result<(), Unreadable> {
+        let span = source.span(word.range);
+        if self.one_word(&word.value, source.place.inner(word.range.start), span).is_err() {
+            self.body(&word.value, Place::Within(span), span)?;
         }
         Ok(())
     }
 
-    fn simple(&mut self, simple: &ast::SimpleCommand, source: &Source) -> Result<(), Unreadable> {
-        self.node()?;
-        let outer = self.input.clone();
-        let result = self.simple_inner(simple, source);
-        self.input = outer;
-        result
-    }
-
-    fn simple_inner(&mut self, simple: &ast::SimpleCommand, source: &Source) -> Result<(), Unreadable> {
+    fn simple(&mut self, simple: &SimpleCommand, source: Source<'_>) -> Result<(), Unreadable> {
         let mut argv = Vec::new();
-        let mut assigned = Vec::new();
+        let (mut assigned, mut declared) = (Vec::new(), Vec::new());
         let mut span: Option<Span> = None;
-        let mut grow = |part: Span| span = Some(span.map_or(part, |all: Span| all.to(part)));
-        let prefix = simple.prefix.iter().flat_map(|prefix| &prefix.0);
-        let suffix = simple.suffix.iter().flat_map(|suffix| &suffix.0);
-        let name = simple.word_or_name.as_ref();
-        for item in prefix {
-            match item {
-                Item::IoRedirect(redirect) => self.redirect(redirect, source)?,
-                Item::Word(word) => argv.extend(self.words(word, source, source.whole())?),
-                Item::AssignmentWord(assignment, _) => {
-                    grow(source.span(&assignment.loc));
-                    assigned.push(assignment);
-                }
-                Item::ProcessSubstitution(_, command) => {
-                    let at = source.span(&command.loc);
-                    self.process_substitution(command, source)?;
-                    argv.push(pipe_name(at));
-                }
+        let all = simple.prefix.iter().map(|item| (item, true)).chain(simple.suffix.iter().map(|item| (item, false)));
+        let split = simple.prefix.len();
+        for (number, (item, leading)) in all.enumerate() {
+            if number == split {
+                self.command_name(simple, source, &mut argv, &mut span)?;
             }
-        }
-        if let Some(name) = name {
-            if let Some(loc) = &name.loc {
-                grow(source.span(loc));
-            }
-            argv.extend(self.words(name, source, source.whole())?);
-        }
-        let mut declared = Vec::new();
-        for item in suffix {
-            match item {
-                Item::IoRedirect(redirect) => self.redirect(redirect, source)?,
+            let stands = match item {
+                Item::Redirect(redirect) => {
+                    self.redirect(redirect, source)?;
+                    continue;
+                }
                 Item::Word(word) => {
-                    if let Some(loc) = &word.loc {
-                        grow(source.span(loc));
+                    argv.extend(self.words(word, source)?);
+                    word.range
+                }
+                Item::Assignment(assignment) => {
+                    if leading {
+                        assigned.push(assignment);
+                    } else {
+                        declared.push(assignment);
+                        let at = source.span(assignment.word.range);
+                        match &assignment.value {
+                            AssignmentValue::Scalar(_) => argv.extend(self.one_word(&assignment.word.value, Place::Within(at), at)?),
+                            AssignmentValue::Array(_) => argv.push(Word::unknown(Fields::One, assignment.word.value.clone(), at)),
+                        }
                     }
-                    argv.extend(self.words(word, source, source.whole())?);
+                    assignment.word.range
                 }
-                Item::AssignmentWord(assignment, word) => {
-                    let at = source.span(&assignment.loc);
-                    grow(at);
-                    declared.push(assignment);
-                    match &assignment.value {
-                        ast::AssignmentValue::Scalar(_) => argv.extend(self.words_of(&word.value, Place::Within(at), at)?),
-                        ast::AssignmentValue::Array(_) => argv.push(Word::unknown(Fields::One, word.value.clone(), at)),
-                    }
+                Item::ProcessSubstitution(list, range) => {
+                    self.process_substitution(list, source)?;
+                    argv.push(pipe_name(source.span(*range)));
+                    *range
                 }
-                Item::ProcessSubstitution(_, command) => {
-                    let at = source.span(&command.loc);
-                    grow(at);
-                    self.process_substitution(command, source)?;
-                    argv.push(pipe_name(at));
-                }
-            }
+            };
+            let stands = source.span(stands);
+            span = Some(span.map_or(stands, |all: Span| all.to(stands)));
+        }
+        if simple.suffix.is_empty() {
+            self.command_name(simple, source, &mut argv, &mut span)?;
         }
         for assignment in &assigned {
             self.assignment(assignment, source)?;
         }
-        let Some(span) = span else { return Ok(()) };
-        if argv.is_empty() {
-            return Ok(());
-        }
-        if super::launch::declares(&argv[0]) {
+        let (Some(span), Some(first)) = (span, argv.first()) else { return Ok(()) };
+        if super::launch::declares(first) {
             declared.iter().try_for_each(|assignment| self.assignment(assignment, source))?;
         }
         self.launch(Launch { argv, span, functions: true, more: false })
     }
 
-    fn assignment(&mut self, assignment: &ast::Assignment, source: &Source) -> Result<(), Unreadable> {
-        let span = source.span(&assignment.loc);
-        let name = match &assignment.name {
-            ast::AssignmentName::VariableName(name) => name.clone(),
-            ast::AssignmentName::ArrayElementName(name, index) => {
-                self.subscript(name, index, span)?;
-                name.clone()
-            }
-        };
+    /// The name of a command, between its assignments and its arguments.
+    fn command_name(&mut self, simple: &SimpleCommand, source: Source<'_>, argv: &mut Vec<Word>, span: &mut Option<Span>) -> Result<(), Unreadable> {
+        let Some(name) = &simple.name else { return Ok(()) };
+        let stands = source.span(name.range);
+        *span = Some(span.map_or(stands, |all| all.to(stands)));
+        argv.extend(self.words(name, source)?);
+        Ok(())
+    }
+
+    fn assignment(&mut self, assignment: &Assignment, source: Source<'_>) -> Result<(), Unreadable> {
+        let span = source.span(assignment.word.range);
+        if let Some(subscript) = &assignment.subscript {
+            self.subscript(&assignment.name, subscript, span)?;
+        }
         match &assignment.value {
-            ast::AssignmentValue::Scalar(word) => {
+            AssignmentValue::Scalar(word) => {
                 // The value of an assignment does not split, whatever is in it.
-                let words = self.words_of(&word.value, value_place(assignment, word, source), span)?;
+                let words = self.one_word(&word.value, source.place.inner(word.range.start), span)?;
                 let value = match <[Word; 1]>::try_from(words) {
                     Ok([word]) if word.fields != Fields::Glob => word.atoms,
-                    _ if assignment.append => vec![Atom::Hidden(Hidden::Anything)],
                     // Braces and wildcards stay as they are written, and what they match comes later.
                     _ => vec![Atom::Hidden(Hidden::Anything)],
                 };
                 let value = if assignment.append { vec![Atom::Hidden(appended(&value))] } else { value };
-                self.assign(&name, value, span)
+                self.assign(&assignment.name, value, span)
             }
-            ast::AssignmentValue::Array(elements) => {
-                self.found.assign(&name, Vec::new());
-                for (index, value) in elements {
-                    if let Some(index) = index {
-                        self.arithmetic(&index.value, Place::Within(span))?;
+            AssignmentValue::Array(elements) => {
+                self.found.assign(&assignment.name, Vec::new());
+                for (subscript, value) in elements {
+                    if let Some(subscript) = subscript {
+                        self.subscript(&assignment.name, subscript, span)?;
                     }
-                    for word in self.words(value, source, span)? {
-                        let value = element(&word);
-                        self.assign(&name, value, span)?;
+                    for word in self.words(value, source)? {
+                        self.assign(&assignment.name, element(&word), span)?;
                     }
                 }
                 Ok(())
@@ -417,107 +364,66 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn process_substitution(&mut self, command: &ast::SubshellCommand, source: &Source) -> Result<(), Unreadable> {
+    fn process_substitution(&mut self, list: &CompoundList, source: Source<'_>) -> Result<(), Unreadable> {
         let outer = std::mem::replace(&mut self.input, Input::Unknown);
-        let result = self.scope(|reader| reader.list(&command.list, source));
+        let result = self.scope(|reader| reader.list(list, source));
         self.input = outer;
         result
     }
 
-    fn redirects(&mut self, redirects: Option<&ast::RedirectList>, source: &Source) -> Result<(), Unreadable> {
-        redirects.iter().flat_map(|list| &list.0).try_for_each(|redirect| self.redirect(redirect, source))
+    fn redirects(&mut self, redirects: &[Redirect], source: Source<'_>) -> Result<(), Unreadable> {
+        redirects.iter().try_for_each(|redirect| self.redirect(redirect, source))
     }
 
-    fn redirect(&mut self, redirect: &IoRedirect, source: &Source) -> Result<(), Unreadable> {
+    fn redirect(&mut self, redirect: &Redirect, source: Source<'_>) -> Result<(), Unreadable> {
         self.node()?;
-        match redirect {
-            IoRedirect::File(descriptor, kind, target) => self.file_redirect(*descriptor, kind, target, source),
-            IoRedirect::HereDocument(descriptor, document) => {
-                let span = document.doc.loc.as_ref().map_or(source.whole(), |loc| source.span(loc));
-                let atoms = if document.requires_expansion {
-                    self.body(&document.doc.value, Place::Within(span), span)?
-                } else {
-                    vec![Atom::Text(document.doc.value.clone())]
-                };
-                self.feed(*descriptor, atoms, span);
-                Ok(())
+        let (writes, reads) = match redirect.kind {
+            RedirectKind::Read | RedirectKind::DuplicateInput | RedirectKind::HereString | RedirectKind::HereDocument => (false, true),
+            RedirectKind::Write | RedirectKind::DuplicateOutput => (true, false),
+            RedirectKind::ReadAndWrite => (true, true),
+        };
+        let standard_input = reads && redirect.descriptor.unwrap_or(0) == 0;
+        match &redirect.target {
+            Target::Document { number, expands } => {
+                let Some(document) = source.documents.get(*number) else { return Ok(()) };
+                let span = source.span(document.range);
+                let atoms = if *expands { self.body(&document.text, Place::Within(span), span)? } else { vec![Atom::Text(document.text.clone())] };
+                self.feed(standard_input, atoms, span);
             }
-            IoRedirect::HereString(descriptor, word) => {
-                let span = word.loc.as_ref().map_or(source.whole(), |loc| source.span(loc));
-                let words = self.words(word, source, span)?;
+            Target::Word(word) if redirect.kind == RedirectKind::HereString => {
+                let words = self.words(word, source)?;
                 let atoms = match <[Word; 1]>::try_from(words) {
                     Ok([word]) => word.atoms,
                     Err(_) => vec![Atom::Hidden(Hidden::Anything)],
                 };
-                self.feed(*descriptor, atoms, span);
-                Ok(())
+                self.feed(standard_input, atoms, source.span(word.range));
             }
-            IoRedirect::OutputAndError(word, _) => {
-                for word in self.words(word, source, source.whole())? {
-                    self.opened(word, true);
-                }
-                Ok(())
-            }
-        }
-    }
-
-    fn feed(&mut self, descriptor: Option<i32>, atoms: Vec<Atom>, span: Span) {
-        if descriptor.unwrap_or(0) == 0 {
-            let word = Word { atoms, fields: Fields::One, span, written: self.written(span) };
-            self.input = Input::Text(vec![word]);
-        }
-    }
-
-    fn file_redirect(
-        &mut self,
-        descriptor: Option<i32>,
-        kind: &IoFileRedirectKind,
-        target: &IoFileRedirectTarget,
-        source: &Source,
-    ) -> Result<(), Unreadable> {
-        use IoFileRedirectKind as K;
-        let (writes, reads_input) = match kind {
-            K::Read => (false, descriptor.unwrap_or(0) == 0),
-            K::ReadAndWrite => (true, descriptor.unwrap_or(0) == 0),
-            K::DuplicateInput => (false, descriptor.unwrap_or(0) == 0),
-            K::Write | K::Append | K::Clobber | K::DuplicateOutput => (true, false),
-        };
-        match target {
-            IoFileRedirectTarget::Filename(word) => {
-                for word in self.words(word, source, source.whole())? {
-                    if reads_input {
-                        self.input = Input::File(word.clone());
+            Target::Word(word) => {
+                let duplicates = matches!(redirect.kind, RedirectKind::DuplicateInput | RedirectKind::DuplicateOutput);
+                for word in self.words(word, source)? {
+                    if standard_input {
+                        self.input = if duplicates { Input::Unknown } else { Input::File(word.clone()) };
                     }
-                    self.opened(word, writes);
-                }
-            }
-            IoFileRedirectTarget::Fd(_) => {
-                if reads_input {
-                    self.input = Input::Unknown;
-                }
-            }
-            IoFileRedirectTarget::ProcessSubstitution(_, command) => {
-                self.process_substitution(command, source)?;
-                if reads_input {
-                    self.input = Input::Unknown;
-                }
-            }
-            IoFileRedirectTarget::Duplicate(word) => {
-                for word in self.words(word, source, source.whole())? {
-                    let descriptor = word.known().is_some_and(|text| {
-                        let text = text.strip_suffix('-').unwrap_or(&text);
-                        text.bytes().all(|byte| byte.is_ascii_digit())
-                    }) || matches!(word.atoms.as_slice(), [Atom::Hidden(Hidden::Number)]);
-                    if reads_input {
-                        self.input = Input::Unknown;
-                    }
-                    if !descriptor {
+                    if !(duplicates && is_descriptor(&word)) {
                         self.opened(word, writes);
                     }
                 }
             }
+            Target::ProcessSubstitution(list) => {
+                self.process_substitution(list, source)?;
+                if standard_input {
+                    self.input = Input::Unknown;
+                }
+            }
         }
         Ok(())
+    }
+
+    fn feed(&mut self, standard_input: bool, atoms: Vec<Atom>, span: Span) {
+        if standard_input {
+            let word = Word { atoms, fields: Fields::One, span, written: self.written(span) };
+            self.input = Input::Text(vec![word]);
+        }
     }
 
     /// A file that a redirection opens.
@@ -561,35 +467,10 @@ fn pipe_name(span: Span) -> Word {
     Word { written: "<(…)".to_owned(), ..Word::text("/dev/fd/63", span) }
 }
 
-/// Whether a test looks at a file by its name.
-fn names_a_file(predicate: &ast::UnaryPredicate) -> bool {
-    use ast::UnaryPredicate as U;
-    match predicate {
-        U::FdIsOpenTerminal
-        | U::ShellOptionEnabled
-        | U::ShellVariableIsSetAndAssigned
-        | U::ShellVariableIsSetAndNameRef
-        | U::StringHasZeroLength
-        | U::StringHasNonZeroLength => false,
-        U::FileExists
-        | U::FileExistsAndIsBlockSpecialFile
-        | U::FileExistsAndIsCharSpecialFile
-        | U::FileExistsAndIsDir
-        | U::FileExistsAndIsRegularFile
-        | U::FileExistsAndIsSetgid
-        | U::FileExistsAndIsSymlink
-        | U::FileExistsAndHasStickyBit
-        | U::FileExistsAndIsFifo
-        | U::FileExistsAndIsReadable
-        | U::FileExistsAndIsNotZeroLength
-        | U::FileExistsAndIsSetuid
-        | U::FileExistsAndIsWritable
-        | U::FileExistsAndIsExecutable
-        | U::FileExistsAndOwnedByEffectiveGroupId
-        | U::FileExistsAndModifiedSinceLastRead
-        | U::FileExistsAndOwnedByEffectiveUserId
-        | U::FileExistsAndIsSocket => true,
-    }
+/// Whether a word names an open descriptor: `1`, `2-`, `-`.
+fn is_descriptor(word: &Word) -> bool {
+    word.known().is_some_and(|text| text.strip_suffix('-').unwrap_or(&text).bytes().all(|byte| byte.is_ascii_digit()))
+        || matches!(word.atoms.as_slice(), [Atom::Hidden(Hidden::Number)])
 }
 
 /// One element of a list of words, as the value of a variable.
@@ -612,23 +493,4 @@ fn appended(value: &[Atom]) -> Hidden {
         [Atom::Text(text)] if text.bytes().all(|byte| byte.is_ascii_digit()) => Hidden::Number,
         _ => Hidden::Anything,
     }
-}
-
-/// Where the value of an assignment starts.
-fn value_place(assignment: &ast::Assignment, word: &ast::Word, source: &Source) -> Place {
-    match &word.loc {
-        Some(loc) => source.place.inner(source.range(loc).0),
-        None => Place::Within(source.span(&assignment.loc)),
-    }
-}
-
-/// Where the parser gave up.
-fn failure(error: &brush_parser::ParseError, source: &Source) -> Span {
-    use brush_parser::ParseError;
-    let at = match error {
-        ParseError::ParsingNear(position) => Some(position),
-        ParseError::Tokenizing { position, .. } => position.as_ref(),
-        ParseError::ParsingAtEndOfInput => None,
-    };
-    at.map_or(source.whole(), |position| source.character(position.index))
 }
