@@ -33,7 +33,6 @@ impl Terminal {
         let foreground = rustix::termios::tcgetpgrp(&terminal).ok()?;
         (foreground == rustix::process::getpgrp()).then_some(Self(()))
     }
-
 }
 
 impl Approver for Terminal {

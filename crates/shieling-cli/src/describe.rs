@@ -39,7 +39,13 @@ fn policies(plan: &Plan) -> Vec<PolicyInForce> {
         means,
         instead: instead.map(str::to_owned),
     };
-    let list = |entries: &[Prefix]| entries.iter().map(|entry| format!("`{entry}`")).collect::<Vec<_>>().join(", ");
+    let list = |entries: &[Prefix]| {
+        entries
+            .iter()
+            .map(|entry| format!("`{entry}`"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     let mut all: Vec<_> = plan
         .policies
         .iter()
@@ -57,7 +63,11 @@ fn policies(plan: &Plan) -> Vec<PolicyInForce> {
         all.push(in_force("readonly".to_owned(), means.to_owned(), Some(instead)));
     }
     if !plan.allow.is_empty() {
-        all.push(in_force("allow".to_owned(), format!("only {}", list(&plan.allow)), None));
+        all.push(in_force(
+            "allow".to_owned(),
+            format!("only {}", list(&plan.allow)),
+            None,
+        ));
     }
     if !plan.deny.is_empty() {
         all.push(in_force("deny".to_owned(), format!("not {}", list(&plan.deny)), None));

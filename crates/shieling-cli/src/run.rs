@@ -406,8 +406,14 @@ pub(crate) fn read_output(id: &str, stdout: bool, cursor: u64, at_most: u64) -> 
     let directory = state_directory()
         .ok_or_else(|| Failure::new("there is no stored output: neither XDG_STATE_HOME nor HOME is set"))?;
     let stream = if stdout { Stream::Stdout } else { Stream::Stderr };
-    let piece = output::read_spilled(&setup::outputs(&directory), id, stream, cursor, ByteCount::bytes(at_most))
-        .map_err(|error| Failure::new(error.to_string()))?;
+    let piece = output::read_spilled(
+        &setup::outputs(&directory),
+        id,
+        stream,
+        cursor,
+        ByteCount::bytes(at_most),
+    )
+    .map_err(|error| Failure::new(error.to_string()))?;
     Ok(Piece {
         bytes: piece.bytes,
         next: piece.next_cursor,

@@ -75,11 +75,13 @@ pub(crate) fn shell(chosen: Option<&Path>) -> Result<Shell, Failure> {
 }
 
 fn builder(plan: &Plan, environment: Arc<dyn Environment>) -> Result<Builder, Failure> {
-    Ok(Shieling::builder(environment, policy(plan)?, &plan.workspace).approval(match plan.approval {
-        Approval::Always => Mode::Always,
-        Approval::Policy => Mode::OnAsk,
-        Approval::Never => Mode::Never,
-    }))
+    Ok(
+        Shieling::builder(environment, policy(plan)?, &plan.workspace).approval(match plan.approval {
+            Approval::Always => Mode::Always,
+            Approval::Policy => Mode::OnAsk,
+            Approval::Never => Mode::Never,
+        }),
+    )
 }
 
 /// All that the options say of what may run.
@@ -111,7 +113,9 @@ pub(crate) fn rules(path: &Path, workspace: Option<&Path>) -> Result<RuleFile, F
     let text = files::read(path, files::Links::Follow)
         .map_err(|error| unreadable(reason(&error)))?
         .ok_or_else(|| unreadable("there is no such file".to_owned()))?;
-    let name = workspace.and_then(|workspace| path.strip_prefix(workspace).ok()).unwrap_or(path);
+    let name = workspace
+        .and_then(|workspace| path.strip_prefix(workspace).ok())
+        .unwrap_or(path);
     RuleFile::parse(&name.to_string_lossy(), &text).map_err(|error| Failure::new(error.to_string()))
 }
 
@@ -144,7 +148,12 @@ impl Environment for OnPaper {
 
     fn spawn(&self, _: shieling::approval::Approved<Command>) -> Later<'_, Result<Process, SpawnError>> {
         let source = std::io::Error::other("commands are judged here and not started");
-        Box::pin(async move { Err(SpawnError::Supervisor { what: "starting", source }) })
+        Box::pin(async move {
+            Err(SpawnError::Supervisor {
+                what: "starting",
+                source,
+            })
+        })
     }
 
     fn close(&self) -> Later<'_, ()> {

@@ -212,7 +212,10 @@ fn refusal(lines: &mut Lines, outcome: &Outcome, denial: &Denial, shown: &str) {
         }
     }
     // That nobody said yes stands in the first line; what is left are the reasons to ask.
-    let reasons = denial.reasons.iter().filter(|reason| reason.rule != "approval" || denial.reasons.len() == 1);
+    let nobody = |reason: &Reason| {
+        outcome.status == Status::NeedsApproval && reason.rule == "approval" && reason.object == "the whole command"
+    };
+    let reasons = denial.reasons.iter().filter(|reason| !nobody(reason));
     for reason in reasons {
         if lines.0.is_empty() || reason.decision == Decision::Deny {
             lines.first(format!("denied: {}", sentence(reason)));

@@ -13,3 +13,5 @@ mod configuration;
 mod help;
 #[path = "cli/options.rs"]
 mod options;
+#[path = "cli/transcripts.rs"]
+mod transcripts;

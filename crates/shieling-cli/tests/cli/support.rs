@@ -72,9 +72,13 @@ impl Shieling {
 
     /// The process to be, with nothing of this one's environment but `PATH`.
     pub(crate) fn command(&self) -> Command {
+        self.command_with(&self.args)
+    }
+
+    fn command_with(&self, args: &[OsString]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_shieling"));
         command
-            .args(&self.args)
+            .args(args)
             .current_dir(self.workspace())
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -85,10 +89,30 @@ impl Shieling {
         command
     }
 
+    /// Bash in the workspace, to prepare it.
+    pub(crate) fn in_bash(&self, script: &str) -> Command {
+        let mut command = Command::new("bash");
+        command
+            .args(["-c", script])
+            .current_dir(self.workspace())
+            .env("HOME", self.place.path().join("home"))
+            .env("GIT_CONFIG_NOSYSTEM", "1");
+        command
+    }
+
+    /// Runs it once more in the same place, with other arguments.
+    pub(crate) fn again<T: Into<OsString>>(&self, args: impl IntoIterator<Item = T>) -> Ran {
+        self.run_with(&args.into_iter().map(Into::into).collect::<Vec<_>>())
+    }
+
     /// Runs it to its end.
     pub(crate) fn run(&self) -> Ran {
+        self.run_with(&self.args)
+    }
+
+    fn run_with(&self, args: &[OsString]) -> Ran {
         let mut child = self
-            .command()
+            .command_with(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -138,7 +162,12 @@ impl fmt::Display for Ran {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let exit = self.exit.map_or_else(|| "none".to_owned(), |code| code.to_string());
         writeln!(f, "exit: {exit}")?;
-        writeln!(f, "--- stdout\n{}", self.stdout)?;
+        let newline = if self.stdout.is_empty() || self.stdout.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
+        write!(f, "--- stdout\n{}{newline}", self.stdout)?;
         write!(f, "--- stderr\n{}", self.stderr)
     }
 }
