@@ -62,7 +62,8 @@ impl Variables<'_> {
         for (name, value) in caller {
             let Ok(name) = name.into_string() else { continue };
             let passed = self.pass.contains(&name);
-            if !passed && !(SAFE.contains(&name.as_str()) || name.starts_with("LC_")) {
+            let safe = SAFE.contains(&name.as_str()) || name.starts_with("LC_");
+            if !passed && !safe {
                 continue;
             }
             match value.into_string() {
