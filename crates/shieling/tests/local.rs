@@ -1,6 +1,8 @@
 //! Commands run on this host: what they get, how they end, and that nothing of them is left.
-#![expect(clippy::disallowed_methods, reason = "tests place files and look at processes")]
-#![allow(clippy::expect_used, reason = "a test says what it expects")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests look at processes and files from outside"
+)]
 
 mod local {
     mod concurrency;

@@ -113,6 +113,10 @@ fn name_of(program: &Path) -> String {
         .map_or_else(|| "sh".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
+#[allow(
+    clippy::disallowed_methods,
+    reason = "whether a shell is there is a question to this host"
+)]
 fn executable(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
