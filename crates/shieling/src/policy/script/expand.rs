@@ -168,6 +168,9 @@ impl Reader<'_> {
     /// A text that stands for a word inside an expansion, such as a default value.
     fn nested(&mut self, text: &str, span: Span) -> Result<Vec<Atom>, Unreadable> {
         self.reads(text)?;
+        if text.contains("<(") || text.contains(">(") {
+            return Err(Unreadable { span, because: "a process substitution inside an expansion is not read".to_owned() });
+        }
         let unreadable = |_| Unreadable { span, because: "a word inside an expansion cannot be parsed".to_owned() };
         let mut atoms = Vec::new();
         for piece in &pieces(text).or_else(|_| heredoc_pieces(text)).map_err(unreadable)? {

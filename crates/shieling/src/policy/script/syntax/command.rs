@@ -8,7 +8,7 @@ use super::tree::{
 use super::Result;
 
 /// Words that end a list when they stand where a command could start.
-const ENDING: &[&str] = &["then", "do", "done", "fi", "esac", "elif", "else", "}"];
+const ENDING: &[&str] = &["then", "do", "done", "fi", "esac", "elif", "else", "}", "in", "]]"];
 
 impl Parser<'_> {
     /// A list of commands, up to what cannot be one; with `required`, of at least one.
@@ -322,6 +322,9 @@ impl Parser<'_> {
     fn function_body(&mut self, name: String) -> Result<Command> {
         self.newlines()?;
         let keyword = self.keyword();
+        if keyword == "coproc" {
+            return self.error();
+        }
         let Some(body) = self.compound(keyword)? else { return self.error() };
         if name.contains(['$', '`', '\'', '"', '\\']) {
             return self.error();
@@ -370,7 +373,8 @@ impl Parser<'_> {
             let declares = command.name.as_ref().is_some_and(|name| {
                 matches!(name.value.as_str(), "declare" | "typeset" | "local" | "export" | "readonly" | "eval" | "alias")
             });
-            if command.name.is_none() || declares {
+            let redirected = command.suffix.iter().any(|item| matches!(item, Item::Redirect(_)));
+            if command.name.is_none() || (declares && !redirected) {
                 if let Some(assignment) = self.assignment()? {
                     let item = Item::Assignment(assignment);
                     if command.name.is_none() { command.prefix.push(item) } else { command.suffix.push(item) }
@@ -412,10 +416,8 @@ impl Parser<'_> {
         if self.peek() == Some(b'[') {
             let from = self.at + 1;
             self.at += 1;
-            if self.bracketed(b'[', b']').is_err() {
-                self.at = start;
-                return Ok(None);
-            }
+            // bash looks for the closing bracket here whatever follows it.
+            self.bracketed(b'[', b']')?;
             subscript = Some(self.text[from..self.at - 1].to_owned());
         }
         let append = self.take("+=");
@@ -513,6 +515,11 @@ impl Parser<'_> {
             Target::Document { number, expands }
         } else {
             self.blanks();
+            let digits = self.text[self.at..].bytes().take_while(u8::is_ascii_digit).count();
+            if digits > 0 && matches!(self.ahead(digits), Some(b'<' | b'>')) {
+                // The number belongs to the next redirection, and this one has no target.
+                return self.error();
+            }
             if self.starts("<(") || self.starts(">(") {
                 match self.process_substitution()? {
                     Item::ProcessSubstitution(list, _) => Target::ProcessSubstitution(list),

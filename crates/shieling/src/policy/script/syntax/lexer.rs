@@ -359,6 +359,8 @@ impl<'a> Parser<'a> {
                         parser.at += 1;
                         return Ok(());
                     }
+                    // A process substitution runs here too; that is rare enough to ask.
+                    Some(b'<' | b'>') if parser.ahead(1) == Some(b'(') => return parser.error(),
                     Some(b'"') if in_quotes => {
                         parser.at += 1;
                         parser.double_quoted()?;
