@@ -84,7 +84,7 @@ impl Parser<'_> {
             }
         }
         // `!` and `time` may stand alone.
-        if marked && matches!(self.peek(), None | Some(b'\n' | b';' | b')' | b'&')) {
+        if marked && matches!(self.peek(), None | Some(b'\n' | b';')) {
             return Ok(Pipeline { seq: Vec::new() });
         }
         let mut seq = vec![self.command()?];
@@ -109,7 +109,8 @@ impl Parser<'_> {
             self.at += keyword.len();
             return self.function();
         }
-        if ENDING.contains(&keyword) {
+        // `!` belongs to a whole pipeline, not to a later stage of it.
+        if ENDING.contains(&keyword) || keyword == "!" {
             return self.error();
         }
         match self.compound(keyword)? {
@@ -175,6 +176,9 @@ impl Parser<'_> {
                         return self.error();
                     }
                     let expressions = Word { value: self.text[inner..self.at - 2].to_owned(), range: Range { start: inner, end: self.at - 2 } };
+                    if expressions.value.matches(';').count() != 2 {
+                        return self.error();
+                    }
                     self.blanks();
                     self.take(";");
                     CompoundCommand::ArithmeticFor { expressions, body: self.do_group(true)? }
@@ -448,7 +452,8 @@ impl Parser<'_> {
             let mut subscript = None;
             if self.peek() == Some(b'[') {
                 self.at += 1;
-                if self.bracketed(b'[', b']').is_ok() && (self.starts("=") || self.starts("+=")) {
+                self.bracketed(b'[', b']')?;
+                if self.starts("=") || self.starts("+=") {
                     subscript = Some(self.text[start + 1..self.at - 1].to_owned());
                     if !self.take("+=") {
                         self.take("=");
@@ -465,6 +470,12 @@ impl Parser<'_> {
             }
             elements.push((subscript, self.word_from(from)));
         }
+    }
+
+    /// Whether a number stands here that belongs to a redirection right behind it.
+    fn number_of_redirection(&self) -> bool {
+        let digits = self.text[self.at..].bytes().take_while(u8::is_ascii_digit).count();
+        digits > 0 && matches!(self.ahead(digits), Some(b'<' | b'>'))
     }
 
     /// A redirection, if one starts here.
@@ -510,13 +521,12 @@ impl Parser<'_> {
             return self.error();
         }
         self.at += operator.len();
-        let target = if *kind == RedirectKind::HereDocument {
+        self.blanks();
+        let target = if *kind == RedirectKind::HereDocument && !self.number_of_redirection() {
             let (number, expands) = self.announce(*operator == "<<-")?;
             Target::Document { number, expands }
         } else {
-            self.blanks();
-            let digits = self.text[self.at..].bytes().take_while(u8::is_ascii_digit).count();
-            if digits > 0 && matches!(self.ahead(digits), Some(b'<' | b'>')) {
+            if self.number_of_redirection() {
                 // The number belongs to the next redirection, and this one has no target.
                 return self.error();
             }
