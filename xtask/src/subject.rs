@@ -2,7 +2,13 @@
 //!
 //! A subject that does not exist yet is absent here, and its rows say so; none is imitated.
 
+use std::sync::Arc;
+
+use shieling::Shieling;
+use shieling::approval::Mode;
+use shieling::environment::{Local, Shell};
 use shieling::policy::{Decision, Facts, Policy, RuleFile};
+use shieling::request::Command;
 
 /// Judges one text under one policy.
 pub(crate) type Judge = Box<dyn Fn(&str) -> Decision + Send + Sync>;
@@ -47,7 +53,15 @@ reads = ["*.pem", "secrets/"]
         .collect()
 }
 
-/// A library call that runs `true` in `local`, once the façade is there.
+/// A library call that runs `true` in `local`: judged, approved by the policy, run, and told.
 pub(crate) fn one_shot() -> Option<OneShot> {
-    None
+    let shell = Shell::find(None).ok()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    let shieling = Shieling::builder(Arc::new(Local::new(shell)), Policy::open(), "/").approval(Mode::OnAsk).build();
+    Some(Box::new(move || {
+        let command = Command::new("true", "/")?;
+        let outcome = runtime.block_on(shieling.run(command, None));
+        anyhow::ensure!(outcome.exit_code == Some(0), "it did not run: {outcome:?}");
+        Ok(())
+    }))
 }

@@ -1,2 +1,78 @@
-//! The `shieling` command.
-fn main() {}
+//! The `shieling` command: options in, the library called, and what came of it worded.
+//!
+//! Reading order: [`options`], [`config`], [`plan`], then [`run`] for the library and one module
+//! for each way of using it. [`words`] holds the sentences and [`escape`] makes strangers' text
+//! safe to show.
+
+mod options;
+mod config;
+mod plan;
+mod run;
+mod setup;
+mod approver;
+mod stream;
+mod exec;
+mod why;
+mod describe;
+mod policy;
+mod log;
+mod doctor;
+mod quote;
+mod words;
+mod escape;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use options::{Cli, Subcommands};
+use words::{FAILED, Failure};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return ExitCode::from(options::answer(error)),
+    };
+    let done = match &cli.command {
+        Subcommands::Exec(options) => exec::exec(options),
+        Subcommands::Why(options) => why::why(options),
+        Subcommands::Describe(options) => describe::describe(options),
+        Subcommands::Doctor(options) => doctor::doctor(options),
+        Subcommands::Policy(options) => policy::policy(options),
+        Subcommands::Log(options) => log::log(options),
+        Subcommands::Completions(options) => completions(options.shell),
+    };
+    ExitCode::from(done.unwrap_or_else(|failure| {
+        // Nobody is left to tell if even this cannot be written.
+        let _ = writeln!(io::stderr().lock(), "{failure}");
+        FAILED
+    }))
+}
+
+fn completions(shell: clap_complete::Shell) -> Result<u8, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "shieling", &mut script);
+    told(io::stdout().lock().write_all(&script))?;
+    Ok(0)
+}
+
+/// Prints a value as one line of JSON.
+fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string(value).map_err(|error| Failure::new(format!("no JSON could be made: {error}")))?;
+    write_all(io::stdout().lock(), &format!("{text}\n"))
+}
+
+/// Writes it all. A reader that went away has had what it wanted.
+fn write_all(mut to: impl Write, text: &str) -> Result<(), Failure> {
+    told(to.write_all(text.as_bytes()).and_then(|()| to.flush())).map(drop)
+}
+
+/// Whether somebody still reads.
+fn told(written: io::Result<()>) -> Result<bool, Failure> {
+    match written {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::new(format!("the output cannot be written: {error}"))),
+    }
+}

@@ -1,4 +1,22 @@
-//! What Shieling's tests share.
+//! What Shieling's tests share: a clock that only moves when told, approvers and sinks that
+//! remember, a small workspace, the count of processes that were left behind, transcripts without
+//! what differs from run to run, and random shell scripts.
+//!
+//! For integration tests only: a unit test inside `shieling` is compiled against another copy of
+//! that crate, whose types these helpers do not know.
 
+mod approver;
+mod clock;
+mod leftover;
 pub mod random;
 pub mod scripts;
+mod sink;
+mod transcript;
+mod workspace;
+
+pub use approver::{Scripted, approved, block_on};
+pub use clock::FakeClock;
+pub use leftover::{Marker, leftovers};
+pub use sink::{Broken, Recording};
+pub use transcript::normalised;
+pub use workspace::Workspace;

@@ -10,6 +10,7 @@
 //! The library reads no home directory, no environment variable and no ambient working directory:
 //! whoever embeds it passes them in.
 
+pub mod shieling;
 pub mod units;
 pub mod request;
 pub mod policy;
@@ -21,3 +22,5 @@ pub mod output;
 pub mod outcome;
 pub mod describe;
 pub mod audit;
+
+pub use shieling::{Builder, Shieling, Told};

@@ -82,7 +82,7 @@ impl Command {
             cwd,
             variables: BTreeMap::new(),
             deadline: Duration::from_secs(60),
-            grace: Duration::from_secs(2),
+            grace: Duration::from_millis(500),
             keep: ByteCount::kib(64),
             file_size: None,
         })
@@ -107,7 +107,7 @@ impl Command {
         Ok(self)
     }
 
-    /// The command with this long between SIGTERM and SIGKILL once it must end (default 2 s).
+    /// The command with this long between SIGTERM and SIGKILL once it must end (default 500 ms).
     #[must_use]
     pub fn with_grace(mut self, grace: Duration) -> Self {
         self.grace = grace;

@@ -157,6 +157,8 @@ const HOMES: &[&str] = &[
     "crates/shieling/src/output/",
     "crates/shieling/src/audit.rs",
     "crates/shieling/src/audit/",
+    "crates/shieling/src/shieling/hidden.rs",
+    "crates/shieling/src/shieling/lookup.rs",
     "crates/shieling-cli/src/config.rs",
     "crates/shieling-cli/src/config/",
     "crates/shieling-jail/",

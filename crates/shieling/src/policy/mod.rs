@@ -34,7 +34,7 @@ use sha2::{Digest as _, Sha256};
 
 pub use facts::{Enforced, Facts};
 pub use meaning::paths::PatternError;
-pub use preset::{PRESETS, UnknownPreset};
+pub use preset::{PRESETS, UnknownPreset, preset_settings};
 pub use rule::{ExampleResult, RuleError, RuleFile};
 pub use verdict::{CommandSeen, Decision, EffectKind, EffectSeen, Reason, Span, Verdict};
 

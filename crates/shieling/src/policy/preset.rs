@@ -22,6 +22,22 @@ pub(super) const GAIA: &[&str] = &[
     "git describe", "git rev-parse", "git config", "git help",
 ];
 
+/// What a preset says, written as the settings that say the same in a `shieling.toml`.
+pub fn preset_settings(name: &str) -> Option<String> {
+    let (_, means) = PRESETS.iter().find(|(known, _)| *known == name)?;
+    let mut text = format!("# {name}: {means}\n");
+    match name {
+        "readonly" => text.push_str("readonly = true\n"),
+        "gaia" => {
+            text.push_str("readonly = true\nallow = [\n");
+            GAIA.iter().for_each(|entry| text.push_str(&format!("    \"{entry}\",\n")));
+            text.push_str("]\n");
+        }
+        _ => {}
+    }
+    Some(text)
+}
+
 pub(super) fn add(policy: Policy, name: &str) -> Result<Policy, UnknownPreset> {
     match name {
         "open" => Ok(policy),

@@ -1,1 +1,220 @@
-//! To be written.
+//! Starts one command and ends its whole tree, exactly. Refuses to guess: whether a process is left
+//! is asked of the kernel, not hoped.
+//!
+//! Linux only: it rests on child subreapers, pidfds and `close_range` (kernel 5.9 or newer), and
+//! on `/proc` for finding the processes to signal.
+//!
+//! This is the layer below approval: whoever runs commands for an agent goes through an
+//! [`Environment`](crate::environment::Environment), which takes only what was approved.
+
+mod message;
+mod plan;
+mod run;
+mod supervised;
+mod supervisor;
+mod sys;
+mod tree;
+
+use std::fmt;
+use std::future::poll_fn;
+use std::os::fd::OwnedFd;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use tokio::net::unix::pipe;
+
+pub use plan::{Plan, SCRIPT_DESCRIPTOR, SpawnError};
+pub use run::{End, Finished, Limits, run_to_end};
+
+/// How the main process of a job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MainEnd {
+    /// By itself, with this code.
+    Exited(i32),
+    /// By this signal.
+    Signalled(i32),
+}
+
+/// What the main process and the children that it waited for used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// CPU time in user code.
+    pub user: Duration,
+    /// CPU time in the kernel.
+    pub system: Duration,
+    /// The largest resident set of one process, in bytes.
+    pub peak_memory: u64,
+}
+
+impl From<sys::Usage> for Usage {
+    fn from(raw: sys::Usage) -> Self {
+        Self {
+            user: Duration::from_micros(raw.user_us),
+            system: Duration::from_micros(raw.system_us),
+            peak_memory: raw.peak_kib.saturating_mul(1024),
+        }
+    }
+}
+
+/// How the rest of a job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ended {
+    /// Processes besides the main one that were alive when the job was ended.
+    pub ended: u32,
+    /// Processes that could not be ended, such as those of another user; 0 is checked.
+    pub survivors: u32,
+}
+
+/// What happens to a job, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// Its main process ended; others may go on.
+    MainEnded(MainEnd, Usage),
+    /// None of its processes is left, or only survivors. The last event.
+    Gone(Ended),
+    /// Nobody can say any more whether its processes run. The last event.
+    Lost,
+}
+
+/// The way to a running job. Dropping it ends the job at once, with every process it has.
+pub trait Control: Send {
+    /// What happens next. Pending for ever after [`Event::Gone`] and [`Event::Lost`].
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event>;
+
+    /// Begins to end the job: SIGTERM, `grace`, SIGKILL. [`Event::Gone`] follows.
+    fn stop(&mut self, grace: Duration);
+}
+
+/// One running job. Dropping it kills every process it has.
+pub struct Process {
+    stdout: pipe::Receiver,
+    stderr: pipe::Receiver,
+    job: Job,
+    pid: Option<u32>,
+    started: Instant,
+}
+
+/// What is known of a job, and the way to know more.
+struct Job {
+    control: Box<dyn Control>,
+    main: Option<(MainEnd, Usage)>,
+    last: Option<Result<Ended, LostError>>,
+}
+
+/// Contact to a job is lost: its supervisor was killed. It may still be running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the supervisor of the command is gone; some of its processes may still be running")]
+pub struct LostError;
+
+impl Process {
+    /// Starts `plan` on this host. Returns once its program runs.
+    ///
+    /// Needs a tokio runtime with I/O. Changes nothing of this process: no signal handler, no
+    /// subreaper, no child that `waitpid(-1)` would see.
+    ///
+    /// # Errors
+    /// [`SpawnError`] names the program and the cause; nothing is left running.
+    /// # Cancel safety
+    /// Dropping the future kills what may have been started.
+    pub async fn start(plan: &Plan) -> Result<Self, SpawnError> {
+        let started = Instant::now();
+        let (supervised, pid, stdout, stderr) = supervised::start(plan).await?;
+        Ok(Self {
+            stdout,
+            stderr,
+            job: Job::new(Box::new(supervised)),
+            pid: Some(pid),
+            started,
+        })
+    }
+
+    /// A process made from the read ends of two pipes and a way to stop it: one that runs in a
+    /// container, say.
+    ///
+    /// # Errors
+    /// A descriptor that is not a pipe to read from.
+    pub fn from_parts(stdout: OwnedFd, stderr: OwnedFd, control: Box<dyn Control>) -> std::io::Result<Self> {
+        Ok(Self {
+            stdout: pipe::Receiver::from_owned_fd(stdout)?,
+            stderr: pipe::Receiver::from_owned_fd(stderr)?,
+            job: Job::new(control),
+            pid: None,
+            started: Instant::now(),
+        })
+    }
+
+    /// The number of the main process, where it has one on this host.
+    pub fn pid(&self) -> Option<u32> {
+        self.pid
+    }
+
+    /// When its start began, on the monotonic clock.
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// Waits for the end of the main process. Does not read its output: a command that writes more
+    /// than a pipe holds waits for its reader.
+    ///
+    /// # Errors
+    /// [`LostError`] if nobody can say.
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn wait(&mut self) -> Result<(MainEnd, Usage), LostError> {
+        loop {
+            if let Some(end) = self.job.main {
+                return Ok(end);
+            }
+            if self.job.last.is_some() {
+                return Err(LostError);
+            }
+            self.job.event().await;
+        }
+    }
+
+    /// Ends every process of the job: SIGTERM, `grace` (less if they end sooner), SIGKILL.
+    ///
+    /// # Errors
+    /// [`LostError`] if nobody can say whether they ended, also if the supervisor does not answer
+    /// within `grace` and 2 s.
+    /// # Cancel safety
+    /// Cancel safe: the job goes on ending, and another call waits for the rest.
+    pub async fn stop(&mut self, grace: Duration) -> Result<Ended, LostError> {
+        if self.job.last.is_none() {
+            self.job.control.stop(grace);
+        }
+        let end = async {
+            loop {
+                if let Some(last) = self.job.last {
+                    return last;
+                }
+                self.job.event().await;
+            }
+        };
+        tokio::time::timeout(grace.saturating_add(run::STOP_MARGIN), end).await.unwrap_or(Err(LostError))
+    }
+
+}
+
+impl Job {
+    fn new(control: Box<dyn Control>) -> Self {
+        Self { control, main: None, last: None }
+    }
+
+    /// The next event. Cancel safe; pending for ever after the last one.
+    async fn event(&mut self) -> Event {
+        let event = poll_fn(|cx| self.control.poll_event(cx)).await;
+        match event {
+            Event::MainEnded(end, usage) => self.main = Some((end, usage)),
+            Event::Gone(ended) => self.last = Some(Ok(ended)),
+            Event::Lost => self.last = Some(Err(LostError)),
+        }
+        event
+    }
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Process").field("pid", &self.pid).field("main", &self.job.main).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,170 @@
+//! The person at the terminal, who says yes or no.
+//!
+//! Asks on `/dev/tty` and nowhere else: the streams may be pipes that belong to somebody else, and
+//! the command's own standard input is never read. What is shown is escaped and shown whole; a
+//! command that is too long to be judged by looking at it is not asked about. The safe answer is
+//! the one of an empty line, an end of file, and anything not understood.
+
+use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Read as _, Write};
+use std::path::{Path, PathBuf};
+
+use shieling::approval::{Answer, Approver, Asking, Question, Scope};
+use shieling::policy::Reason;
+
+use crate::config::{Printable, files};
+use crate::escape::Escaped;
+use crate::words;
+
+/// The longest command that a person is asked about, in bytes.
+const LONGEST: usize = 8 * 1024;
+
+/// The terminal that this process was started from.
+#[derive(Debug)]
+pub(crate) struct Terminal(());
+
+impl Terminal {
+    /// The terminal, if a person can be supposed to sit at it: one of our streams leads there, and we
+    /// are in the foreground. From the background a question would stop us instead of being answered.
+    pub(crate) fn find() -> Option<Self> {
+        if !(io::stdin().is_terminal() || io::stderr().is_terminal()) {
+            return None;
+        }
+        let terminal = files::terminal().ok()?;
+        let foreground = rustix::termios::tcgetpgrp(&terminal).ok()?;
+        (foreground == rustix::process::getpgrp()).then_some(Self(()))
+    }
+}
+
+impl Approver for Terminal {
+    /// Asks on a thread of its own, so that the question can be dropped while nobody answers.
+    fn ask<'a>(&'a self, question: &'a Question) -> Asking<'a> {
+        let question = question.clone();
+        let (answered, answer) = tokio::sync::oneshot::channel();
+        let asking = std::thread::Builder::new().name("question".to_owned()).spawn(move || {
+            // Nobody waits any more if the question was dropped.
+            let _ = answered.send(ask(&question).unwrap_or(Answer::Nobody));
+        });
+        Box::pin(async move {
+            match asking {
+                Ok(_) => answer.await.unwrap_or(Answer::Nobody),
+                Err(_) => Answer::Nobody,
+            }
+        })
+    }
+}
+
+/// Asks, and waits for the answer. Blocks.
+///
+/// # Errors
+/// Those of the terminal; nobody has said yes then.
+fn ask(question: &Question) -> io::Result<Answer> {
+    let mut terminal = files::terminal()?;
+    if question.text.len() > LONGEST {
+        let (bytes, command) = (question.text.len(), crate::escape::headline(&question.text, 60));
+        writeln!(
+            terminal,
+            "not asked: `{command}` is {bytes} bytes long, too long to be judged by looking at it"
+        )?;
+        return Ok(Answer::No("too long to be judged by looking at it".to_owned()));
+    }
+    show(
+        &mut terminal,
+        &Shown {
+            text: &question.text,
+            cwd: &question.cwd,
+            environment: &question.environment,
+            reasons: &question.verdict.reasons,
+            changed: &question.changed,
+        },
+    )?;
+    // Keys that were pressed before the question was seen do not answer it.
+    rustix::termios::tcflush(&terminal, rustix::termios::QueueSelector::IFlush)?;
+    let mut line = String::new();
+    BufReader::new(terminal.take(64)).read_line(&mut line)?;
+    Ok(if is_yes(&line) {
+        Answer::Yes(Scope::Once)
+    } else {
+        Answer::No(String::new())
+    })
+}
+
+/// What of a question is shown.
+struct Shown<'a> {
+    text: &'a str,
+    cwd: &'a Path,
+    environment: &'a str,
+    reasons: &'a [Reason],
+    changed: &'a [PathBuf],
+}
+
+fn show(to: &mut impl Write, question: &Shown<'_>) -> io::Result<()> {
+    writeln!(
+        to,
+        "\nmay this run in `{}`, in {}?",
+        question.environment,
+        Printable(question.cwd)
+    )?;
+    for line in Escaped::new(question.text).text.lines() {
+        writeln!(to, "  {line}")?;
+    }
+    for path in question.changed {
+        writeln!(to, "{:<8} {} since your last yes", "changed", Printable(path))?;
+    }
+    for reason in question.reasons {
+        writeln!(to, "{:<8} {}", "because", words::sentence(reason))?;
+        writeln!(to, "{:<8} {}", "rule", crate::escape::line(&reason.rule))?;
+    }
+    write!(to, "y = yes, n = no [n] ")?;
+    to.flush()
+}
+
+fn is_yes(line: &str) -> bool {
+    matches!(line.trim(), "y" | "Y" | "yes")
+}
+
+#[cfg(test)]
+mod tests {
+    use shieling::policy::Decision;
+
+    use super::*;
+
+    #[test]
+    fn only_a_clear_yes_is_one() {
+        for line in ["y\n", "yes\n", " Y \n"] {
+            assert!(is_yes(line), "{line:?}");
+        }
+        for line in ["n\n", "\n", "", "yy\n", "y; n\n", "\u{1b}[Ay\n"] {
+            assert!(!is_yes(line), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn the_question_shows_what_would_otherwise_hide() {
+        let reasons = [Reason {
+            decision: Decision::Ask,
+            rule: "readonly".to_owned(),
+            object: "python3".to_owned(),
+            span: None,
+            because: "an interpreter can change anything".to_owned(),
+            instead: None,
+        }];
+        let question = Shown {
+            text: "python3 x.py \u{1b}[2K\r\nrm \u{202e}x",
+            cwd: Path::new("/w\u{1b}"),
+            environment: "local",
+            reasons: &reasons,
+            changed: &[PathBuf::from("x.py")],
+        };
+        let mut shown = Vec::new();
+        show(&mut shown, &question).unwrap();
+        insta::assert_snapshot!(String::from_utf8(shown).unwrap().trim(), @r"
+        may this run in `local`, in /w\x1b?
+          python3 x.py \x1b[2K\r
+          rm \u{202e}x
+        changed  x.py since your last yes
+        because  `python3`: an interpreter can change anything
+        rule     readonly
+        y = yes, n = no [n]
+        ");
+    }
+}

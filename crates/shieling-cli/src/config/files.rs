@@ -1,0 +1,231 @@
+//! The files that the command line reads: configuration and policies. The only place in this crate
+//! that opens any.
+//!
+//! Every read is bounded and takes regular files only: a workspace is somebody else's, and a FIFO
+//! or a device under the expected name would otherwise hang the command or fill the memory.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the command line's files are opened here and nowhere else"
+)]
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+/// The longest configuration or policy file that is read, in bytes.
+const LONGEST: u64 = 1024 * 1024;
+
+/// Whether the last part of a path may be a symbolic link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Links {
+    /// For files of the user, who may keep them elsewhere.
+    Follow,
+    /// For files of the workspace, which could point to a file whose lines an error would show.
+    Refuse,
+}
+
+/// The text of a file, or `None` if there is no such file.
+///
+/// # Errors
+/// What is not a regular file, longer than 1 MiB, not UTF-8, or cannot be read.
+pub(crate) fn read(path: &Path, links: Links) -> io::Result<Option<String>> {
+    let mut flags = OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    if links == Links::Refuse {
+        flags |= OFlags::NOFOLLOW;
+    }
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path);
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+            return Err(io::Error::other(
+                "it is a symbolic link, which is not followed in a workspace",
+            ));
+        }
+        Err(error) => return Err(error),
+    };
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut text = String::new();
+    file.take(LONGEST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LONGEST {
+        return Err(io::Error::other("it is longer than 1 MiB"));
+    }
+    Ok(Some(text))
+}
+
+/// Opens a log for reading. It may be large, and may be a pipe.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+/// The directory's path without symbolic links.
+///
+/// # Errors
+/// What does not exist, cannot be reached, or is not a directory.
+pub(crate) fn directory(path: &Path) -> io::Result<PathBuf> {
+    let path = path.canonicalize()?;
+    if !path.metadata()?.is_dir() {
+        return Err(io::Error::other("it is not a directory"));
+    }
+    Ok(path)
+}
+
+/// The path without symbolic links, as far as it exists.
+pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
+    path.canonicalize()
+}
+
+/// Whether whoever can write in `directory` can decide what the absolute `path` names: the file, or
+/// a directory or link on the way to it, is in there. `directory` has no links in it.
+pub(crate) fn leads_through(path: &Path, directory: &Path) -> bool {
+    let mut here = PathBuf::from("/");
+    let mut ahead: Vec<OsString> = parts(path);
+    // As many steps as no real path has; a loop of links cannot be opened either.
+    for _ in 0..1_000 {
+        if here.starts_with(directory) {
+            return true;
+        }
+        let Some(part) = ahead.pop() else { return false };
+        if part == ".." {
+            here.pop();
+            continue;
+        }
+        let next = here.join(part);
+        match next.read_link() {
+            Ok(target) => {
+                if target.is_absolute() {
+                    here = PathBuf::from("/");
+                }
+                ahead.extend(parts(&target));
+            }
+            Err(_) => here = next,
+        }
+    }
+    true
+}
+
+/// The parts of a path without its root, the last one first.
+fn parts(path: &Path) -> Vec<OsString> {
+    let named = path.components().rev().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+    });
+    named.collect()
+}
+
+/// Whether this is a file that its owner may execute.
+pub(crate) fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    path.metadata()
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+/// The first executable of this name in the absolute directories of a `PATH`.
+pub(crate) fn on_path(name: &Path, path: &OsStr) -> Option<PathBuf> {
+    let directories = std::env::split_paths(path).filter(|directory| directory.is_absolute());
+    directories
+        .map(|directory| directory.join(name))
+        .find(|program| is_executable(program))
+}
+
+/// The terminal that the person sits at, whatever the standard streams are.
+pub(crate) fn terminal() -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).open("/dev/tty")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_file_is_no_error() {
+        let place = tempfile::tempdir().unwrap();
+        assert_eq!(read(&place.path().join("none"), Links::Refuse).unwrap(), None);
+    }
+
+    #[test]
+    fn a_fifo_or_a_directory_is_refused_and_does_not_hang() {
+        let place = tempfile::tempdir().unwrap();
+        let fifo = place.path().join("fifo");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &fifo,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+            0,
+        )
+        .unwrap();
+        assert!(read(&fifo, Links::Refuse).is_err());
+        assert!(read(place.path(), Links::Refuse).is_err());
+    }
+
+    #[test]
+    fn a_link_is_followed_for_the_user_and_not_in_a_workspace() {
+        let place = tempfile::tempdir().unwrap();
+        let (file, link) = (place.path().join("file"), place.path().join("link"));
+        std::fs::write(&file, "secret").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert_eq!(read(&link, Links::Follow).unwrap().as_deref(), Some("secret"));
+        assert!(
+            read(&link, Links::Refuse)
+                .unwrap_err()
+                .to_string()
+                .contains("symbolic link")
+        );
+    }
+
+    #[test]
+    fn every_step_on_the_way_counts() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        let link = |to: &str, at: &str| std::os::unix::fs::symlink(to, root.join(at)).unwrap();
+        std::fs::create_dir_all(root.join("work")).unwrap();
+        std::fs::create_dir_all(root.join("mine")).unwrap();
+        std::fs::write(root.join("mine/file"), "").unwrap();
+        std::fs::write(root.join("work/file"), "").unwrap();
+        link("../mine", "work/out");
+        link("work/out", "chain");
+        link("work/file", "into");
+        link("mine", "beside");
+        link("loop", "loop");
+        for (path, through) in [
+            ("work/file", true),
+            ("work/absent", true),
+            ("work/out/file", true),
+            ("chain/file", true),
+            ("into", true),
+            ("mine/../work/file", true),
+            ("loop/file", true),
+            ("mine/file", false),
+            ("beside/file", false),
+            ("work2/file", false),
+            ("absent/file", false),
+        ] {
+            assert_eq!(leads_through(&root.join(path), &root.join("work")), through, "{path}");
+        }
+        assert!(
+            leads_through(Path::new("/etc/passwd"), Path::new("/")),
+            "a workspace that is everything"
+        );
+    }
+
+    #[test]
+    fn a_long_file_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("file");
+        std::fs::write(&file, vec![b'#'; 1024 * 1024 + 1]).unwrap();
+        assert!(read(&file, Links::Follow).unwrap_err().to_string().contains("1 MiB"));
+    }
+}

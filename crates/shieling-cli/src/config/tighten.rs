@@ -1,0 +1,266 @@
+//! What the workspace's own `shieling.toml` may say.
+//!
+//! A workspace is untrusted: it may be a repository that somebody sent, and the agent can write to
+//! it, so one command could prepare what the next one may do. Its file therefore may make things
+//! stricter and never looser:
+//!
+//! | key | in an untrusted workspace |
+//! |---|---|
+//! | `policy` | adds; presets, and files inside the workspace |
+//! | `readonly`, `deny`, `ignore` | add (an `ignore` entry with `!` shows again, so it is refused) |
+//! | `approval`, `network` | only a stricter value than the one without it |
+//! | `timeout`, `max-output`, `memory`, `pids`, `cpus`, `file-size`, `rate` | only a lower value |
+//! | `allow` | refused: an entry grants |
+//! | `env`, `shell`, `read`, `set-env`, `pass-env` | refused: they choose what runs and what it sees |
+//! | `audit`, `acknowledge-unsafe` | refused: they write outside, and speak for the user |
+//!
+//! A refused key is an error that names it, not a key passed over: whoever wrote it expects it to
+//! hold. The same goes for a user's file that lies inside the workspace.
+
+use std::path::Path;
+
+use super::files;
+use crate::options::{Approval, Network, PolicyName, Settings};
+
+/// A key that would loosen, and why.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Loosening {
+    /// The key.
+    pub(super) key: &'static str,
+    /// Why that would loosen, as a fact.
+    pub(super) because: String,
+}
+
+/// What holds without the workspace's file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Base<'a> {
+    /// What the user's file set.
+    pub(super) settings: &'a Settings,
+    /// Who would be asked.
+    pub(super) approval: Approval,
+    /// What of the network could be reached.
+    pub(super) network: Network,
+    /// The limits that hold where nobody set one.
+    pub(super) defaults: &'a Settings,
+}
+
+/// Checks that `file` only tightens what `base` holds.
+///
+/// Paths in `file` are absolute already.
+pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result<(), Loosening> {
+    // Taken apart without `..`, so that a new option does not compile until it is decided here.
+    let Settings {
+        env,
+        shell,
+        policy,
+        readonly: _,
+        allow,
+        deny: _,
+        ignore,
+        approval,
+        acknowledge_unsafe,
+        network,
+        read,
+        set_env,
+        pass_env,
+        timeout,
+        max_output,
+        memory,
+        pids,
+        cpus,
+        file_size,
+        rate,
+        audit,
+    } = file;
+    let refuse = |key: &'static str, because: &str| {
+        Err(Loosening {
+            key,
+            because: because.to_owned(),
+        })
+    };
+
+    if env.is_some() {
+        return refuse("env", "it chooses what confines the command");
+    }
+    if shell.is_some() {
+        return refuse("shell", "it chooses the program that reads every command");
+    }
+    if !allow.is_empty() {
+        return refuse(
+            "allow",
+            "an allow entry grants; `deny`, `readonly` and `policy` only restrict",
+        );
+    }
+    if *acknowledge_unsafe {
+        return refuse("acknowledge-unsafe", "only the user can acknowledge that");
+    }
+    if !read.is_empty() {
+        return refuse("read", "it opens more paths for reading");
+    }
+    if !set_env.is_empty() {
+        return refuse("set-env", "a variable can change what a command runs");
+    }
+    if !pass_env.is_empty() {
+        return refuse("pass-env", "it would hand the user's variables to the command");
+    }
+    if audit.is_some() {
+        return refuse("audit", "it chooses a file that shieling writes to");
+    }
+    if ignore.iter().any(|glob| glob.trim_start().starts_with('!')) {
+        return refuse("ignore", "an entry with `!` shows what another entry hides");
+    }
+    for name in policy {
+        let PolicyName::File(path) = name else { continue };
+        // Through links too: an error in a policy shows lines of it.
+        if !files::canonical(path).is_ok_and(|path| path.starts_with(workspace)) {
+            return refuse("policy", "it names a file that is not in the workspace");
+        }
+    }
+    if let Some(approval) = approval
+        && strictness(*approval) < strictness(base.approval)
+    {
+        return refuse("approval", "fewer commands would be asked about");
+    }
+    if network.is_some_and(|network| network > base.network) {
+        return refuse("network", "more of the network could be reached");
+    }
+
+    lower("timeout", *timeout, base.settings.timeout.or(base.defaults.timeout))?;
+    lower(
+        "max-output",
+        *max_output,
+        base.settings.max_output.or(base.defaults.max_output),
+    )?;
+    lower("memory", *memory, base.settings.memory.or(base.defaults.memory))?;
+    lower("pids", *pids, base.settings.pids.or(base.defaults.pids))?;
+    lower("cpus", *cpus, base.settings.cpus.or(base.defaults.cpus))?;
+    lower(
+        "file-size",
+        *file_size,
+        base.settings.file_size.or(base.defaults.file_size),
+    )?;
+    if let (Some(rate), Some(base)) = (rate, base.settings.rate.or(base.defaults.rate))
+        && !rate.is_within(base)
+    {
+        return Err(Loosening {
+            key: "rate",
+            because: format!("the rate without it is {base}"),
+        });
+    }
+    Ok(())
+}
+
+/// `never` lets through what no rule asks about, without a look; `always` shows everything.
+fn strictness(approval: Approval) -> u8 {
+    match approval {
+        Approval::Never => 0,
+        Approval::Policy => 1,
+        Approval::Always => 2,
+    }
+}
+
+fn lower<T: PartialOrd + std::fmt::Display>(
+    key: &'static str,
+    new: Option<T>,
+    base: Option<T>,
+) -> Result<(), Loosening> {
+    match (new, base) {
+        (Some(new), Some(base)) if new > base => Err(Loosening {
+            key,
+            because: format!("the limit without it is {base}"),
+        }),
+        (Some(_) | None, Some(_) | None) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan;
+
+    #[expect(clippy::disallowed_methods, reason = "tests place the files that they read")]
+    fn checked(text: &str, user: &str, approval: Approval, network: Network) -> Result<(), &'static str> {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        std::fs::write(root.join("mine.toml"), "").unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", root.join("link.toml")).unwrap();
+        let mut file: Settings = toml::from_str(text).unwrap();
+        for name in &mut file.policy {
+            if let PolicyName::File(path) = name {
+                *path = root.join(&*path);
+            }
+        }
+        let user: Settings = toml::from_str(user).unwrap();
+        let defaults = plan::defaults(crate::options::EnvironmentName::Sandbox);
+        let base = Base {
+            settings: &user,
+            approval,
+            network,
+            defaults: &defaults,
+        };
+        check(&file, base, &root).map_err(|loosening| loosening.key)
+    }
+
+    #[test]
+    fn what_tightens_passes() {
+        for text in [
+            "",
+            "readonly = true",
+            "deny = ['git push']\nignore = ['.env', 'secrets/']",
+            "policy = ['readonly', 'mine.toml']",
+            "approval = 'always'",
+            "approval = 'policy'",
+            "network = 'none'",
+            "timeout = '10s'\nmax-output = '1KiB'\nmemory = '1GiB'\npids = 10\ncpus = 0.5\nfile-size = '1MiB'",
+            "rate = '3/10,10/60'",
+        ] {
+            assert_eq!(checked(text, "", Approval::Policy, Network::None), Ok(()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_loosens_is_named() {
+        for (text, key) in [
+            ("env = 'local'", "env"),
+            ("env = 'sandbox'", "env"),
+            ("shell = '/tmp/sh'", "shell"),
+            ("policy = ['../open.toml']", "policy"),
+            ("policy = ['/etc/passwd']", "policy"),
+            ("policy = ['link.toml']", "policy"),
+            ("policy = ['absent.toml']", "policy"),
+            ("allow = ['rm']", "allow"),
+            ("ignore = ['.env', '!.env']", "ignore"),
+            ("approval = 'never'", "approval"),
+            ("acknowledge-unsafe = true", "acknowledge-unsafe"),
+            ("network = 'loopback'", "network"),
+            ("network = 'host'", "network"),
+            ("read = ['/']", "read"),
+            ("set-env = ['PATH=/tmp']", "set-env"),
+            ("pass-env = ['TOKEN']", "pass-env"),
+            ("timeout = '61s'", "timeout"),
+            ("max-output = '65KiB'", "max-output"),
+            ("memory = '5GiB'", "memory"),
+            ("pids = 513", "pids"),
+            ("audit = 'x'", "audit"),
+        ] {
+            assert_eq!(checked(text, "", Approval::Policy, Network::None), Err(key), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_measure_is_what_the_user_set() {
+        let user = "timeout = '5m'\ncpus = 2\nrate = '3/10,10/60'\nfile-size = '1MiB'";
+        for (text, expected) in [
+            ("timeout = '4m'", Ok(())),
+            ("timeout = '6m'", Err("timeout")),
+            ("cpus = 3", Err("cpus")),
+            ("rate = '2/10,10/60'", Ok(())),
+            ("rate = '2/10,20/60'", Err("rate")),
+            ("file-size = '2MiB'", Err("file-size")),
+            ("approval = 'policy'", Err("approval")),
+            ("network = 'loopback'", Ok(())),
+        ] {
+            assert_eq!(checked(text, user, Approval::Always, Network::Host), expected, "{text}");
+        }
+    }
+}

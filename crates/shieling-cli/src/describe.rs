@@ -1,0 +1,84 @@
+//! `shieling describe`: the environment as a model would be told of it.
+
+use std::io;
+
+use shieling::Told;
+use shieling::describe::{Description, PolicyInForce, ToolName};
+use shieling::policy::PRESETS;
+
+use crate::config::Printable;
+use crate::options::{Describe, PolicyName, Prefix};
+use crate::plan::{self, Plan, Purpose};
+use crate::run::{self, Library};
+use crate::setup;
+use crate::words::Failure;
+
+/// Prints the description.
+pub(crate) fn describe(options: &Describe) -> Result<u8, Failure> {
+    let plan = run::plan(&options.source, Purpose::Describe)?;
+    let told = Told {
+        shell: setup::shell(plan.shell.as_deref())?.program().to_owned(),
+        network: plan::default_network(plan.env).as_str().to_owned(),
+        policies: policies(&plan),
+        rate: plan.rate.map(|rate| rate.to_string()),
+        os_release: setup::os_release(),
+    };
+    let described: Description = Library::open(&plan, None)?.describe(&plan, told, &ToolName::defaults())?;
+    if options.json {
+        crate::print_json(&described)?;
+    } else {
+        crate::write_all(io::stdout().lock(), &described.to_string())?;
+    }
+    Ok(0)
+}
+
+/// The policies in force, each in half a sentence.
+fn policies(plan: &Plan) -> Vec<PolicyInForce> {
+    let in_force = |name: String, means: String, instead: Option<&str>| PolicyInForce {
+        name,
+        means,
+        instead: instead.map(str::to_owned),
+    };
+    let list = |entries: &[Prefix]| {
+        entries
+            .iter()
+            .map(|entry| format!("`{entry}`"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let mut all: Vec<_> = plan
+        .policies
+        .iter()
+        .map(|policy| match policy {
+            PolicyName::Preset(name) => {
+                let means = PRESETS.iter().find(|(known, _)| known == name);
+                in_force(name.clone(), means.map_or("", |(_, means)| means).to_owned(), None)
+            }
+            PolicyName::File(path) => in_force(Printable(path).to_string(), "rules of a file".to_owned(), None),
+        })
+        .collect();
+    if plan.readonly {
+        let means = "nothing may change: files, repository, processes, clock, network";
+        let instead = "Nothing may be written: print results instead of saving them.";
+        all.push(in_force("readonly".to_owned(), means.to_owned(), Some(instead)));
+    }
+    if !plan.allow.is_empty() {
+        all.push(in_force(
+            "allow".to_owned(),
+            format!("only {}", list(&plan.allow)),
+            None,
+        ));
+    }
+    if !plan.deny.is_empty() {
+        all.push(in_force("deny".to_owned(), format!("not {}", list(&plan.deny)), None));
+    }
+    if !plan.ignore.is_empty() {
+        let means = "some paths are hidden".to_owned();
+        let instead = "Some paths are hidden: name the files you want, rather than reading whole directories.";
+        all.push(in_force("ignore".to_owned(), means, Some(instead)));
+    }
+    if all.is_empty() {
+        all.push(in_force("open".to_owned(), PRESETS[0].1.to_owned(), None));
+    }
+    all
+}

@@ -1,0 +1,162 @@
+//! The options that every way of running shares, each defined once.
+//!
+//! One struct is at the same time the command line's option group and the schema of
+//! `shieling.toml`: the key is the option's long name. Nothing has its default here, since layers
+//! are laid over each other first; defaults are filled in by [`crate::plan`].
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use super::values::{
+    Approval, Assignment, Cpus, EnvironmentName, Network, Pids, PolicyName, Prefix, Rate, Size, Timeout, VariableName,
+};
+
+/// What can be set on the command line and in `shieling.toml` alike.
+#[derive(Debug, Clone, Default, PartialEq, Args, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(crate) struct Settings {
+    /// Where the command runs [default: sandbox; `why`: local]
+    ///
+    /// This version runs commands in `local` only and refuses the others; `why` judges for all four.
+    #[arg(long, value_name = "NAME", help_heading = "Place")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) env: Option<EnvironmentName>,
+
+    /// The bash that reads the command: an absolute path, or a name to find on PATH
+    ///
+    /// SHIELING_SHELL says the same; the option wins. [default: bash]
+    #[arg(long, value_name = "PATH", help_heading = "Place")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) shell: Option<PathBuf>,
+
+    /// Judge by this policy; repeatable, the strictest verdict wins [default: open]
+    ///
+    /// A name without `/` and `.` is a preset, anything else is a TOML file:
+    /// `--policy readonly --policy ./team.toml`. `shieling policy show PRESET` prints a preset,
+    /// `shieling policy check FILE` runs the examples in a file.
+    #[arg(long, value_name = "PRESET|FILE", help_heading = "Policy")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) policy: Vec<PolicyName>,
+
+    /// Nothing may change: files, repository state, processes, clock, network
+    #[arg(long, help_heading = "Policy")]
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) readonly: bool,
+
+    /// Only commands that start with these words may run; repeatable [default: all]
+    ///
+    /// `--allow 'git log' --allow ls` lets `git log -3 | ls` run, and neither `git -c x log` nor
+    /// `lsblk`. Every command that the text can launch must match an entry, at any depth. An entry
+    /// grants no write redirection. On the command line this replaces the list of `shieling.toml`.
+    #[arg(long, value_name = "PREFIX", help_heading = "Policy")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) allow: Vec<Prefix>,
+
+    /// Commands that start with these words may not run; repeatable
+    ///
+    /// Matched is what really runs: `--deny 'git push'` also stops `/usr/bin/git -C x push`.
+    #[arg(long, value_name = "PREFIX", help_heading = "Policy")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) deny: Vec<Prefix>,
+
+    /// Hide these paths, written as in .gitignore; repeatable
+    ///
+    /// `--ignore .env --ignore 'secrets/'`. A leading `!` shows again what an earlier one hid.
+    #[arg(long, value_name = "GLOB", help_heading = "Policy")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) ignore: Vec<String>,
+
+    /// Who is asked, on the terminal, before a command starts [default: policy; local: always]
+    #[arg(long, value_name = "WHEN", help_heading = "Approval")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) approval: Option<Approval>,
+
+    /// Say yes to `--env local --approval never`, which is refused without this
+    ///
+    /// Nothing confines the command then and nobody is asked: it can do all that you can.
+    #[arg(long, help_heading = "Approval")]
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) acknowledge_unsafe: bool,
+
+    /// What of the network can be reached [default: none; local: host]
+    #[arg(long, value_name = "REACH", help_heading = "Reach")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) network: Option<Network>,
+
+    /// One more path that may be read; repeatable, `sandbox` only
+    ///
+    /// [default: the system's directories and the toolchains on PATH]
+    #[arg(long, value_name = "PATH", help_heading = "Reach")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) read: Vec<PathBuf>,
+
+    /// Set a variable of the command's environment; repeatable
+    ///
+    /// That environment is built from a short list of harmless variables, never inherited.
+    #[arg(long, value_name = "K=V", help_heading = "Reach")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) set_env: Vec<Assignment>,
+
+    /// Pass a variable of yours on to the command; repeatable
+    #[arg(long, value_name = "NAME", help_heading = "Reach")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) pass_env: Vec<VariableName>,
+
+    /// End the command after this time: `500ms`, `30s`, `2m`, `1h` [default: 60s]
+    ///
+    /// A bare number is seconds, and 0 is refused. All of the command's processes get SIGTERM, and
+    /// SIGKILL half a second later.
+    #[arg(long, value_name = "DURATION", help_heading = "Limits")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) timeout: Option<Timeout>,
+
+    /// Keep this many bytes of each output stream, head and tail [default: 64KiB]
+    ///
+    /// Sizes are `4096`, `64KiB`, `10MB` (1,000,000 bytes each) or `4GiB`.
+    #[arg(long, value_name = "SIZE", help_heading = "Limits")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_output: Option<Size>,
+
+    /// Memory of all its processes together [default: sandbox: 4GiB]
+    ///
+    /// A limit that the environment cannot enforce is refused, not ignored; so are `--pids`,
+    /// `--cpus` and `--file-size`. `local` can enforce `--file-size` only.
+    #[arg(long, value_name = "SIZE", help_heading = "Limits")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) memory: Option<Size>,
+
+    /// Processes and threads that may exist at once [default: sandbox: 512]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pids: Option<Pids>,
+
+    /// Processors' worth of time, such as `1.5` [default: no limit]
+    #[arg(long, value_name = "F", help_heading = "Limits")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cpus: Option<Cpus>,
+
+    /// The largest file it may write [default: no limit]
+    #[arg(long, value_name = "SIZE", help_heading = "Limits")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) file_size: Option<Size>,
+
+    /// How many commands may start: a burst and a sustained rate, such as `3/10,10/60` [default: off]
+    ///
+    /// The example lets 3 start within 10 seconds and 10 within 60.
+    #[arg(long, value_name = "BURST/SECONDS,SUSTAINED/SECONDS", help_heading = "Limits")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rate: Option<Rate>,
+
+    /// Append who asked what and what happened to this file, as hash-chained JSON lines [default: off]
+    ///
+    /// If it cannot be written, nothing starts. `shieling log verify FILE` checks the chain.
+    #[arg(long, value_name = "FILE", help_heading = "Record")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) audit: Option<PathBuf>,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}

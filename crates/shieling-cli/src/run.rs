@@ -1,0 +1,500 @@
+//! Every call into the library that judges, runs, describes or verifies.
+//!
+//! The rest of this crate reads options, and words what comes back.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+
+use shieling::audit;
+use shieling::describe::{Description, ToolName};
+use shieling::environment::Variables;
+use shieling::outcome::Outcome;
+use shieling::output::{self, Stream, Tee};
+use shieling::policy::{Decision, PRESETS, Verdict, preset_settings};
+use shieling::request::Command;
+use shieling::units::ByteCount;
+use shieling::{Shieling, Told};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::approver::Terminal;
+use crate::config::{Loaded, Printable, Surroundings, reason};
+use crate::options::{Approval, EnvironmentName, Settings, Source};
+use crate::plan::{Plan, Purpose};
+use crate::setup;
+use crate::stream::Bounded;
+use crate::words::Failure;
+
+/// What holds for this invocation, from the command line and the files.
+pub(crate) fn plan(source: &Source, purpose: Purpose) -> Result<Plan, Failure> {
+    let surroundings = Surroundings::of_this_process()?;
+    Plan::new(
+        crate::config::load(source, &surroundings, purpose.default_environment())?,
+        purpose,
+    )
+}
+
+/// The library, set up as planned.
+pub(crate) struct Library {
+    shieling: Shieling,
+    variables: BTreeMap<String, String>,
+}
+
+impl Library {
+    /// Sets the library up, to run commands. Nothing starts.
+    pub(crate) fn open(plan: &Plan, approver: Option<Terminal>) -> Result<Self, Failure> {
+        let state = state_directory();
+        Self::new(plan, setup::for_running(plan, approver, state.as_deref())?)
+    }
+
+    /// Sets the library up, to judge commands only.
+    pub(crate) fn on_paper(plan: &Plan) -> Result<Self, Failure> {
+        Self::new(plan, setup::for_judging(plan)?)
+    }
+
+    fn new(plan: &Plan, shieling: Shieling) -> Result<Self, Failure> {
+        let pass: Vec<String> = plan.pass_env.iter().map(|name| name.as_str().to_owned()).collect();
+        let set: Vec<(String, String)> = plan
+            .set_env
+            .iter()
+            .map(|set| (set.name.as_str().to_owned(), set.value.clone()))
+            .collect();
+        let variables = Variables {
+            pass: &pass,
+            set: &set,
+            terminal: false,
+        };
+        Ok(Self {
+            shieling,
+            variables: variables
+                .build(std::env::vars_os())
+                .map_err(|error| Failure::new(error.to_string()))?,
+        })
+    }
+
+    /// The command that this text asks for.
+    pub(crate) fn command(&self, plan: &Plan, text: &str) -> Result<Command, Failure> {
+        Ok(plan.command(text)?.with_variables(self.variables.clone()))
+    }
+
+    /// What is said of a command before anybody is asked. Nothing starts.
+    pub(crate) fn judge(&self, command: &Command) -> Verdict {
+        self.shieling.judge(command)
+    }
+
+    /// The environment as a model would be told of it.
+    pub(crate) fn describe(&self, plan: &Plan, told: Told, tools: &[ToolName]) -> Result<Description, Failure> {
+        let example = self.command(plan, "true")?;
+        Ok(runtime()?.block_on(self.shieling.describe(&example, told, tools)))
+    }
+
+    /// Runs a command to its end, or to ours.
+    pub(crate) fn run(&self, command: Command, shown: Shown) -> Result<Ran, Failure> {
+        let runtime = runtime()?;
+        let ran = runtime.block_on(self.run_until_told(command, shown));
+        // A question on the terminal may still wait for its answer, which nobody needs any more.
+        runtime.shutdown_background();
+        ran
+    }
+
+    /// Dropping the run ends all of the command's processes, so that is how we stop: the terminal's
+    /// signals reach us and not the command, which has a process group of its own.
+    async fn run_until_told(&self, command: Command, shown: Shown) -> Result<Ran, Failure> {
+        let no_signals = |error: io::Error| Failure::new(format!("signals cannot be received: {error}"));
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(no_signals)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
+        let mut hangup = signal(SignalKind::hangup()).map_err(no_signals)?;
+        let (mut tee, mut written) = match shown {
+            Shown::Json => (None, None),
+            Shown::Streams { keep } => {
+                let (tee, written) = copying(keep, io::stdout(), io::stderr())?;
+                (Some(tee), Some(written))
+            }
+        };
+        let borrowed = tee.as_deref_mut().map(|tee| tee as &mut dyn Tee);
+        let outcome = tokio::select! {
+            outcome = self.shieling.run(command, borrowed) => outcome,
+            Err(error) = whole(&mut written) => return unwritten(&error),
+            _ = interrupt.recv() => return Ok(Ran::Stopped { signal: SIGINT }),
+            _ = terminate.recv() => return Ok(Ran::Stopped { signal: SIGTERM }),
+            _ = hangup.recv() => return Ok(Ran::Stopped { signal: SIGHUP }),
+        };
+        // With the tee the rest of the output goes on its way; a slow reader may take long for it.
+        drop(tee);
+        if written.is_some() {
+            tokio::select! {
+                done = whole(&mut written) => if let Err(error) = done { return unwritten(&error) },
+                _ = interrupt.recv() => return Ok(Ran::Stopped { signal: SIGINT }),
+                _ = terminate.recv() => return Ok(Ran::Stopped { signal: SIGTERM }),
+                _ = hangup.recv() => return Ok(Ran::Stopped { signal: SIGHUP }),
+            }
+        }
+        Ok(Ran::Ended(Box::new(outcome)))
+    }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("no event loop could be made: {error}")))
+}
+
+const SIGHUP: u8 = 1;
+const SIGINT: u8 = 2;
+const SIGPIPE: u8 = 13;
+const SIGTERM: u8 = 15;
+
+/// Waits until all output is written, or cannot be.
+async fn whole(written: &mut Option<Written>) -> io::Result<()> {
+    match written {
+        Some(written) => match written.await {
+            Ok(done) => done,
+            Err(_) => Err(io::Error::other("the thread that writes it ended")),
+        },
+        None => std::future::pending().await,
+    }
+}
+
+/// A reader that went away ends the command as it would end any other in a pipe.
+fn unwritten(error: &io::Error) -> Result<Ran, Failure> {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return Ok(Ran::Stopped { signal: SIGPIPE });
+    }
+    Err(Failure::new(format!(
+        "the output cannot be written: {error}; the command was ended"
+    )))
+}
+
+/// Judges `true`, which every policy lets through, and then runs it in `local`.
+///
+/// The first says whether policies are judged at all, the second whether a command starts and ends.
+pub(crate) fn probe() -> (Result<(), Failure>, Result<(), Failure>) {
+    let library = || {
+        let settings = Settings {
+            env: Some(EnvironmentName::Local),
+            approval: Some(Approval::Never),
+            acknowledge_unsafe: true,
+            ..Settings::default()
+        };
+        let plan = Plan::new(Loaded::only(settings, PathBuf::from("/")), Purpose::Run)?;
+        let library = Library::open(&plan, None)?;
+        let command = library.command(&plan, "true")?;
+        Ok((library, command))
+    };
+    let (library, command) = match library() {
+        Ok(both) => both,
+        Err(failure) => return (Err(Failure::clone(&failure)), Err(failure)),
+    };
+    let judged = match library.judge(&command).decision {
+        Decision::Allow => Ok(()),
+        Decision::Ask | Decision::Deny => Err(Failure::new("`true` is not let through")),
+    };
+    let ran = match library.run(command, Shown::Json) {
+        Ok(Ran::Ended(outcome)) if outcome.exit_code == Some(0) && outcome.survivors == 0 => Ok(()),
+        Ok(Ran::Ended(outcome)) => Err(Failure::new(
+            outcome.error.unwrap_or_else(|| "`true` did not end with 0".to_owned()),
+        )),
+        Ok(Ran::Stopped { signal }) => Err(Failure::new(format!("stopped by signal {signal}"))),
+        Err(failure) => Err(failure),
+    };
+    (judged, ran)
+}
+
+/// What becomes of the output while the command runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Shown {
+    /// Nothing; it stands in the outcome.
+    Json,
+    /// Both streams go to ours, `keep` bytes of each.
+    Streams {
+        /// How much of each.
+        keep: ByteCount,
+    },
+}
+
+/// How a run came back.
+#[derive(Debug)]
+pub(crate) enum Ran {
+    /// With its outcome.
+    Ended(Box<Outcome>),
+    /// We were told to stop, and ended the command.
+    Stopped {
+        /// By this signal; a reader that went away counts as SIGPIPE.
+        signal: u8,
+    },
+}
+
+/// When all output is written, or as soon as it cannot be.
+type Written = tokio::sync::oneshot::Receiver<io::Result<()>>;
+
+/// Copies both streams to ours while the command runs, and the rest when it is dropped.
+///
+/// Writing is another thread's work, since a reader that does not read must not hold up the
+/// command's deadline. What waits for that thread is bounded as the streams are.
+struct Copying {
+    stdout: Bounded<Outlet>,
+    stderr: Bounded<Outlet>,
+}
+
+fn copying(
+    keep: ByteCount,
+    mut stdout: impl io::Write + Send + 'static,
+    mut stderr: impl io::Write + Send + 'static,
+) -> Result<(Box<Copying>, Written), Failure> {
+    let (to_thread, pieces) = mpsc::channel::<(Stream, Vec<u8>)>();
+    let (done, written) = tokio::sync::oneshot::channel();
+    let write = move || {
+        let mut all = pieces.iter().map(|(stream, bytes)| match stream {
+            Stream::Stdout => put(&mut stdout, &bytes),
+            Stream::Stderr => put(&mut stderr, &bytes),
+        });
+        // Nobody waits any more if we were told to stop.
+        let _ = done.send(all.find(Result::is_err).unwrap_or(Ok(())));
+    };
+    std::thread::Builder::new()
+        .name("output".to_owned())
+        .spawn(write)
+        .map_err(|error| Failure::new(format!("no thread can be started: {error}")))?;
+    let outlet = |stream| {
+        Bounded::new(
+            Outlet {
+                stream,
+                to: to_thread.clone(),
+            },
+            keep.as_usize(),
+        )
+    };
+    let copying = Copying {
+        stdout: outlet(Stream::Stdout),
+        stderr: outlet(Stream::Stderr),
+    };
+    Ok((Box::new(copying), written))
+}
+
+fn put(to: &mut impl io::Write, bytes: &[u8]) -> io::Result<()> {
+    to.write_all(bytes)?;
+    to.flush()
+}
+
+impl Tee for Copying {
+    fn bytes(&mut self, stream: Stream, bytes: &[u8]) {
+        // It fails only if the thread ended, which `Written` tells.
+        let _ = match stream {
+            Stream::Stdout => self.stdout.push(bytes),
+            Stream::Stderr => self.stderr.push(bytes),
+        };
+    }
+}
+
+impl Drop for Copying {
+    fn drop(&mut self) {
+        // As above.
+        let _ = self.stdout.finish().and_then(|()| self.stderr.finish());
+    }
+}
+
+/// The way to the thread that writes.
+struct Outlet {
+    stream: Stream,
+    to: mpsc::Sender<(Stream, Vec<u8>)>,
+}
+
+impl io::Write for Outlet {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.to
+            .send((self.stream, bytes.to_vec()))
+            .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// One example of a policy file, run.
+#[derive(Debug, serde::Serialize)]
+pub(crate) struct Example {
+    /// The rule that it stands with.
+    pub(crate) rule: String,
+    /// The command.
+    pub(crate) command: String,
+    /// Whether the rule is to match.
+    pub(crate) matches: bool,
+    /// Whether that is so; a file with an example that fails does not load.
+    pub(crate) holds: bool,
+}
+
+/// Loads a policy and runs its examples.
+pub(crate) fn check_policy(path: &Path) -> Result<Vec<Example>, Failure> {
+    let rules = setup::rules(path, None)?;
+    let examples = rules.examples().into_iter().map(|example| Example {
+        rule: example.rule,
+        command: example.command,
+        matches: example.should_match,
+        holds: true,
+    });
+    Ok(examples.collect())
+}
+
+/// A preset, as the settings that it stands for.
+pub(crate) fn preset(name: &str) -> Result<String, Failure> {
+    let known = || PRESETS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    preset_settings(name).ok_or_else(|| {
+        Failure::new(format!("no preset is called `{name}`")).with("instead", format!("there are {}", known()))
+    })
+}
+
+/// What became of checking a chain.
+#[derive(Debug)]
+pub(crate) enum Chain {
+    /// It is whole.
+    Whole {
+        /// The number of records.
+        records: u64,
+        /// The last record's number and digest, which a person can note.
+        head: Option<String>,
+    },
+    /// It is broken.
+    Broken {
+        /// The first line that does not fit, from 1.
+        line: u64,
+        /// What is wrong with it, as what follows "line N".
+        why: String,
+    },
+}
+
+/// Checks the hash chain of an audit log, up to the head that somebody noted, if they did.
+pub(crate) fn verify(log: &Path, noted: Option<&str>) -> Result<Chain, Failure> {
+    let noted = noted.map(str::parse).transpose();
+    let noted = noted.map_err(|error: shieling::units::UnitError| Failure::new(error.to_string()))?;
+    match audit::verify(log, noted) {
+        Ok(summary) => Ok(Chain::Whole {
+            records: summary.records,
+            head: summary.head.map(|head| head.to_string()),
+        }),
+        Err(audit::Broken {
+            why: audit::Why::Unreadable(error),
+            ..
+        }) => Err(Failure::new(format!(
+            "{} cannot be read: {}",
+            Printable(log),
+            reason(&error)
+        ))),
+        Err(broken) => Ok(Chain::Broken {
+            line: broken.line,
+            why: broken.why.to_string(),
+        }),
+    }
+}
+
+/// A piece of a stored output.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    /// Its bytes.
+    pub(crate) bytes: Vec<u8>,
+    /// The first byte after it.
+    pub(crate) next: u64,
+    /// Whether there is nothing after it.
+    pub(crate) end: bool,
+}
+
+/// Reads a piece of a stored output.
+pub(crate) fn read_output(id: &str, stdout: bool, cursor: u64, at_most: u64) -> Result<Piece, Failure> {
+    let directory = state_directory()
+        .ok_or_else(|| Failure::new("there is no stored output: neither XDG_STATE_HOME nor HOME is set"))?;
+    let stream = if stdout { Stream::Stdout } else { Stream::Stderr };
+    let piece = output::read_spilled(
+        &setup::outputs(&directory),
+        id,
+        stream,
+        cursor,
+        ByteCount::bytes(at_most),
+    )
+    .map_err(|error| Failure::new(error.to_string()))?;
+    Ok(Piece {
+        bytes: piece.bytes,
+        next: piece.next_cursor,
+        end: piece.end,
+    })
+}
+
+/// Where Shieling keeps what outlives a run: `$XDG_STATE_HOME/shieling`, or under `~/.local/state`.
+pub(crate) fn state_directory() -> Option<PathBuf> {
+    let absolute = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let base = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")))?;
+    Some(base.join("shieling"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    /// Remembers what is written, once it is let.
+    #[derive(Clone, Default)]
+    struct Page(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Page {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    struct Gone;
+
+    impl io::Write for Gone {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_reader_that_does_not_read_holds_nothing_up_and_gets_all_of_it_later() {
+        let (out, err) = (Page::default(), Page::default());
+        let not_reading = out.0.lock().unwrap();
+        let (mut tee, written) = copying(ByteCount::bytes(10), out.clone(), err.clone()).unwrap();
+        for _ in 0..1_000 {
+            tee.bytes(Stream::Stdout, b"0123456789");
+        }
+        tee.bytes(Stream::Stderr, b"warning");
+        drop(tee);
+        drop(not_reading);
+        written.blocking_recv().unwrap().unwrap();
+        let text = |page: &Page| String::from_utf8(page.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(text(&out), "01234\n[... 9,990 bytes left out ...]\n56789");
+        assert_eq!(text(&err), "warning");
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_told_while_the_command_still_runs() {
+        let (mut tee, written) = copying(ByteCount::kib(1), Gone, Page::default()).unwrap();
+        tee.bytes(Stream::Stdout, b"x");
+        assert_eq!(
+            written.blocking_recv().unwrap().unwrap_err().kind(),
+            io::ErrorKind::BrokenPipe
+        );
+        // And what comes after is dropped without an error.
+        tee.bytes(Stream::Stdout, b"y");
+        assert!(matches!(
+            unwritten(&io::ErrorKind::BrokenPipe.into()),
+            Ok(Ran::Stopped { signal: 13 })
+        ));
+    }
+}

@@ -1,0 +1,162 @@
+//! The library, set up as planned: environment, policy, approver, limits, log.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use shieling::approval::Mode;
+use shieling::audit;
+use shieling::environment::{Capabilities, Environment, Later, Local, Network, Shell};
+use shieling::outcome::Confinement;
+use shieling::output::SpillTo;
+use shieling::policy::{Policy, RuleFile};
+use shieling::process::{Process, SpawnError};
+use shieling::request::Command;
+use shieling::{Builder, Shieling};
+
+use crate::approver::Terminal;
+use crate::config::{Printable, files, reason};
+use crate::options::{Approval, EnvironmentName, PolicyName, Prefix};
+use crate::plan::Plan;
+use crate::words::Failure;
+
+/// Where bash is, unless somebody chose a shell.
+const USUAL: [&str; 2] = ["/bin/bash", "/usr/bin/bash"];
+
+/// The library as `exec` needs it: what is let through runs on this host.
+pub(crate) fn for_running(plan: &Plan, approver: Option<Terminal>, state: Option<&Path>) -> Result<Shieling, Failure> {
+    let shell = shell(plan.shell.as_deref())?;
+    let mut builder = builder(plan, Arc::new(Local::new(shell)))?;
+    if let Some(terminal) = approver {
+        builder = builder.approver(Arc::new(terminal));
+    }
+    if let Some(rate) = plan.rate {
+        let limit = rate.to_string().parse();
+        builder = builder.rate(limit.map_err(|error: shieling::rate::LimitError| Failure::new(error.to_string()))?);
+    }
+    if let Some(path) = &plan.audit {
+        let log = audit::File::open(path, audit::Settings::default());
+        builder = builder.audit(Arc::new(log.map_err(|error| {
+            Failure::new(error.to_string()).with("because", "a command does not start if it cannot be recorded")
+        })?));
+    }
+    if let Some(state) = state {
+        builder = builder.spill(SpillTo::new(outputs(state)));
+    }
+    Ok(builder.build())
+}
+
+/// The library as `why` needs it: it judges as this environment would, and nothing can start.
+pub(crate) fn for_judging(plan: &Plan) -> Result<Shieling, Failure> {
+    Ok(builder(plan, Arc::new(OnPaper(plan.env)))?.build())
+}
+
+/// What the system says of itself; nothing if it does not.
+pub(crate) fn os_release() -> String {
+    let text = files::read(Path::new("/etc/os-release"), files::Links::Follow);
+    text.ok().flatten().unwrap_or_default()
+}
+
+/// Where whole outputs are kept.
+pub(crate) fn outputs(state: &Path) -> PathBuf {
+    state.join("outputs")
+}
+
+/// The shell that was chosen, or bash; another shell would read the text in another way than the
+/// policy does.
+pub(crate) fn shell(chosen: Option<&Path>) -> Result<Shell, Failure> {
+    let found = match chosen {
+        Some(shell) => Shell::find(Some(shell)),
+        None => {
+            let on_path = std::env::var_os("PATH").and_then(|path| files::on_path(Path::new("bash"), &path));
+            Shell::first_of(USUAL.iter().map(PathBuf::from).chain(on_path).collect())
+        }
+    };
+    found.map_err(|error| Failure::new(error.to_string()))
+}
+
+fn builder(plan: &Plan, environment: Arc<dyn Environment>) -> Result<Builder, Failure> {
+    Ok(
+        Shieling::builder(environment, policy(plan)?, &plan.workspace).approval(match plan.approval {
+            Approval::Always => Mode::Always,
+            Approval::Policy => Mode::OnAsk,
+            Approval::Never => Mode::Never,
+        }),
+    )
+}
+
+/// All that the options say of what may run.
+pub(crate) fn policy(plan: &Plan) -> Result<Policy, Failure> {
+    let wrong = |error: &dyn std::error::Error| Failure::new(error.to_string());
+    let mut policy = Policy::open();
+    for name in &plan.policies {
+        policy = match name {
+            PolicyName::Preset(name) => policy.with_preset(name).map_err(|error| wrong(&error))?,
+            PolicyName::File(path) => policy.with_rules(rules(path, Some(&plan.workspace))?),
+        };
+    }
+    if plan.readonly {
+        policy = policy.with_readonly();
+    }
+    let words = |list: &[Prefix]| list.iter().map(|entry| entry.as_str().to_owned()).collect::<Vec<_>>();
+    policy
+        .with_allow(&words(&plan.allow))
+        .map_err(|error| wrong(&error).with("rule", "--allow"))?
+        .with_deny(&words(&plan.deny))
+        .map_err(|error| wrong(&error).with("rule", "--deny"))?
+        .with_ignore(&plan.ignore)
+        .map_err(|error| wrong(&error).with("rule", "--ignore"))
+}
+
+/// The rules of a policy file, whose examples hold. A file in the workspace goes by its short name.
+pub(crate) fn rules(path: &Path, workspace: Option<&Path>) -> Result<RuleFile, Failure> {
+    let unreadable = |why: String| Failure::new(format!("the policy {} cannot be read: {why}", Printable(path)));
+    let text = files::read(path, files::Links::Follow)
+        .map_err(|error| unreadable(reason(&error)))?
+        .ok_or_else(|| unreadable("there is no such file".to_owned()))?;
+    let name = workspace
+        .and_then(|workspace| path.strip_prefix(workspace).ok())
+        .unwrap_or(path);
+    RuleFile::parse(&name.to_string_lossy(), &text).map_err(|error| Failure::new(error.to_string()))
+}
+
+/// An environment that enforces what the named one is to enforce, and in which nothing can start.
+struct OnPaper(EnvironmentName);
+
+impl Environment for OnPaper {
+    fn name(&self) -> &str {
+        self.0.as_str()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let (readonly, ignore, allow) = match self.0 {
+            EnvironmentName::Local => (false, false, false),
+            EnvironmentName::Sandbox | EnvironmentName::Memory => (true, true, true),
+            EnvironmentName::Container => (true, false, false),
+        };
+        Capabilities {
+            hides_ignored: ignore,
+            enforces_readonly: readonly,
+            enforces_allow: allow,
+            networks: [Network::None].into(),
+            limits: [].into(),
+        }
+    }
+
+    fn confinement(&self) -> Confinement {
+        Confinement::default()
+    }
+
+    fn spawn(&self, _: shieling::approval::Approved<Command>) -> Later<'_, Result<Process, SpawnError>> {
+        let source = std::io::Error::other("commands are judged here and not started");
+        Box::pin(async move {
+            Err(SpawnError::Supervisor {
+                what: "starting",
+                source,
+            })
+        })
+    }
+
+    fn close(&self) -> Later<'_, ()> {
+        Box::pin(async {})
+    }
+}

@@ -1,0 +1,477 @@
+//! The wording of everything that people and models read on stderr: failures, refusals, ends.
+//!
+//! The library states facts; this module alone turns them into sentences of one house style: what
+//! happened on the first line, then `rule`, `because`, `stopped`, `output`, `instead`.
+
+use std::fmt;
+use std::time::Duration;
+
+use shieling::outcome::{Denial, Layer, Outcome, Status};
+use shieling::policy::{Decision, Reason};
+use shieling::request::Command;
+
+use crate::escape::{self, Escaped};
+
+/// Something is wrong with the request, or Shieling failed: nothing was started.
+pub(crate) const FAILED: u8 = 125;
+/// The command was denied, or needed an approval that nobody gave.
+pub(crate) const REFUSED: u8 = 126;
+/// The command's time was over.
+pub(crate) const TIMED_OUT: u8 = 124;
+
+/// How many characters of a command stand in a headline.
+const HEADLINE: usize = 160;
+
+/// Why nothing was started: what is wrong, then lines with their labels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    what: String,
+    lines: Vec<(&'static str, String)>,
+}
+
+impl Failure {
+    /// What is wrong, lower case, without a full stop.
+    pub(crate) fn new(what: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            lines: Vec::new(),
+        }
+    }
+
+    /// What is wrong, escaped and without the lines that follow.
+    pub(crate) fn what(&self) -> String {
+        escape::line(&self.what)
+    }
+
+    /// One more line, such as `instead`.
+    pub(crate) fn with(mut self, label: &'static str, text: impl Into<String>) -> Self {
+        self.lines.push((label, text.into()));
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Parts of it come from files and options that strangers wrote.
+        write!(f, "error: {}", Escaped::new(&self.what).text)?;
+        let mut lines = self.lines.iter();
+        lines.try_for_each(|(label, text)| write!(f, "\n{label:<8} {}", Escaped::new(text).text))
+    }
+}
+
+/// With which status `exec` exits.
+pub(crate) fn exit_status(outcome: &Outcome) -> u8 {
+    match outcome.status {
+        // A status is a byte to the kernel; the library cannot see a larger one.
+        Status::Exited => outcome.exit_code.map_or(FAILED, |code| code.to_le_bytes()[0]),
+        Status::Signalled | Status::OutOfMemory | Status::OutputLimit => outcome
+            .signal
+            .map_or(137, |signal| 128_u8.wrapping_add(signal.to_le_bytes()[0])),
+        Status::TimedOut => TIMED_OUT,
+        Status::Denied | Status::NeedsApproval | Status::RateLimited => REFUSED,
+        Status::Running | Status::Lost | Status::Failed => FAILED,
+    }
+}
+
+/// What is to be told on stderr about how a command ended; empty if its status says it all.
+pub(crate) fn end(outcome: &Outcome, command: &Command) -> String {
+    let mut lines = Lines::default();
+    let shown = escape::headline(command.text(), HEADLINE);
+    match outcome.status {
+        Status::Exited => {}
+        Status::Signalled => {
+            let signal = outcome.signal.map_or_else(|| "a signal".to_owned(), signal_name);
+            lines.first(format!(
+                "ended by {signal}: `{shown}` after {}",
+                seconds(outcome.duration_ms / 1_000.0)
+            ));
+        }
+        Status::TimedOut => {
+            let allowed = command.deadline();
+            lines.first(format!(
+                "timed out: `{shown}` ran {} of an allowed {}",
+                seconds(outcome.duration_ms / 1_000.0),
+                seconds(allowed.as_secs_f64())
+            ));
+            lines.add("stopped", stopped(outcome, command.grace()));
+        }
+        Status::OutOfMemory => lines.first(format!("out of memory: `{shown}` was ended by the memory limit")),
+        Status::OutputLimit => lines.first(format!("too much output: `{shown}` was ended by the output limit")),
+        Status::Denied | Status::NeedsApproval | Status::RateLimited => match &outcome.denial {
+            Some(denial) => refusal(&mut lines, outcome, denial, &shown),
+            None => lines.first(format!("denied: `{shown}`")),
+        },
+        Status::Running => lines.first(format!("still running: `{shown}`")),
+        Status::Lost => {
+            lines.first(format!(
+                "lost: contact to `{}` is gone; `{shown}` may still be running",
+                outcome.environment
+            ));
+        }
+        Status::Failed => lines.first(format!("error: `{shown}` could not be started")),
+    }
+    if let Some(error) = &outcome.error {
+        lines.add("because", escape::line(error));
+    }
+    if outcome.status != Status::TimedOut {
+        left_behind(&mut lines, outcome);
+    }
+    if outcome.truncated {
+        output(&mut lines, outcome, command);
+    }
+    if outcome.status == Status::TimedOut {
+        let more = command.deadline().saturating_mul(2).as_secs_f64();
+        lines.add(
+            "instead",
+            format!("allow more with `--timeout {}`", seconds(more).replace(' ', "")),
+        );
+    }
+    lines.0
+}
+
+fn stopped(outcome: &Outcome, grace: Duration) -> String {
+    let how = format!(
+        "SIGTERM, then SIGKILL for what was left after {}",
+        seconds(grace.as_secs_f64())
+    );
+    match (outcome.ended_processes, outcome.survivors) {
+        (0, 0) => format!("{how}; no process was left behind"),
+        (ended, 0) => format!("{how}; {} remained and {} ended", processes(ended), were(ended)),
+        (_, survivors) => format!("{how}; {} could not be ended and may still run", processes(survivors)),
+    }
+}
+
+fn left_behind(lines: &mut Lines, outcome: &Outcome) {
+    let (ended, survivors) = (outcome.ended_processes, outcome.survivors);
+    if ended > 0 {
+        lines.add(
+            "stopped",
+            format!(
+                "{} still ran when the command had ended, and {} ended",
+                processes(ended),
+                were(ended)
+            ),
+        );
+    }
+    if survivors > 0 {
+        lines.add(
+            "left",
+            format!("{} could not be ended and may still run", processes(survivors)),
+        );
+    }
+}
+
+fn output(lines: &mut Lines, outcome: &Outcome, command: &Command) {
+    let keep = command.output_kept();
+    let total = |bytes: u64| shieling::units::ByteCount::bytes(bytes);
+    let which: Vec<String> = [("stdout", outcome.stdout_bytes), ("stderr", outcome.stderr_bytes)]
+        .into_iter()
+        .filter(|(_, bytes)| *bytes > keep.get())
+        .map(|(name, bytes)| format!("{} of {name}", total(bytes)))
+        .collect();
+    let mut text = format!("kept {keep} of {}, first and last half", which.join(" and of "));
+    match &outcome.output_id {
+        Some(id) => text.push_str(&format!("; all of it: shieling log output {}", escape::line(id))),
+        None => text.push_str(&format!(
+            "; keep more with `--max-output {}`",
+            plain(keep.get().saturating_mul(4))
+        )),
+    }
+    lines.add("output", text);
+}
+
+/// A size as an option takes it.
+fn plain(bytes: u64) -> String {
+    shieling::units::ByteCount::bytes(bytes).to_string().replace(' ', "")
+}
+
+fn refusal(lines: &mut Lines, outcome: &Outcome, denial: &Denial, shown: &str) {
+    match outcome.status {
+        Status::RateLimited => {
+            lines.first(format!(
+                "rate limited: `{shown}` was not started, too many were started before it"
+            ));
+            if let Some(ms) = denial.retry_after_ms {
+                lines.add(
+                    "instead",
+                    format!("try again in {}", seconds(Duration::from_millis(ms).as_secs_f64())),
+                );
+            }
+            return;
+        }
+        Status::NeedsApproval => lines.first(format!("not approved: `{shown}` was not started, nobody said yes")),
+        _ => {
+            if denial.layer == Layer::Approval {
+                lines.first(format!("denied: `{shown}` was refused by the person asked"));
+            } else if denial.layer == Layer::Environment {
+                lines.first(format!(
+                    "denied: `{}` cannot run `{shown}` as asked",
+                    outcome.environment
+                ));
+            }
+        }
+    }
+    // That nobody said yes stands in the first line; what is left are the reasons to ask.
+    let nobody = |reason: &Reason| {
+        outcome.status == Status::NeedsApproval && reason.rule == "approval" && reason.object == "the whole command"
+    };
+    let reasons = denial.reasons.iter().filter(|reason| !nobody(reason));
+    for reason in reasons {
+        if lines.0.is_empty() || reason.decision == Decision::Deny {
+            lines.first(format!("denied: {}", sentence(reason)));
+        } else {
+            lines.add("because", sentence(reason));
+        }
+        lines.add(
+            "rule",
+            format!("{} ({})", escape::line(&reason.rule), decision(reason.decision)),
+        );
+        if let Some(instead) = &reason.instead {
+            lines.add("instead", escape::line(instead));
+        }
+    }
+    if outcome.status == Status::NeedsApproval {
+        let by_policy = denial.reasons.iter().any(|reason| reason.rule != "approval");
+        lines.add(
+            "instead",
+            if by_policy {
+                "run it from a terminal and answer there, or ask for something that the policy decides"
+            } else {
+                "run it from a terminal and answer there, or be asked about less with `--approval policy`"
+            },
+        );
+    }
+}
+
+/// A reason as a sentence: the object and the fact about it.
+pub(crate) fn sentence(reason: &Reason) -> String {
+    if reason.object.is_empty() {
+        escape::line(&reason.because)
+    } else {
+        format!(
+            "`{}`: {}",
+            escape::headline(&reason.object, HEADLINE),
+            escape::line(&reason.because)
+        )
+    }
+}
+
+/// The word for a decision.
+pub(crate) fn decision(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Allow => "allow",
+        Decision::Ask => "ask",
+        Decision::Deny => "deny",
+    }
+}
+
+/// The names of the signals that end commands in practice; the rest go by number.
+fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        _ => return format!("signal {signal}"),
+    };
+    name.to_owned()
+}
+
+fn processes(count: u32) -> String {
+    if count == 1 {
+        "1 process".to_owned()
+    } else {
+        format!("{count} processes")
+    }
+}
+
+fn were(count: u32) -> &'static str {
+    if count == 1 { "was" } else { "were" }
+}
+
+/// `250 ms`, `1.5 s`, `120 s`.
+fn seconds(seconds: f64) -> String {
+    if seconds < 1.0 {
+        format!("{:.0} ms", seconds * 1_000.0)
+    } else if seconds < 10.0 && seconds.fract() >= 0.05 {
+        format!("{seconds:.1} s")
+    } else {
+        format!("{seconds:.0} s")
+    }
+}
+
+/// Headlines and labelled lines, each ended by a newline.
+#[derive(Default)]
+struct Lines(String);
+
+impl Lines {
+    fn first(&mut self, text: String) {
+        self.0.push_str(&text);
+        self.0.push('\n');
+    }
+
+    fn add(&mut self, label: &str, text: impl AsRef<str>) {
+        self.first(format!("{label:<8} {}", text.as_ref()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shieling::outcome::Confinement;
+
+    use super::*;
+
+    fn outcome(status: Status) -> Outcome {
+        Outcome {
+            status,
+            exit_code: None,
+            signal: None,
+            stdout: String::new(),
+            stderr: String::new(),
+            stdout_bytes: 0,
+            stderr_bytes: 0,
+            truncated: false,
+            output_id: None,
+            duration_ms: 1_234.0,
+            cwd: "/w".into(),
+            environment: "local".to_owned(),
+            confinement: Confinement::default(),
+            survivors: 0,
+            ended_processes: 0,
+            session: None,
+            session_restarted: false,
+            job: None,
+            denial: None,
+            error: None,
+        }
+    }
+
+    fn reason(decision: Decision) -> Reason {
+        Reason {
+            decision,
+            rule: "team.toml:14 no-force".to_owned(),
+            object: "git push --force \u{1b}[2K".to_owned(),
+            span: Some(shieling::policy::Span::new(0, 3)),
+            because: "rewrites a shared branch".to_owned(),
+            instead: Some("git push --force-with-lease".to_owned()),
+        }
+    }
+
+    fn refused(status: Status, layer: Layer, reasons: Vec<Reason>) -> Outcome {
+        let decision = reasons
+            .iter()
+            .map(|reason| reason.decision)
+            .max()
+            .unwrap_or(Decision::Ask);
+        Outcome {
+            denial: Some(Denial {
+                layer,
+                decision,
+                reasons,
+                retry_after_ms: Some(2_500),
+            }),
+            ..outcome(status)
+        }
+    }
+
+    fn told(outcome: &Outcome) -> String {
+        let command = Command::new("cargo test", "/w").unwrap();
+        format!("{}exit {}\n\n", end(outcome, &command), exit_status(outcome))
+    }
+
+    #[test]
+    fn a_command_that_ended_by_itself_needs_no_words() {
+        for code in [0, 1, 124, 255] {
+            let ended = Outcome {
+                exit_code: Some(code),
+                ..outcome(Status::Exited)
+            };
+            assert_eq!(told(&ended), format!("exit {code}\n\n"));
+        }
+    }
+
+    #[test]
+    fn every_other_end_is_told() {
+        let page: String = [
+            Outcome {
+                signal: Some(11),
+                exit_code: Some(139),
+                ..outcome(Status::Signalled)
+            },
+            Outcome {
+                exit_code: Some(0),
+                ended_processes: 2,
+                ..outcome(Status::Exited)
+            },
+            Outcome {
+                exit_code: Some(0),
+                survivors: 1,
+                ..outcome(Status::Exited)
+            },
+            Outcome {
+                duration_ms: 60_003.0,
+                exit_code: Some(124),
+                ..outcome(Status::TimedOut)
+            },
+            Outcome {
+                duration_ms: 60_003.0,
+                ended_processes: 2,
+                truncated: true,
+                stdout_bytes: 4_300_000,
+                output_id: Some("7f3c".to_owned()),
+                ..outcome(Status::TimedOut)
+            },
+            Outcome {
+                survivors: 1,
+                ..outcome(Status::TimedOut)
+            },
+            Outcome {
+                exit_code: Some(0),
+                truncated: true,
+                stdout_bytes: 70_000,
+                stderr_bytes: 90_000,
+                ..outcome(Status::Exited)
+            },
+            outcome(Status::OutOfMemory),
+            outcome(Status::Lost),
+            Outcome {
+                error: Some("no shell\u{1b}".to_owned()),
+                ..outcome(Status::Failed)
+            },
+        ]
+        .iter()
+        .map(told)
+        .collect();
+        insta::assert_snapshot!(page);
+    }
+
+    #[test]
+    fn every_refusal_says_who_why_and_what_now() {
+        let page: String = [
+            refused(Status::Denied, Layer::Policy, vec![reason(Decision::Deny)]),
+            refused(
+                Status::Denied,
+                Layer::Policy,
+                vec![reason(Decision::Deny), reason(Decision::Ask)],
+            ),
+            refused(Status::Denied, Layer::Approval, vec![reason(Decision::Ask)]),
+            refused(Status::NeedsApproval, Layer::Approval, vec![reason(Decision::Ask)]),
+            refused(Status::NeedsApproval, Layer::Approval, Vec::new()),
+            refused(Status::RateLimited, Layer::Rate, Vec::new()),
+        ]
+        .iter()
+        .map(told)
+        .collect();
+        insta::assert_snapshot!(page);
+    }
+}

@@ -1,0 +1,141 @@
+//! What is wrong in the options ends with 125, says so, and starts nothing.
+
+use crate::support::Shieling;
+
+/// The arguments after `exec`, with a command that would leave a trace.
+fn exec(options: &[&str]) -> Shieling {
+    Shieling::in_workspace()
+        .args(["exec"])
+        .args(options.iter().copied())
+        .args(["--", "touch trace"])
+}
+
+#[test]
+fn a_wrong_option_is_125_and_names_itself() {
+    for (options, named) in [
+        (&["--env", "moon"][..], "'moon' for '--env"),
+        (&["--frobnicate"], "'--frobnicate'"),
+        (&["--timeout", "0"], "a timeout of 0"),
+        (&["--timeout", "soon"], "`soon` is not a duration"),
+        (&["--max-output", "0"], "a limit of 0"),
+        (&["--max-output", "much"], "`much` is not a size"),
+        (&["--memory", "-1"], "'-1'"),
+        (&["--pids", "0"], "`0` is not a number of processes"),
+        (&["--cpus", "nan"], "`nan` is not a number of processors"),
+        (&["--rate", "3"], "`3` is not BURST/SECONDS"),
+        (&["--set-env", "A"], "NAME=VALUE"),
+        (&["--pass-env", "1A"], "not the name of a variable"),
+        (&["--approval", "maybe"], "'maybe' for '--approval"),
+        (&["--network", "some"], "'some' for '--network"),
+        (&["--allow", ""], "an empty entry"),
+        (&["--policy", ""], "the name of a policy is empty"),
+        (&["--workspace", "absent"], "the workspace `absent`"),
+    ] {
+        let shieling = exec(options);
+        let ran = shieling.run();
+        assert_eq!((ran.exit, ran.stdout.as_str()), (Some(125), ""), "{options:?}");
+        assert!(
+            ran.stderr.starts_with("error: ") && ran.stderr.contains(named),
+            "{options:?}: {}",
+            ran.stderr
+        );
+        assert!(!shieling.workspace().join("trace").exists(), "{options:?}");
+    }
+}
+
+#[test]
+fn a_secret_in_a_malformed_option_is_not_repeated() {
+    for options in [
+        ["--set-env", "hunter2"],
+        ["--set-env", "hun-ter2=x"],
+        ["--pass-env", "hunter2=x"],
+    ] {
+        let ran = exec(&options).run();
+        assert_eq!(ran.exit, Some(125));
+        assert!(!ran.stderr.contains("ter2"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn what_this_version_cannot_honour_is_refused_and_says_the_way_on() {
+    let mut page = String::new();
+    for options in [
+        &[][..],
+        &["--env", "sandbox"],
+        &["--env", "memory"],
+        &["--env", "container"],
+        &["--env", "local", "--memory", "1GiB"],
+        &["--env", "local", "--pids", "9"],
+        &["--env", "local", "--cpus", "1.5"],
+        &["--env", "local", "--read", "/opt"],
+        &["--env", "local", "--network", "none"],
+        &["--env", "local", "--network", "loopback"],
+        &["--env", "local", "--approval", "never"],
+    ] {
+        let shieling = exec(options);
+        let ran = shieling.run();
+        assert_eq!((ran.exit, ran.stdout.as_str()), (Some(125), ""), "{options:?}");
+        assert!(!shieling.workspace().join("trace").exists(), "{options:?}");
+        page.push_str(&format!("$ shieling exec {}\n{}\n", options.join(" "), ran.stderr));
+    }
+    insta::assert_snapshot!(page);
+}
+
+#[test]
+fn without_a_command_nothing_can_be_done() {
+    for args in [
+        &["exec"][..],
+        &["exec", "--"],
+        &["why"],
+        &[],
+        &["serve"],
+        &["shell"],
+        &["mcp"],
+        &["frobnicate"],
+    ] {
+        assert_eq!(
+            Shieling::in_workspace().args(args.iter().copied()).run().exit,
+            Some(125),
+            "{args:?}"
+        );
+    }
+}
+
+#[test]
+fn why_refuses_wrong_options_with_125_too() {
+    for options in [["--policy", ""], ["--timeout", "0"], ["--env", "moon"]] {
+        assert_eq!(
+            Shieling::in_workspace()
+                .args(["why"])
+                .args(options)
+                .args(["ls"])
+                .run()
+                .exit,
+            Some(125),
+            "{options:?}"
+        );
+    }
+}
+
+#[test]
+fn doctor_says_what_is_not_there() {
+    let ran = Shieling::in_workspace().args(["doctor", "--json"]).run();
+    // 0 or 1, as a command can be run here or not; a panic would be 101.
+    assert!(matches!(ran.exit, Some(0 | 1)), "{ran}");
+    assert!(
+        ran.stdout
+            .contains(r#"{"layer":"sandbox","state":"missing","detail":"not in this version"}"#)
+    );
+}
+
+#[test]
+fn the_shell_comes_from_the_option_or_the_variable_and_must_be_there() {
+    let ran = exec(&["--env", "local"]).variable("SHIELING_SHELL", "./evil").run();
+    assert_eq!(ran.exit, Some(125));
+    assert!(
+        ran.stderr
+            .starts_with("error: the shell `./evil` is not an absolute path"),
+        "{}",
+        ran.stderr
+    );
+}

@@ -1,0 +1,120 @@
+//! What is asked, who is asked, and what can be answered.
+
+use std::fmt;
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+
+use super::grant::{Scope, place};
+use crate::policy::Verdict;
+use crate::request::{Command, Digest};
+
+/// What a command is judged by besides itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Case<'a> {
+    /// What the policy says.
+    pub verdict: &'a Verdict,
+    /// The digest of that policy.
+    pub policy: Digest,
+    /// The name of the environment in which it is to run.
+    pub environment: &'a str,
+    /// The session that it belongs to, if any.
+    pub session: Option<&'a str>,
+}
+
+/// All that an approver should know to say yes or no.
+///
+/// Texts are as they were given: whoever shows them on a terminal escapes control characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Question {
+    /// The text of the command.
+    pub text: String,
+    /// Where it is to run.
+    pub cwd: PathBuf,
+    /// The names of the variables that it gets.
+    pub variables: Vec<String>,
+    /// What the policy says, with its reasons, and the commands and effects it has read.
+    pub verdict: Verdict,
+    /// The environment in which it is to run.
+    pub environment: String,
+    /// The session that it belongs to, if any.
+    pub session: Option<String>,
+    /// The digest of text, directory, and variables with their values.
+    pub command_digest: Digest,
+    /// The digest of the policy.
+    pub policy_digest: Digest,
+    /// The files that the text runs, as they are now.
+    pub files: Vec<(PathBuf, Digest)>,
+    /// Those of them that have changed since the same question was answered with yes a moment ago;
+    /// empty the first time.
+    pub changed: Vec<PathBuf>,
+    /// The digest of directory and variables alone.
+    pub(super) place: Digest,
+}
+
+impl Question {
+    pub(super) fn new(command: &Command, case: &Case<'_>, files: Vec<(PathBuf, Digest)>) -> Self {
+        Self {
+            text: command.text().to_owned(),
+            cwd: command.cwd().to_owned(),
+            variables: command.variables().keys().cloned().collect(),
+            verdict: case.verdict.clone(),
+            environment: case.environment.to_owned(),
+            session: case.session.map(str::to_owned),
+            command_digest: command.digest(),
+            policy_digest: case.policy,
+            files,
+            changed: Vec::new(),
+            place: place(command),
+        }
+    }
+}
+
+/// What an approver says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// Yes, this far.
+    Yes(Scope),
+    /// No, with words for whoever asked; may be empty.
+    No(String),
+    /// There is nobody who could answer.
+    Nobody,
+}
+
+/// An answer that may take its time.
+pub type Asking<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
+
+/// Somebody who can be asked: a person at a terminal, a client of a server, a function.
+///
+/// Several questions may be asked at the same time; whoever can show only one makes the others
+/// wait. A question whose asker has gone away is dropped.
+pub trait Approver: Send + Sync {
+    /// Asks.
+    fn ask<'a>(&'a self, question: &'a Question) -> Asking<'a>;
+}
+
+/// Nobody is there.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Nobody;
+
+impl Approver for Nobody {
+    fn ask<'a>(&'a self, _: &'a Question) -> Asking<'a> {
+        Box::pin(std::future::ready(Answer::Nobody))
+    }
+}
+
+/// A function answers, at once.
+pub struct Callback<F>(pub F);
+
+impl<F: Fn(&Question) -> Answer + Send + Sync> Approver for Callback<F> {
+    fn ask<'a>(&'a self, question: &'a Question) -> Asking<'a> {
+        Box::pin(async move { (self.0)(question) })
+    }
+}
+
+impl<F> fmt::Debug for Callback<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Callback")
+    }
+}

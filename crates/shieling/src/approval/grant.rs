@@ -1,0 +1,239 @@
+//! A yes that goes further than one start: how far, how often, how long.
+//!
+//! Every grant holds for one policy and one environment only. What else it is bound to:
+//!
+//! | scope | text | directory and variables | files that the text runs | session |
+//! |---|---|---|---|---|
+//! | once, exact | same | same | same, unchanged | any |
+//! | prefix | each command begins so, see [`plain`](super::plain) | same | only those seen, unchanged | any |
+//! | session | any | any | any | same |
+//!
+//! What the policy denies is never covered, since it never gets here.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::plain::{is_plain, is_plain_word};
+use super::{GrantId, Question};
+use crate::policy::{Decision, Reason};
+use crate::request::{Command, Digest};
+
+/// The most grants that are held. Beyond it the oldest goes, which only means to be asked again.
+const MAX_HELD: usize = 1_024;
+
+/// How often and how long a grant holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The number of starts, the one that was asked about among them.
+    pub uses: NonZeroU32,
+    /// The time from the yes, on the monotonic clock.
+    pub lasts: Duration,
+}
+
+impl Default for Limits {
+    /// 100 starts within an hour.
+    fn default() -> Self {
+        Self {
+            uses: const { NonZeroU32::new(100).expect("100 is not 0") },
+            lasts: Duration::from_secs(3_600),
+        }
+    }
+}
+
+/// How far a yes goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// This one start.
+    Once,
+    /// This exact command again, too.
+    Exact(Limits),
+    /// Commands of which every part begins with these words. Where not even the command that was
+    /// asked about is so, the yes is for this one start.
+    Prefix(Vec<String>, Limits),
+    /// Everything that would be asked about in the session of this command.
+    Session(Limits),
+}
+
+/// The grants that still hold.
+#[derive(Debug, Default)]
+pub(super) struct Grants {
+    held: Vec<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    id: GrantId,
+    covers: Covers,
+    environment: String,
+    policy: Digest,
+    uses: u32,
+    until: Instant,
+}
+
+/// In rising width: the narrowest grant that covers a command is used first.
+#[derive(Debug)]
+enum Covers {
+    Exact {
+        command: Digest,
+        files: Vec<(PathBuf, Digest)>,
+    },
+    Prefix {
+        words: Vec<String>,
+        place: Digest,
+        reasons: Vec<Reason>,
+        files: Vec<(PathBuf, Digest)>,
+    },
+    Session(Option<String>),
+}
+
+impl Covers {
+    fn width(&self) -> u8 {
+        match self {
+            Self::Exact { .. } => 0,
+            Self::Prefix { .. } => 1,
+            Self::Session(_) => 2,
+        }
+    }
+
+    fn covers(&self, question: &Question) -> bool {
+        match self {
+            Self::Exact { command, files } => *command == question.command_digest && *files == question.files,
+            Self::Prefix {
+                words,
+                place,
+                reasons,
+                files,
+            } => {
+                *place == question.place
+                    && begins_with(question, words)
+                    && question
+                        .verdict
+                        .reasons
+                        .iter()
+                        .all(|reason| was_said_yes_to(reason, reasons, words))
+                    && question.files.iter().all(|file| files.contains(file))
+            }
+            Self::Session(session) => *session == question.session,
+        }
+    }
+}
+
+impl Grants {
+    /// Uses one start of the narrowest grant that covers the question.
+    pub(super) fn take(&mut self, question: &Question, now: Instant) -> Option<GrantId> {
+        self.held.retain(|held| now < held.until);
+        let (index, _) = self
+            .held
+            .iter()
+            .enumerate()
+            .filter(|(_, held)| {
+                held.environment == question.environment
+                    && held.policy == question.policy_digest
+                    && held.covers.covers(question)
+            })
+            .min_by_key(|(_, held)| held.covers.width())?;
+        let held = self.held.get_mut(index)?;
+        let id = held.id;
+        held.uses -= 1;
+        if held.uses == 0 {
+            self.held.remove(index);
+        }
+        Some(id)
+    }
+
+    /// Keeps what is left of a yes after `used` starts.
+    pub(super) fn keep(&mut self, id: GrantId, question: &Question, scope: Scope, used: u32, now: Instant) {
+        let exact = || Covers::Exact {
+            command: question.command_digest,
+            files: question.files.clone(),
+        };
+        let once = Limits {
+            uses: NonZeroU32::MIN,
+            ..Limits::default()
+        };
+        let (covers, limits) = match scope {
+            Scope::Once => (exact(), once),
+            Scope::Exact(limits) => (exact(), limits),
+            Scope::Prefix(words, limits) if begins_with(question, &words) => {
+                let (place, files) = (question.place, question.files.clone());
+                (
+                    Covers::Prefix {
+                        words,
+                        place,
+                        reasons: question.verdict.reasons.clone(),
+                        files,
+                    },
+                    limits,
+                )
+            }
+            Scope::Prefix(..) => (exact(), once),
+            Scope::Session(limits) => (Covers::Session(question.session.clone()), limits),
+        };
+        let uses = limits.uses.get().saturating_sub(used);
+        // A time beyond the clock is longer than any process lives.
+        let until = now
+            .checked_add(limits.lasts)
+            .unwrap_or(now + Duration::from_secs(u64::from(u32::MAX)));
+        if uses == 0 || until <= now {
+            return;
+        }
+        if self.held.len() == MAX_HELD {
+            self.held.remove(0);
+        }
+        let (environment, policy) = (question.environment.clone(), question.policy_digest);
+        self.held.push(Held {
+            id,
+            covers,
+            environment,
+            policy,
+            uses,
+            until,
+        });
+    }
+
+    pub(super) fn revoke(&mut self, id: GrantId, now: Instant) -> bool {
+        self.held.retain(|held| now < held.until);
+        let before = self.held.len();
+        self.held.retain(|held| held.id != id);
+        self.held.len() < before
+    }
+}
+
+/// Whether every command of a plain text begins with these words.
+fn begins_with(question: &Question, words: &[String]) -> bool {
+    !words.is_empty()
+        && words.iter().all(|word| is_plain_word(word))
+        && is_plain(&question.text)
+        && !question.verdict.commands.is_empty()
+        && question
+            .verdict
+            .commands
+            .iter()
+            .all(|command| command.argv.starts_with(words))
+}
+
+/// Whether a reason is one that somebody has read before saying yes: the same one, or the same rule
+/// about another command of the prefix. Another rule, or the same rule about another file, is news.
+fn was_said_yes_to(reason: &Reason, seen: &[Reason], words: &[String]) -> bool {
+    let about_the_prefix = reason.object.split_whitespace().next() == words.first().map(String::as_str);
+    reason.decision == Decision::Ask
+        && seen
+            .iter()
+            .any(|seen| seen.rule == reason.rule && (seen.object == reason.object || about_the_prefix))
+}
+
+/// The digest of directory and variables: of all that decides what a text means, but the text.
+pub(super) fn place(command: &Command) -> Digest {
+    let mut bytes = Vec::new();
+    let mut field = |field: &[u8]| {
+        bytes.extend_from_slice(&(field.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(field);
+    };
+    field(command.cwd().as_os_str().as_encoded_bytes());
+    for (name, value) in command.variables() {
+        field(name.as_bytes());
+        field(value.as_bytes());
+    }
+    Digest::of(&bytes)
+}

@@ -1,0 +1,61 @@
+//! The wall clock as people read it. Thirty lines instead of a calendar library, since a log needs
+//! one format in one zone.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// This time as RFC 3339 in UTC with milliseconds: `2026-11-21T07:07:54.123Z`.
+///
+/// A time before 1970 shows as 1970: a wall clock may be set to anything, and the log must go on.
+pub fn rfc3339(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (days, second) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
+    let (year, month, day) = civil(days);
+    format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{:03}Z",
+        second / 3_600,
+        second / 60 % 60,
+        second % 60,
+        since.subsec_millis(),
+    )
+}
+
+/// The date of a day since 1970. Counts from 1 March, so that the leap day comes last, in eras of
+/// 400 years, after which the calendar repeats.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march_month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * march_month + 2) / 5 + 1;
+    let month = if march_month < 10 {
+        march_month + 3
+    } else {
+        march_month - 9
+    };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn times_are_shown_in_utc_with_leap_days_where_they_belong() {
+        let cases = [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (1_709_251_199_999, "2024-02-29T23:59:59.999Z"),
+            (1_709_251_200_000, "2024-03-01T00:00:00.000Z"),
+            (4_107_542_399_000, "2100-02-28T23:59:59.000Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+            (1_767_225_599_001, "2025-12-31T23:59:59.001Z"),
+        ];
+        for (ms, expected) in cases {
+            assert_eq!(rfc3339(UNIX_EPOCH + Duration::from_millis(ms)), expected, "{ms}");
+        }
+        assert_eq!(rfc3339(UNIX_EPOCH - Duration::from_secs(9)), "1970-01-01T00:00:00.000Z");
+    }
+}

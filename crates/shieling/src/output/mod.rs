@@ -1,0 +1,33 @@
+//! Output of commands, bounded: what is kept in memory, what goes to a file, and how it reads.
+//! Knows nothing of processes.
+
+mod capture;
+mod plain;
+mod spill;
+
+pub use capture::{Capture, Captured, Stream, Tee};
+pub use plain::plain_text;
+pub use spill::{Chunk, OutputId, ReadSpillError, SpillTo, Spilled, read_spilled};
+
+/// A count as people read it: `123,456`.
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn counts_are_grouped_by_thousands() {
+        for (count, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(super::grouped(count), text);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The records of one run, of which the last is written whatever happens.
+//!
+//! ```text
+//! new ──► refused                         one record: denied
+//!   └───► intent ──► refused              then: denied
+//!               ├──► failed               then: outcome
+//!               ├──► ended                then: outcome
+//!               └──► dropped              then: outcome, by the guard
+//! ```
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::approval::Approved;
+use crate::audit::{Ended, FileSeen, Granted, Kind, Record, Sink};
+use crate::outcome::{Confinement, Denial, Outcome, Status};
+use crate::policy::Verdict;
+use crate::request::{Command, Digest};
+
+/// One run's place in the log.
+pub(super) struct Entry {
+    sink: Option<Arc<dyn Sink>>,
+    /// What every record of the run repeats.
+    record: Record,
+    began: Instant,
+    offset: Duration,
+    /// Whether an intent stands in the log and no end of it yet.
+    open: bool,
+    started: bool,
+}
+
+impl Entry {
+    pub(super) fn new(
+        sink: Option<Arc<dyn Sink>>,
+        command: &Command,
+        environment: &str,
+        policy: Digest,
+        number: u64,
+        offset: Duration,
+    ) -> Self {
+        let record = Record::new(Kind::Intent, run_id(number), 0.0, command, environment, policy);
+        Self {
+            sink,
+            record,
+            began: Instant::now(),
+            offset,
+            open: false,
+            started: false,
+        }
+    }
+
+    /// Records that the command is to be approved and started.
+    pub(super) fn intent(&mut self, verdict: &Verdict) -> io::Result<()> {
+        self.judged(verdict);
+        self.append(Kind::Intent)?;
+        self.open = true;
+        Ok(())
+    }
+
+    /// Remembers the verdict for the records to come.
+    pub(super) fn judged(&mut self, verdict: &Verdict) {
+        self.record.verdict = Some(verdict.into());
+    }
+
+    /// Records on whose yes the command starts. Where the policy alone decided, the intent has said
+    /// so already.
+    pub(super) fn approved(&mut self, approved: &Approved<Command>) -> io::Result<()> {
+        self.record.grant = Some(Granted {
+            id: approved.grant().to_string(),
+            basis: approved.basis().name().to_owned(),
+            files: approved.files().iter().map(FileSeen::from).collect(),
+        });
+        if approved.basis() == crate::approval::Basis::Policy {
+            Ok(())
+        } else {
+            self.append(Kind::Approved)
+        }
+    }
+
+    /// From here on the command may be running.
+    pub(super) fn starting(&mut self) {
+        self.started = true;
+    }
+
+    /// Records a refusal.
+    pub(super) fn refused(&mut self, denial: &Denial) -> io::Result<()> {
+        self.open = false;
+        self.record.denial = Some(denial.into());
+        self.append(Kind::Denied)
+    }
+
+    /// Records the end.
+    pub(super) fn ended(&mut self, outcome: &Outcome) -> io::Result<()> {
+        self.finish(outcome.into())
+    }
+
+    fn finish(&mut self, ended: Ended) -> io::Result<()> {
+        self.open = false;
+        self.record.outcome = Some(ended);
+        self.append(Kind::Outcome)
+    }
+
+    fn append(&mut self, kind: Kind) -> io::Result<()> {
+        let Some(sink) = &self.sink else { return Ok(()) };
+        self.record.kind = kind;
+        self.record.time = crate::audit::rfc3339(SystemTime::now());
+        self.record.monotonic_ms = (self.offset + self.began.elapsed()).as_secs_f64() * 1_000.0;
+        sink.append(&self.record)
+    }
+}
+
+/// The caller has gone away in the middle: the record says so, truthfully.
+impl Drop for Entry {
+    fn drop(&mut self) {
+        if !self.open {
+            return;
+        }
+        let (status, error) = if self.started {
+            (
+                Status::Lost,
+                "the caller went away: all processes of the command were killed, and nobody saw its end",
+            )
+        } else {
+            (Status::Failed, "the caller went away before it was started")
+        };
+        let ended = Ended {
+            status,
+            exit_code: None,
+            signal: None,
+            stdout_bytes: 0,
+            stderr_bytes: 0,
+            duration_ms: self.began.elapsed().as_secs_f64() * 1_000.0,
+            survivors: 0,
+            ended_processes: 0,
+            enforced: Vec::new(),
+            missing: Vec::new(),
+            error: Some(error.to_owned()),
+        };
+        // There is nobody left to tell if this fails; the intent without an end tells it.
+        let _ = self.finish(ended);
+    }
+}
+
+/// A name for a run that no other run in any log has: several processes may share one.
+fn run_id(number: u64) -> String {
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    let digest = Digest::of(format!("{} {} {number}", std::process::id(), now.as_nanos()).as_bytes());
+    digest.to_string()[..16].to_owned()
+}
+
+/// An outcome in which nothing has happened yet.
+pub(super) fn blank(command: &Command, environment: &str, confinement: Confinement, status: Status) -> Outcome {
+    Outcome {
+        status,
+        exit_code: None,
+        signal: None,
+        stdout: String::new(),
+        stderr: String::new(),
+        stdout_bytes: 0,
+        stderr_bytes: 0,
+        truncated: false,
+        output_id: None,
+        duration_ms: 0.0,
+        cwd: command.cwd().to_owned(),
+        environment: environment.to_owned(),
+        confinement,
+        survivors: 0,
+        ended_processes: 0,
+        session: None,
+        session_restarted: false,
+        job: None,
+        denial: None,
+        error: None,
+    }
+}

@@ -1,0 +1,361 @@
+//! What is looked up in the file system before a command is judged and asked about, so that policy
+//! and approval need not look themselves.
+//!
+//! It reads, within bounds, and decides nothing. It looks on this host: an environment that shows the
+//! workspace under another path, or other programs, is seen only as far as the paths are the same.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "facts are looked up here, so that policy and approval need not"
+)]
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::Read as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::policy::{EffectKind, Facts, Verdict};
+use crate::request::{Command, Digest};
+
+/// How much of all files of one command together is read for digests. Further files are known by
+/// their inode, size and times of change, the last of which cannot be set back without root.
+const READ_FOR_DIGESTS: u64 = 64 * 1024 * 1024;
+
+/// How many names of a directory are looked at.
+const NAMES: usize = 10_000;
+
+/// How many directories a relative path is tried in.
+const DIRECTORIES: usize = 64;
+
+/// Programs that run a file which is named among their arguments; versions (`python3.12`) are cut.
+const INTERPRETERS: [&str; 24] = [
+    ".", "source", "sh", "ash", "bash", "dash", "fish", "ksh", "mksh", "zsh", "awk", "bun", "deno", "gawk", "lua",
+    "luajit", "mawk", "node", "nodejs", "perl", "php", "python", "ruby", "tclsh",
+];
+
+/// Programs that run what a file of a fixed name tells them to.
+const TOLD_BY_FILE: [(&str, &[&str]); 6] = [
+    ("make", &["GNUmakefile", "makefile", "Makefile"]),
+    ("gmake", &["GNUmakefile", "makefile", "Makefile"]),
+    ("just", &["justfile", "Justfile", ".justfile"]),
+    ("npm", &["package.json"]),
+    ("pnpm", &["package.json"]),
+    ("yarn", &["package.json"]),
+];
+
+/// The facts by which a command is judged, as far as they can be looked up.
+pub(super) fn facts(command: &Command, workspace: &Path) -> Facts {
+    let home = command.variables().get("HOME").map(String::as_str);
+    let mut facts = Facts::new(workspace, command.cwd()).with_home(home);
+    // A large directory takes milliseconds, and only a glob makes words of its names.
+    if command.text().contains(['*', '?', '[']) {
+        facts.dashed_names = dashed_names(command.cwd());
+    }
+    facts
+}
+
+/// Whether a directory holds names that begin with a dash, which a glob would turn into options.
+fn dashed_names(directory: &Path) -> Option<bool> {
+    let mut seen = 0;
+    for entry in fs::read_dir(directory).ok()? {
+        if entry.ok()?.file_name().as_encoded_bytes().starts_with(b"-") {
+            return Some(true);
+        }
+        seen += 1;
+        if seen == NAMES {
+            return None;
+        }
+    }
+    Some(false)
+}
+
+/// The files that a text runs, with what is in them now.
+pub(super) fn files(verdict: &Verdict, command: &Command, workspace: &Path) -> Vec<(PathBuf, Digest)> {
+    let mut budget = READ_FOR_DIGESTS;
+    files_run(verdict, command, workspace)
+        .into_iter()
+        .map(|path| {
+            let digest = digest(&path, &mut budget);
+            (path, digest)
+        })
+        .collect()
+}
+
+/// The files that a text runs: `./x.sh`, `bash x.sh`, `python3 x.py`, `make`; sorted, each once.
+///
+/// A file too many costs a question, one too few lets a changed script run. So it is generous: a
+/// relative path is tried in each directory that the text changes to, and a path that is certainly
+/// run is given also where nothing is there yet.
+pub(super) fn files_run(verdict: &Verdict, command: &Command, workspace: &Path) -> Vec<PathBuf> {
+    let mut run = Search {
+        directories: directories(verdict, command),
+        command,
+        found: BTreeSet::new(),
+    };
+    for effect in verdict.effects.iter().filter(|effect| effect.kind == EffectKind::Runs) {
+        if effect.object.contains('/') {
+            run.add(&effect.object);
+        } else {
+            run.add_existing(&effect.object);
+        }
+    }
+    for seen in &verdict.commands {
+        let Some((program, arguments)) = seen.argv.split_first() else {
+            continue;
+        };
+        if program.contains('/') {
+            run.add(program);
+        } else {
+            run.add_from_path(program, workspace);
+        }
+        let name = program.rsplit('/').next().unwrap_or(program);
+        // `.` is a name too, not a version.
+        let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+        let name = if bare.is_empty() { name } else { bare };
+        if INTERPRETERS.contains(&name) && !run.add_script(arguments) {
+            // It may read its script from a file by redirection or pipe.
+            for effect in verdict.effects.iter().filter(|effect| effect.kind == EffectKind::Reads) {
+                run.add_existing(&effect.object);
+            }
+        }
+        for (_, files) in TOLD_BY_FILE.iter().filter(|(told, _)| *told == name) {
+            for file in *files {
+                run.add_existing(file);
+            }
+        }
+    }
+    run.found.into_iter().collect()
+}
+
+/// The directories in which the commands of a text may stand.
+fn directories(verdict: &Verdict, command: &Command) -> Vec<PathBuf> {
+    let mut directories = vec![command.cwd().to_owned()];
+    for seen in &verdict.commands {
+        let named = match seen.argv.split_first() {
+            Some((name, arguments)) if matches!(name.as_str(), "cd" | "pushd") => arguments.last(),
+            Some((_, arguments)) => arguments.iter().skip_while(|word| *word != "-C").nth(1),
+            None => None,
+        };
+        for base in named.map(|_| directories.clone()).unwrap_or_default() {
+            let there = base.join(named.map_or("", String::as_str));
+            if directories.len() < DIRECTORIES && !directories.contains(&there) && there.is_dir() {
+                directories.push(there);
+            }
+        }
+    }
+    directories
+}
+
+struct Search<'a> {
+    directories: Vec<PathBuf>,
+    command: &'a Command,
+    found: BTreeSet<PathBuf>,
+}
+
+impl Search<'_> {
+    /// Where a word may point to.
+    fn places(&self, word: &str) -> Vec<PathBuf> {
+        let home = self.command.variables().get("HOME");
+        if let (Some(below), Some(home)) = (word.strip_prefix("~/"), home) {
+            return vec![Path::new(home).join(below)];
+        }
+        let mut places: Vec<_> = self
+            .directories
+            .iter()
+            // Without `.` in between, so that one file has one name.
+            .map(|directory| directory.join(word).components().collect())
+            .collect();
+        places.dedup();
+        places
+    }
+
+    /// Adds a path that is run, whether or not there is a file.
+    fn add(&mut self, word: &str) {
+        if !self.add_existing(word) {
+            let first = self.places(word).into_iter().next();
+            self.found.extend(first);
+        }
+    }
+
+    fn add_existing(&mut self, word: &str) -> bool {
+        let existing: Vec<_> = self.places(word).into_iter().filter(|place| place.is_file()).collect();
+        let any = !existing.is_empty();
+        self.found.extend(existing);
+        any
+    }
+
+    /// Adds programs that the workspace itself puts on the PATH, such as those of a `.venv`.
+    fn add_from_path(&mut self, program: &str, workspace: &Path) {
+        let path = self.command.variables().get("PATH").map_or("", String::as_str);
+        for directory in path.split(':') {
+            let directory = self.command.cwd().join(directory);
+            let place = directory.join(program);
+            if directory.starts_with(workspace) && place.is_file() {
+                self.found.insert(place);
+            }
+        }
+    }
+
+    /// Adds the script among an interpreter's arguments. Says whether there was one.
+    fn add_script(&mut self, arguments: &[String]) -> bool {
+        let mut any = false;
+        let mut after_option = false;
+        for word in arguments {
+            if let Some(option) = word.strip_prefix('-') {
+                any |= option
+                    .split_once('=')
+                    .is_some_and(|(_, value)| self.add_existing(value));
+                after_option = true;
+            } else {
+                let existing = self.add_existing(word);
+                any |= existing;
+                // What follows an option may be its value, and the script still to come.
+                if existing && !after_option {
+                    return true;
+                }
+                after_option = false;
+            }
+        }
+        any
+    }
+}
+
+/// What is in a file, or that there is none. Does not wait for pipes and opens no device.
+fn digest(path: &Path, budget: &mut u64) -> Digest {
+    let Ok(found) = fs::metadata(path) else {
+        return Digest::of(b"shieling: no file");
+    };
+    if !found.is_file() {
+        return Digest::of(b"shieling: no regular file");
+    }
+    let known_by = format!(
+        "shieling: {} {} {} {}.{} {}.{}",
+        found.dev(),
+        found.ino(),
+        found.len(),
+        found.mtime(),
+        found.mtime_nsec(),
+        found.ctime(),
+        found.ctime_nsec()
+    );
+    if found.len() > *budget {
+        return Digest::of(known_by.as_bytes());
+    }
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path);
+    match opened.and_then(|file| content(file, *budget)) {
+        Ok((digest, length)) => {
+            *budget -= length.min(*budget);
+            digest
+        }
+        // It may be executable and not readable.
+        Err(_) => Digest::of(known_by.as_bytes()),
+    }
+}
+
+fn content(file: File, bound: u64) -> std::io::Result<(Digest, u64)> {
+    let mut file = file.take(bound);
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 64 * 1024];
+    let mut length = 0;
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok((Digest(hasher.finalize().into()), length)),
+            read => {
+                hasher.update(&buffer[..read]);
+                length += read as u64;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::policy::Policy;
+
+    fn run(text: &str, root: &Path) -> Vec<String> {
+        let variables = [
+            ("PATH", format!("/usr/bin:{}/.venv/bin", root.display())),
+            ("HOME", "/nowhere".to_owned()),
+        ];
+        let variables: BTreeMap<_, _> = variables
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect();
+        let command = Command::new(text, root).expect("a command").with_variables(variables);
+        let verdict = Policy::open().judge(&command, &facts(&command, root));
+        let shown = |path: PathBuf| path.strip_prefix(root).unwrap_or(&path).display().to_string();
+        files_run(&verdict, &command, root).into_iter().map(shown).collect()
+    }
+
+    #[test]
+    fn the_files_that_a_text_runs_are_found_and_others_are_not() {
+        let root = tempfile::tempdir().expect("a directory");
+        let root = root.path().canonicalize().expect("just made");
+        for file in [
+            "x.sh",
+            "x.py",
+            "data",
+            "rc",
+            "Makefile",
+            "sub/y.sh",
+            "sub/Makefile",
+            ".venv/bin/tool",
+        ] {
+            let path = root.join(file);
+            fs::create_dir_all(path.parent().expect("below root")).expect("writable");
+            fs::write(path, file).expect("writable");
+        }
+        let cases: [(&str, &[&str]); 20] = [
+            ("echo hello", &[]),
+            ("cat x.sh data", &[]),
+            ("./x.sh", &["x.sh"]),
+            ("bash x.sh data", &["x.sh"]),
+            ("bash ./x.sh", &["x.sh"]),
+            ("bash -x x.sh", &["x.sh"]),
+            ("bash --rcfile rc x.sh", &["rc", "x.sh"]),
+            ("bash --rcfile=rc -i", &["rc"]),
+            ("python3 x.py data", &["x.py"]),
+            ("python3.12 -W ignore x.py", &["x.py"]),
+            ("timeout 5 bash x.sh", &["x.sh"]),
+            ("true && bash x.sh | cat", &["x.sh"]),
+            ("if true; then . ./x.sh; fi", &["x.sh"]),
+            ("source x.sh", &["x.sh"]),
+            ("bash < x.sh", &["x.sh"]),
+            ("cd sub && bash y.sh", &["sub/y.sh"]),
+            ("make", &["Makefile"]),
+            ("make -C sub", &["Makefile", "sub/Makefile"]),
+            ("tool --version", &[".venv/bin/tool"]),
+            ("./not-there-yet", &["not-there-yet"]),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(run(text, &root), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_digest_tells_contents_apart_and_waits_for_no_pipe() {
+        let root = tempfile::tempdir().expect("a directory");
+        let path = root.path().join("file");
+        let now = |budget: u64| digest(&path, &mut budget.clone());
+        let absent = now(100);
+        fs::write(&path, "one").expect("writable");
+        let one = now(100);
+        assert_eq!(one, Digest::of(b"one"));
+        fs::write(&path, "two").expect("writable");
+        assert!(now(100) != one && now(100) != absent);
+        assert!(now(1) != now(100), "beyond the budget it is known by other things");
+        assert_eq!(now(1), now(1));
+        fs::remove_file(&path).expect("ours");
+        assert_eq!(now(100), absent);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RWXU).expect("a pipe");
+        assert!(now(100) != absent);
+    }
+}

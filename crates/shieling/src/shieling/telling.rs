@@ -1,0 +1,148 @@
+//! Finding out what a description tells: asks the tools of this environment for their versions.
+//!
+//! A probe is a command of our own wording, `TOOL --version`, and not one that the policy's user
+//! wrote, so nobody is asked about it. Programs that the workspace itself puts on the PATH are left
+//! out, since starting them would be running the workspace's code unasked; and it runs in `/`, since
+//! some tools read the directory that they start in.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Shieling;
+use crate::approval::{Approvals, Case, Mode, Nobody};
+use crate::describe::{Asking, Basis, Description, Limits, Patience, Persistence, PolicyInForce, Probe, ToolName};
+use crate::describe::{Shell, os_name, version_of};
+use crate::outcome::Outcome;
+use crate::policy::{Facts, Policy};
+use crate::process::run_to_end;
+use crate::request::Command;
+use crate::units::SystemClock;
+
+/// How long one tool may take; the description waits less than that for it.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// What the caller knows of the environment that is described.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// The shell that reads the commands.
+    pub shell: PathBuf,
+    /// What a command can reach: `none`, `loopback` or `host`.
+    pub network: String,
+    /// The policies in force, by the names that the caller has for them.
+    pub policies: Vec<PolicyInForce>,
+    /// The rate limit, as people read it.
+    pub rate: Option<String>,
+    /// The text of the file in which the system names itself (`/etc/os-release`).
+    pub os_release: String,
+}
+
+impl Shieling {
+    /// Describes the environment as commands like `example` find it: in its directory, with its
+    /// variables and limits. The text of `example` does not matter, and does not run.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the tools that are being asked.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O and timers.
+    pub async fn describe(&self, example: &Command, told: Told, tools: &[ToolName]) -> Description {
+        let probe = Asked { shieling: self, variables: without(example.variables(), &self.workspace) };
+        let printed = probe.run(&format!("'{}' --version", told.shell.display())).await;
+        let basis = Basis {
+            environment: self.environment.name().to_owned(),
+            os: os_name(&told.os_release).unwrap_or_else(|| "an unnamed system".to_owned()),
+            kernel: kernel(),
+            shell: Shell {
+                version: printed.as_ref().and_then(shell_version).unwrap_or_else(|| "of unknown version".to_owned()),
+                path: told.shell,
+            },
+            cwd: example.cwd().to_owned(),
+            network: told.network,
+            limits: Limits {
+                timeout: example.deadline(),
+                output: example.output_kept(),
+                memory: None,
+                pids: None,
+                file_size: example.file_size(),
+                rate: told.rate,
+            },
+            policies: told.policies,
+            asking: match self.approvals.mode() {
+                Mode::Always => Asking::Always,
+                Mode::OnAsk => Asking::Policy,
+                Mode::Never => Asking::Never,
+            },
+            persistence: Persistence::Files,
+            confinement: self.environment.confinement(),
+        };
+        Description::probe(basis, tools, &probe, Patience::default()).await
+    }
+}
+
+fn kernel() -> String {
+    let name = rustix::system::uname();
+    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+    format!("{} {} {}", text(name.sysname()), text(name.release()), text(name.machine()))
+}
+
+/// `5.2.15` of `GNU bash, version 5.2.15(1)-release (x86_64-pc-linux-gnu)`.
+fn shell_version(outcome: &Outcome) -> Option<String> {
+    let line = version_of(outcome.exit_code, &outcome.stdout, &outcome.stderr)?;
+    let number = line.split(' ').find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
+    Some(number.split('(').next().unwrap_or(number).to_owned())
+}
+
+/// The variables, with nothing of the workspace on the PATH.
+fn without(variables: &BTreeMap<String, String>, workspace: &Path) -> BTreeMap<String, String> {
+    let mut variables = variables.clone();
+    if let Some(path) = variables.get_mut("PATH") {
+        let outside = |part: &&str| Path::new(part).is_absolute() && !Path::new(part).starts_with(workspace);
+        *path = path.split(':').filter(outside).collect::<Vec<_>>().join(":");
+    }
+    variables
+}
+
+/// Runs `TOOL --version` in the environment, like any other command but for who is asked.
+struct Asked<'a> {
+    shieling: &'a Shieling,
+    variables: BTreeMap<String, String>,
+}
+
+impl Asked<'_> {
+    async fn run(&self, text: &str) -> Option<Outcome> {
+        let root = Path::new("/");
+        let command = Command::new(text, root).ok()?.with_deadline(DEADLINE).ok()?.with_variables(self.variables.clone());
+        let policy = Policy::open();
+        let verdict = policy.judge(&command, &Facts::new(root, root));
+        let environment = &self.shieling.environment;
+        let case = Case { verdict: &verdict, policy: policy.digest(), environment: environment.name(), session: None };
+        let approvals = Approvals::new(Mode::Never, Arc::new(Nobody), Arc::new(SystemClock));
+        let limits = crate::process::Limits::of(&command);
+        let approved = approvals.approve(command.clone(), &case, |_| Vec::new()).await.ok()?;
+        let process = environment.spawn(approved).await.ok()?;
+        let finished = run_to_end(process, &limits, None, None).await;
+        let blank = super::blank(&command, environment.name(), environment.confinement(), crate::outcome::Status::Exited);
+        Some(super::told(finished, blank))
+    }
+}
+
+impl Probe for Asked<'_> {
+    async fn version(&self, tool: &ToolName) -> Option<String> {
+        let ended = self.run(&format!("{tool} --version")).await?;
+        version_of(ended.exit_code, &ended.stdout, &ended.stderr)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_of_the_workspace_are_not_started_unasked() {
+        let path = "/usr/bin:.:/work/.venv/bin::/work:/opt/bin";
+        let variables = BTreeMap::from([("PATH".to_owned(), path.to_owned())]);
+        assert_eq!(without(&variables, Path::new("/work"))["PATH"], "/usr/bin:/opt/bin");
+    }
+}

@@ -1,0 +1,408 @@
+//! The audit log: what was written is there, in order, and every change to it is noticed.
+#![expect(clippy::disallowed_methods, reason = "a test tampers with its own log")]
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use shieling::audit::{Callback, Durability, File, Head, Kind, Record, Settings, Sink, Why, verify};
+use shieling::request::{Command, Digest};
+use shieling::units::ByteCount;
+use shieling_testkit::Workspace;
+
+fn record(text: &str) -> Record {
+    let variables = [("TOKEN".to_owned(), "hunter2".to_owned())].into();
+    let command = Command::new(text, "/work")
+        .expect("a command")
+        .with_variables(variables);
+    Record::new(
+        Kind::Intent,
+        "run-1".to_owned(),
+        1.5,
+        &command,
+        "local",
+        Digest::of(b"policy"),
+    )
+}
+
+fn log(workspace: &Workspace) -> File {
+    File::open(workspace.path("audit.jsonl"), Settings::default()).expect("a new log")
+}
+
+/// A log of so many records.
+fn written(records: usize) -> (Workspace, PathBuf) {
+    let workspace = Workspace::new();
+    let log = log(&workspace);
+    for index in 0..records {
+        log.append(&record(&format!("echo {index}"))).expect("room for it");
+    }
+    let path = log.path().to_owned();
+    (workspace, path)
+}
+
+fn lines(path: &Path) -> Vec<String> {
+    fs::read_to_string(path)
+        .expect("the log")
+        .lines()
+        .map(str::to_owned)
+        .collect()
+}
+
+fn put(path: &Path, lines: &[String]) {
+    fs::write(path, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).expect("the log");
+}
+
+#[test]
+fn a_log_that_nobody_touched_verifies_and_tells_its_head() {
+    let (_workspace, path) = written(5);
+    let summary = verify(&path, None).expect("whole");
+    assert_eq!(summary.records, 5);
+    let head = summary.head.expect("five lines have a last one");
+    assert_eq!(head.digest, Digest::of(lines(&path)[4].as_bytes()));
+    assert_eq!(head.to_string().parse(), Ok(head));
+    verify(&path, Some(head)).expect("the head is in it");
+}
+
+#[test]
+fn each_line_carries_the_digest_of_the_exact_bytes_before() {
+    let (_workspace, path) = written(3);
+    let mut before = "0".repeat(64);
+    for (index, line) in lines(&path).iter().enumerate() {
+        let value: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!(value["seq"], index + 1);
+        assert_eq!(value["prev"], before);
+        before = Digest::of(line.as_bytes()).to_string();
+    }
+}
+
+#[test]
+fn names_of_variables_are_recorded_and_values_are_not() {
+    let (_workspace, path) = written(1);
+    let text = fs::read_to_string(path).expect("the log");
+    assert!(
+        text.contains(r#""variables":["TOKEN"]"#) && !text.contains("hunter2"),
+        "{text}"
+    );
+}
+
+#[test]
+fn every_kind_of_tampering_is_noticed_at_the_first_line_that_shows_it() {
+    type Tamper = fn(&mut Vec<String>);
+    let cases: [(&str, Tamper, u64, &str); 12] = [
+        (
+            "edited",
+            |l| l[2] = l[2].replace("echo 2", "echo x"),
+            3,
+            "was edited: its content does not fit its check sum",
+        ),
+        (
+            "edited at the end",
+            |l| l[4] = l[4].replace("echo 4", "echo x"),
+            5,
+            "was edited: its content does not fit its check sum",
+        ),
+        (
+            "blank added",
+            |l| l[2].push(' '),
+            3,
+            "was edited: its content does not fit its check sum",
+        ),
+        ("not JSON any more", |l| l[1].truncate(30), 2, "is no record"),
+        ("emptied", |l| l[1].clear(), 2, "is no record"),
+        (
+            "removed",
+            |l| drop(l.remove(2)),
+            3,
+            "has number 4 where 3 is next: lines were removed, inserted or reordered",
+        ),
+        (
+            "first removed",
+            |l| drop(l.remove(0)),
+            1,
+            "has number 2 where 1 is next: lines were removed, inserted or reordered",
+        ),
+        (
+            "repeated",
+            |l| l.insert(2, l[1].clone()),
+            3,
+            "has number 2 where 3 is next: lines were removed, inserted or reordered",
+        ),
+        (
+            "swapped",
+            |l| l.swap(1, 3),
+            2,
+            "has number 4 where 2 is next: lines were removed, inserted or reordered",
+        ),
+        (
+            "edited with a new check sum",
+            |l| l[2] = reforged(&l[2], "echo 2", "echo x"),
+            4,
+            "does not follow from the line before it: one of the two was rewritten",
+        ),
+        (
+            "removed and renumbered",
+            |l| {
+                l.remove(2);
+                l[2] = reforged(&l[2], r#""seq":4"#, r#""seq":3"#);
+            },
+            3,
+            "does not follow from the line before it: one of the two was rewritten",
+        ),
+        (
+            "a record of another log",
+            |l| l[3] = lines(&written(5).1)[3].replace("run-1", "run-2"),
+            4,
+            "was edited: its content does not fit its check sum",
+        ),
+    ];
+    for (name, tamper, line, why) in cases {
+        let (_workspace, path) = written(5);
+        let mut lines = lines(&path);
+        tamper(&mut lines);
+        put(&path, &lines);
+        let broken = verify(&path, None).expect_err(name);
+        assert_eq!((broken.line, broken.why.to_string().as_str()), (line, why), "{name}");
+    }
+}
+
+/// What somebody does who knows the format.
+fn reforged(line: &str, from: &str, to: &str) -> String {
+    let (content, _) = line.rsplit_once(",\"check\":").expect("every line has one");
+    let content = content.replace(from, to);
+    let check = Digest::of(content.as_bytes());
+    format!("{content},\"check\":\"{check}\"}}")
+}
+
+#[test]
+fn a_log_that_was_cut_off_or_rewritten_is_noticed_with_a_head_noted_before() {
+    let (_workspace, path) = written(5);
+    let head = verify(&path, None).expect("whole").head;
+    let mut all = lines(&path);
+    all.truncate(3);
+    put(&path, &all);
+    verify(&path, None).expect("a shorter chain is a chain");
+    let broken = verify(&path, head).expect_err("the head is gone");
+    assert!(matches!(broken.why, Why::CutOff) && broken.line == 4, "{broken}");
+
+    let (_other, path) = written(5);
+    let broken = verify(&path, head).expect_err("another log, with other times");
+    assert!(matches!(broken.why, Why::Rewritten) && broken.line == 5, "{broken}");
+}
+
+#[test]
+fn a_log_that_has_grown_since_the_head_was_noted_still_holds_it() {
+    let workspace = Workspace::new();
+    let log = log(&workspace);
+    log.append(&record("one")).expect("room");
+    let noted: Head = log.head().expect("one line");
+    log.append(&record("two")).expect("room");
+    assert_eq!(verify(log.path(), Some(noted)).expect("grown").records, 2);
+}
+
+#[test]
+fn an_empty_log_is_whole_unless_a_head_is_expected() {
+    let workspace = Workspace::new();
+    let log = log(&workspace);
+    assert_eq!(verify(log.path(), None).expect("empty").head, None);
+    let head = Head {
+        seq: 1,
+        digest: Digest::of(b""),
+    };
+    assert!(matches!(
+        verify(log.path(), Some(head)).expect_err("cut off").why,
+        Why::CutOff
+    ));
+    assert!(matches!(
+        verify(&workspace.path("none"), None).expect_err("no file").why,
+        Why::Unreadable(_)
+    ));
+}
+
+#[test]
+fn nothing_that_a_command_holds_can_forge_a_line_or_reach_a_terminal() {
+    let workspace = Workspace::new();
+    let log = log(&workspace);
+    let nasty = "echo '\"}\n{\"seq\":9}\r\u{1b}[2J\u{7f}\u{85}\u{9b}31m\u{2028}\u{2029}\u{202e}\u{2066}\u{200b}\u{feff}\u{e0041}'";
+    log.append(&record(nasty)).expect("room");
+    log.append(&record("true")).expect("room");
+    let text = fs::read_to_string(log.path()).expect("UTF-8");
+    assert_eq!(text.lines().count(), 2);
+    assert!(
+        text.chars().all(|c| c == '\n' || (' '..='~').contains(&c)),
+        "{}",
+        text.escape_debug()
+    );
+    let value: serde_json::Value = serde_json::from_str(&lines(log.path())[0]).expect("JSON");
+    assert_eq!(
+        value["command"], nasty,
+        "escaping changes how it is written and not what it says"
+    );
+    verify(log.path(), None).expect("whole");
+}
+
+#[test]
+fn letters_of_every_language_stay_readable() {
+    let workspace = Workspace::new();
+    let log = log(&workspace);
+    log.append(&record("echo 'żółć 日本語 🦀'")).expect("room");
+    assert!(
+        fs::read_to_string(log.path())
+            .expect("UTF-8")
+            .contains("żółć 日本語 🦀")
+    );
+}
+
+#[test]
+fn a_log_is_continued_where_it_ended() {
+    let (_workspace, path) = written(2);
+    let log = File::open(
+        &path,
+        Settings {
+            durability: Durability::Disk,
+            ..Settings::default()
+        },
+    )
+    .expect("there");
+    log.append(&record("echo again")).expect("room");
+    assert_eq!(verify(&path, None).expect("whole").records, 3);
+}
+
+#[test]
+fn a_last_line_longer_than_the_first_look_is_found_whole() {
+    let workspace = Workspace::new();
+    for size in [8_000, 8_192, 100_000, 900_000] {
+        let log = log(&workspace);
+        log.append(&record(&"x".repeat(size))).expect("room");
+    }
+    assert_eq!(verify(&workspace.path("audit.jsonl"), None).expect("whole").records, 4);
+}
+
+#[test]
+fn a_torn_last_line_is_refused_and_the_remedy_works() {
+    for torn in ["{\"seq\":4,\"pr".to_owned(), "x".repeat(100_000)] {
+        let (_workspace, path) = written(3);
+        let whole = fs::metadata(&path).expect("there").len();
+        let text = fs::read(&path).expect("there");
+        fs::write(&path, [&text[..], torn.as_bytes()].concat()).expect("ours");
+        assert!(matches!(verify(&path, None).expect_err("torn").why, Why::Torn));
+        let error = File::open(&path, Settings::default()).expect_err("torn").to_string();
+        assert!(error.contains(&format!("truncate -s {whole}")), "{error}");
+        fs::File::options()
+            .write(true)
+            .open(&path)
+            .expect("ours")
+            .set_len(whole)
+            .expect("ours");
+        File::open(&path, Settings::default())
+            .expect("mended")
+            .append(&record("on"))
+            .expect("room");
+        assert_eq!(verify(&path, None).expect("whole").records, 4);
+    }
+}
+
+#[test]
+fn a_last_line_that_is_no_record_is_not_continued() {
+    let (_workspace, path) = written(3);
+    let mut all = lines(&path);
+    all[2] = all[2].replace("echo", "ohce");
+    put(&path, &all);
+    let error = File::open(&path, Settings::default()).expect_err("edited");
+    assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
+}
+
+#[test]
+fn a_log_that_is_moved_or_cut_while_in_use_takes_no_more_records() {
+    let workspace = Workspace::new();
+    let log = log(&workspace);
+    log.append(&record("one")).expect("room");
+    fs::rename(log.path(), workspace.path("old")).expect("ours");
+    assert_eq!(
+        log.append(&record("two")).expect_err("gone").kind(),
+        io::ErrorKind::NotFound
+    );
+    fs::write(log.path(), "").expect("ours");
+    assert_eq!(
+        log.append(&record("two")).expect_err("another").kind(),
+        io::ErrorKind::NotFound
+    );
+    fs::rename(workspace.path("old"), log.path()).expect("ours");
+    log.append(&record("two")).expect("the same file is back");
+    fs::File::options()
+        .write(true)
+        .open(log.path())
+        .expect("ours")
+        .set_len(0)
+        .expect("ours");
+    assert_eq!(
+        log.append(&record("three")).expect_err("cut").kind(),
+        io::ErrorKind::InvalidData
+    );
+}
+
+#[test]
+fn a_full_log_takes_no_more_records_and_stays_whole() {
+    let workspace = Workspace::new();
+    let settings = Settings {
+        bound: ByteCount::bytes(2_000),
+        ..Settings::default()
+    };
+    let log = File::open(workspace.path("audit.jsonl"), settings).expect("new");
+    let refused = (0..10)
+        .find_map(|_| log.append(&record("true")).err())
+        .expect("2,000 bytes are soon full");
+    assert_eq!(refused.kind(), io::ErrorKind::StorageFull, "{refused}");
+    assert!(verify(log.path(), None).expect("whole").records >= 2);
+}
+
+#[test]
+fn a_log_is_for_its_owner_alone_and_reached_by_no_link() {
+    let (workspace, path) = written(1);
+    assert_eq!(fs::metadata(&path).expect("there").mode() & 0o777, 0o600);
+    symlink(&path, workspace.path("link")).expect("ours");
+    File::open(workspace.path("link"), Settings::default()).expect_err("a link");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).expect("ours");
+    let error = File::open(&path, Settings::default()).expect_err("anybody may write");
+    assert!(error.to_string().contains("chmod go-w"), "{error}");
+    File::open(workspace.root(), Settings::default()).expect_err("a directory");
+    File::open("/dev/null", Settings::default()).expect_err("a device");
+}
+
+#[test]
+fn writers_at_the_same_time_lose_nothing_and_keep_one_chain() {
+    let workspace = Workspace::new();
+    let shared = log(&workspace);
+    std::thread::scope(|scope| {
+        for writer in 0..6 {
+            let (shared, workspace) = (&shared, &workspace);
+            scope.spawn(move || {
+                // Half of them share one opening, the others behave like further processes.
+                let own = log(workspace);
+                let log = if writer % 2 == 0 { shared } else { &own };
+                for index in 0..20 {
+                    log.append(&record(&format!("echo {writer} {index}"))).expect("room");
+                }
+            });
+        }
+    });
+    assert_eq!(verify(shared.path(), None).expect("whole").records, 120);
+    let text = fs::read_to_string(shared.path()).expect("UTF-8");
+    for writer in 0..6 {
+        for index in 0..20 {
+            assert_eq!(text.matches(&format!("\"echo {writer} {index}\"")).count(), 1);
+        }
+    }
+}
+
+#[test]
+fn a_function_can_be_a_sink() {
+    let seen = Mutex::new(Vec::new());
+    let sink = Callback(|record: &Record| {
+        seen.lock().expect("no panic").push(record.command.clone());
+        Ok(())
+    });
+    sink.append(&record("true")).expect("it takes all");
+    assert_eq!(*seen.lock().expect("no panic"), ["true"]);
+}

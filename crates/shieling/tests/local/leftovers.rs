@@ -1,0 +1,212 @@
+//! Nothing of a command outlives it, whatever it does to get away.
+
+use std::time::{Duration, Instant};
+
+use shieling::process::{End, Process};
+
+use super::support::{Mark, exists, loud, own_children, plan, quiet, run, run_within};
+
+const SHORT: Duration = Duration::from_millis(400);
+
+#[tokio::test]
+async fn at_the_deadline_every_kind_of_runaway_dies() {
+    let _load = quiet().await;
+    let kinds = [
+        ("a child", "sh -c 'sleep @; echo z'"),
+        ("a background child that is waited for", "sleep @ & wait"),
+        ("a session of its own", "setsid sleep @ & sleep @"),
+        ("an empty environment", "env -i setsid /bin/sleep @ & sleep @"),
+        ("a double fork", "( ( sleep @ & ) & ); sleep @"),
+        ("nohup", "nohup sleep @ >/dev/null 2>&1 & sleep @"),
+        ("disown", "sleep @ & disown; sleep @"),
+        ("a double fork in a session", "setsid sh -c 'setsid sleep @ & sleep @' & sleep @"),
+        ("a stopped child", "sleep @ & kill -STOP $!; sleep @"),
+        ("closed pipes", "setsid sleep @ >/dev/null 2>&1 </dev/null & sleep @"),
+        ("a pipeline", "sleep @ | sleep @ | sleep @"),
+    ];
+    for (kind, text) in kinds {
+        let mark = Mark::new();
+        let begun = Instant::now();
+        let finished = run_within(&format!("echo partial; {}", text.replace('@', &mark.to_string())), SHORT).await;
+        let took = begun.elapsed();
+        assert_eq!(finished.end, End::TimedOut, "{kind}");
+        assert_eq!(finished.end.exit_code(), Some(124), "{kind}");
+        assert_eq!(finished.stdout.text(), "partial\n", "{kind}");
+        assert_eq!(finished.survivors, 0, "{kind}");
+        assert_eq!(mark.alive(), [] as [u32; 0], "{kind}");
+        assert!(took < SHORT + Duration::from_millis(300), "{kind} took {took:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_ignores_sigterm_dies_after_the_grace() {
+    let _load = quiet().await;
+    let immune = [
+        "trap '' TERM; sleep @ & while :; do sleep 0.05; done",
+        "setsid sh -c 'trap \"\" TERM HUP INT; while :; do sleep @; done' & sleep @",
+    ];
+    for text in immune {
+        let mark = Mark::new();
+        let begun = Instant::now();
+        let finished = run_within(&text.replace('@', &mark.to_string()), SHORT).await;
+        let took = begun.elapsed();
+        assert_eq!((finished.end, finished.survivors), (End::TimedOut, 0), "{text}");
+        assert_eq!(mark.alive(), [] as [u32; 0], "{text}");
+        assert!(took >= SHORT + Duration::from_millis(500), "{text} had its grace: {took:?}");
+        assert!(took < SHORT + Duration::from_millis(900), "{text} took {took:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_command_may_clean_up_in_its_grace_and_its_last_words_are_kept() {
+    let _load = quiet().await;
+    let mark = Mark::new();
+    let text = format!("trap 'echo cleaned; exit 3' TERM; echo begun; sleep {mark} & wait");
+    let finished = run_within(&text, SHORT).await;
+    assert_eq!(finished.end, End::TimedOut);
+    assert_eq!(finished.stdout.text(), "begun\ncleaned\n");
+    assert_eq!(finished.ended_processes, 1);
+}
+
+#[tokio::test]
+async fn a_background_process_holding_the_pipe_does_not_hang_the_run() {
+    let _load = quiet().await;
+    for text in ["sleep @ & echo started", "(setsid sleep @ &); echo started", "setsid sleep @ & echo started", "nohup sleep @ & echo started"] {
+        let mark = Mark::new();
+        let begun = Instant::now();
+        let finished = run(&text.replace('@', &mark.to_string())).await;
+        let took = begun.elapsed();
+        assert_eq!(finished.end, End::Exited(0), "{text}");
+        assert_eq!(finished.stdout.text(), "started\n", "{text}");
+        assert_eq!((finished.ended_processes, finished.survivors), (1, 0), "{text}");
+        assert_eq!(mark.alive(), [] as [u32; 0], "{text}");
+        assert!(took < Duration::from_millis(400), "{text} took {took:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_process_substitution_still_writes_is_not_lost() {
+    let _load = quiet().await;
+    for _ in 0..20 {
+        let finished = run("seq 1 20000 > >(cat)").await;
+        assert_eq!(finished.end, End::Exited(0));
+        assert_eq!(finished.stdout.total(), 108_894);
+        assert!(finished.stdout.text().ends_with("\n20000\n"));
+    }
+}
+
+#[tokio::test]
+async fn a_storm_of_forks_dies() {
+    let _load = loud().await;
+    let mark = Mark::new();
+    // Each of two hundred immune shells keeps one sleeper and starts it anew all the time. SIGTERM
+    // would not end it, since what is ignored is inherited; with it this would be no storm of some
+    // hundreds but one without a bound.
+    let text = format!(
+        "trap '' TERM; for i in $(seq 200); do (while :; do sleep {mark} & sleep 0.1; kill -9 $!; done) 2>/dev/null & done; sleep {mark}"
+    );
+    let begun = Instant::now();
+    let finished = run_within(&text, Duration::from_millis(900)).await;
+    let took = begun.elapsed();
+    assert_eq!((finished.end, finished.survivors), (End::TimedOut, 0));
+    assert_eq!(mark.alive(), [] as [u32; 0]);
+    assert!(finished.ended_processes >= 200, "{}", finished.ended_processes);
+    assert!(took < Duration::from_millis(2_900), "{took:?}");
+}
+
+#[tokio::test]
+async fn dropping_the_future_ends_the_tree_and_leaves_no_zombie() {
+    let _load = quiet().await;
+    let mark = Mark::new();
+    let text = format!("setsid sh -c 'trap \"\" TERM; sleep {mark}' & sleep {mark}");
+    let before = own_children();
+    {
+        let running = run(&text);
+        tokio::pin!(running);
+        tokio::select! {
+            _ = &mut running => panic!("it sleeps"),
+            () = tokio::time::sleep(Duration::from_millis(300)) => {}
+        }
+        assert_eq!(mark.alive().len(), 2);
+    }
+    mark.wait_for(0);
+    let begun = Instant::now();
+    while own_children().iter().any(|child| !before.contains(child)) {
+        assert!(begun.elapsed() < Duration::from_secs(10), "its supervisor is still there");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[tokio::test]
+async fn stop_says_how_many_it_ended() {
+    let _load = quiet().await;
+    let mark = Mark::new();
+    let mut process = Process::start(&plan(&format!("setsid sleep {mark} & sleep {mark} & sleep {mark}"))).await.expect("it starts");
+    mark.wait_for(3);
+    let ended = process.stop(Duration::from_secs(1)).await.expect("its supervisor answers");
+    assert_eq!((ended.ended, ended.survivors), (3, 0));
+    assert_eq!(mark.alive(), [] as [u32; 0]);
+    assert_eq!(process.stop(Duration::ZERO).await, Ok(ended), "a second time is no error");
+}
+
+#[tokio::test]
+async fn a_command_that_kills_its_supervisor_is_called_lost() {
+    let _load = quiet().await;
+    let mark = Mark::new();
+    let finished = run(&format!("kill -9 $PPID; sleep {mark}")).await;
+    assert_eq!(finished.end, End::Lost);
+    assert_eq!(finished.survivors, 1, "nobody can say, so it is not called none");
+    // Its group could be ended all the same.
+    mark.wait_for(0);
+}
+
+#[tokio::test]
+async fn a_command_that_stops_its_supervisor_still_ends_at_its_deadline() {
+    let _load = quiet().await;
+    let mark = Mark::new();
+    let begun = Instant::now();
+    let finished = run_within(&format!("kill -STOP $PPID; sleep {mark}"), SHORT).await;
+    assert_eq!((finished.end, finished.survivors), (End::TimedOut, 0));
+    assert!(begun.elapsed() < SHORT + Duration::from_millis(400));
+    assert_eq!(mark.alive(), [] as [u32; 0]);
+}
+
+/// Not a test by itself: the host that the next test kills.
+#[tokio::test]
+#[ignore = "run by `when_the_host_is_killed_its_commands_die` as a process of its own"]
+async fn host_that_will_be_killed() {
+    let mark = std::env::var("SHIELING_TEST_MARK").expect("the other test sets it");
+    let finished = run(&format!("setsid sh -c 'trap \"\" TERM HUP; sleep {mark}' & sleep {mark}")).await;
+    panic!("it was to be killed, and got {:?}", finished.end);
+}
+
+#[test]
+fn when_the_host_is_killed_its_commands_die() {
+    let mark = Mark::new();
+    let myself = std::env::current_exe().expect("a test knows its file");
+    let mut host = std::process::Command::new(myself)
+        .args(["--ignored", "--exact", "local::leftovers::host_that_will_be_killed"])
+        .env("SHIELING_TEST_MARK", mark.to_string())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("it starts");
+    mark.wait_for(2);
+    host.kill().expect("it is alive");
+    host.wait().expect("it was killed");
+    mark.wait_for(0);
+}
+
+#[tokio::test]
+async fn what_cannot_be_signalled_is_reported_and_not_waited_for() {
+    let _load = quiet().await;
+    // Root may signal everything, and without root no setuid program can be prepared here; so the
+    // other half of the rule: a process of another user is ended by root like any other.
+    if !exists("setpriv") || !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: needs setpriv and root");
+        return;
+    }
+    let mark = Mark::new();
+    let finished = run(&format!("setpriv --reuid 65534 --clear-groups sleep {mark} & echo started")).await;
+    assert_eq!((finished.ended_processes, finished.survivors), (1, 0));
+    assert_eq!(mark.alive(), [] as [u32; 0]);
+}
