@@ -198,7 +198,7 @@ fn read_to_fixpoint(text: &str) -> Result<Reading, Unreadable> {
         let mut reader = Reader::new(text, variables, bases);
         reader.text(text, Place::From(0))?;
         let Reader { reading, found, looked_up, .. } = reader;
-        let settled = reading.bases == reader.known_bases && (!looked_up || found == reader.variables);
+        let settled = reading.bases == reader.known_bases && (!looked_up || reader.variables.cover(&found));
         if settled {
             return Ok(reading);
         }
