@@ -197,9 +197,10 @@ fn read_to_fixpoint(text: &str) -> Result<Reading, Unreadable> {
     for pass in 0..MAX_PASSES {
         let mut reader = Reader::new(text, variables, bases);
         reader.text(text, Place::From(0))?;
-        let Reader { reading, found, looked_up, .. } = reader;
-        let settled = reading.bases == reader.known_bases && (!looked_up || reader.variables.cover(&found));
+        let Reader { mut reading, found, looked_up, .. } = reader;
+        let settled = reading.bases.iter().all(|base| reader.known_bases.contains(base)) && (!looked_up || reader.variables.cover(&found));
         if settled {
+            reading.bases = reader.known_bases;
             return Ok(reading);
         }
         bases = reading.bases;
