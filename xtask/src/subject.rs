@@ -33,9 +33,24 @@ reads = ["*.pem", "secrets/"]
     let rules = RuleFile::parse("bench.toml", RULES).expect("the rules can be read");
     let policies = [
         ("readonly", Policy::open().with_readonly()),
-        ("allow", Policy::open().with_allow(&["git log", "grep", "ls", "cat"]).expect("the entries name commands")),
-        ("deny", Policy::open().with_deny(&["rm", "git push", "curl"]).expect("the entries name commands")),
-        ("ignore", Policy::open().with_ignore(&[".env", "*.key", "secrets/"]).expect("the patterns can be read")),
+        (
+            "allow",
+            Policy::open()
+                .with_allow(&["git log", "grep", "ls", "cat"])
+                .expect("the entries name commands"),
+        ),
+        (
+            "deny",
+            Policy::open()
+                .with_deny(&["rm", "git push", "curl"])
+                .expect("the entries name commands"),
+        ),
+        (
+            "ignore",
+            Policy::open()
+                .with_ignore(&[".env", "*.key", "secrets/"])
+                .expect("the patterns can be read"),
+        ),
         ("rules", Policy::open().with_rules(rules)),
     ];
     policies
@@ -56,8 +71,13 @@ reads = ["*.pem", "secrets/"]
 /// A library call that runs `true` in `local`: judged, approved by the policy, run, and told.
 pub(crate) fn one_shot() -> Option<OneShot> {
     let shell = Shell::find(None).ok()?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let shieling = Shieling::builder(Arc::new(Local::new(shell)), Policy::open(), "/").approval(Mode::OnAsk).build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .ok()?;
+    let shieling = Shieling::builder(Arc::new(Local::new(shell)), Policy::open(), "/")
+        .approval(Mode::OnAsk)
+        .build();
     Some(Box::new(move || {
         let command = Command::new("true", "/")?;
         let outcome = runtime.block_on(shieling.run(command, None));

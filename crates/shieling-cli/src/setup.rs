@@ -11,6 +11,7 @@ use shieling::output::SpillTo;
 use shieling::policy::{Policy, RuleFile};
 use shieling::process::{Process, SpawnError};
 use shieling::request::Command;
+use shieling::units::ByteCount;
 use shieling::{Builder, Shieling};
 
 use crate::approver::Terminal;
@@ -18,6 +19,9 @@ use crate::config::{Printable, files, reason};
 use crate::options::{Approval, EnvironmentName, PolicyName, Prefix};
 use crate::plan::Plan;
 use crate::words::Failure;
+
+/// How much of a command's whole output is kept in files.
+pub(crate) const WHOLE: ByteCount = ByteCount::mib(16);
 
 /// Where bash is, unless somebody chose a shell.
 const USUAL: [&str; 2] = ["/bin/bash", "/usr/bin/bash"];
@@ -40,7 +44,10 @@ pub(crate) fn for_running(plan: &Plan, approver: Option<Terminal>, state: Option
         })?));
     }
     if let Some(state) = state {
-        builder = builder.spill(SpillTo::new(outputs(state)));
+        builder = builder.spill(SpillTo {
+            per_command: WHOLE,
+            ..SpillTo::new(outputs(state))
+        });
     }
     Ok(builder.build())
 }

@@ -11,6 +11,7 @@ use shieling::policy::{Decision, Reason};
 use shieling::request::Command;
 
 use crate::escape::{self, Escaped};
+use crate::setup;
 
 /// Something is wrong with the request, or Shieling failed: nothing was started.
 pub(crate) const FAILED: u8 = 125;
@@ -171,7 +172,15 @@ fn output(lines: &mut Lines, outcome: &Outcome, command: &Command) {
         .collect();
     let mut text = format!("kept {keep} of {}, first and last half", which.join(" and of "));
     match &outcome.output_id {
-        Some(id) => text.push_str(&format!("; all of it: shieling log output {}", escape::line(id))),
+        Some(id) => {
+            let all = outcome.stdout_bytes.saturating_add(outcome.stderr_bytes) <= setup::WHOLE.get();
+            let how_much = if all {
+                "all".to_owned()
+            } else {
+                format!("the first {}", setup::WHOLE)
+            };
+            text.push_str(&format!("; {how_much} of it: shieling log output {}", escape::line(id)));
+        }
         None => text.push_str(&format!(
             "; keep more with `--max-output {}`",
             plain(keep.get().saturating_mul(4))

@@ -1,6 +1,10 @@
 //! What a command on this host costs over a bare `posix_spawn` of the same shell, and what its
 //! output costs over `cat >/dev/null`. Run with `--release`; times are medians.
-#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "a measurement prints, and starts a bare shell to compare with")]
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a measurement prints, and starts a bare shell to compare with"
+)]
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -26,7 +30,11 @@ async fn main() {
     // `std` takes posix_spawn for this; output to pipes that are read to their end, as ours.
     let bare = || {
         let mut command = std::process::Command::new("/bin/bash");
-        command.args(["--noprofile", "--norc", "-c", "true"]).env_clear().env("PATH", "/usr/bin:/bin").stdin(Stdio::null());
+        command
+            .args(["--noprofile", "--norc", "-c", "true"])
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .stdin(Stdio::null());
         assert!(command.output().expect("it starts").status.success());
     };
 
@@ -43,7 +51,10 @@ async fn main() {
         assert_eq!(finished.end.exit_code(), Some(0));
     }
     let (ours, theirs) = (median(ours), median(theirs));
-    println!("`true`: {ours:?}, bare posix_spawn {theirs:?}, ratio {:.3}", ours.as_secs_f64() / theirs.as_secs_f64());
+    println!(
+        "`true`: {ours:?}, bare posix_spawn {theirs:?}, ratio {:.3}",
+        ours.as_secs_f64() / theirs.as_secs_f64()
+    );
 
     let before = memory("VmRSS:");
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
@@ -61,12 +72,19 @@ async fn main() {
         assert_eq!(finished.stdout.total(), 200_000_000);
     }
     let (ours, theirs) = (median(ours), median(theirs));
-    println!("200 MB: {ours:?}, `cat >/dev/null` {theirs:?}, ratio {:.3}", ours.as_secs_f64() / theirs.as_secs_f64());
+    println!(
+        "200 MB: {ours:?}, `cat >/dev/null` {theirs:?}, ratio {:.3}",
+        ours.as_secs_f64() / theirs.as_secs_f64()
+    );
     println!("memory: {before} KiB before, {} KiB at most", memory("VmHWM:"));
 
     let begun = Instant::now();
     let finished = run("sleep 300 & echo started").await;
-    println!("`sleep 300 & echo started`: {:?}, {} ended", begun.elapsed(), finished.ended_processes);
+    println!(
+        "`sleep 300 & echo started`: {:?}, {} ended",
+        begun.elapsed(),
+        finished.ended_processes
+    );
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
@@ -76,6 +94,12 @@ fn median(mut times: Vec<Duration>) -> Duration {
 
 fn memory(field: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("proc is mounted");
-    let line = status.lines().find(|line| line.starts_with(field)).expect("the kernel tells it");
-    line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("a number")
+    let line = status
+        .lines()
+        .find(|line| line.starts_with(field))
+        .expect("the kernel tells it");
+    line.split_whitespace()
+        .nth(1)
+        .and_then(|kib| kib.parse().ok())
+        .expect("a number")
 }

@@ -190,7 +190,11 @@ impl Shieling {
     /// The command as it is to run here.
     fn prepared(&self, command: Command) -> Command {
         let enforced = self.environment.capabilities().enforces_readonly;
-        if self.policy.is_readonly() && !enforced { reading::only(command) } else { command }
+        if self.policy.is_readonly() && !enforced {
+            reading::only(command)
+        } else {
+            command
+        }
     }
 
     /// The verdict, and whether only the environment's own reasons ask.
@@ -202,7 +206,14 @@ impl Shieling {
             allow: can.enforces_allow,
         });
         let mut verdict = self.policy.judge(command, &facts);
-        let own = hidden::reasons(&verdict, &can, &self.policy, command, &self.workspace, self.environment.name());
+        let own = hidden::reasons(
+            &verdict,
+            &can,
+            &self.policy,
+            command,
+            &self.workspace,
+            self.environment.name(),
+        );
         let by_environment = verdict.decision == Decision::Allow && !own.is_empty();
         for reason in own {
             verdict.decision = verdict.decision.max(reason.decision);

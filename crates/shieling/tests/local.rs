@@ -1,4 +1,5 @@
 //! Commands run on this host: what they get, how they end, and that nothing of them is left.
+#![expect(clippy::disallowed_methods, reason = "tests place files and look at processes")]
 #![allow(clippy::expect_used, reason = "a test says what it expects")]
 
 mod local {

@@ -162,6 +162,7 @@ const HOMES: &[&str] = &[
     "crates/shieling-cli/src/config.rs",
     "crates/shieling-cli/src/config/",
     "crates/shieling-jail/",
+    "crates/shieling/examples/",
     "crates/shieling-testkit/",
     "xtask/",
 ];

@@ -1,4 +1,5 @@
 //! The shell that reads a command's text: which one, and how the text reaches it.
+#![expect(clippy::disallowed_methods, reason = "whether a shell is there is looked up here")]
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -28,7 +29,11 @@ pub struct NoShell {
 }
 
 fn list(paths: &[PathBuf]) -> String {
-    paths.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(", ")
+    paths
+        .iter()
+        .map(|path| format!("`{}`", path.display()))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 impl Shell {
@@ -52,7 +57,10 @@ impl Shell {
     /// [`NoShell`] says where it was looked for and what to do.
     pub fn first_of(candidates: Vec<PathBuf>) -> Result<Self, NoShell> {
         match candidates.iter().find(|path| path.is_absolute() && executable(path)) {
-            Some(program) => Ok(Self { program: program.clone(), bash: name_of(program) == "bash" }),
+            Some(program) => Ok(Self {
+                program: program.clone(),
+                bash: name_of(program) == "bash",
+            }),
             None => Err(NoShell { tried: candidates }),
         }
     }
@@ -101,7 +109,9 @@ impl Shell {
 }
 
 fn name_of(program: &Path) -> String {
-    program.file_name().map_or_else(|| "sh".to_owned(), |name| name.to_string_lossy().into_owned())
+    program
+        .file_name()
+        .map_or_else(|| "sh".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 fn executable(path: &Path) -> bool {
@@ -120,7 +130,10 @@ mod tests {
             "no shell to run commands with: none of `/no/such/shell` can be executed; \
              install bash, or name a shell by its absolute path"
         );
-        assert!(Shell::find(Some(Path::new("bash"))).is_err(), "a relative path depends on who reads it");
+        assert!(
+            Shell::find(Some(Path::new("bash"))).is_err(),
+            "a relative path depends on who reads it"
+        );
         assert!(Shell::find(Some(Path::new("/etc/passwd"))).is_err(), "not executable");
     }
 }

@@ -62,12 +62,17 @@ impl Variables<'_> {
         for (name, value) in caller {
             let Ok(name) = name.into_string() else { continue };
             let passed = self.pass.contains(&name);
-            if !passed && !(SAFE.contains(&name.as_str()) || name.starts_with("LC_")) {
+            let safe = SAFE.contains(&name.as_str()) || name.starts_with("LC_");
+            if !passed && !safe {
                 continue;
             }
             match value.into_string() {
                 Ok(value) => {
-                    let value = if name == "TERM" && !self.terminal && !passed { "dumb".to_owned() } else { value };
+                    let value = if name == "TERM" && !self.terminal && !passed {
+                        "dumb".to_owned()
+                    } else {
+                        value
+                    };
                     built.insert(name, value);
                 }
                 Err(_) if passed => return Err(VariableError::NotUtf8(name)),
@@ -90,7 +95,11 @@ impl Variables<'_> {
 }
 
 fn check_name(name: &str) -> Result<(), VariableError> {
-    if name.is_empty() || name.contains(['=', '\0']) { Err(VariableError::Name(name.to_owned())) } else { Ok(()) }
+    if name.is_empty() || name.contains(['=', '\0']) {
+        Err(VariableError::Name(name.to_owned()))
+    } else {
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -105,24 +114,51 @@ mod tests {
 
     fn built(pass: &[&str], set: &[(&str, &str)], terminal: bool, from: &[(&str, &str)]) -> Vec<String> {
         let pass: Vec<String> = pass.iter().map(|&name| name.to_owned()).collect();
-        let set: Vec<_> = set.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let variables = Variables { pass: &pass, set: &set, terminal };
+        let set: Vec<_> = set
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        let variables = Variables {
+            pass: &pass,
+            set: &set,
+            terminal,
+        };
         let built = variables.build(caller(from)).expect("nothing here is refused");
-        built.into_iter().map(|(name, value)| format!("{name}={value}")).collect()
+        built
+            .into_iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect()
     }
 
     #[test]
     fn secrets_of_the_caller_stay_with_the_caller() {
-        let from = [("AWS_SECRET_ACCESS_KEY", "s"), ("GITHUB_TOKEN", "s"), ("BASH_ENV", "/x"), ("LD_PRELOAD", "/x"), ("PATH", "/bin"), ("LC_ALL", "C"), ("HOME", "/h")];
+        let from = [
+            ("AWS_SECRET_ACCESS_KEY", "s"),
+            ("GITHUB_TOKEN", "s"),
+            ("BASH_ENV", "/x"),
+            ("LD_PRELOAD", "/x"),
+            ("PATH", "/bin"),
+            ("LC_ALL", "C"),
+            ("HOME", "/h"),
+        ];
         assert_eq!(built(&[], &[], true, &from), ["HOME=/h", "LC_ALL=C", "PATH=/bin"]);
-        assert_eq!(built(&["GITHUB_TOKEN", "ABSENT"], &[], true, &from), ["GITHUB_TOKEN=s", "HOME=/h", "LC_ALL=C", "PATH=/bin"]);
+        assert_eq!(
+            built(&["GITHUB_TOKEN", "ABSENT"], &[], true, &from),
+            ["GITHUB_TOKEN=s", "HOME=/h", "LC_ALL=C", "PATH=/bin"]
+        );
     }
 
     #[test]
     fn what_is_set_wins_over_everything() {
         let from = [("TERM", "xterm"), ("PATH", "/bin")];
-        assert_eq!(built(&[], &[], false, &from), ["GIT_PAGER=cat", "PAGER=cat", "PATH=/bin", "TERM=dumb"]);
-        assert_eq!(built(&["TERM"], &[("PAGER", "less"), ("PATH", "")], false, &from), ["GIT_PAGER=cat", "PAGER=less", "PATH=", "TERM=xterm"]);
+        assert_eq!(
+            built(&[], &[], false, &from),
+            ["GIT_PAGER=cat", "PAGER=cat", "PATH=/bin", "TERM=dumb"]
+        );
+        assert_eq!(
+            built(&["TERM"], &[("PAGER", "less"), ("PATH", "")], false, &from),
+            ["GIT_PAGER=cat", "PAGER=less", "PATH=", "TERM=xterm"]
+        );
         assert_eq!(built(&[], &[], true, &[]), [format!("PATH={USUAL_PATH}")]);
     }
 
@@ -130,14 +166,40 @@ mod tests {
     fn what_no_child_can_be_given_is_refused_without_its_value() {
         let set = |name: &str, value: &str| {
             let set = [(name.to_owned(), value.to_owned())];
-            Variables { pass: &[], set: &set, terminal: false }.build([])
+            Variables {
+                pass: &[],
+                set: &set,
+                terminal: false,
+            }
+            .build([])
         };
         assert_eq!(set("A=B", "x"), Err(VariableError::Name("A=B".into())));
         assert_eq!(set("", "x"), Err(VariableError::Name(String::new())));
         assert_eq!(set("A", "se\0cret"), Err(VariableError::Nul("A".into())));
-        let odd = || [("ODD".into(), OsString::from_vec(vec![0xff])), ("HOME".into(), OsString::from_vec(vec![0xff]))];
+        let odd = || {
+            [
+                ("ODD".into(), OsString::from_vec(vec![0xff])),
+                ("HOME".into(), OsString::from_vec(vec![0xff])),
+            ]
+        };
         let pass = ["ODD".to_owned()];
-        assert_eq!(Variables { pass: &pass, set: &[], terminal: false }.build(odd()), Err(VariableError::NotUtf8("ODD".into())));
-        assert!(Variables { pass: &[], set: &[], terminal: false }.build(odd()).is_ok_and(|built| !built.contains_key("HOME")));
+        assert_eq!(
+            Variables {
+                pass: &pass,
+                set: &[],
+                terminal: false
+            }
+            .build(odd()),
+            Err(VariableError::NotUtf8("ODD".into()))
+        );
+        assert!(
+            Variables {
+                pass: &[],
+                set: &[],
+                terminal: false
+            }
+            .build(odd())
+            .is_ok_and(|built| !built.contains_key("HOME"))
+        );
     }
 }

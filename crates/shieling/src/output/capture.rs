@@ -32,7 +32,11 @@ pub struct Capture<'a> {
 impl<'a> Capture<'a> {
     /// Keeps so much of each stream. Once one of them has more, the whole output goes to `spill`.
     pub fn new(keep: ByteCount, spill: Option<&'a SpillTo>) -> Self {
-        Self { streams: [Ends::new(keep), Ends::new(keep)], to: spill, spiller: None }
+        Self {
+            streams: [Ends::new(keep), Ends::new(keep)],
+            to: spill,
+            spiller: None,
+        }
     }
 
     /// Takes the next bytes of a stream.
@@ -72,7 +76,11 @@ impl<'a> Capture<'a> {
     pub fn finish(self) -> (Captured, Captured, Option<Spilled>) {
         let totals = [self.streams[0].total, self.streams[1].total];
         let [stdout, stderr] = self.streams;
-        (Captured(stdout), Captured(stderr), self.spiller.map(|spiller| spiller.finish(totals)))
+        (
+            Captured(stdout),
+            Captured(stderr),
+            self.spiller.map(|spiller| spiller.finish(totals)),
+        )
     }
 }
 
@@ -118,7 +126,11 @@ impl Captured {
         let head = &self.head()[..whole_characters(self.head())];
         let tail = &tail[partial_character(&tail)..];
         let left_out = self.0.total - head.len() as u64 - tail.len() as u64;
-        let newline = if head.is_empty() || head.ends_with(b"\n") { "" } else { "\n" };
+        let newline = if head.is_empty() || head.ends_with(b"\n") {
+            ""
+        } else {
+            "\n"
+        };
         let marker = format!("{newline}[... {} bytes left out ...]\n", grouped(left_out));
         [head, marker.as_bytes(), tail].concat()
     }
@@ -150,7 +162,11 @@ fn whole_characters(bytes: &[u8]) -> usize {
 
 /// How many bytes at the beginning continue a character that is not here.
 fn partial_character(bytes: &[u8]) -> usize {
-    let continuing = bytes.iter().take(4).take_while(|&&byte| (0x80..=0xBF).contains(&byte)).count();
+    let continuing = bytes
+        .iter()
+        .take(4)
+        .take_while(|&&byte| (0x80..=0xBF).contains(&byte))
+        .count();
     // Four in a row continue nothing; that is no UTF-8 and stays as it is.
     if continuing < 4 { continuing } else { 0 }
 }
@@ -167,7 +183,12 @@ struct Ends {
 impl Ends {
     fn new(keep: ByteCount) -> Self {
         let keep = keep.as_usize();
-        Self { total: 0, head: Vec::new(), head_limit: keep / 2, tail: Ring::new(keep - keep / 2) }
+        Self {
+            total: 0,
+            head: Vec::new(),
+            head_limit: keep / 2,
+            tail: Ring::new(keep - keep / 2),
+        }
     }
 
     fn keep(&self) -> usize {
@@ -193,7 +214,11 @@ struct Ring {
 
 impl Ring {
     fn new(limit: usize) -> Self {
-        Self { bytes: Vec::new(), limit, start: 0 }
+        Self {
+            bytes: Vec::new(),
+            limit,
+            start: 0,
+        }
     }
 
     fn len(&self) -> usize {
@@ -247,7 +272,10 @@ mod tests {
         let output = captured(8, &[b"head", b"in between", b"tail"]);
         assert_eq!(output.text(), "head\n[... 10 bytes left out ...]\ntail");
         assert_eq!((output.total(), output.left_out()), (18, 10));
-        assert_eq!(captured(8, &[b"abc\ndefghijk\nxyz"]).text(), "abc\n[... 8 bytes left out ...]\n\nxyz");
+        assert_eq!(
+            captured(8, &[b"abc\ndefghijk\nxyz"]).text(),
+            "abc\n[... 8 bytes left out ...]\n\nxyz"
+        );
     }
 
     #[test]

@@ -146,7 +146,10 @@ mod tests {
     fn terminal_output_reads_as_it_was_last_seen() {
         let cases = [
             ("plain\ttext\n", "plain\ttext\n"),
-            ("\u{1b}[1;31mred\u{1b}[0m and \u{1b}[38;2;1;2;3mtrue\u{1b}[m", "red and true"),
+            (
+                "\u{1b}[1;31mred\u{1b}[0m and \u{1b}[38;2;1;2;3mtrue\u{1b}[m",
+                "red and true",
+            ),
             ("\u{1b}]0;title\u{7}text", "text"),
             ("\u{1b}]8;;https://example.org\u{1b}\\link\u{1b}]8;;\u{1b}\\", "link"),
             ("\u{1b}(Btext\u{1b}=\u{1b}>", "text"),

@@ -3,6 +3,7 @@
 //!
 //! One file per stream, `<id>.stdout` and `<id>.stderr`, in a directory of the caller's choice that
 //! is for its owner alone. Old ones go when all of them together are over their bound.
+#![expect(clippy::disallowed_methods, reason = "whole outputs are kept in files here")]
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -30,7 +31,11 @@ pub struct SpillTo {
 impl SpillTo {
     /// That directory, with the default bounds.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into(), per_command: ByteCount::mib(64), in_all: ByteCount::mib(512) }
+        Self {
+            directory: directory.into(),
+            per_command: ByteCount::mib(64),
+            in_all: ByteCount::mib(512),
+        }
     }
 }
 
@@ -63,7 +68,11 @@ impl FromStr for OutputId {
 
     fn from_str(text: &str) -> Result<Self, ReadSpillError> {
         let valid = text.len() == Self::DIGITS && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        if valid { Ok(Self(text.to_owned())) } else { Err(ReadSpillError::NotAnId) }
+        if valid {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(ReadSpillError::NotAnId)
+        }
     }
 }
 
@@ -98,8 +107,14 @@ pub(super) struct Spiller {
 impl Spiller {
     /// Makes the files. A failure is told at the end, since a command does not fail for it.
     pub(super) fn create(to: &SpillTo) -> Self {
-        let mut spiller =
-            Self { id: None, files: None, written: [0; 2], cut: [false; 2], left: to.per_command.get(), error: None };
+        let mut spiller = Self {
+            id: None,
+            files: None,
+            written: [0; 2],
+            cut: [false; 2],
+            left: to.per_command.get(),
+            error: None,
+        };
         match create(to) {
             Ok((id, files)) => {
                 spiller.id = Some(id);
@@ -144,7 +159,10 @@ impl Spiller {
                 }
             }
         }
-        Spilled { id: self.id, error: self.error.map(|error| error.to_string()) }
+        Spilled {
+            id: self.id,
+            error: self.error.map(|error| error.to_string()),
+        }
     }
 }
 
@@ -168,7 +186,10 @@ fn private_directory(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let found = fs::symlink_metadata(directory)?;
     if !found.is_dir() || found.uid() != rustix::process::geteuid().as_raw() {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the directory for whole outputs belongs to somebody else"));
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "the directory for whole outputs belongs to somebody else",
+        ));
     }
     if found.mode() & 0o077 != 0 {
         fs::set_permissions(directory, fs::Permissions::from_mode(0o700))?;
@@ -240,18 +261,31 @@ pub struct Chunk {
 ///
 /// # Errors
 /// A key of the wrong form, an output that is not there (any more), an error of the system.
-pub fn read_spilled(directory: &Path, id: &str, stream: Stream, cursor: u64, max: ByteCount) -> Result<Chunk, ReadSpillError> {
+pub fn read_spilled(
+    directory: &Path,
+    id: &str,
+    stream: Stream,
+    cursor: u64,
+    max: ByteCount,
+) -> Result<Chunk, ReadSpillError> {
     let id: OutputId = id.parse()?;
     let read = || -> io::Result<Chunk> {
         // Never through a link, though nobody else should be able to place one.
         let no_follow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-        let mut file = OpenOptions::new().read(true).custom_flags(no_follow).open(id.file(directory, stream))?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .custom_flags(no_follow)
+            .open(id.file(directory, stream))?;
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(cursor.min(length)))?;
         let mut bytes = Vec::new();
         file.take(max.get().min(4 << 20)).read_to_end(&mut bytes)?;
         let next_cursor = cursor.min(length) + bytes.len() as u64;
-        Ok(Chunk { bytes, next_cursor, end: next_cursor >= length })
+        Ok(Chunk {
+            bytes,
+            next_cursor,
+            end: next_cursor >= length,
+        })
     };
     read().map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => ReadSpillError::Unknown(id),
@@ -273,7 +307,8 @@ mod tests {
     fn all(to: &SpillTo, id: &OutputId, stream: Stream) -> Vec<u8> {
         let (mut bytes, mut cursor) = (Vec::new(), 0);
         loop {
-            let chunk = read_spilled(&to.directory, &id.to_string(), stream, cursor, ByteCount::bytes(7)).expect("it is there");
+            let chunk =
+                read_spilled(&to.directory, &id.to_string(), stream, cursor, ByteCount::bytes(7)).expect("it is there");
             bytes.extend(chunk.bytes);
             cursor = chunk.next_cursor;
             if chunk.end {
@@ -299,7 +334,11 @@ mod tests {
         capture.push(Stream::Stdout, b"01234567");
         capture.push(Stream::Stdout, b"89abc");
         capture.push(Stream::Stderr, b"!");
-        let id = capture.finish().2.and_then(|spilled| spilled.id).expect("it was too long");
+        let id = capture
+            .finish()
+            .2
+            .and_then(|spilled| spilled.id)
+            .expect("it was too long");
         assert_eq!(all(&to, &id, Stream::Stdout), b"0123456789abc");
         assert_eq!(all(&to, &id, Stream::Stderr), b"warning!");
         let mode = |path: &Path| fs::metadata(path).expect("it is there").mode() & 0o777;
@@ -314,8 +353,15 @@ mod tests {
         let mut capture = Capture::new(ByteCount::bytes(4), Some(&to));
         capture.push(Stream::Stdout, b"0123456789");
         capture.push(Stream::Stdout, b"0123456789");
-        let id = capture.finish().2.and_then(|spilled| spilled.id).expect("it was too long");
-        assert_eq!(all(&to, &id, Stream::Stdout), b"012345678901\n[... kept up to here: 12 of 20 bytes ...]\n");
+        let id = capture
+            .finish()
+            .2
+            .and_then(|spilled| spilled.id)
+            .expect("it was too long");
+        assert_eq!(
+            all(&to, &id, Stream::Stdout),
+            b"012345678901\n[... kept up to here: 12 of 20 bytes ...]\n"
+        );
     }
 
     #[test]
@@ -326,10 +372,17 @@ mod tests {
         let spill = || {
             let mut capture = Capture::new(ByteCount::bytes(4), Some(&to));
             capture.push(Stream::Stdout, &[b'x'; 40]);
-            capture.finish().2.and_then(|spilled| spilled.id).expect("it was too long")
+            capture
+                .finish()
+                .2
+                .and_then(|spilled| spilled.id)
+                .expect("it was too long")
         };
         let ids = [spill(), spill(), spill(), spill()];
-        let there: Vec<_> = ids.iter().map(|id| id.file(&to.directory, Stream::Stdout).exists()).collect();
+        let there: Vec<_> = ids
+            .iter()
+            .map(|id| id.file(&to.directory, Stream::Stdout).exists())
+            .collect();
         assert!(!there[0], "{there:?}");
         assert!(there[3], "{there:?}");
     }
@@ -338,11 +391,24 @@ mod tests {
     fn a_key_is_never_a_path() {
         let (outside, to) = place();
         fs::write(outside.path().join("secret.stdout"), "secret").expect("it can be written");
-        for key in ["../secret", "", "0123456789abcdef012/", "0123456789ABCDEF0123", "..", "/etc/passwd"] {
+        for key in [
+            "../secret",
+            "",
+            "0123456789abcdef012/",
+            "0123456789ABCDEF0123",
+            "..",
+            "/etc/passwd",
+        ] {
             let read = read_spilled(&to.directory, key, Stream::Stdout, 0, ByteCount::kib(1));
             assert!(matches!(read, Err(ReadSpillError::NotAnId)), "{key}");
         }
-        let read = read_spilled(&to.directory, "0123456789abcdef0123", Stream::Stdout, 0, ByteCount::kib(1));
+        let read = read_spilled(
+            &to.directory,
+            "0123456789abcdef0123",
+            Stream::Stdout,
+            0,
+            ByteCount::kib(1),
+        );
         assert!(matches!(read, Err(ReadSpillError::Unknown(_))));
     }
 

@@ -44,9 +44,14 @@ impl Report {
         match self {
             Self::Started { pid } => pack([1, number(pid), 0, 0, 0, 0]),
             Self::Failed { stage, errno } => pack([2, stage as u64, number(errno), 0, 0, 0]),
-            Self::MainEnded { status, usage, gone } => {
-                pack([3, number(status), usage.user_us, usage.system_us, usage.peak_kib, u64::from(gone)])
-            }
+            Self::MainEnded { status, usage, gone } => pack([
+                3,
+                number(status),
+                usage.user_us,
+                usage.system_us,
+                usage.peak_kib,
+                u64::from(gone),
+            ]),
             Self::Gone { ended, survivors } => pack([4, ended.into(), survivors.into(), 0, 0, 0]),
         }
     }
@@ -57,14 +62,24 @@ impl Report {
             1 => Self::Started { pid: a as i32 },
             2 => {
                 let stage = [Stage::Setup, Stage::Directory, Stage::Limit, Stage::Program];
-                Self::Failed { stage: *stage.get(usize::try_from(a).ok()?)?, errno: b as i32 }
+                Self::Failed {
+                    stage: *stage.get(usize::try_from(a).ok()?)?,
+                    errno: b as i32,
+                }
             }
             3 => Self::MainEnded {
                 status: a as i32,
-                usage: Usage { user_us: b, system_us: c, peak_kib: d },
+                usage: Usage {
+                    user_us: b,
+                    system_us: c,
+                    peak_kib: d,
+                },
                 gone: e != 0,
             },
-            4 => Self::Gone { ended: a as u32, survivors: b as u32 },
+            4 => Self::Gone {
+                ended: a as u32,
+                survivors: b as u32,
+            },
             _ => return None,
         })
     }
@@ -112,16 +127,33 @@ mod tests {
 
     #[test]
     fn every_report_survives_the_wire() {
-        let usage = Usage { user_us: 1, system_us: u64::MAX, peak_kib: 3 };
+        let usage = Usage {
+            user_us: 1,
+            system_us: u64::MAX,
+            peak_kib: 3,
+        };
         for report in [
             Report::Started { pid: 4_194_303 },
-            Report::Failed { stage: Stage::Program, errno: 2 },
-            Report::MainEnded { status: -1, usage, gone: true },
-            Report::Gone { ended: 7, survivors: u32::MAX },
+            Report::Failed {
+                stage: Stage::Program,
+                errno: 2,
+            },
+            Report::MainEnded {
+                status: -1,
+                usage,
+                gone: true,
+            },
+            Report::Gone {
+                ended: 7,
+                survivors: u32::MAX,
+            },
         ] {
             assert_eq!(Report::decode(&report.encode()), Some(report));
         }
-        assert_eq!(Order::decode(&Order::Stop { grace_ms: 500 }.encode()), Some(Order::Stop { grace_ms: 500 }));
+        assert_eq!(
+            Order::decode(&Order::Stop { grace_ms: 500 }.encode()),
+            Some(Order::Stop { grace_ms: 500 })
+        );
         assert_eq!(Report::decode(b"short"), None);
     }
 }

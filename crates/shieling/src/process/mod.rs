@@ -191,14 +191,19 @@ impl Process {
                 self.job.event().await;
             }
         };
-        tokio::time::timeout(grace.saturating_add(run::STOP_MARGIN), end).await.unwrap_or(Err(LostError))
+        tokio::time::timeout(grace.saturating_add(run::STOP_MARGIN), end)
+            .await
+            .unwrap_or(Err(LostError))
     }
-
 }
 
 impl Job {
     fn new(control: Box<dyn Control>) -> Self {
-        Self { control, main: None, last: None }
+        Self {
+            control,
+            main: None,
+            last: None,
+        }
     }
 
     /// The next event. Cancel safe; pending for ever after the last one.
@@ -215,6 +220,9 @@ impl Job {
 
 impl fmt::Debug for Process {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Process").field("pid", &self.pid).field("main", &self.job.main).finish_non_exhaustive()
+        f.debug_struct("Process")
+            .field("pid", &self.pid)
+            .field("main", &self.job.main)
+            .finish_non_exhaustive()
     }
 }

@@ -6,8 +6,8 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use super::sys::Launch;
 use super::supervised::Pipes;
+use super::sys::Launch;
 use crate::units::ByteCount;
 
 /// The descriptor under which a program finds the script of its [`Plan`].
@@ -74,29 +74,48 @@ impl Plan {
 
     /// The plan as `posix_spawn` wants it.
     pub(super) fn launch(&self, pipes: &Pipes) -> Result<Launch, SpawnError> {
-        let text = |what: &'static str, text: OsString| {
-            CString::new(text.into_vec()).map_err(|_| SpawnError::Nul { what })
-        };
-        let argv = self.argv.iter().map(|a| text("an argument", a.clone())).collect::<Result<_, _>>()?;
+        let text =
+            |what: &'static str, text: OsString| CString::new(text.into_vec()).map_err(|_| SpawnError::Nul { what });
+        let argv = self
+            .argv
+            .iter()
+            .map(|a| text("an argument", a.clone()))
+            .collect::<Result<_, _>>()?;
         let variables = self
             .variables
             .iter()
             .map(|(name, value)| text("the environment", format!("{name}={value}").into()))
             .collect::<Result<_, _>>()?;
         let program = text("the program's path", self.program.clone().into())?;
-        Launch::new(program, argv, variables, pipes.stdout(), pipes.stderr(), pipes.script().map(|fd| (fd, SCRIPT_DESCRIPTOR)))
-            .map_err(|source| SpawnError::Supervisor { what: "preparing the start", source })
+        Launch::new(
+            program,
+            argv,
+            variables,
+            pipes.stdout(),
+            pipes.stderr(),
+            pipes.script().map(|fd| (fd, SCRIPT_DESCRIPTOR)),
+        )
+        .map_err(|source| SpawnError::Supervisor {
+            what: "preparing the start",
+            source,
+        })
     }
 
     pub(super) fn directory(&self) -> Result<CString, SpawnError> {
-        CString::new(self.cwd.as_os_str().as_bytes()).map_err(|_| SpawnError::Nul { what: "the working directory" })
+        CString::new(self.cwd.as_os_str().as_bytes()).map_err(|_| SpawnError::Nul {
+            what: "the working directory",
+        })
     }
 
     /// How many bytes the arguments and the environment take, as the kernel counts them.
     pub(super) fn size(&self) -> usize {
         let pointer = size_of::<usize>();
         let argv: usize = self.argv.iter().map(|a| a.len() + 1 + pointer).sum();
-        let variables: usize = self.variables.iter().map(|(n, v)| n.len() + v.len() + 2 + pointer).sum();
+        let variables: usize = self
+            .variables
+            .iter()
+            .map(|(n, v)| n.len() + v.len() + 2 + pointer)
+            .sum();
         argv + variables
     }
 }

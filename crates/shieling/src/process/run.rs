@@ -56,7 +56,12 @@ pub struct Limits {
 impl Limits {
     /// Those of a command.
     pub fn of(command: &Command) -> Self {
-        Self { deadline: command.deadline(), grace: command.grace(), keep: command.output_kept(), output: None }
+        Self {
+            deadline: command.deadline(),
+            grace: command.grace(),
+            keep: command.output_kept(),
+            output: None,
+        }
     }
 }
 
@@ -119,7 +124,12 @@ pub struct Finished {
 ///
 /// # Cancel safety
 /// Dropping the future kills every process of the job.
-pub async fn run_to_end(process: Process, limits: &Limits, spill: Option<&SpillTo>, tee: Option<&mut dyn Tee>) -> Finished {
+pub async fn run_to_end(
+    process: Process,
+    limits: &Limits,
+    spill: Option<&SpillTo>,
+    tee: Option<&mut dyn Tee>,
+) -> Finished {
     let started = process.started();
     let mut run = Run {
         capture: Capture::new(limits.keep, spill),
@@ -146,7 +156,11 @@ pub async fn run_to_end(process: Process, limits: &Limits, spill: Option<&SpillT
         (None, Some((MainEnd::Signalled(signal), _)), _) => End::Signalled(signal),
         (None, None, _) => End::Lost,
     };
-    let ended_at = if run.cause.is_some() { now } else { run.main_ended.unwrap_or(now) };
+    let ended_at = if run.cause.is_some() {
+        now
+    } else {
+        run.main_ended.unwrap_or(now)
+    };
     let usage = run.process.job.main.map(|(_, usage)| usage);
     let (stdout, stderr, spilled) = run.capture.finish();
     Finished {
@@ -188,7 +202,11 @@ impl Run<'_, '_> {
     async fn drive(&mut self) -> Option<super::Ended> {
         // A deadline beyond the clock is none.
         let far = || Instant::now() + Duration::from_secs(60 * 60 * 24 * 365);
-        let deadline = self.process.started().checked_add(self.limits.deadline).unwrap_or_else(far);
+        let deadline = self
+            .process
+            .started()
+            .checked_add(self.limits.deadline)
+            .unwrap_or_else(far);
         let timer = sleep_until(deadline.into());
         tokio::pin!(timer);
         loop {

@@ -71,7 +71,9 @@ pub(super) async fn start(plan: &Plan) -> Result<(Supervised, u32, pipe::Receive
     };
     // So soon after its start that its number cannot have gone around.
     if let Some(main) = Pid::from_raw(pid) {
-        supervised.main = rustix::process::pidfd_open(main, PidfdFlags::empty()).ok().map(|fd| (main, fd));
+        supervised.main = rustix::process::pidfd_open(main, PidfdFlags::empty())
+            .ok()
+            .map(|fd| (main, fd));
     }
     Ok((supervised, pid.unsigned_abs(), stdout, stderr))
 }
@@ -80,21 +82,27 @@ fn launch(plan: &Plan) -> Result<(Supervised, pipe::Receiver, pipe::Receiver), S
     let failed = |what| move |source: io::Error| SpawnError::Supervisor { what, source };
     let (stdout_read, stdout) = pair().map_err(failed("making a pipe"))?;
     let (stderr_read, stderr) = pair().map_err(failed("making a pipe"))?;
-    let script = plan.script.as_deref().map(script_file).transpose().map_err(failed("keeping the script in memory"))?;
-    let (ours, theirs) = rustix::net::socketpair(
-        AddressFamily::UNIX,
-        SocketType::SEQPACKET,
-        SocketFlags::CLOEXEC,
-        None,
-    )
-    .map_err(io::Error::from)
-    .map_err(failed("making a control socket"))?;
+    let script = plan
+        .script
+        .as_deref()
+        .map(script_file)
+        .transpose()
+        .map_err(failed("keeping the script in memory"))?;
+    let (ours, theirs) =
+        rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+            .map_err(io::Error::from)
+            .map_err(failed("making a control socket"))?;
     let theirs = above_standard(theirs).map_err(failed("making a control socket"))?;
     let pipes = Pipes { stdout, stderr, script };
 
     let directory = plan.directory()?;
     let launch = plan.launch(&pipes)?;
-    let mut keep = [theirs.as_raw_fd(), pipes.stdout(), pipes.stderr(), pipes.script().unwrap_or(theirs.as_raw_fd())];
+    let mut keep = [
+        theirs.as_raw_fd(),
+        pipes.stdout(),
+        pipes.stderr(),
+        pipes.script().unwrap_or(theirs.as_raw_fd()),
+    ];
     keep.sort_unstable();
     let stdout_read = pipe::Receiver::from_owned_fd(stdout_read).map_err(failed("watching a pipe"))?;
     let stderr_read = pipe::Receiver::from_owned_fd(stderr_read).map_err(failed("watching a pipe"))?;
@@ -110,7 +118,13 @@ fn launch(plan: &Plan) -> Result<(Supervised, pipe::Receiver, pipe::Receiver), S
     };
     let pidfd = sys::clone_process(supervisor::supervise, &job).map_err(failed("making a supervisor"))?;
     Ok((
-        Supervised { control: ours, pidfd, main: None, pending: None, reaped: false },
+        Supervised {
+            control: ours,
+            pidfd,
+            main: None,
+            pending: None,
+            reaped: false,
+        },
         stdout_read,
         stderr_read,
     ))
@@ -125,7 +139,11 @@ fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 /// A host may have closed its own standard streams; ours must not land there, since the job's
 /// standard streams are put over them.
 fn above_standard(fd: OwnedFd) -> io::Result<OwnedFd> {
-    if fd.as_raw_fd() > 2 { Ok(fd) } else { Ok(rustix::io::fcntl_dupfd_cloexec(&fd, 3)?) }
+    if fd.as_raw_fd() > 2 {
+        Ok(fd)
+    } else {
+        Ok(rustix::io::fcntl_dupfd_cloexec(&fd, 3)?)
+    }
 }
 
 fn script_file(text: &str) -> io::Result<OwnedFd> {
@@ -143,14 +161,23 @@ fn explain(plan: &Plan, stage: Stage, errno: i32) -> SpawnError {
     let program = plan.program.clone();
     let source = io::Error::from_raw_os_error(errno);
     match (stage, Errno::from_raw_os_error(errno)) {
-        (Stage::Setup, _) => SpawnError::Supervisor { what: "preparing a supervisor", source },
-        (Stage::Directory, _) => SpawnError::Directory { path: plan.cwd.clone(), source },
+        (Stage::Setup, _) => SpawnError::Supervisor {
+            what: "preparing a supervisor",
+            source,
+        },
+        (Stage::Directory, _) => SpawnError::Directory {
+            path: plan.cwd.clone(),
+            source,
+        },
         (Stage::Limit, _) => SpawnError::Limit { program, source },
         (Stage::Program, Errno::NOENT) => SpawnError::Missing { program },
         (Stage::Program, Errno::ACCESS | Errno::NOEXEC | Errno::ISDIR | Errno::PERM | Errno::NOTDIR) => {
             SpawnError::NotExecutable { program, source }
         }
-        (Stage::Program, Errno::TOOBIG) => SpawnError::TooBig { program, bytes: plan.size() },
+        (Stage::Program, Errno::TOOBIG) => SpawnError::TooBig {
+            program,
+            bytes: plan.size(),
+        },
         (Stage::Program, _) => SpawnError::Program { program, source },
     }
 }
@@ -159,7 +186,9 @@ impl Supervised {
     /// The next report, or `None` if the supervisor is gone without a word.
     fn poll_report(&mut self, cx: &mut Context<'_>) -> Poll<Option<Report>> {
         loop {
-            let Ok(mut ready) = ready!(self.control.poll_read_ready(cx)) else { return Poll::Ready(None) };
+            let Ok(mut ready) = ready!(self.control.poll_read_ready(cx)) else {
+                return Poll::Ready(None);
+            };
             let mut bytes = [0_u8; SIZE];
             match rustix::net::recv(self.control.get_ref(), &mut bytes, RecvFlags::DONTWAIT) {
                 Ok((_, length)) => return Poll::Ready(bytes.get(..length).and_then(Report::decode)),
@@ -244,7 +273,9 @@ impl Drop for Supervised {
         // Ending a tree takes milliseconds, too long to wait for in a destructor.
         match self.pidfd.try_clone() {
             Ok(pidfd) => {
-                let reaper = std::thread::Builder::new().name("shieling-reaper".into()).stack_size(64 * 1024);
+                let reaper = std::thread::Builder::new()
+                    .name("shieling-reaper".into())
+                    .stack_size(64 * 1024);
                 if reaper.spawn(move || sys::reap_cloned(pidfd.as_fd())).is_err() {
                     self.reap();
                 }

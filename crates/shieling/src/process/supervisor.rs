@@ -55,7 +55,10 @@ pub(super) fn supervise(job: &Job<'_>) -> ! {
     let started = start(job);
     let report = match started {
         Ok(pid) => Report::Started { pid },
-        Err((stage, errno)) => Report::Failed { stage, errno: errno.raw_os_error() },
+        Err((stage, errno)) => Report::Failed {
+            stage,
+            errno: errno.raw_os_error(),
+        },
     };
     send(job.control, report);
     if let Ok(main) = started {
@@ -90,7 +93,13 @@ fn start(job: &Job<'_>) -> Result<i32, (Stage, Errno)> {
 }
 
 fn set_limit(resource: Resource, value: u64) -> Result<(), Errno> {
-    rustix::process::setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) })
+    rustix::process::setrlimit(
+        resource,
+        Rlimit {
+            current: Some(value),
+            maximum: Some(value),
+        },
+    )
 }
 
 /// How far the ending of the job has come.
@@ -98,9 +107,16 @@ fn set_limit(resource: Resource, value: u64) -> Result<(), Errno> {
 enum Phase {
     Running,
     /// SIGTERM is sent; SIGKILL follows at this time.
-    Asked { until: u64 },
+    Asked {
+        until: u64,
+    },
     /// SIGKILL is sent in rounds, the next one at `next`, until `until`.
-    Killing { next: u64, until: u64, rounds: u32, refused: u32 },
+    Killing {
+        next: u64,
+        until: u64,
+        rounds: u32,
+        refused: u32,
+    },
 }
 
 struct Supervisor<'a> {
@@ -148,11 +164,23 @@ impl<'a> Supervisor<'a> {
         loop {
             let gone = self.reap();
             if gone {
-                send(self.control, Report::Gone { ended: self.ended(), survivors: 0 });
+                send(
+                    self.control,
+                    Report::Gone {
+                        ended: self.ended(),
+                        survivors: 0,
+                    },
+                );
                 return;
             }
             if let Some(survivors) = self.advance() {
-                send(self.control, Report::Gone { ended: self.ended(), survivors });
+                send(
+                    self.control,
+                    Report::Gone {
+                        ended: self.ended(),
+                        survivors,
+                    },
+                );
                 return;
             }
             self.wait();
@@ -180,7 +208,14 @@ impl<'a> Supervisor<'a> {
         if let Some((status, usage)) = main {
             // One message, and one wake-up of the host, for the usual end. An end that was asked for
             // has numbers to tell, in a message of its own.
-            send(self.control, Report::MainEnded { status, usage, gone: gone && !self.stopping() });
+            send(
+                self.control,
+                Report::MainEnded {
+                    status,
+                    usage,
+                    gone: gone && !self.stopping(),
+                },
+            );
         }
         gone
     }
@@ -197,7 +232,9 @@ impl<'a> Supervisor<'a> {
                 None
             }
             Phase::Killing { next, .. } if now < next => None,
-            Phase::Killing { until, rounds, refused, .. } => {
+            Phase::Killing {
+                until, rounds, refused, ..
+            } => {
                 if rounds >= STOPPING_ROUND
                     && let Some(tree) = &mut self.tree
                 {
@@ -211,7 +248,12 @@ impl<'a> Supervisor<'a> {
                 if now >= until || refused > REFUSED_ROUNDS {
                     return self.survivors(walk.alive);
                 }
-                self.phase = Phase::Killing { next: now + KILL_PAUSE_MS, until, rounds: rounds + 1, refused };
+                self.phase = Phase::Killing {
+                    next: now + KILL_PAUSE_MS,
+                    until,
+                    rounds: rounds + 1,
+                    refused,
+                };
                 None
             }
         }
@@ -293,14 +335,20 @@ impl<'a> Supervisor<'a> {
             self.kill(now_ms());
             return;
         }
-        self.phase = Phase::Asked { until: now_ms().saturating_add(grace_ms) };
+        self.phase = Phase::Asked {
+            until: now_ms().saturating_add(grace_ms),
+        };
         let walk = self.tree().map(Tree::ask).unwrap_or_default();
         self.count(walk);
     }
 
     fn kill(&mut self, now: u64) {
-        self.phase =
-            Phase::Killing { next: 0, until: now.saturating_add(KILL_BUDGET_MS), rounds: 0, refused: 0 };
+        self.phase = Phase::Killing {
+            next: 0,
+            until: now.saturating_add(KILL_BUDGET_MS),
+            rounds: 0,
+            refused: 0,
+        };
     }
 
     fn kill_all(&mut self) -> Walk {

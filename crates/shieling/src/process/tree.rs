@@ -52,7 +52,12 @@ impl Tree {
     /// The tree below the calling process, in which `main` is the main process. `None` if there is
     /// no memory for the list.
     pub(super) fn below(root: Pid, main: i32) -> Option<Self> {
-        Some(Self { root, main, queue: sys::map_pairs(CAPACITY)?, length: 0 })
+        Some(Self {
+            root,
+            main,
+            queue: sys::map_pairs(CAPACITY)?,
+            length: 0,
+        })
     }
 
     /// Asks every process in the tree to end.
@@ -70,7 +75,10 @@ impl Tree {
         let mut at = 0;
         while let Some([pid, parent]) = self.get(at) {
             // A stopped process would not notice SIGTERM before it goes on.
-            walk.count(pid == self.main, self.signal_one(pid, parent, &[Signal::TERM, Signal::CONT]));
+            walk.count(
+                pid == self.main,
+                self.signal_one(pid, parent, &[Signal::TERM, Signal::CONT]),
+            );
             at += 1;
         }
         walk
@@ -121,7 +129,11 @@ impl Tree {
     }
 
     fn get(&self, at: usize) -> Option<[i32; 2]> {
-        if at < self.length { self.queue.get(at).copied() } else { None }
+        if at < self.length {
+            self.queue.get(at).copied()
+        } else {
+            None
+        }
     }
 
     fn signal_one(&self, pid: i32, parent: i32, signals: &[Signal]) -> Option<Result<(), Errno>> {
@@ -131,19 +143,31 @@ impl Tree {
     /// Pins a process. `None` if it is not alive or not (any more) where it was found.
     fn verify(&self, pid: i32, parent: i32) -> Option<Found> {
         let pinned = rustix::process::pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
-        let Stat { state, parent: now, group } = stat(pid)?;
+        let Stat {
+            state,
+            parent: now,
+            group,
+        } = stat(pid)?;
         let ended = state == b'Z' || state == b'X';
         let elsewhere = now != parent && now != self.root.as_raw_pid();
-        if ended || elsewhere { None } else { Some(Found { pinned, group }) }
+        if ended || elsewhere {
+            None
+        } else {
+            Some(Found { pinned, group })
+        }
     }
 
     /// Every thread of a process has its own list of children.
     fn push_children(&mut self, pid: i32) {
-        let Some(tasks) = open(Path::new(pid).push(b"/task"), OFlags::DIRECTORY) else { return };
+        let Some(tasks) = open(Path::new(pid).push(b"/task"), OFlags::DIRECTORY) else {
+            return;
+        };
         let mut buffer = [MaybeUninit::uninit(); 1024];
         let mut entries = RawDir::new(tasks, &mut buffer);
         while let Some(Ok(entry)) = entries.next() {
-            let Some(task) = parse(entry.file_name().to_bytes()) else { continue };
+            let Some(task) = parse(entry.file_name().to_bytes()) else {
+                continue;
+            };
             let path = Path::new(pid).push(b"/task/").push_number(task).push(b"/children");
             if let Some(children) = open(path, OFlags::empty()) {
                 self.push_list(&children, pid);
@@ -157,7 +181,12 @@ impl Tree {
         while let Ok(count @ 1..) = rustix::io::read(children, &mut buffer) {
             for &byte in buffer.iter().take(count) {
                 if byte.is_ascii_digit() {
-                    number = Some(number.unwrap_or(0).wrapping_mul(10).wrapping_add(i32::from(byte - b'0')));
+                    number = Some(
+                        number
+                            .unwrap_or(0)
+                            .wrapping_mul(10)
+                            .wrapping_add(i32::from(byte - b'0')),
+                    );
                 } else if let Some(pid) = number.take() {
                     self.push(pid, parent);
                 }
@@ -213,8 +242,15 @@ fn stat(pid: i32) -> Option<Stat> {
     let line = buffer.get(..count)?;
     // The name may hold anything, also `)`; of what follows it, nothing can.
     let after = line.iter().rposition(|&byte| byte == b')')?;
-    let mut fields = line.get(after + 1..)?.split(|&byte| byte == b' ').filter(|field| !field.is_empty());
-    Some(Stat { state: *fields.next()?.first()?, parent: parse(fields.next()?)?, group: parse(fields.next()?)? })
+    let mut fields = line
+        .get(after + 1..)?
+        .split(|&byte| byte == b' ')
+        .filter(|field| !field.is_empty());
+    Some(Stat {
+        state: *fields.next()?.first()?,
+        parent: parse(fields.next()?)?,
+        group: parse(fields.next()?)?,
+    })
 }
 
 fn parse(digits: &[u8]) -> Option<i32> {
@@ -229,7 +265,12 @@ fn parse(digits: &[u8]) -> Option<i32> {
 }
 
 fn open(path: Path, flags: OFlags) -> Option<OwnedFd> {
-    rustix::fs::open(path.as_c_str()?, flags | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()
+    rustix::fs::open(
+        path.as_c_str()?,
+        flags | OFlags::RDONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .ok()
 }
 
 /// A path below `/proc`, built in place.
@@ -240,7 +281,12 @@ struct Path {
 
 impl Path {
     fn new(pid: i32) -> Self {
-        Self { bytes: [0; 64], length: 0 }.push(b"/proc/").push_number(pid)
+        Self {
+            bytes: [0; 64],
+            length: 0,
+        }
+        .push(b"/proc/")
+        .push_number(pid)
     }
 
     fn push(mut self, text: &[u8]) -> Self {
@@ -287,7 +333,11 @@ mod tests {
 
     #[test]
     fn paths_are_built_without_allocating() {
-        for (pid, text) in [(1, c"/proc/1/stat"), (4_194_304, c"/proc/4194304/stat"), (i32::MAX, c"/proc/2147483647/stat")] {
+        for (pid, text) in [
+            (1, c"/proc/1/stat"),
+            (4_194_304, c"/proc/4194304/stat"),
+            (i32::MAX, c"/proc/2147483647/stat"),
+        ] {
             assert_eq!(Path::new(pid).push(b"/stat").as_c_str(), Some(text));
         }
     }
@@ -297,6 +347,9 @@ mod tests {
         let me = rustix::process::getpid().as_raw_pid();
         let parent = rustix::process::getppid().map(Pid::as_raw_pid);
         assert_eq!(stat(me).map(|stat| stat.parent), parent);
-        assert_eq!(stat(me).map(|stat| stat.group), Some(rustix::process::getpgrp().as_raw_pid()));
+        assert_eq!(
+            stat(me).map(|stat| stat.group),
+            Some(rustix::process::getpgrp().as_raw_pid())
+        );
     }
 }

@@ -5,7 +5,10 @@
 //! what is in it; where the environment hides files it finds none of the hidden ones, so the policy
 //! lets it pass, and it is for the others to ask. The table below says which commands those are.
 //! It errs on the side of asking: what it cannot read counts as the whole workspace.
-#![expect(clippy::disallowed_methods, reason = "whether a hidden file exists is looked up here")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "whether a hidden file exists is looked up here"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,34 +35,174 @@ struct Recursive {
 
 const GREP: &str = "rRniIlLcHhosvwxEFPaqz";
 const TABLE: &[Recursive] = &[
-    Recursive { name: "grep", only_with: &["r", "R", "recursive", "dereference-recursive", "directories"], flags: GREP, before: 1 },
-    Recursive { name: "egrep", only_with: &["r", "R", "recursive", "dereference-recursive", "directories"], flags: GREP, before: 1 },
-    Recursive { name: "fgrep", only_with: &["r", "R", "recursive", "dereference-recursive", "directories"], flags: GREP, before: 1 },
-    Recursive { name: "rgrep", only_with: &[], flags: GREP, before: 1 },
-    Recursive { name: "rg", only_with: &[], flags: "niIlcHsvwxFPaqNSu", before: 1 },
-    Recursive { name: "ag", only_with: &[], flags: "ilLcHsvwQSu", before: 1 },
-    Recursive { name: "ack", only_with: &[], flags: "ilLcHhsvwQ", before: 1 },
-    Recursive { name: "git/grep", only_with: &[], flags: "niIlLchHvwEFPaqW", before: 1 },
-    Recursive { name: "git/archive", only_with: &[], flags: "v", before: 1 },
-    Recursive { name: "find", only_with: &[], flags: "", before: 0 },
-    Recursive { name: "fd", only_with: &[], flags: "HIsiaLp0", before: 1 },
-    Recursive { name: "fdfind", only_with: &[], flags: "HIsiaLp0", before: 1 },
-    Recursive { name: "ls", only_with: &["R", "recursive"], flags: "RlaAhtrSF1dis", before: 0 },
-    Recursive { name: "dir", only_with: &["R", "recursive"], flags: "RlaAhtrSF1dis", before: 0 },
-    Recursive { name: "vdir", only_with: &["R", "recursive"], flags: "RlaAhtrSF1dis", before: 0 },
-    Recursive { name: "tree", only_with: &[], flags: "adfhsDC", before: 0 },
-    Recursive { name: "du", only_with: &[], flags: "ashckmbx", before: 0 },
-    Recursive { name: "cp", only_with: &["r", "R", "a", "recursive", "archive"], flags: "rRapvfd", before: 0 },
-    Recursive { name: "rsync", only_with: &[], flags: "avrzhn", before: 0 },
-    Recursive { name: "scp", only_with: &["r"], flags: "rpqC", before: 0 },
-    Recursive { name: "tar", only_with: &[], flags: "", before: 0 },
-    Recursive { name: "bsdtar", only_with: &[], flags: "", before: 0 },
-    Recursive { name: "zip", only_with: &["r", "R", "recurse-paths"], flags: "rRq9", before: 0 },
-    Recursive { name: "7z", only_with: &[], flags: "", before: 0 },
-    Recursive { name: "diff", only_with: &["r", "recursive"], flags: "rquNabw", before: 0 },
-    Recursive { name: "wc", only_with: &["files0-from"], flags: "lwcmL", before: 0 },
-    Recursive { name: "tokei", only_with: &[], flags: "", before: 0 },
-    Recursive { name: "cloc", only_with: &[], flags: "", before: 0 },
+    Recursive {
+        name: "grep",
+        only_with: &["r", "R", "recursive", "dereference-recursive", "directories"],
+        flags: GREP,
+        before: 1,
+    },
+    Recursive {
+        name: "egrep",
+        only_with: &["r", "R", "recursive", "dereference-recursive", "directories"],
+        flags: GREP,
+        before: 1,
+    },
+    Recursive {
+        name: "fgrep",
+        only_with: &["r", "R", "recursive", "dereference-recursive", "directories"],
+        flags: GREP,
+        before: 1,
+    },
+    Recursive {
+        name: "rgrep",
+        only_with: &[],
+        flags: GREP,
+        before: 1,
+    },
+    Recursive {
+        name: "rg",
+        only_with: &[],
+        flags: "niIlcHsvwxFPaqNSu",
+        before: 1,
+    },
+    Recursive {
+        name: "ag",
+        only_with: &[],
+        flags: "ilLcHsvwQSu",
+        before: 1,
+    },
+    Recursive {
+        name: "ack",
+        only_with: &[],
+        flags: "ilLcHhsvwQ",
+        before: 1,
+    },
+    Recursive {
+        name: "git/grep",
+        only_with: &[],
+        flags: "niIlLchHvwEFPaqW",
+        before: 1,
+    },
+    Recursive {
+        name: "git/archive",
+        only_with: &[],
+        flags: "v",
+        before: 1,
+    },
+    Recursive {
+        name: "find",
+        only_with: &[],
+        flags: "",
+        before: 0,
+    },
+    Recursive {
+        name: "fd",
+        only_with: &[],
+        flags: "HIsiaLp0",
+        before: 1,
+    },
+    Recursive {
+        name: "fdfind",
+        only_with: &[],
+        flags: "HIsiaLp0",
+        before: 1,
+    },
+    Recursive {
+        name: "ls",
+        only_with: &["R", "recursive"],
+        flags: "RlaAhtrSF1dis",
+        before: 0,
+    },
+    Recursive {
+        name: "dir",
+        only_with: &["R", "recursive"],
+        flags: "RlaAhtrSF1dis",
+        before: 0,
+    },
+    Recursive {
+        name: "vdir",
+        only_with: &["R", "recursive"],
+        flags: "RlaAhtrSF1dis",
+        before: 0,
+    },
+    Recursive {
+        name: "tree",
+        only_with: &[],
+        flags: "adfhsDC",
+        before: 0,
+    },
+    Recursive {
+        name: "du",
+        only_with: &[],
+        flags: "ashckmbx",
+        before: 0,
+    },
+    Recursive {
+        name: "cp",
+        only_with: &["r", "R", "a", "recursive", "archive"],
+        flags: "rRapvfd",
+        before: 0,
+    },
+    Recursive {
+        name: "rsync",
+        only_with: &[],
+        flags: "avrzhn",
+        before: 0,
+    },
+    Recursive {
+        name: "scp",
+        only_with: &["r"],
+        flags: "rpqC",
+        before: 0,
+    },
+    Recursive {
+        name: "tar",
+        only_with: &[],
+        flags: "",
+        before: 0,
+    },
+    Recursive {
+        name: "bsdtar",
+        only_with: &[],
+        flags: "",
+        before: 0,
+    },
+    Recursive {
+        name: "zip",
+        only_with: &["r", "R", "recurse-paths"],
+        flags: "rRq9",
+        before: 0,
+    },
+    Recursive {
+        name: "7z",
+        only_with: &[],
+        flags: "",
+        before: 0,
+    },
+    Recursive {
+        name: "diff",
+        only_with: &["r", "recursive"],
+        flags: "rquNabw",
+        before: 0,
+    },
+    Recursive {
+        name: "wc",
+        only_with: &["files0-from"],
+        flags: "lwcmL",
+        before: 0,
+    },
+    Recursive {
+        name: "tokei",
+        only_with: &[],
+        flags: "",
+        before: 0,
+    },
+    Recursive {
+        name: "cloc",
+        only_with: &[],
+        flags: "",
+        before: 0,
+    },
 ];
 
 /// Why this environment asks about a command that the policy lets through: one reason for each
@@ -75,23 +218,35 @@ pub(super) fn reasons(
     if can.hides_ignored || verdict.decision != Decision::Allow || policy.hidden().is_empty() {
         return Vec::new();
     }
-    let wanders = verdict.commands.iter().any(|seen| seen.argv.first().is_some_and(|name| matches!(program(name), "cd" | "pushd" | "popd")));
+    let wanders = verdict.commands.iter().any(|seen| {
+        seen.argv
+            .first()
+            .is_some_and(|name| matches!(program(name), "cd" | "pushd" | "popd"))
+    });
     let mut left = ENTRIES;
     verdict
         .commands
         .iter()
         .filter_map(|seen| Some((seen, recursive(seen)?)))
         .filter(|(seen, kind)| {
-            let below = if wanders { None } else { directories(seen, kind, command.cwd()) };
+            let below = if wanders {
+                None
+            } else {
+                directories(seen, kind, command.cwd())
+            };
             let below = below.unwrap_or_else(|| vec![workspace.to_owned()]);
-            below.iter().any(|directory| may_hold_hidden(directory, workspace, policy, &mut left))
+            below
+                .iter()
+                .any(|directory| may_hold_hidden(directory, workspace, policy, &mut left))
         })
         .map(|(seen, _)| Reason {
             decision: Decision::Ask,
             rule: format!("environment {environment}"),
             object: seen.argv.join(" "),
             span: Some(seen.span),
-            because: format!("it reads whole directories, there are hidden files in them, and `{environment}` cannot hide files"),
+            because: format!(
+                "it reads whole directories, there are hidden files in them, and `{environment}` cannot hide files"
+            ),
             instead: Some("name the files or a directory without hidden files".to_owned()),
         })
         .collect()
@@ -171,7 +326,9 @@ fn may_hold_hidden(start: &Path, workspace: &Path, policy: &Policy, left: &mut u
         ahead = vec![workspace.to_owned()];
     }
     while let Some(directory) = ahead.pop() {
-        let Ok(entries) = fs::read_dir(&directory) else { continue };
+        let Ok(entries) = fs::read_dir(&directory) else {
+            continue;
+        };
         for entry in entries.flatten() {
             if *left == 0 {
                 return true;
@@ -242,7 +399,10 @@ mod tests {
         let (_root, path) = place(&["src/a", ".env"]);
         for text in RECURSIVE {
             assert!(asked(text, &path, false), "{text}");
-            assert!(!asked(text, &path, true), "{text}: where they are hidden there is nothing to ask");
+            assert!(
+                !asked(text, &path, true),
+                "{text}: where they are hidden there is nothing to ask"
+            );
         }
         let (_root, path) = place(&["src/a", "deep/er/secrets/key"]);
         assert!(asked("grep -r x deep", &path, false));
@@ -256,7 +416,17 @@ mod tests {
             assert!(!asked(text, &path, false), "{text}");
         }
         let (_root, path) = place(&["src/a", "src/b/c", ".env"]);
-        for text in ["grep -r x src", "grep -rn x src/b", "rg x src", "find src -type f", "ls -R src", "du -sh src", "ls", "grep x src/a", "git grep x src"] {
+        for text in [
+            "grep -r x src",
+            "grep -rn x src/b",
+            "rg x src",
+            "find src -type f",
+            "ls -R src",
+            "du -sh src",
+            "ls",
+            "grep x src/a",
+            "git grep x src",
+        ] {
             assert!(!asked(text, &path, false), "{text}");
         }
     }
@@ -264,7 +434,13 @@ mod tests {
     #[test]
     fn an_option_that_could_take_a_directorys_name_does_not_narrow_the_search() {
         let (_root, path) = place(&["src/a", ".env"]);
-        for text in ["rg -t src x", "rg --type rust x src", "grep -rf src x", "find src -newer src .", "git -C src grep x"] {
+        for text in [
+            "rg -t src x",
+            "rg --type rust x src",
+            "grep -rf src x",
+            "find src -newer src .",
+            "git -C src grep x",
+        ] {
             let narrow = text.starts_with("find");
             assert_eq!(asked(text, &path, false), !narrow, "{text}");
         }

@@ -12,7 +12,10 @@ const GIT_COUNT: &str = "GIT_CONFIG_COUNT";
 /// The command, with git told to leave its index alone.
 pub(super) fn only(command: Command) -> Command {
     let mut variables = command.variables().clone();
-    let next: usize = variables.get(GIT_COUNT).and_then(|count| count.parse().ok()).unwrap_or(0);
+    let next: usize = variables
+        .get(GIT_COUNT)
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(0);
     variables.insert(GIT_LOCKS.to_owned(), "0".to_owned());
     variables.insert(format!("GIT_CONFIG_KEY_{next}"), "diff.autoRefreshIndex".to_owned());
     variables.insert(format!("GIT_CONFIG_VALUE_{next}"), "false".to_owned());
@@ -27,9 +30,19 @@ mod tests {
     #[test]
     fn settings_that_are_there_stay() {
         let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let mine = [set(GIT_COUNT, "1"), set("GIT_CONFIG_KEY_0", "a.b"), set("GIT_CONFIG_VALUE_0", "c")];
-        let command = Command::new("git diff", "/").expect("a command").with_variables(mine.into());
-        let told: Vec<_> = only(command).variables().iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let mine = [
+            set(GIT_COUNT, "1"),
+            set("GIT_CONFIG_KEY_0", "a.b"),
+            set("GIT_CONFIG_VALUE_0", "c"),
+        ];
+        let command = Command::new("git diff", "/")
+            .expect("a command")
+            .with_variables(mine.into());
+        let told: Vec<_> = only(command)
+            .variables()
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
         let expected = [
             "GIT_CONFIG_COUNT=2",
             "GIT_CONFIG_KEY_0=a.b",

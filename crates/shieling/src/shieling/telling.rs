@@ -48,14 +48,20 @@ impl Shieling {
     /// # Panics
     /// Outside a tokio runtime with I/O and timers.
     pub async fn describe(&self, example: &Command, told: Told, tools: &[ToolName]) -> Description {
-        let probe = Asked { shieling: self, variables: without(example.variables(), &self.workspace) };
+        let probe = Asked {
+            shieling: self,
+            variables: without(example.variables(), &self.workspace),
+        };
         let printed = probe.run(&format!("'{}' --version", told.shell.display())).await;
         let basis = Basis {
             environment: self.environment.name().to_owned(),
             os: os_name(&told.os_release).unwrap_or_else(|| "an unnamed system".to_owned()),
             kernel: kernel(),
             shell: Shell {
-                version: printed.as_ref().and_then(shell_version).unwrap_or_else(|| "of unknown version".to_owned()),
+                version: printed
+                    .as_ref()
+                    .and_then(shell_version)
+                    .unwrap_or_else(|| "of unknown version".to_owned()),
                 path: told.shell,
             },
             cwd: example.cwd().to_owned(),
@@ -84,13 +90,20 @@ impl Shieling {
 fn kernel() -> String {
     let name = rustix::system::uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
-    format!("{} {} {}", text(name.sysname()), text(name.release()), text(name.machine()))
+    format!(
+        "{} {} {}",
+        text(name.sysname()),
+        text(name.release()),
+        text(name.machine())
+    )
 }
 
 /// `5.2.15` of `GNU bash, version 5.2.15(1)-release (x86_64-pc-linux-gnu)`.
 fn shell_version(outcome: &Outcome) -> Option<String> {
     let line = version_of(outcome.exit_code, &outcome.stdout, &outcome.stderr)?;
-    let number = line.split(' ').find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
+    let number = line
+        .split(' ')
+        .find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
     Some(number.split('(').next().unwrap_or(number).to_owned())
 }
 
@@ -113,17 +126,31 @@ struct Asked<'a> {
 impl Asked<'_> {
     async fn run(&self, text: &str) -> Option<Outcome> {
         let root = Path::new("/");
-        let command = Command::new(text, root).ok()?.with_deadline(DEADLINE).ok()?.with_variables(self.variables.clone());
+        let command = Command::new(text, root)
+            .ok()?
+            .with_deadline(DEADLINE)
+            .ok()?
+            .with_variables(self.variables.clone());
         let policy = Policy::open();
         let verdict = policy.judge(&command, &Facts::new(root, root));
         let environment = &self.shieling.environment;
-        let case = Case { verdict: &verdict, policy: policy.digest(), environment: environment.name(), session: None };
+        let case = Case {
+            verdict: &verdict,
+            policy: policy.digest(),
+            environment: environment.name(),
+            session: None,
+        };
         let approvals = Approvals::new(Mode::Never, Arc::new(Nobody), Arc::new(SystemClock));
         let limits = crate::process::Limits::of(&command);
         let approved = approvals.approve(command.clone(), &case, |_| Vec::new()).await.ok()?;
         let process = environment.spawn(approved).await.ok()?;
         let finished = run_to_end(process, &limits, None, None).await;
-        let blank = super::blank(&command, environment.name(), environment.confinement(), crate::outcome::Status::Exited);
+        let blank = super::blank(
+            &command,
+            environment.name(),
+            environment.confinement(),
+            crate::outcome::Status::Exited,
+        );
         Some(super::told(finished, blank))
     }
 }

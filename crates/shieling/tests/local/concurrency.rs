@@ -11,7 +11,10 @@ async fn twenty_commands_with_orphans_end_without_each_other() {
     let _load = loud().await;
     let marks: Vec<Mark> = (0..20).map(|_| Mark::new()).collect();
     let bystander = Mark::new();
-    let other = tokio::spawn(run_within_owned(format!("setsid sleep {bystander} & sleep {bystander}"), Duration::from_secs(6)));
+    let other = tokio::spawn(run_within_owned(
+        format!("setsid sleep {bystander} & sleep {bystander}"),
+        Duration::from_secs(6),
+    ));
     bystander.wait_for(2);
     let mut running = Vec::new();
     for mark in &marks {
@@ -41,7 +44,9 @@ async fn three_hundred_short_commands_leave_no_process_and_no_descriptor() {
     let before = count();
     let mut running = Vec::new();
     for number in 0..300 {
-        running.push(tokio::spawn(async move { run(&format!("echo {number}")).await.stdout.text() }));
+        running.push(tokio::spawn(async move {
+            run(&format!("echo {number}")).await.stdout.text()
+        }));
         if running.len() == 20 {
             for task in running.drain(..) {
                 assert!(task.await.expect("it does not panic").ends_with('\n'));
@@ -51,7 +56,12 @@ async fn three_hundred_short_commands_leave_no_process_and_no_descriptor() {
     // Other tests of this process open some of their own for a while.
     let begun = Instant::now();
     while count() > before + 8 || own_children().len() > 16 {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{} descriptors, {} before", count(), before);
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "{} descriptors, {} before",
+            count(),
+            before
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -42,7 +42,11 @@ async fn a_pipe_whose_reader_left_kills_its_writer_as_in_any_shell() {
 async fn duration_and_usage_are_measured() {
     let _load = quiet().await;
     let finished = run("sleep 0.2; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done").await;
-    assert!(finished.duration >= Duration::from_millis(200), "{:?}", finished.duration);
+    assert!(
+        finished.duration >= Duration::from_millis(200),
+        "{:?}",
+        finished.duration
+    );
     let usage = finished.usage.expect("it ended by itself");
     assert!(usage.user + usage.system > Duration::from_millis(2), "{usage:?}");
     assert!(usage.peak_memory > 1024 * 1024, "{usage:?}");
@@ -53,7 +57,10 @@ async fn more_output_than_allowed_ends_the_command() {
     let _load = loud().await;
     let mark = Mark::new();
     let command = command(&format!("sleep {mark} & yes"));
-    let limits = Limits { output: Some(ByteCount::mib(4)), ..Limits::of(&command) };
+    let limits = Limits {
+        output: Some(ByteCount::mib(4)),
+        ..Limits::of(&command)
+    };
     let process = Process::start(&plan(command.text())).await.expect("it starts");
     let finished = run_to_end(process, &limits, None, None).await;
     assert_eq!((finished.end, finished.survivors), (End::OutputLimit, 0));
@@ -66,7 +73,9 @@ async fn more_output_than_allowed_ends_the_command() {
 #[tokio::test]
 async fn a_flood_does_not_delay_the_deadline() {
     let _load = loud().await;
-    let command = command("yes & yes >&2").with_deadline(Duration::from_millis(300)).expect("more than zero");
+    let command = command("yes & yes >&2")
+        .with_deadline(Duration::from_millis(300))
+        .expect("more than zero");
     let begun = Instant::now();
     let finished = run_command(&command).await;
     assert_eq!((finished.end, finished.survivors), (End::TimedOut, 0));
@@ -76,7 +85,10 @@ async fn a_flood_does_not_delay_the_deadline() {
 #[tokio::test]
 async fn the_largest_deadline_is_none() {
     let _load = quiet().await;
-    let command = command("echo x").with_deadline(Duration::MAX).expect("more than zero").with_grace(Duration::MAX);
+    let command = command("echo x")
+        .with_deadline(Duration::MAX)
+        .expect("more than zero")
+        .with_grace(Duration::MAX);
     assert_eq!(run_command(&command).await.end, End::Exited(0));
 }
 

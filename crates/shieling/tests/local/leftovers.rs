@@ -19,7 +19,10 @@ async fn at_the_deadline_every_kind_of_runaway_dies() {
         ("a double fork", "( ( sleep @ & ) & ); sleep @"),
         ("nohup", "nohup sleep @ >/dev/null 2>&1 & sleep @"),
         ("disown", "sleep @ & disown; sleep @"),
-        ("a double fork in a session", "setsid sh -c 'setsid sleep @ & sleep @' & sleep @"),
+        (
+            "a double fork in a session",
+            "setsid sh -c 'setsid sleep @ & sleep @' & sleep @",
+        ),
         ("a stopped child", "sleep @ & kill -STOP $!; sleep @"),
         ("closed pipes", "setsid sleep @ >/dev/null 2>&1 </dev/null & sleep @"),
         ("a pipeline", "sleep @ | sleep @ | sleep @"),
@@ -27,7 +30,11 @@ async fn at_the_deadline_every_kind_of_runaway_dies() {
     for (kind, text) in kinds {
         let mark = Mark::new();
         let begun = Instant::now();
-        let finished = run_within(&format!("echo partial; {}", text.replace('@', &mark.to_string())), SHORT).await;
+        let finished = run_within(
+            &format!("echo partial; {}", text.replace('@', &mark.to_string())),
+            SHORT,
+        )
+        .await;
         let took = begun.elapsed();
         assert_eq!(finished.end, End::TimedOut, "{kind}");
         assert_eq!(finished.end.exit_code(), Some(124), "{kind}");
@@ -52,7 +59,10 @@ async fn what_ignores_sigterm_dies_after_the_grace() {
         let took = begun.elapsed();
         assert_eq!((finished.end, finished.survivors), (End::TimedOut, 0), "{text}");
         assert_eq!(mark.alive(), [] as [u32; 0], "{text}");
-        assert!(took >= SHORT + Duration::from_millis(500), "{text} had its grace: {took:?}");
+        assert!(
+            took >= SHORT + Duration::from_millis(500),
+            "{text} had its grace: {took:?}"
+        );
         assert!(took < SHORT + Duration::from_millis(900), "{text} took {took:?}");
     }
 }
@@ -71,7 +81,12 @@ async fn a_command_may_clean_up_in_its_grace_and_its_last_words_are_kept() {
 #[tokio::test]
 async fn a_background_process_holding_the_pipe_does_not_hang_the_run() {
     let _load = quiet().await;
-    for text in ["sleep @ & echo started", "(setsid sleep @ &); echo started", "setsid sleep @ & echo started", "nohup sleep @ & echo started"] {
+    for text in [
+        "sleep @ & echo started",
+        "(setsid sleep @ &); echo started",
+        "setsid sleep @ & echo started",
+        "nohup sleep @ & echo started",
+    ] {
         let mark = Mark::new();
         let begun = Instant::now();
         let finished = run(&text.replace('@', &mark.to_string())).await;
@@ -132,7 +147,10 @@ async fn dropping_the_future_ends_the_tree_and_leaves_no_zombie() {
     mark.wait_for(0);
     let begun = Instant::now();
     while own_children().iter().any(|child| !before.contains(child)) {
-        assert!(begun.elapsed() < Duration::from_secs(10), "its supervisor is still there");
+        assert!(
+            begun.elapsed() < Duration::from_secs(10),
+            "its supervisor is still there"
+        );
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -141,12 +159,21 @@ async fn dropping_the_future_ends_the_tree_and_leaves_no_zombie() {
 async fn stop_says_how_many_it_ended() {
     let _load = quiet().await;
     let mark = Mark::new();
-    let mut process = Process::start(&plan(&format!("setsid sleep {mark} & sleep {mark} & sleep {mark}"))).await.expect("it starts");
+    let mut process = Process::start(&plan(&format!("setsid sleep {mark} & sleep {mark} & sleep {mark}")))
+        .await
+        .expect("it starts");
     mark.wait_for(3);
-    let ended = process.stop(Duration::from_secs(1)).await.expect("its supervisor answers");
+    let ended = process
+        .stop(Duration::from_secs(1))
+        .await
+        .expect("its supervisor answers");
     assert_eq!((ended.ended, ended.survivors), (3, 0));
     assert_eq!(mark.alive(), [] as [u32; 0]);
-    assert_eq!(process.stop(Duration::ZERO).await, Ok(ended), "a second time is no error");
+    assert_eq!(
+        process.stop(Duration::ZERO).await,
+        Ok(ended),
+        "a second time is no error"
+    );
 }
 
 #[tokio::test]
@@ -176,7 +203,10 @@ async fn a_command_that_stops_its_supervisor_still_ends_at_its_deadline() {
 #[ignore = "run by `when_the_host_is_killed_its_commands_die` as a process of its own"]
 async fn host_that_will_be_killed() {
     let mark = std::env::var("SHIELING_TEST_MARK").expect("the other test sets it");
-    let finished = run(&format!("setsid sh -c 'trap \"\" TERM HUP; sleep {mark}' & sleep {mark}")).await;
+    let finished = run(&format!(
+        "setsid sh -c 'trap \"\" TERM HUP; sleep {mark}' & sleep {mark}"
+    ))
+    .await;
     panic!("it was to be killed, and got {:?}", finished.end);
 }
 
@@ -206,7 +236,10 @@ async fn what_cannot_be_signalled_is_reported_and_not_waited_for() {
         return;
     }
     let mark = Mark::new();
-    let finished = run(&format!("setpriv --reuid 65534 --clear-groups sleep {mark} & echo started")).await;
+    let finished = run(&format!(
+        "setpriv --reuid 65534 --clear-groups sleep {mark} & echo started"
+    ))
+    .await;
     assert_eq!((finished.ended_processes, finished.survivors), (1, 0));
     assert_eq!(mark.alive(), [] as [u32; 0]);
 }

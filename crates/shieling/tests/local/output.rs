@@ -36,7 +36,11 @@ async fn a_flood_keeps_its_head_and_tail_in_bounded_memory_and_stderr_is_not_los
     let text = finished.stdout.text();
     assert!(text.starts_with("first\nxxx"));
     assert!(text.ends_with("xxx\nlast\n"));
-    assert!(text.contains("\n[... 499,934,476 bytes left out ...]\n"), "{}", &text[32_700..32_900]);
+    assert!(
+        text.contains("\n[... 499,934,476 bytes left out ...]\n"),
+        "{}",
+        &text[32_700..32_900]
+    );
     // Other tests run beside this one in the same process; 500 MB would show all the same.
     let grown = resident().saturating_sub(before);
     assert!(grown < 64 << 20, "{grown}");
@@ -45,7 +49,12 @@ async fn a_flood_keeps_its_head_and_tail_in_bounded_memory_and_stderr_is_not_los
 /// Bytes of memory in use.
 fn resident() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").expect("proc is mounted");
-    statm.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("it holds numbers") * 4096
+    statm
+        .split_whitespace()
+        .nth(1)
+        .and_then(|pages| pages.parse::<u64>().ok())
+        .expect("it holds numbers")
+        * 4096
 }
 
 #[tokio::test]
@@ -70,7 +79,9 @@ async fn a_tee_gets_every_byte_and_the_file_all_of_them() {
     }
     let outside = tempfile::tempdir().expect("a directory can be made");
     let spill = SpillTo::new(outside.path().join("outputs"));
-    let command = command("seq 1 20000; echo err >&2").with_output_kept(ByteCount::kib(1)).expect("more than zero");
+    let command = command("seq 1 20000; echo err >&2")
+        .with_output_kept(ByteCount::kib(1))
+        .expect("more than zero");
     let process = Process::start(&plan(command.text())).await.expect("it starts");
     let mut tee = Collect::default();
     let finished = run_to_end(process, &Limits::of(&command), Some(&spill), Some(&mut tee)).await;
@@ -78,7 +89,11 @@ async fn a_tee_gets_every_byte_and_the_file_all_of_them() {
     assert!(tee.0[0] == expected.as_bytes());
     assert_eq!(tee.0[1], b"err\n");
     assert!(finished.stdout.truncated() && !finished.stderr.truncated());
-    let id = finished.spilled.and_then(|spilled| spilled.id).expect("it was too long").to_string();
+    let id = finished
+        .spilled
+        .and_then(|spilled| spilled.id)
+        .expect("it was too long")
+        .to_string();
     let chunk = read_spilled(&spill.directory, &id, Stream::Stdout, 0, ByteCount::mib(1)).expect("it is there");
     assert!(chunk.end && chunk.bytes == expected.as_bytes());
     let chunk = read_spilled(&spill.directory, &id, Stream::Stderr, 0, ByteCount::mib(1)).expect("it is there");
@@ -90,8 +105,14 @@ async fn output_is_drained_while_the_command_is_being_ended() {
     let _load = quiet().await;
     // Its last words are larger than a pipe; nobody reading them would block it past its grace.
     let text = "trap 'seq 1 40000; exit' TERM; echo ready; while :; do sleep 0.01; done";
-    let command = command(text).with_deadline(Duration::from_millis(300)).expect("more than zero");
+    let command = command(text)
+        .with_deadline(Duration::from_millis(300))
+        .expect("more than zero");
     let finished = run_command(&command).await;
     assert_eq!(finished.end, End::TimedOut);
-    assert!(finished.stdout.text().ends_with("\n40000\n"), "{}", finished.stdout.total());
+    assert!(
+        finished.stdout.text().ends_with("\n40000\n"),
+        "{}",
+        finished.stdout.total()
+    );
 }

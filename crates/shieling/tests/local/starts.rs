@@ -10,7 +10,10 @@ use super::support::{command, own_children, run, run_command, shell};
 
 async fn refused(plan: &Plan) -> SpawnError {
     let error = Process::start(plan).await.expect_err("it cannot start");
-    assert!(!own_children().iter().any(|&pid| is_supervisor_zombie(pid)), "its supervisor was reaped");
+    assert!(
+        !own_children().iter().any(|&pid| is_supervisor_zombie(pid)),
+        "its supervisor was reaped"
+    );
     error
 }
 
@@ -33,21 +36,33 @@ async fn a_directory_that_is_gone_is_named() {
     drop(directory);
     let command = Command::new("true", &path).expect("a good command");
     let error = refused(&shell().plan(&command)).await;
-    assert!(matches!(&error, SpawnError::Directory { path: named, source } if *named == path && source.kind() == std::io::ErrorKind::NotFound), "{error:?}");
-    assert_eq!(error.to_string(), format!("cannot enter the working directory `{}`", path.display()));
+    assert!(
+        matches!(&error, SpawnError::Directory { path: named, source } if *named == path && source.kind() == std::io::ErrorKind::NotFound),
+        "{error:?}"
+    );
+    assert_eq!(
+        error.to_string(),
+        format!("cannot enter the working directory `{}`", path.display())
+    );
 }
 
 #[tokio::test]
 async fn a_file_is_no_directory() {
     let command = Command::new("true", "/etc/passwd").expect("a good command");
     let error = refused(&shell().plan(&command)).await;
-    assert!(matches!(&error, SpawnError::Directory { source, .. } if source.kind() == std::io::ErrorKind::NotADirectory), "{error:?}");
+    assert!(
+        matches!(&error, SpawnError::Directory { source, .. } if source.kind() == std::io::ErrorKind::NotADirectory),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]
 async fn a_program_that_cannot_start_is_named() {
     let error = refused(&Plan::new("/no/such/program", ["program"], "/")).await;
-    assert!(matches!(&error, SpawnError::Missing { program } if program.ends_with("program")), "{error:?}");
+    assert!(
+        matches!(&error, SpawnError::Missing { program } if program.ends_with("program")),
+        "{error:?}"
+    );
     let error = refused(&Plan::new("/etc/passwd", ["passwd"], "/")).await;
     assert!(matches!(error, SpawnError::NotExecutable { .. }), "{error:?}");
     let error = refused(&Plan::new("/etc", ["etc"], "/")).await;
@@ -65,14 +80,20 @@ async fn a_program_that_cannot_start_is_named() {
 async fn too_large_an_environment_is_told_in_bytes() {
     let variables = (0..40).map(|n| (format!("BIG{n}"), "x".repeat(100_000))).collect();
     let error = refused(&shell().plan(&command("true").with_variables(variables))).await;
-    assert!(matches!(error, SpawnError::TooBig { bytes: 4_000_000.., .. }), "{error:?}");
+    assert!(
+        matches!(error, SpawnError::TooBig { bytes: 4_000_000.., .. }),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]
 async fn a_nul_is_refused_wherever_it_is() {
     assert_eq!(Command::new("echo \0", "/tmp"), Err(CommandError::Nul { at: 5 }));
     let variables = [("A".to_owned(), "\0".to_owned())].into();
-    assert!(matches!(refused(&shell().plan(&command("true").with_variables(variables))).await, SpawnError::Nul { .. }));
+    assert!(matches!(
+        refused(&shell().plan(&command("true").with_variables(variables))).await,
+        SpawnError::Nul { .. }
+    ));
 }
 
 #[tokio::test]
@@ -103,7 +124,10 @@ async fn a_command_stands_in_its_directory() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let finished = run_command(&Command::new("pwd -P", directory.path()).expect("a good command")).await;
     let expected = directory.path().canonicalize().expect("it is there");
-    assert_eq!(finished.stdout.text().trim_end(), expected.to_str().expect("a plain name"));
+    assert_eq!(
+        finished.stdout.text().trim_end(),
+        expected.to_str().expect("a plain name")
+    );
 }
 
 #[test]

@@ -66,8 +66,14 @@ impl Mark {
             .filter(|&pid| {
                 let read = |file: &str| std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
                 let arguments = read("cmdline");
-                let zombie = String::from_utf8_lossy(&read("stat")).rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
-                !zombie && arguments.split(|&byte| byte == 0).any(|argument| argument == self.0.as_bytes())
+                let zombie = String::from_utf8_lossy(&read("stat"))
+                    .rsplit(')')
+                    .next()
+                    .is_some_and(|rest| rest.trim_start().starts_with('Z'));
+                !zombie
+                    && arguments
+                        .split(|&byte| byte == 0)
+                        .any(|argument| argument == self.0.as_bytes())
             })
             .collect()
     }
@@ -76,7 +82,11 @@ impl Mark {
     pub(crate) fn wait_for(&self, count: usize) {
         let start = Instant::now();
         while self.alive().len() != count {
-            assert!(start.elapsed() < Duration::from_secs(10), "{} alive, waited for {count}", self.alive().len());
+            assert!(
+                start.elapsed() < Duration::from_secs(10),
+                "{} alive, waited for {count}",
+                self.alive().len()
+            );
             std::thread::sleep(Duration::from_millis(2));
         }
     }
@@ -90,7 +100,9 @@ impl std::fmt::Display for Mark {
 
 fn processes() -> impl Iterator<Item = u32> {
     let entries = std::fs::read_dir("/proc").expect("proc is mounted");
-    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 /// Children of this test process that are supervisors or their remains.
@@ -99,12 +111,17 @@ pub(crate) fn own_children() -> Vec<u32> {
     processes()
         .filter(|pid| {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)?.parse().ok());
+            let parent = stat
+                .rsplit(')')
+                .next()
+                .and_then(|rest| rest.split_whitespace().nth(1)?.parse().ok());
             parent == Some(me)
         })
         .collect()
 }
 
 pub(crate) fn exists(program: &str) -> bool {
-    ["/usr/bin", "/bin"].iter().any(|directory| Path::new(directory).join(program).exists())
+    ["/usr/bin", "/bin"]
+        .iter()
+        .any(|directory| Path::new(directory).join(program).exists())
 }

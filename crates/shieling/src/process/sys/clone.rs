@@ -25,7 +25,14 @@ pub(in crate::process) fn clone_process<T>(entry: fn(&T) -> !, argument: &T) -> 
     // SAFETY: without CLONE_VM the copy has its own memory and continues on its own copy of this
     // stack; `pidfd` outlives the call, which writes one int there.
     let result = unsafe {
-        libc::syscall(libc::SYS_clone, libc::CLONE_PIDFD as libc::c_ulong, ptr::null_mut::<()>(), &raw mut pidfd, 0_usize, 0_usize)
+        libc::syscall(
+            libc::SYS_clone,
+            libc::CLONE_PIDFD as libc::c_ulong,
+            ptr::null_mut::<()>(),
+            &raw mut pidfd,
+            0_usize,
+            0_usize,
+        )
     };
     if result == 0 {
         entry(argument);

@@ -2,7 +2,10 @@
 //! each with a safe signature. Decides nothing.
 //!
 //! Linux only: `clone` with a pidfd (5.2), `close_range` (5.9), `posix_spawn` with a new session.
-#![allow(unsafe_code, reason = "the one home of raw system calls; everything above is safe code")]
+#![allow(
+    unsafe_code,
+    reason = "the one home of raw system calls; everything above is safe code"
+)]
 
 mod clone;
 mod descriptor;

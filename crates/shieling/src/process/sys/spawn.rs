@@ -41,15 +41,29 @@ impl Launch {
         if let Some((from, to)) = extra {
             actions.duplicate(from, to)?;
         }
-        Ok(Self { program, argv, variables, attributes: Attributes::new()?, actions })
+        Ok(Self {
+            program,
+            argv,
+            variables,
+            attributes: Attributes::new()?,
+            actions,
+        })
     }
 
     /// The arrays of pointers that [`Self::start`] takes.
     pub(in crate::process) fn pointers(&self) -> Pointers<'_> {
         let array = |strings: &[CString]| -> Vec<*mut libc::c_char> {
-            strings.iter().map(|s| s.as_ptr().cast_mut()).chain([ptr::null_mut()]).collect()
+            strings
+                .iter()
+                .map(|s| s.as_ptr().cast_mut())
+                .chain([ptr::null_mut()])
+                .collect()
         };
-        Pointers { launch: self, argv: array(&self.argv), variables: array(&self.variables) }
+        Pointers {
+            launch: self,
+            argv: array(&self.argv),
+            variables: array(&self.variables),
+        }
     }
 }
 
@@ -79,7 +93,11 @@ impl Pointers<'_> {
                 self.variables.as_ptr(),
             )
         };
-        if result == 0 { Ok(pid) } else { Err(Errno::from_raw_os_error(result)) }
+        if result == 0 {
+            Ok(pid)
+        } else {
+            Err(Errno::from_raw_os_error(result))
+        }
     }
 }
 
@@ -148,5 +166,9 @@ impl Drop for Actions {
 }
 
 fn check(result: libc::c_int) -> io::Result<()> {
-    if result == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(result)) }
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::from_raw_os_error(result))
+    }
 }
