@@ -167,7 +167,9 @@ fn fuzz(seed: u64, lines: u64, judges: &[(&'static str, Judge)], found: &mut Fou
     for number in 0..lines {
         let line = mutate::line(&mut random);
         found.lines += 1;
-        for (policy, judge) in judges {
+        // Reading comes before every policy and is the same for all, so each line meets one of them.
+        let turn = usize::try_from(number).unwrap_or_default() % judges.len();
+        for (policy, judge) in &judges[turn..=turn] {
             let start = Instant::now();
             let judged = panic::catch_unwind(AssertUnwindSafe(|| judge(&line)));
             let took = start.elapsed();

@@ -85,7 +85,8 @@ impl Shell {
         if self.bash {
             argv.extend(["--noprofile".to_owned(), "--norc".to_owned()]);
         }
-        argv.push("-c".to_owned());
+        // A text that starts with a dash is a text, and no option of the shell.
+        argv.extend(["-c".to_owned(), "--".to_owned()]);
         let text = command.text();
         let long = text.len() > LONGEST_ARGUMENT;
         let fd = SCRIPT_DESCRIPTOR;

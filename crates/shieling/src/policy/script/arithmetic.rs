@@ -14,6 +14,7 @@ impl Reader<'_> {
         self.node()?;
         let span = place.span(0, text.len());
         // Quotes do not protect here, as in a here-document's body.
+        self.reads(text)?;
         let Ok(pieces) = heredoc_pieces(text) else {
             return Err(Unreadable { span, because: "its arithmetic cannot be parsed".to_owned() });
         };

@@ -49,6 +49,7 @@ impl Reader<'_> {
         if text.bytes().all(plain) {
             return Ok(vec![Word::text(text, span)]);
         }
+        self.reads(text)?;
         let pieces = pieces(text).map_err(|_| Unreadable { span, because: "a word of it cannot be parsed".to_owned() })?;
         if let [only] = pieces.as_slice()
             && let Some(split) = self.split(only, span)
@@ -166,6 +167,10 @@ impl Reader<'_> {
 
     /// A text that stands for a word inside an expansion, such as a default value.
     fn nested(&mut self, text: &str, span: Span) -> Result<Vec<Atom>, Unreadable> {
+        self.reads(text)?;
+        if text.contains("<(") || text.contains(">(") {
+            return Err(Unreadable { span, because: "a process substitution inside an expansion is not read".to_owned() });
+        }
         let unreadable = |_| Unreadable { span, because: "a word inside an expansion cannot be parsed".to_owned() };
         let mut atoms = Vec::new();
         for piece in &pieces(text).or_else(|_| heredoc_pieces(text)).map_err(unreadable)? {
@@ -181,6 +186,7 @@ impl Reader<'_> {
 
     /// A here-document's body, or anything else that expands like text in double quotes.
     pub(super) fn body(&mut self, text: &str, place: Place, span: Span) -> Result<Vec<Atom>, Unreadable> {
+        self.reads(text)?;
         let pieces = heredoc_pieces(text).map_err(|_| Unreadable { span, because: "what expands in it cannot be parsed".to_owned() })?;
         let mut atoms = Vec::new();
         pieces.iter().try_for_each(|piece| self.piece(piece, place, true, &mut atoms))?;

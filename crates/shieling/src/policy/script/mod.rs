@@ -31,8 +31,8 @@ use variables::Variables;
 const MAX_NODES: usize = 10_000;
 /// How deeply texts within the text (substitutions, `sh -c`, `eval`) may nest.
 const MAX_DEPTH: usize = 100;
-/// How much text may be parsed in all, since each substitution is parsed once more.
-const MAX_PARSED: usize = 512 * 1024;
+/// How much text may be read in all, in bytes, since what stands inside others is read once more.
+const MAX_PARSED: usize = 1024 * 1024;
 /// How often the text is walked until the values of its variables are settled.
 const MAX_PASSES: usize = 4;
 
@@ -197,9 +197,10 @@ fn read_to_fixpoint(text: &str) -> Result<Reading, Unreadable> {
     for pass in 0..MAX_PASSES {
         let mut reader = Reader::new(text, variables, bases);
         reader.text(text, Place::From(0))?;
-        let Reader { reading, found, looked_up, .. } = reader;
-        let settled = reading.bases == reader.known_bases && (!looked_up || found == reader.variables);
+        let Reader { mut reading, found, looked_up, .. } = reader;
+        let settled = reading.bases.iter().all(|base| reader.known_bases.contains(base)) && (!looked_up || reader.variables.cover(&found));
         if settled {
+            reading.bases = reader.known_bases;
             return Ok(reading);
         }
         bases = reading.bases;
@@ -265,6 +266,15 @@ impl<'a> Reader<'a> {
         self.nodes += 1;
         if self.nodes > MAX_NODES {
             return Err(Unreadable::whole(self.whole, format!("it has more than {MAX_NODES} parts")));
+        }
+        Ok(())
+    }
+
+    /// Counts so much text against the limit of what is read in all.
+    fn reads(&mut self, text: &str) -> Result<(), Unreadable> {
+        self.parsed += text.len();
+        if self.parsed > MAX_PARSED {
+            return Err(Unreadable::whole(self.whole, "it holds too much text within text"));
         }
         Ok(())
     }

@@ -45,6 +45,19 @@ impl Variables {
         self.values.get(name).map(Vec::as_slice)
     }
 
+    /// Whether everything that a walk found was among what it went by.
+    pub(super) fn cover(&self, found: &Self) -> bool {
+        let unknown = [Atom::Hidden(Hidden::Anything)];
+        found.values.iter().all(|(name, values)| {
+            self.values.get(name).is_some_and(|known| {
+                known.iter().any(|value| value.as_slice() == unknown) || values.iter().all(|value| known.contains(value))
+            })
+        }) && found.functions.is_subset(&self.functions)
+            && (self.any_associative || !found.any_associative)
+            && (self.splits_otherwise || !found.splits_otherwise)
+            && (self.dotglob || !found.dotglob)
+    }
+
     /// Gives up on knowing any value.
     pub(super) fn forget_values(&mut self) {
         for values in self.values.values_mut() {

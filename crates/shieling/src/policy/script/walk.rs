@@ -8,17 +8,14 @@ use super::syntax::tree::{
 };
 use super::syntax::{self, tree};
 use super::variables::{Influence, influence};
-use super::{Base, Deed, Doubt, Input, MAX_PARSED, Reader, Unreadable, Via};
+use super::{Base, Deed, Doubt, Input, Reader, Unreadable, Via};
 use crate::policy::verdict::Span;
 use crate::policy::word::{Atom, Fields, Hidden, Word};
 
 impl Reader<'_> {
     /// Parses a text and follows every command in it.
     pub(super) fn text(&mut self, text: &str, place: Place) -> Result<(), Unreadable> {
-        self.parsed += text.len();
-        if self.parsed > MAX_PARSED {
-            return Err(Unreadable::whole(self.whole, "it holds too much text within text"));
-        }
+        self.reads(text)?;
         let program = syntax::parse(text).map_err(|error| Unreadable {
             span: place.span(error.at, (error.at + 1).min(text.len())),
             because: "it does not parse as bash".to_owned(),

@@ -8,7 +8,7 @@ use super::tree::{
 use super::Result;
 
 /// Words that end a list when they stand where a command could start.
-const ENDING: &[&str] = &["then", "do", "done", "fi", "esac", "elif", "else", "}"];
+const ENDING: &[&str] = &["then", "do", "done", "fi", "esac", "elif", "else", "}", "in", "]]"];
 
 impl Parser<'_> {
     /// A list of commands, up to what cannot be one; with `required`, of at least one.
@@ -84,7 +84,7 @@ impl Parser<'_> {
             }
         }
         // `!` and `time` may stand alone.
-        if marked && matches!(self.peek(), None | Some(b'\n' | b';' | b')' | b'&')) {
+        if marked && matches!(self.peek(), None | Some(b'\n' | b';')) {
             return Ok(Pipeline { seq: Vec::new() });
         }
         let mut seq = vec![self.command()?];
@@ -109,7 +109,8 @@ impl Parser<'_> {
             self.at += keyword.len();
             return self.function();
         }
-        if ENDING.contains(&keyword) {
+        // `!` belongs to a whole pipeline, not to a later stage of it.
+        if ENDING.contains(&keyword) || keyword == "!" {
             return self.error();
         }
         match self.compound(keyword)? {
@@ -175,6 +176,9 @@ impl Parser<'_> {
                         return self.error();
                     }
                     let expressions = Word { value: self.text[inner..self.at - 2].to_owned(), range: Range { start: inner, end: self.at - 2 } };
+                    if expressions.value.matches(';').count() != 2 {
+                        return self.error();
+                    }
                     self.blanks();
                     self.take(";");
                     CompoundCommand::ArithmeticFor { expressions, body: self.do_group(true)? }
@@ -322,6 +326,9 @@ impl Parser<'_> {
     fn function_body(&mut self, name: String) -> Result<Command> {
         self.newlines()?;
         let keyword = self.keyword();
+        if keyword == "coproc" {
+            return self.error();
+        }
         let Some(body) = self.compound(keyword)? else { return self.error() };
         if name.contains(['$', '`', '\'', '"', '\\']) {
             return self.error();
@@ -370,7 +377,8 @@ impl Parser<'_> {
             let declares = command.name.as_ref().is_some_and(|name| {
                 matches!(name.value.as_str(), "declare" | "typeset" | "local" | "export" | "readonly" | "eval" | "alias")
             });
-            if command.name.is_none() || declares {
+            let redirected = command.suffix.iter().any(|item| matches!(item, Item::Redirect(_)));
+            if command.name.is_none() || (declares && !redirected) {
                 if let Some(assignment) = self.assignment()? {
                     let item = Item::Assignment(assignment);
                     if command.name.is_none() { command.prefix.push(item) } else { command.suffix.push(item) }
@@ -412,10 +420,8 @@ impl Parser<'_> {
         if self.peek() == Some(b'[') {
             let from = self.at + 1;
             self.at += 1;
-            if self.bracketed(b'[', b']').is_err() {
-                self.at = start;
-                return Ok(None);
-            }
+            // bash looks for the closing bracket here whatever follows it.
+            self.bracketed(b'[', b']')?;
             subscript = Some(self.text[from..self.at - 1].to_owned());
         }
         let append = self.take("+=");
@@ -446,7 +452,8 @@ impl Parser<'_> {
             let mut subscript = None;
             if self.peek() == Some(b'[') {
                 self.at += 1;
-                if self.bracketed(b'[', b']').is_ok() && (self.starts("=") || self.starts("+=")) {
+                self.bracketed(b'[', b']')?;
+                if self.starts("=") || self.starts("+=") {
                     subscript = Some(self.text[start + 1..self.at - 1].to_owned());
                     if !self.take("+=") {
                         self.take("=");
@@ -463,6 +470,12 @@ impl Parser<'_> {
             }
             elements.push((subscript, self.word_from(from)));
         }
+    }
+
+    /// Whether a number stands here that belongs to a redirection right behind it.
+    fn number_of_redirection(&self) -> bool {
+        let digits = self.text[self.at..].bytes().take_while(u8::is_ascii_digit).count();
+        digits > 0 && matches!(self.ahead(digits), Some(b'<' | b'>'))
     }
 
     /// A redirection, if one starts here.
@@ -508,11 +521,15 @@ impl Parser<'_> {
             return self.error();
         }
         self.at += operator.len();
-        let target = if *kind == RedirectKind::HereDocument {
+        self.blanks();
+        let target = if *kind == RedirectKind::HereDocument && !self.number_of_redirection() {
             let (number, expands) = self.announce(*operator == "<<-")?;
             Target::Document { number, expands }
         } else {
-            self.blanks();
+            if self.number_of_redirection() {
+                // The number belongs to the next redirection, and this one has no target.
+                return self.error();
+            }
             if self.starts("<(") || self.starts(">(") {
                 match self.process_substitution()? {
                     Item::ProcessSubstitution(list, _) => Target::ProcessSubstitution(list),

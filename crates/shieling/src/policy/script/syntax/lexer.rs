@@ -1,5 +1,7 @@
 //! Characters to words: quotes, expansions, operators, here-documents.
 
+use std::collections::HashMap;
+
 use super::tree::{CompoundList, Document, Range, Word};
 use super::{MAX_DEPTH, Result, SyntaxError};
 
@@ -17,12 +19,15 @@ pub(super) struct Parser<'a> {
     pub(super) at: usize,
     depth: usize,
     pending: Vec<Pending>,
+    /// Where expansions end that were read already: what stands in two brackets is first read as
+    /// arithmetic and, where that fails, once more as commands, and so on inwards.
+    known: HashMap<(usize, bool), Option<usize>>,
     pub(super) documents: Vec<Document>,
 }
 
 impl<'a> Parser<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, bytes: text.as_bytes(), at: 0, depth: 0, pending: Vec::new(), documents: Vec::new() }
+        Self { text, bytes: text.as_bytes(), at: 0, depth: 0, pending: Vec::new(), known: HashMap::new(), documents: Vec::new() }
     }
 
     pub(super) fn error<T>(&self) -> Result<T> {
@@ -266,6 +271,25 @@ impl<'a> Parser<'a> {
 
     /// What a dollar starts.
     pub(super) fn dollar(&mut self, in_quotes: bool) -> Result<()> {
+        if !matches!(self.ahead(1), Some(b'(' | b'{' | b'[')) {
+            return self.dollar_anew(in_quotes);
+        }
+        let key = (self.at, in_quotes);
+        match self.known.get(&key) {
+            Some(Some(end)) => {
+                self.at = *end;
+                Ok(())
+            }
+            Some(None) => self.error(),
+            None => {
+                let result = self.dollar_anew(in_quotes);
+                self.known.insert(key, result.is_ok().then_some(self.at));
+                result
+            }
+        }
+    }
+
+    fn dollar_anew(&mut self, in_quotes: bool) -> Result<()> {
         match self.ahead(1) {
             Some(b'(') => {
                 if self.ahead(2) == Some(b'(') && self.arithmetic_ahead(3)? {
@@ -335,6 +359,8 @@ impl<'a> Parser<'a> {
                         parser.at += 1;
                         return Ok(());
                     }
+                    // A process substitution runs here too; that is rare enough to ask.
+                    Some(b'<' | b'>') if parser.ahead(1) == Some(b'(') => return parser.error(),
                     Some(b'"') if in_quotes => {
                         parser.at += 1;
                         parser.double_quoted()?;
