@@ -1,5 +1,4 @@
 //! The shell that reads a command's text: which one, and how the text reaches it.
-#![expect(clippy::disallowed_methods, reason = "whether a shell is there is looked up here")]
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
