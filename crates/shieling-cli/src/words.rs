@@ -221,9 +221,9 @@ fn refusal(lines: &mut Lines, outcome: &Outcome, denial: &Denial, shown: &str) {
         }
     }
     // That nobody said yes stands in the first line; what is left are the reasons to ask.
-    let nobody = |reason: &Reason| {
-        outcome.status == Status::NeedsApproval && reason.rule == "approval" && reason.object == "the whole command"
-    };
+    // Nor does a plain no say more than that line.
+    let said = |reason: &Reason| outcome.status == Status::NeedsApproval || reason.because == "the approver said no";
+    let nobody = |reason: &Reason| reason.rule == "approval" && reason.object == "the whole command" && said(reason);
     let reasons = denial.reasons.iter().filter(|reason| !nobody(reason));
     for reason in reasons {
         if lines.0.is_empty() || reason.decision == Decision::Deny {
