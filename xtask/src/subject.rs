@@ -60,7 +60,13 @@ reads = ["*.pem", "secrets/"]
             let judge: Judge = Box::new(move |text| {
                 let verdict = policy.judge_text(text, &facts);
                 // The library answers "ask" where its reading panics; here that is what is looked for.
-                assert!(!verdict.reasons.iter().any(|reason| reason.because.contains("the parser failed")), "reading it panicked");
+                assert!(
+                    !verdict
+                        .reasons
+                        .iter()
+                        .any(|reason| reason.because.contains("the parser failed")),
+                    "reading it panicked"
+                );
                 verdict.decision
             });
             (name, judge)

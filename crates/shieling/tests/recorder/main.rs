@@ -30,7 +30,9 @@ fn place() -> Option<Place> {
 /// What readonly says of a text, in a workspace of which nothing is known.
 fn verdict(text: &str) -> shieling::policy::Verdict {
     let facts = shieling::policy::Facts::new("/work".as_ref(), "/work".as_ref());
-    shieling::policy::Policy::open().with_readonly().judge_text(text, &facts)
+    shieling::policy::Policy::open()
+        .with_readonly()
+        .judge_text(text, &facts)
 }
 
 /// Without these controls, a recorder that sees nothing would prove everything.

@@ -197,8 +197,14 @@ fn read_to_fixpoint(text: &str) -> Result<Reading, Unreadable> {
     for pass in 0..MAX_PASSES {
         let mut reader = Reader::new(text, variables, bases);
         reader.text(text, Place::From(0))?;
-        let Reader { mut reading, found, looked_up, .. } = reader;
-        let settled = reading.bases.iter().all(|base| reader.known_bases.contains(base)) && (!looked_up || reader.variables.cover(&found));
+        let Reader {
+            mut reading,
+            found,
+            looked_up,
+            ..
+        } = reader;
+        let settled = reading.bases.iter().all(|base| reader.known_bases.contains(base))
+            && (!looked_up || reader.variables.cover(&found));
         if settled {
             reading.bases = reader.known_bases;
             return Ok(reading);
@@ -210,7 +216,10 @@ fn read_to_fixpoint(text: &str) -> Result<Reading, Unreadable> {
             bases.push(Base::Unknown);
         }
     }
-    Err(Unreadable::whole(text, "its variables depend on each other too deeply to be followed"))
+    Err(Unreadable::whole(
+        text,
+        "its variables depend on each other too deeply to be followed",
+    ))
 }
 
 /// The state of one walk over a text.
@@ -247,7 +256,10 @@ impl<'a> Reader<'a> {
     fn new(whole: &'a str, variables: Variables, bases: Vec<Base>) -> Self {
         Self {
             whole,
-            reading: Reading { dotglob: variables.dotglob, ..Reading::default() },
+            reading: Reading {
+                dotglob: variables.dotglob,
+                ..Reading::default()
+            },
             variables,
             found: Variables::default(),
             looked_up: false,
@@ -265,7 +277,10 @@ impl<'a> Reader<'a> {
     fn node(&mut self) -> Result<(), Unreadable> {
         self.nodes += 1;
         if self.nodes > MAX_NODES {
-            return Err(Unreadable::whole(self.whole, format!("it has more than {MAX_NODES} parts")));
+            return Err(Unreadable::whole(
+                self.whole,
+                format!("it has more than {MAX_NODES} parts"),
+            ));
         }
         Ok(())
     }
@@ -282,7 +297,10 @@ impl<'a> Reader<'a> {
     /// Goes one level deeper, for texts within the text.
     fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, Unreadable>) -> Result<T, Unreadable> {
         if self.depth >= MAX_DEPTH {
-            return Err(Unreadable::whole(self.whole, format!("it is nested more than {MAX_DEPTH} levels deep")));
+            return Err(Unreadable::whole(
+                self.whole,
+                format!("it is nested more than {MAX_DEPTH} levels deep"),
+            ));
         }
         self.depth += 1;
         let result = inner(self);
@@ -299,11 +317,31 @@ impl<'a> Reader<'a> {
     }
 
     /// Records what a command does.
-    pub(in crate::policy) fn effect(&mut self, deed: Deed, object: impl Into<String>, span: Span, by: Option<usize>, via: Via) {
-        self.reading.effects.push(Effect { deed, object: object.into(), span, by, via });
+    pub(in crate::policy) fn effect(
+        &mut self,
+        deed: Deed,
+        object: impl Into<String>,
+        span: Span,
+        by: Option<usize>,
+        via: Via,
+    ) {
+        self.reading.effects.push(Effect {
+            deed,
+            object: object.into(),
+            span,
+            by,
+            via,
+        });
     }
 
-    fn doubt(&mut self, doubt: Doubt, object: impl Into<String>, because: impl Into<String>, span: Span, by: Option<usize>) {
+    fn doubt(
+        &mut self,
+        doubt: Doubt,
+        object: impl Into<String>,
+        because: impl Into<String>,
+        span: Span,
+        by: Option<usize>,
+    ) {
         self.effect(Deed::Doubt(doubt, because.into()), object, span, by, Via::Operand);
     }
 }
@@ -344,7 +382,12 @@ impl Reader<'_> {
     }
 
     /// A variable that is set for one program (`env NAME=value program`).
-    pub(in crate::policy) fn assign_for_child(&mut self, name: &str, value: &Word, span: Span) -> Result<(), Unreadable> {
+    pub(in crate::policy) fn assign_for_child(
+        &mut self,
+        name: &str,
+        value: &Word,
+        span: Span,
+    ) -> Result<(), Unreadable> {
         let values = self.found.clone();
         self.assign(name, value.atoms.clone(), span)?;
         // The shell's own variable stays as it was.
@@ -357,7 +400,13 @@ impl Reader<'_> {
         match self.present_input() {
             Input::Text(words) => words.iter().try_for_each(|word| super::program::code(word, run, self)),
             Input::File(file) => {
-                self.effect(Deed::RunsFile(file.clone()), file.shown(), file.span, Some(run.index), Via::Operand);
+                self.effect(
+                    Deed::RunsFile(file.clone()),
+                    file.shown(),
+                    file.span,
+                    Some(run.index),
+                    Via::Operand,
+                );
                 Ok(())
             }
             Input::Nothing | Input::Unknown => {

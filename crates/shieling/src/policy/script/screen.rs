@@ -16,7 +16,10 @@ pub(crate) struct Unreadable {
 
 impl Unreadable {
     pub(super) fn whole(text: &str, because: impl Into<String>) -> Self {
-        Self { span: Span::new(0, text.len()), because: because.into() }
+        Self {
+            span: Span::new(0, text.len()),
+            because: because.into(),
+        }
     }
 }
 
@@ -30,12 +33,18 @@ pub(super) fn screen(text: &str) -> Result<usize, Unreadable> {
     }
     for (at, character) in text.char_indices() {
         if let Some(because) = concealing(character) {
-            return Err(Unreadable { span: Span::new(at, at + character.len_utf8()), because: because.to_owned() });
+            return Err(Unreadable {
+                span: Span::new(at, at + character.len_utf8()),
+                because: because.to_owned(),
+            });
         }
     }
     let depth = nesting(text);
     if depth > MAX_NESTING {
-        return Err(Unreadable::whole(text, format!("it is nested about {depth} levels deep; the limit is {MAX_NESTING}")));
+        return Err(Unreadable::whole(
+            text,
+            format!("it is nested about {depth} levels deep; the limit is {MAX_NESTING}"),
+        ));
     }
     Ok(depth)
 }
