@@ -79,7 +79,7 @@ pub(crate) fn prints_history(command: &Invocation) -> bool {
                         .iter()
                         .skip(pattern)
                         .take(revisions.saturating_sub(pattern))
-                        .any(|word| looks_like_revision(&word.prefix()))
+                        .any(|word| looks_like_revision(word.prefix()))
             }
             "archive" | "cat-file" | "format-patch" | "fast-export" | "bundle create" => !limited,
             "diff-tree" => given(PATCH) && !limited,

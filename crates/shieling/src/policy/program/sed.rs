@@ -104,8 +104,7 @@ fn touches(program: &str, brackets: bool) -> Option<Vec<Touch>> {
                 let delimiter = rest.chars().next().filter(|c| !matches!(c, '\n' | '\\'))?;
                 rest = delimited(&rest[delimiter.len_utf8()..], delimiter, brackets)?;
                 rest = delimited(rest, delimiter, false)?;
-                loop {
-                    let Some(flag) = rest.chars().next() else { break };
+                while let Some(flag) = rest.chars().next() {
                     match flag {
                         'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9' => rest = &rest[1..],
                         'e' => {

@@ -544,10 +544,7 @@ fn ansi_c(text: &str) -> Option<String> {
             }
             value
         };
-        let code = match number(8, 3) {
-            Some(octal) => Some(octal & 0xff),
-            None => None,
-        };
+        let code = number(8, 3).map(|octal| octal & 0xff);
         if let Some(code) = code {
             decoded.push(ascii(code)?);
             continue;

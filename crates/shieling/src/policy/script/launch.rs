@@ -125,6 +125,9 @@ pub(super) fn printed_text(command: &Invocation) -> Option<Vec<Word>> {
     }
 }
 
+/// The names that a builtin assigns, and its options with their values.
+type NamesAndValues = (Vec<Word>, Vec<(char, Word)>);
+
 impl Reader<'_> {
     /// Follows a command: records it, and whatever it launches.
     pub(in crate::policy) fn launch(&mut self, launch: Launch) -> Result<(), Unreadable> {
@@ -561,12 +564,7 @@ impl Reader<'_> {
     }
 
     /// The options with values, and the names, of a builtin that assigns variables.
-    fn options_and_names(
-        &mut self,
-        run: &Run,
-        valued: &str,
-        names_too: &[&str],
-    ) -> Result<(Vec<Word>, Vec<(char, Word)>), Unreadable> {
+    fn options_and_names(&mut self, run: &Run, valued: &str, names_too: &[&str]) -> Result<NamesAndValues, Unreadable> {
         let (mut names, mut values) = (Vec::new(), Vec::new());
         let mut args = run.args.iter();
         let mut options = true;
@@ -695,7 +693,7 @@ impl Reader<'_> {
             }
             match word.prefix().find('=') {
                 Some(at) => {
-                    let name = Word::text(&word.prefix()[..at].trim_end_matches('+').to_owned(), word.span);
+                    let name = Word::text(word.prefix()[..at].trim_end_matches('+'), word.span);
                     let value = word.after(at + 1);
                     if integer {
                         self.evaluated_expression(&value)?;

@@ -168,24 +168,8 @@ enum Input {
 /// # Errors
 /// [`Unreadable`] if the text cannot be parsed, is beyond a limit or hides characters.
 pub(crate) fn read(text: &str) -> Result<Reading, Unreadable> {
-    let depth = screen::screen(text)?;
-    if depth <= 12 {
-        return read_screened(text);
-    }
-    // The parser recurses once per level, so deep texts get a deep stack of their own.
-    std::thread::scope(|scope| {
-        std::thread::Builder::new()
-            .name("shieling-parse".to_owned())
-            .stack_size(64 * 1024 * 1024)
-            .spawn_scoped(scope, || read_screened(text))
-            .ok()
-            .and_then(|thread| thread.join().ok())
-            .unwrap_or_else(|| Err(Unreadable::whole(text, "it could not be parsed")))
-    })
-}
-
-fn read_screened(text: &str) -> Result<Reading, Unreadable> {
-    // The parser is code of others: a panic in it is an answer about the text, not our end.
+    screen::screen(text)?;
+    // What is ours may have faults too: a panic in it is an answer about the text, not our end.
     std::panic::catch_unwind(|| read_to_fixpoint(text))
         .unwrap_or_else(|_| Err(Unreadable::whole(text, "the parser failed on it")))
 }
@@ -416,5 +400,61 @@ impl Reader<'_> {
                 Ok(())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nesting_within_the_limit_is_read_and_beyond_it_is_not() {
+        for (open, inner, close) in [
+            ("( ", "ls", " )"),
+            ("{ ", "ls;", " };"),
+            ("if true; then ", "ls;", " fi;"),
+            ("while true; do ", "ls;", " done;"),
+            ("case x in a) ", "ls", " ;; esac"),
+            ("echo $(", "ls", ")"),
+            ("echo \"$(", "ls", ")\""),
+            ("echo ${x:-", "y", "}"),
+            ("echo \"${x:-", "y", "}\""),
+            ("f() { ", "ls;", " };"),
+            ("echo <(", "ls", ")"),
+            ("echo $((1+", "1", "))"),
+            ("[[ ( ", "a", " ) ]]"),
+        ] {
+            let nested = |depth: usize| format!("{}{inner}{}", open.repeat(depth), close.repeat(depth));
+            if open != "[[ ( " && !open.starts_with("echo") {
+                assert!(read(&nested(40)).is_ok(), "{open}");
+            }
+            // Whatever the answer, there is one: no overflow, no panic, and soon.
+            for depth in [10, 95, 99, 101, 500, 10_000] {
+                if let Err(unreadable) = read(&nested(depth)) {
+                    assert_ne!(unreadable.because, "the parser failed on it", "{open}");
+                }
+            }
+            assert!(read(&nested(10_000)).is_err(), "{open}");
+            // Nor where what was opened is never closed.
+            assert!(read(&open.repeat(99)).is_err(), "{open}");
+        }
+    }
+
+    #[test]
+    fn a_text_may_end_anywhere() {
+        let whole = "a=(b [1]=c) f() { case $x in (a|b) echo \"$(ls `cat`)\" ${x:-\\} $'\\x' <<E;; esac; }; [[ a =~ (b) ]] && ((1)) \\\nx é\\";
+        for (end, _) in whole.char_indices().chain([(whole.len(), ' ')]) {
+            if let Err(unreadable) = read(&whole[..end]) {
+                assert_ne!(unreadable.because, "the parser failed on it", "{}", &whole[..end]);
+            }
+        }
+    }
+
+    #[test]
+    fn long_texts_are_not_read() {
+        assert!(read(&"ls;".repeat(30_000)).is_err());
+        assert!(read(&"a ".repeat(30_000)).is_err());
+        assert!(read(&format!("echo {}", "{a,b}".repeat(10_000))).is_ok());
+        assert!(read(&format!("echo {}", "{1..1}".repeat(10_000))).is_ok());
     }
 }

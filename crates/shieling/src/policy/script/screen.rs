@@ -23,8 +23,8 @@ impl Unreadable {
     }
 }
 
-/// Refuses what must not even be parsed; tells how deeply the text may nest.
-pub(super) fn screen(text: &str) -> Result<usize, Unreadable> {
+/// Refuses what must not even be parsed.
+pub(super) fn screen(text: &str) -> Result<(), Unreadable> {
     if text.len() > MAX_TEXT {
         return Err(Unreadable::whole(
             text,
@@ -46,7 +46,7 @@ pub(super) fn screen(text: &str) -> Result<usize, Unreadable> {
             format!("it is nested about {depth} levels deep; the limit is {MAX_NESTING}"),
         ));
     }
-    Ok(depth)
+    Ok(())
 }
 
 /// Why a character makes a text look like something else than it is.

@@ -435,16 +435,16 @@ impl Parser<'_> {
                 )
             });
             let redirected = command.suffix.iter().any(|item| matches!(item, Item::Redirect(_)));
-            if command.name.is_none() || (declares && !redirected) {
-                if let Some(assignment) = self.assignment()? {
-                    let item = Item::Assignment(assignment);
-                    if command.name.is_none() {
-                        command.prefix.push(item)
-                    } else {
-                        command.suffix.push(item)
-                    }
-                    continue;
+            if (command.name.is_none() || (declares && !redirected))
+                && let Some(assignment) = self.assignment()?
+            {
+                let item = Item::Assignment(assignment);
+                if command.name.is_none() {
+                    command.prefix.push(item)
+                } else {
+                    command.suffix.push(item)
                 }
+                continue;
             }
             let word = self.word()?;
             if command.name.is_none() {

@@ -241,6 +241,9 @@ impl<'a> Parser<'a> {
 
     /// Steps over one character, however many bytes it has.
     fn character(&mut self) {
+        if self.at >= self.bytes.len() {
+            return;
+        }
         self.at += 1;
         while self.at < self.bytes.len() && !self.text.is_char_boundary(self.at) {
             self.at += 1;
