@@ -25,8 +25,13 @@ use std::path::{Path, PathBuf};
 
 use shieling::policy::{Decision, Facts, Policy, Verdict};
 
-const FILES: [(&str, usize); 5] =
-    [("readonly", 350), ("allow", 200), ("deny", 200), ("ignore", 200), ("screen", 40)];
+const FILES: [(&str, usize); 5] = [
+    ("readonly", 350),
+    ("allow", 200),
+    ("deny", 200),
+    ("ignore", 200),
+    ("screen", 40),
+];
 
 /// What the contract says of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +68,14 @@ struct Case {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, line, class, policy, text, .. } = self;
+        let Self {
+            file,
+            line,
+            class,
+            policy,
+            text,
+            ..
+        } = self;
         write!(f, "{file}.cases:{line} [{class}] {} -- {text:?}", policy.join(" "))
     }
 }
@@ -107,7 +119,9 @@ fn parse(file: &'static str, content: &str) -> Result<Vec<Case>, String> {
                 }
             }
         } else {
-            rest.strip_prefix(": ").ok_or_else(|| place("no `: ` after"))?.to_owned()
+            rest.strip_prefix(": ")
+                .ok_or_else(|| place("no `: ` after"))?
+                .to_owned()
         };
         if head.ends_with('$') {
             text = unescape(&text).map_err(|error| place(&error))?;
@@ -146,7 +160,10 @@ fn options_of(text: &str) -> Result<Vec<String>, String> {
     options.extend(word);
     let is_preset = |word: &String| !word.starts_with('-');
     if !options.is_empty() && options.iter().all(is_preset) {
-        options = options.into_iter().flat_map(|preset| ["--policy".into(), preset]).collect();
+        options = options
+            .into_iter()
+            .flat_map(|preset| ["--policy".into(), preset])
+            .collect();
     }
     Ok(options)
 }
@@ -222,8 +239,8 @@ fn corpus() -> Vec<Case> {
     let mut cases = Vec::new();
     for (file, _) in FILES {
         let path: PathBuf = folder.join(format!("{file}.cases"));
-        let content = std::fs::read_to_string(&path)
-            .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
+        let content =
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
         cases.extend(parse(file, &content).unwrap_or_else(|error| panic!("{error}")));
     }
     cases
@@ -241,9 +258,18 @@ fn the_corpora_are_wide_and_say_nothing_twice() {
     }
     assert!(twice.is_empty(), "{twice}");
     for (file, at_least) in FILES {
-        let benign = cases.iter().filter(|c| c.file == file && c.expected.is_benign()).count();
-        let attacks = cases.iter().filter(|c| c.file == file && !c.expected.is_benign()).count();
-        assert!(benign + attacks >= at_least, "{file}: only {benign} benign, {attacks} attacks");
+        let benign = cases
+            .iter()
+            .filter(|c| c.file == file && c.expected.is_benign())
+            .count();
+        let attacks = cases
+            .iter()
+            .filter(|c| c.file == file && !c.expected.is_benign())
+            .count();
+        assert!(
+            benign + attacks >= at_least,
+            "{file}: only {benign} benign, {attacks} attacks"
+        );
     }
 }
 
@@ -319,17 +345,14 @@ fn reasons(verdict: &Verdict) -> String {
 }
 
 /// The whole account, the worst last where a terminal shows it, and whether every target is met.
-fn report(
-    cases: &[Case],
-    counts: &BTreeMap<(&str, &str), [usize; 4]>,
-    misses: &Misses,
-) -> (String, bool) {
+fn report(cases: &[Case], counts: &BTreeMap<(&str, &str), [usize; 4]>, misses: &Misses) -> (String, bool) {
     let mut out = String::from("\n");
-    let mut all_met = misses.silent_allows.is_empty()
-        && misses.too_weak.is_empty()
-        && misses.disagreements.is_empty();
+    let mut all_met = misses.silent_allows.is_empty() && misses.too_weak.is_empty() && misses.disagreements.is_empty();
     for (title, list) in [
-        ("disagreements between a text and its wrapped forms", &misses.disagreements),
+        (
+            "disagreements between a text and its wrapped forms",
+            &misses.disagreements,
+        ),
         ("benign texts refused", &misses.refused),
         ("asked about what the contract denies", &misses.too_weak),
         ("SILENT ALLOWS", &misses.silent_allows),
@@ -339,7 +362,11 @@ fn report(
             let _ = writeln!(out, "    {line}");
         }
     }
-    let _ = writeln!(out, "\n{:<34}{:>16}{:>16}", "file, class", "benign refused", "attacks missed");
+    let _ = writeln!(
+        out,
+        "\n{:<34}{:>16}{:>16}",
+        "file, class", "benign refused", "attacks missed"
+    );
     for ((file, class), [benign, refused, attacks, missed]) in counts {
         let name = format!("{file} {class}");
         let benign = format!("{refused}/{benign}");
@@ -391,7 +418,10 @@ fn judge(policy_options: &[String], text: &str) -> Verdict {
                 let name = options.next().expect("a preset's name follows");
                 policy = policy.with_preset(name).expect("the preset exists");
             }
-            list => lists.entry(list).or_default().push(options.next().expect("a value follows")),
+            list => lists
+                .entry(list)
+                .or_default()
+                .push(options.next().expect("a value follows")),
         }
     }
     for (list, values) in lists {

@@ -34,7 +34,10 @@ pub struct Facts {
 impl Facts {
     /// Facts for commands that start in `cwd`, in a workspace; nothing is enforced.
     pub fn new(workspace: &Path, cwd: &Path) -> Self {
-        let start = cwd.strip_prefix(workspace).map(|start| start.to_string_lossy().into_owned()).unwrap_or_default();
+        let start = cwd
+            .strip_prefix(workspace)
+            .map(|start| start.to_string_lossy().into_owned())
+            .unwrap_or_default();
         Self {
             enforced: Enforced::default(),
             workspace: workspace.to_string_lossy().trim_end_matches('/').to_owned(),

@@ -149,7 +149,9 @@ impl Policy {
 
     /// Whether a path, relative to the workspace, is hidden.
     pub fn hides(&self, relative: &str) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Ignore(hidden) if hidden.hides(relative)))
+        self.parts
+            .iter()
+            .any(|part| matches!(part, Part::Ignore(hidden) if hidden.hides(relative)))
     }
 
     /// Whether nothing may change.
@@ -180,7 +182,11 @@ impl Policy {
         // The strictest first, then as they stand in the text.
         reasons.sort_by_key(|reason| (std::cmp::Reverse(reason.decision), reason.span));
         Verdict {
-            decision: reasons.iter().map(|reason| reason.decision).max().unwrap_or(Decision::Allow),
+            decision: reasons
+                .iter()
+                .map(|reason| reason.decision)
+                .max()
+                .unwrap_or(Decision::Allow),
             reasons,
             commands: reading.commands.iter().map(command_seen).collect(),
             effects: reading.effects.iter().filter_map(effect_seen).collect(),
@@ -194,7 +200,10 @@ impl Policy {
             let said = match part {
                 Part::Readonly => "readonly".to_owned(),
                 Part::Allow(entries) => format!("allow {entries:?}"),
-                Part::Deny(entries) => format!("deny {:?}", entries.iter().map(|entry| &entry.tokens).collect::<Vec<_>>()),
+                Part::Deny(entries) => format!(
+                    "deny {:?}",
+                    entries.iter().map(|entry| &entry.tokens).collect::<Vec<_>>()
+                ),
                 Part::Ignore(hidden) => format!("ignore {:?}", hidden.lines()),
                 Part::Rules(rules) => format!("rules {:?}", rules.source()),
             };
@@ -254,7 +263,10 @@ fn unreadable_verdict(text: &str, unreadable: script::Unreadable) -> Verdict {
 }
 
 fn command_seen(command: &script::Invocation) -> CommandSeen {
-    CommandSeen { argv: command.argv.iter().map(|word| script::escaped(&word.shown())).collect(), span: command.span }
+    CommandSeen {
+        argv: command.argv.iter().map(|word| script::escaped(&word.shown())).collect(),
+        span: command.span,
+    }
 }
 
 fn effect_seen(effect: &Effect) -> Option<EffectSeen> {
@@ -266,7 +278,11 @@ fn effect_seen(effect: &Effect) -> Option<EffectSeen> {
         Deed::Network(_) => EffectKind::Network,
         Deed::MaybeOption(..) | Deed::Doubt(..) => EffectKind::Unknown,
     };
-    Some(EffectSeen { kind, object: script::escaped(&effect.object), span: effect.span })
+    Some(EffectSeen {
+        kind,
+        object: script::escaped(&effect.object),
+        span: effect.span,
+    })
 }
 
 /// The words of each entry of a list.
@@ -275,14 +291,27 @@ fn tokens<S: AsRef<str>>(entries: &[S]) -> Result<Vec<Vec<String>>, EntryError> 
         .iter()
         .map(|entry| {
             let entry = entry.as_ref();
-            let error = |because| EntryError { entry: entry.to_owned(), because };
+            let error = |because| EntryError {
+                entry: entry.to_owned(),
+                because,
+            };
             let reading = script::read(entry).map_err(|_| error("it cannot be read as one command"))?;
             let words: Vec<String> = match reading.commands.as_slice() {
                 _ if entry.trim().is_empty() => return Err(error("it is empty")),
                 [] => return Err(error("there is no command in it")),
-                [first, ..] => first.argv.iter().map(|word| word.known().map(String::from)).collect::<Option<_>>().ok_or(error("not all of it is plain words"))?,
+                [first, ..] => first
+                    .argv
+                    .iter()
+                    .map(|word| word.known().map(String::from))
+                    .collect::<Option<_>>()
+                    .ok_or(error("not all of it is plain words"))?,
             };
-            if reading.effects.iter().any(|effect| effect.via == script::Via::Redirection) || entry.contains([';', '|', '&', '\n']) {
+            if reading
+                .effects
+                .iter()
+                .any(|effect| effect.via == script::Via::Redirection)
+                || entry.contains([';', '|', '&', '\n'])
+            {
                 return Err(error("it is more than the words of one command"));
             }
             Ok(words)

@@ -144,29 +144,50 @@ impl RuleFile {
     /// [`RuleError`] names the line: TOML that cannot be read, an unknown key, a rule that matches
     /// nothing, a pattern or prefix that means nothing, and an example that fails.
     pub fn parse(name: &str, source: &str) -> Result<Self, RuleError> {
-        let error = |span: Range<usize>, problem: String| RuleError { file: name.to_owned(), line: line_of(source, span.start), span, problem };
-        let file: File = toml::from_str(source).map_err(|fault| error(fault.span().unwrap_or(0..0), fault.message().to_owned()))?;
+        let error = |span: Range<usize>, problem: String| RuleError {
+            file: name.to_owned(),
+            line: line_of(source, span.start),
+            span,
+            problem,
+        };
+        let file: File =
+            toml::from_str(source).map_err(|fault| error(fault.span().unwrap_or(0..0), fault.message().to_owned()))?;
         let mut rules: Vec<Rule> = Vec::new();
         for (number, entry) in file.rule.into_iter().enumerate() {
             let (span, entry) = (entry.span(), entry.into_inner());
-            let id = entry.id.as_ref().map_or_else(|| format!("rule {}", number + 1), |id| id.get_ref().clone());
+            let id = entry
+                .id
+                .as_ref()
+                .map_or_else(|| format!("rule {}", number + 1), |id| id.get_ref().clone());
             if let Some(other) = rules.iter().find(|other| other.id == id) {
-                return Err(error(span, format!("the rule `{id}` stands also in line {}", other.line)));
+                return Err(error(
+                    span,
+                    format!("the rule `{id}` stands also in line {}", other.line),
+                ));
             }
             if entry.command.is_none() && entry.reads.is_none() && entry.writes.is_none() {
-                return Err(error(span, format!("the rule `{id}` matches nothing: give it `command`, `reads` or `writes`")));
+                return Err(error(
+                    span,
+                    format!("the rule `{id}` matches nothing: give it `command`, `reads` or `writes`"),
+                ));
             }
             let commands = match entry.command {
                 None => Vec::new(),
                 Some(list) => {
                     let at = list.span();
-                    super::tokens(&list.into_inner().0).map_err(|fault| error(at, fault.to_string()))?.into_iter().map(deny::Entry::new).collect()
+                    super::tokens(&list.into_inner().0)
+                        .map_err(|fault| error(at, fault.to_string()))?
+                        .into_iter()
+                        .map(deny::Entry::new)
+                        .collect()
                 }
             };
             let globs = |list: Option<Spanned<OneOrMany>>| -> Result<Option<Hidden>, RuleError> {
                 let Some(list) = list else { return Ok(None) };
                 let at = list.span();
-                Hidden::new(&list.into_inner().0).map(Some).map_err(|fault| error(at, fault.to_string()))
+                Hidden::new(&list.into_inner().0)
+                    .map(Some)
+                    .map_err(|fault| error(at, fault.to_string()))
             };
             rules.push(Rule {
                 line: line_of(source, span.start),
@@ -184,7 +205,9 @@ impl RuleFile {
         let file = Self {
             name: name.to_owned(),
             source: source.to_owned(),
-            default: file.default.map_or(Decision::Allow, |default| default.into_inner().into()),
+            default: file
+                .default
+                .map_or(Decision::Allow, |default| default.into_inner().into()),
             rules,
         };
         file.check_examples()?;
@@ -196,10 +219,17 @@ impl RuleFile {
         let all = |rule: &Rule, examples: &[Spanned<String>], should_match| -> Vec<ExampleResult> {
             examples
                 .iter()
-                .map(|example| ExampleResult { rule: rule.id.clone(), command: example.get_ref().clone(), should_match })
+                .map(|example| ExampleResult {
+                    rule: rule.id.clone(),
+                    command: example.get_ref().clone(),
+                    should_match,
+                })
                 .collect()
         };
-        self.rules.iter().flat_map(|rule| [all(rule, &rule.matches, true), all(rule, &rule.not_matches, false)].concat()).collect()
+        self.rules
+            .iter()
+            .flat_map(|rule| [all(rule, &rule.matches, true), all(rule, &rule.not_matches, false)].concat())
+            .collect()
     }
 
     /// How many rules there are.
@@ -223,12 +253,26 @@ impl RuleFile {
                         span: example.span(),
                         problem,
                     };
-                    let reading = script::read(example.get_ref())
-                        .map_err(|fault| error(format!("the example `{}` of rule `{}` cannot be read: {}", example.get_ref(), rule.id, fault.because)))?;
+                    let reading = script::read(example.get_ref()).map_err(|fault| {
+                        error(format!(
+                            "the example `{}` of rule `{}` cannot be read: {}",
+                            example.get_ref(),
+                            rule.id,
+                            fault.because
+                        ))
+                    })?;
                     let matched = !rule.findings(&reading, &facts, true).is_empty();
                     if matched != should_match {
-                        let (said, is) = if should_match { ("match", "does not") } else { ("not match", "does") };
-                        return Err(error(format!("the rule `{}` should {said} its example `{}`, and {is}", rule.id, example.get_ref())));
+                        let (said, is) = if should_match {
+                            ("match", "does not")
+                        } else {
+                            ("not match", "does")
+                        };
+                        return Err(error(format!(
+                            "the rule `{}` should {said} its example `{}`, and {is}",
+                            rule.id,
+                            example.get_ref()
+                        )));
                     }
                 }
             }
@@ -241,14 +285,24 @@ impl RuleFile {
         let mut all = Vec::new();
         for rule in self.rules.iter().filter(|rule| rule.decision != Decision::Allow) {
             let named = format!("{}:{} ({})", self.name, rule.line, rule.id);
-            all.extend(rule.findings(reading, facts, false).into_iter().map(|finding| (named.clone(), finding)));
+            all.extend(
+                rule.findings(reading, facts, false)
+                    .into_iter()
+                    .map(|finding| (named.clone(), finding)),
+            );
         }
-        let denies = self.rules.iter().any(|rule| rule.decision != Decision::Allow && !rule.commands.is_empty());
+        let denies = self
+            .rules
+            .iter()
+            .any(|rule| rule.decision != Decision::Allow && !rule.commands.is_empty());
         if denies {
             // What cannot be read could be any command of a rule.
             for effect in &reading.effects {
                 if let Deed::Doubt(Doubt::Launch | Doubt::Setting, because) = &effect.deed {
-                    all.push((self.name.clone(), Finding::new(Decision::Ask, effect.object.clone(), effect.span, because.clone())));
+                    all.push((
+                        self.name.clone(),
+                        Finding::new(Decision::Ask, effect.object.clone(), effect.span, because.clone()),
+                    ));
                 }
             }
         }
@@ -260,15 +314,23 @@ impl RuleFile {
 
     /// Where nothing is allowed by default, the rules that allow are an allow list.
     fn by_default(&self, reading: &Reading) -> Vec<(String, Finding)> {
-        let entries: Vec<Vec<String>> =
-            self.rules.iter().filter(|rule| rule.decision == Decision::Allow).flat_map(|rule| rule.commands.iter().map(|entry| entry.tokens.clone())).collect();
+        let entries: Vec<Vec<String>> = self
+            .rules
+            .iter()
+            .filter(|rule| rule.decision == Decision::Allow)
+            .flat_map(|rule| rule.commands.iter().map(|entry| entry.tokens.clone()))
+            .collect();
         // Commands that another rule speaks about have their answer.
         let spoken = |finding: &Finding| {
-            self.rules.iter().filter(|rule| rule.decision != Decision::Allow).any(|rule| {
-                reading.commands.iter().any(|command| {
-                    finding.span == Some(command.span) && rule.commands.iter().any(|entry| entry.matches(command) == Known::Yes)
+            self.rules
+                .iter()
+                .filter(|rule| rule.decision != Decision::Allow)
+                .any(|rule| {
+                    reading.commands.iter().any(|command| {
+                        finding.span == Some(command.span)
+                            && rule.commands.iter().any(|entry| entry.matches(command) == Known::Yes)
+                    })
                 })
-            })
         };
         allow::judge(reading, &entries)
             .into_iter()
@@ -296,7 +358,13 @@ impl Rule {
                 Known::Maybe => self.decision.min(Decision::Ask),
                 Known::No => return None,
             };
-            Some(Finding { decision, object, span: Some(span), because: because.clone(), instead: self.instead.clone() })
+            Some(Finding {
+                decision,
+                object,
+                span: Some(span),
+                because: because.clone(),
+                instead: self.instead.clone(),
+            })
         };
         let mut findings = Vec::new();
         for command in &reading.commands {
@@ -316,10 +384,19 @@ impl Rule {
             let (globs, word) = match &effect.deed {
                 Deed::Reads(word) | Deed::Revision(word) | Deed::RunsFile(word) => (&self.reads, word),
                 Deed::Writes(word) => (&self.writes, word),
-                Deed::Names(_) | Deed::Changes(_) | Deed::Code(_) | Deed::MaybeOption(..) | Deed::Network(_) | Deed::Doubt(..) => continue,
+                Deed::Names(_)
+                | Deed::Changes(_)
+                | Deed::Code(_)
+                | Deed::MaybeOption(..)
+                | Deed::Network(_)
+                | Deed::Doubt(..) => continue,
             };
             if let Some(globs) = globs {
-                findings.extend(finding(globs.named(word, &bases, reading.dotglob, facts), effect.object.clone(), effect.span));
+                findings.extend(finding(
+                    globs.named(word, &bases, reading.dotglob, facts),
+                    effect.object.clone(),
+                    effect.span,
+                ));
             }
         }
         findings
@@ -327,6 +404,11 @@ impl Rule {
 }
 
 fn line_of(source: &str, at: usize) -> usize {
-    source.get(..at).unwrap_or_default().bytes().filter(|byte| *byte == b'\n').count() + 1
+    source
+        .get(..at)
+        .unwrap_or_default()
+        .bytes()
+        .filter(|byte| *byte == b'\n')
+        .count()
+        + 1
 }
-

@@ -72,12 +72,22 @@ impl Word {
     /// A word that is exactly this text.
     pub(crate) fn text(text: impl Into<String>, span: Span) -> Self {
         let text = text.into();
-        Self { atoms: vec![Atom::Text(text.clone())], fields: Fields::One, span, written: text }
+        Self {
+            atoms: vec![Atom::Text(text.clone())],
+            fields: Fields::One,
+            span,
+            written: text,
+        }
     }
 
     /// A word of which nothing is known.
     pub(crate) fn unknown(fields: Fields, written: impl Into<String>, span: Span) -> Self {
-        Self { atoms: vec![Atom::Hidden(Hidden::Anything)], fields, span, written: written.into() }
+        Self {
+            atoms: vec![Atom::Hidden(Hidden::Anything)],
+            fields,
+            span,
+            written: written.into(),
+        }
     }
 
     /// The text of the word, where it is exactly one known word.
@@ -135,7 +145,14 @@ impl Word {
                 other => all.iter_mut().for_each(|head| head.push(other.clone())),
             }
         }
-        Some(all.into_iter().map(|atoms| Self { atoms: joined(atoms), ..self.clone() }).collect())
+        Some(
+            all.into_iter()
+                .map(|atoms| Self {
+                    atoms: joined(atoms),
+                    ..self.clone()
+                })
+                .collect(),
+        )
     }
 
     /// The text of the word, with a number in place of each number that is not known: a program
@@ -198,10 +215,18 @@ fn starts_with_dash(atoms: &[Atom]) -> Known {
         Some(Atom::One | Atom::Star | Atom::Found | Atom::Hidden(Hidden::Number | Hidden::Anything)) => Known::Maybe,
         Some(Atom::OneOf(choices)) => {
             let mut answers = choices.iter().map(|choice| {
-                if choice.is_empty() { starts_with_dash(&atoms[1..]) } else { starts_with_dash(choice) }
+                if choice.is_empty() {
+                    starts_with_dash(&atoms[1..])
+                } else {
+                    starts_with_dash(choice)
+                }
             });
             let first = answers.next().unwrap_or(Known::Maybe);
-            if answers.all(|answer| answer == first) { first } else { Known::Maybe }
+            if answers.all(|answer| answer == first) {
+                first
+            } else {
+                Known::Maybe
+            }
         }
     }
 }
@@ -213,7 +238,9 @@ fn may_split(atoms: &[Atom]) -> bool {
         Atom::Hidden(Hidden::Anything) => true,
         Atom::OneOf(choices) => choices.iter().any(|choice| {
             may_split(choice)
-                || choice.iter().any(|piece| matches!(piece, Atom::Text(text) if text.contains(char::is_whitespace)))
+                || choice
+                    .iter()
+                    .any(|piece| matches!(piece, Atom::Text(text) if text.contains(char::is_whitespace)))
         }),
     })
 }
@@ -250,7 +277,11 @@ pub(crate) fn found(pattern: &str) -> Vec<Atom> {
             '[' => {
                 atoms.push(Atom::Text(std::mem::take(&mut literal)));
                 atoms.push(Atom::Found);
-                characters = characters.as_str().find(']').map_or("", |end| &characters.as_str()[end + 1..]).chars();
+                characters = characters
+                    .as_str()
+                    .find(']')
+                    .map_or("", |end| &characters.as_str()[end + 1..])
+                    .chars();
             }
             '\\' => literal.extend(characters.next()),
             other => literal.push(other),

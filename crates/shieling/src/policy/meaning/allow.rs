@@ -9,9 +9,36 @@ use crate::policy::verdict::Span;
 
 /// Builtins that only steer the shell itself; they launch nothing and print nothing.
 const STEERING: &[&str] = &[
-    ":", "[", "break", "cd", "continue", "declare", "dirs", "exit", "export", "false", "getopts", "let", "local", "mapfile",
-    "popd", "pushd", "read", "readarray", "readonly", "return", "set", "shift", "shopt", "test", "times", "true", "typeset",
-    "umask", "unset", "wait",
+    ":",
+    "[",
+    "break",
+    "cd",
+    "continue",
+    "declare",
+    "dirs",
+    "exit",
+    "export",
+    "false",
+    "getopts",
+    "let",
+    "local",
+    "mapfile",
+    "popd",
+    "pushd",
+    "read",
+    "readarray",
+    "readonly",
+    "return",
+    "set",
+    "shift",
+    "shopt",
+    "test",
+    "times",
+    "true",
+    "typeset",
+    "umask",
+    "unset",
+    "wait",
 ];
 
 pub(in crate::policy) fn judge(reading: &Reading, entries: &[Vec<String>]) -> Vec<Finding> {
@@ -22,33 +49,75 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Vec<String>]) -> Ve
         }
         let shown = shown(command);
         findings.push(match command.program() {
-            Some(_) => Finding::new(Deny, shown, command.span, "no entry of the allow list names this command").instead(allowed(entries)),
-            None => Finding::new(Ask, shown, command.span, "which command this is cannot be read from the text"),
+            Some(_) => Finding::new(
+                Deny,
+                shown,
+                command.span,
+                "no entry of the allow list names this command",
+            )
+            .instead(allowed(entries)),
+            None => Finding::new(
+                Ask,
+                shown,
+                command.span,
+                "which command this is cannot be read from the text",
+            ),
         });
     }
     for effect in &reading.effects {
         let by = effect.by.and_then(|index| reading.commands.get(index));
         let (object, span) = (effect.object.clone(), effect.span);
-        let granted = || by.and_then(|command| matched(command, entries)).is_some_and(|end| span.end <= end.end);
+        let granted = || {
+            by.and_then(|command| matched(command, entries))
+                .is_some_and(|end| span.end <= end.end)
+        };
         match &effect.deed {
             Deed::Writes(word) if effect.via == Via::Redirection && !is_harmless_device(word) => {
-                findings.push(Finding::new(Deny, object, span, "no entry of an allow list grants a redirection that writes"));
+                findings.push(Finding::new(
+                    Deny,
+                    object,
+                    span,
+                    "no entry of an allow list grants a redirection that writes",
+                ));
             }
             Deed::Network(_) if effect.via == Via::Redirection => {
-                findings.push(Finding::new(Deny, object, span, "no entry of an allow list grants a connection of the shell's own"));
+                findings.push(Finding::new(
+                    Deny,
+                    object,
+                    span,
+                    "no entry of an allow list grants a connection of the shell's own",
+                ));
             }
             Deed::Writes(word) if !is_harmless_device(word) && otherwise_reads(by) && !granted() => {
-                findings.push(Finding::new(Ask, object, span, "it makes a program write that an entry was likely to mean for reading"));
+                findings.push(Finding::new(
+                    Ask,
+                    object,
+                    span,
+                    "it makes a program write that an entry was likely to mean for reading",
+                ));
             }
             Deed::Doubt(Doubt::Program | Doubt::Setting, because) if effect.via == Via::Option && !granted() => {
                 findings.push(Finding::new(Ask, object, span, because.clone()));
             }
             Deed::MaybeOption(_, true) => {
-                findings.push(Finding::new(Ask, object, span, "it could turn out to be an option that starts another program").instead("put `--` or `./` before it"));
+                findings.push(
+                    Finding::new(
+                        Ask,
+                        object,
+                        span,
+                        "it could turn out to be an option that starts another program",
+                    )
+                    .instead("put `--` or `./` before it"),
+                );
             }
             Deed::Doubt(Doubt::Launch, because) => findings.push(Finding::new(Ask, object, span, because.clone())),
             Deed::Doubt(Doubt::Variable | Doubt::Delegate, because) => {
-                findings.push(Finding::new(Deny, object, span, format!("{because}, which no entry grants")));
+                findings.push(Finding::new(
+                    Deny,
+                    object,
+                    span,
+                    format!("{because}, which no entry grants"),
+                ));
             }
             Deed::Reads(_)
             | Deed::Names(_)
@@ -69,8 +138,17 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Vec<String>]) -> Ve
 fn matched(command: &Invocation, entries: &[Vec<String>]) -> Option<Span> {
     entries.iter().find_map(|entry| {
         let words = command.argv.get(..entry.len())?;
-        let same = words.iter().zip(entry).all(|(word, token)| word.known().as_deref() == Some(token.as_str()));
-        same.then(|| words.last().map(|word| command.span.to(word.span)).map(|span| Span::new(span.start, words[entry.len() - 1].span.end))).flatten()
+        let same = words
+            .iter()
+            .zip(entry)
+            .all(|(word, token)| word.known().as_deref() == Some(token.as_str()));
+        same.then(|| {
+            words
+                .last()
+                .map(|word| command.span.to(word.span))
+                .map(|span| Span::new(span.start, words[entry.len() - 1].span.end))
+        })
+        .flatten()
     })
 }
 
@@ -88,11 +166,24 @@ fn otherwise_reads(command: Option<&Invocation>) -> bool {
 }
 
 fn shown(command: &Invocation) -> String {
-    command.argv.iter().map(crate::policy::word::Word::shown).collect::<Vec<_>>().join(" ")
+    command
+        .argv
+        .iter()
+        .map(crate::policy::word::Word::shown)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn allowed(entries: &[Vec<String>]) -> String {
-    let named: Vec<String> = entries.iter().take(8).map(|entry| format!("`{}`", entry.join(" "))).collect();
-    let more = if entries.len() > named.len() { format!(" and {} more", entries.len() - named.len()) } else { String::new() };
+    let named: Vec<String> = entries
+        .iter()
+        .take(8)
+        .map(|entry| format!("`{}`", entry.join(" ")))
+        .collect();
+    let more = if entries.len() > named.len() {
+        format!(" and {} more", entries.len() - named.len())
+    } else {
+        String::new()
+    };
     format!("allowed are {}{more}", named.join(", "))
 }

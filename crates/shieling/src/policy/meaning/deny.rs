@@ -16,8 +16,15 @@ pub(in crate::policy) struct Entry {
 
 impl Entry {
     pub(in crate::policy) fn new(tokens: Vec<String>) -> Self {
-        let words: Vec<Word> = tokens.iter().skip(1).map(|token| Word::text(token.clone(), Span::default())).collect();
-        let program = tokens.first().map(|name| name.rsplit('/').next().unwrap_or_default().to_owned()).unwrap_or_default();
+        let words: Vec<Word> = tokens
+            .iter()
+            .skip(1)
+            .map(|token| Word::text(token.clone(), Span::default()))
+            .collect();
+        let program = tokens
+            .first()
+            .map(|name| name.rsplit('/').next().unwrap_or_default().to_owned())
+            .unwrap_or_default();
         let normal = normal(&program, &words, false);
         Self { tokens, normal }
     }
@@ -34,16 +41,23 @@ impl Entry {
             let word = &command.argv[at];
             let text = word.known()?;
             let starts = text.rsplit('/').next() == Some(program.as_str());
-            let inner = command.argv[at - 1].known().is_some_and(|option| matches!(option.as_ref(), "-c" | "-e" | "-x" | "--command" | "--exec"))
-                && text.split(|c: char| c.is_whitespace() || ";&|()`".contains(c)).any(|part| part.rsplit('/').next() == Some(program.as_str()));
-            let matched = starts && normal(&program, &command.argv[at + 1..], command.more).is(&self.normal) != Known::No;
+            let inner = command.argv[at - 1]
+                .known()
+                .is_some_and(|option| matches!(option.as_ref(), "-c" | "-e" | "-x" | "--command" | "--exec"))
+                && text
+                    .split(|c: char| c.is_whitespace() || ";&|()`".contains(c))
+                    .any(|part| part.rsplit('/').next() == Some(program.as_str()));
+            let matched =
+                starts && normal(&program, &command.argv[at + 1..], command.more).is(&self.normal) != Known::No;
             (matched || inner).then_some(word.span)
         })
     }
 
     /// Whether a command is what this entry names.
     pub(in crate::policy) fn matches(&self, command: &Invocation) -> Known {
-        let Some(program) = command.program() else { return Known::Maybe };
+        let Some(program) = command.program() else {
+            return Known::Maybe;
+        };
         normal(&program, &command.argv[1..], command.more).is(&self.normal)
     }
 }
@@ -57,14 +71,25 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry]) -> Vec<Find
         for entry in entries {
             let named = entry.tokens.join(" ");
             match entry.matches(command) {
-                Known::Yes => findings.push(Finding::new(Deny, shown(command), command.span, format!("`{named}` is denied"))),
+                Known::Yes => findings.push(Finding::new(
+                    Deny,
+                    shown(command),
+                    command.span,
+                    format!("`{named}` is denied"),
+                )),
                 // A name that is not known at all has a doubt of its own.
                 Known::Maybe if command.program().is_some() => {
-                    findings.push(Finding::new(Ask, shown(command), command.span, format!("it could turn out to be `{named}`, which is denied")));
+                    findings.push(Finding::new(
+                        Ask,
+                        shown(command),
+                        command.span,
+                        format!("it could turn out to be `{named}`, which is denied"),
+                    ));
                 }
                 Known::Maybe | Known::No => {
                     if let Some(word) = entry.started_by_unknown(command) {
-                        let because = format!("what this program does is not known, and it is given `{named}`, which is denied");
+                        let because =
+                            format!("what this program does is not known, and it is given `{named}`, which is denied");
                         findings.push(Finding::new(Ask, shown(command), word, because));
                     }
                 }
@@ -73,7 +98,9 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry]) -> Vec<Find
     }
     for effect in &reading.effects {
         match &effect.deed {
-            Deed::Doubt(Doubt::Launch | Doubt::Setting, because) => findings.push(Finding::new(Ask, effect.object.clone(), effect.span, because.clone())),
+            Deed::Doubt(Doubt::Launch | Doubt::Setting, because) => {
+                findings.push(Finding::new(Ask, effect.object.clone(), effect.span, because.clone()))
+            }
             Deed::Reads(_)
             | Deed::Names(_)
             | Deed::Writes(_)

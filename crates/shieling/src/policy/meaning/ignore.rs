@@ -26,34 +26,66 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
         bases.push(Base::At(facts.start.clone()));
     }
     chained(&mut bases);
-    let check = Check { hidden, bases, dotglob: reading.dotglob, facts };
+    let check = Check {
+        hidden,
+        bases,
+        dotglob: reading.dotglob,
+        facts,
+    };
     let mut findings = Vec::new();
     for effect in &reading.effects {
         let (object, span) = (effect.object.clone(), effect.span);
         match &effect.deed {
-            Deed::Reads(word) | Deed::Names(word) | Deed::Writes(word) => findings.extend(check.path(word, &object, span)),
+            Deed::Reads(word) | Deed::Names(word) | Deed::Writes(word) => {
+                findings.extend(check.path(word, &object, span))
+            }
             Deed::RunsFile(word) => {
                 findings.extend(check.path(word, &object, span));
-                findings.push(Finding::new(Ask, object, span, "it runs a program that could read hidden files"));
+                findings.push(Finding::new(
+                    Ask,
+                    object,
+                    span,
+                    "it runs a program that could read hidden files",
+                ));
             }
             Deed::Revision(word) => findings.extend(check.revision(word, &object, span)),
             Deed::Code(word) => findings.extend(check.code(word, &object, span)),
             Deed::Doubt(Doubt::Launch | Doubt::Program | Doubt::Setting | Doubt::Variable, because) => {
-                findings.push(Finding::new(Ask, object, span, format!("{because}, so it could read hidden files")));
+                findings.push(Finding::new(
+                    Ask,
+                    object,
+                    span,
+                    format!("{because}, so it could read hidden files"),
+                ));
             }
-            Deed::MaybeOption(..) | Deed::Changes(_) | Deed::Network(_) | Deed::Doubt(Doubt::Argument | Doubt::Delegate, _) => {}
+            Deed::MaybeOption(..)
+            | Deed::Changes(_)
+            | Deed::Network(_)
+            | Deed::Doubt(Doubt::Argument | Doubt::Delegate, _) => {}
         }
     }
     for command in &reading.commands {
         if program::prints_history(command) {
             findings.push(
-                Finding::new(Ask, shown(command), command.span, "git shows the contents of whole commits, and hidden files may be in them")
-                    .instead("name the paths behind `--`, or use `--stat`"),
+                Finding::new(
+                    Ask,
+                    shown(command),
+                    command.span,
+                    "git shows the contents of whole commits, and hidden files may be in them",
+                )
+                .instead("name the paths behind `--`, or use `--stat`"),
             );
         }
         // A program that nobody described: look at every word as if it were a path.
         if command.program().is_some_and(|name| program::find(&name).is_none()) {
-            findings.extend(command.argv.iter().skip(1).filter(|word| word.known().is_some()).filter_map(|word| check.path(word, &word.shown(), word.span)));
+            findings.extend(
+                command
+                    .argv
+                    .iter()
+                    .skip(1)
+                    .filter(|word| word.known().is_some())
+                    .filter_map(|word| check.path(word, &word.shown(), word.span)),
+            );
         }
     }
     findings
@@ -92,7 +124,9 @@ impl Check<'_> {
     fn path(&self, word: &Word, object: &str, span: Span) -> Option<Finding> {
         match self.named(word) {
             Known::Yes => Some(Finding::new(Deny, object, span, "this path is hidden")),
-            Known::Maybe => Some(Finding::new(Ask, object, span, "it could name a hidden path").instead("name the file itself")),
+            Known::Maybe => {
+                Some(Finding::new(Ask, object, span, "it could name a hidden path").instead("name the file itself"))
+            }
             Known::No => None,
         }
     }
@@ -101,10 +135,20 @@ impl Check<'_> {
     fn revision(&self, word: &Word, object: &str, span: Span) -> Option<Finding> {
         // git matches wildcards in it by itself.
         let whole_known = word.known().is_some();
-        let globbed = word.known().filter(|text| text.contains(['*', '?', '['])).map(|text| Word { atoms: found(&text), ..word.clone() });
+        let globbed = word
+            .known()
+            .filter(|text| text.contains(['*', '?', '[']))
+            .map(|text| Word {
+                atoms: found(&text),
+                ..word.clone()
+            });
         let word = globbed.as_ref().unwrap_or(word);
         let at = colon(word.prefix());
-        let whole = if at.is_some() { None } else { self.path(word, object, span) };
+        let whole = if at.is_some() {
+            None
+        } else {
+            self.path(word, object, span)
+        };
         if whole.as_ref().is_some_and(|finding| finding.decision == Deny) {
             return whole;
         }
@@ -122,10 +166,26 @@ impl Check<'_> {
             }
             None if whole_known => None,
             // What is not known of it may hold a colon; hashes and the like hold none.
-            None if word.atoms.iter().all(|atom| matches!(atom, Atom::Text(_) | Atom::Hidden(crate::policy::word::Hidden::Name | crate::policy::word::Hidden::Number))) => {
+            None if word.atoms.iter().all(|atom| {
+                matches!(
+                    atom,
+                    Atom::Text(_)
+                        | Atom::Hidden(crate::policy::word::Hidden::Name | crate::policy::word::Hidden::Number)
+                )
+            }) =>
+            {
                 return self.texts_after_colons(word, object, span);
             }
-            None => return whole.or_else(|| Some(Finding::new(Ask, object, span, "it could name a hidden path of a commit"))),
+            None => {
+                return whole.or_else(|| {
+                    Some(Finding::new(
+                        Ask,
+                        object,
+                        span,
+                        "it could name a hidden path of a commit",
+                    ))
+                });
+            }
         };
         let inner = part.and_then(|part| self.path(&part, object, span));
         match (whole, inner) {
@@ -140,7 +200,15 @@ impl Check<'_> {
             Atom::Text(text) => colon(text).map(|at| text[at + 1..].to_owned()),
             Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::OneOf(_) => None,
         })?;
-        self.path(&Word { atoms: vec![Atom::Text(text)], fields: Fields::One, ..word.clone() }, object, span)
+        self.path(
+            &Word {
+                atoms: vec![Atom::Text(text)],
+                fields: Fields::One,
+                ..word.clone()
+            },
+            object,
+            span,
+        )
     }
 
     /// Code in another language: any quoted text in it may be a path.

@@ -22,7 +22,13 @@ pub(super) struct Finding {
 
 impl Finding {
     pub(super) fn new(decision: Decision, object: impl Into<String>, span: Span, because: impl Into<String>) -> Self {
-        Self { decision, object: object.into(), span: Some(span), because: because.into(), instead: None }
+        Self {
+            decision,
+            object: object.into(),
+            span: Some(span),
+            because: because.into(),
+            instead: None,
+        }
     }
 
     pub(super) fn instead(mut self, instead: impl Into<String>) -> Self {

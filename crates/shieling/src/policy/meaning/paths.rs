@@ -17,8 +17,12 @@ const MAX_READINGS: usize = 48;
 /// Whether writing there changes nothing.
 pub(in crate::policy) fn is_harmless_device(word: &Word) -> bool {
     word.known().is_some_and(|path| {
-        matches!(path.as_ref(), "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/full" | "/dev/zero" | "/dev/tty" | "/dev/stdin")
-            || path.strip_prefix("/dev/fd/").is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+        matches!(
+            path.as_ref(),
+            "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/full" | "/dev/zero" | "/dev/tty" | "/dev/stdin"
+        ) || path
+            .strip_prefix("/dev/fd/")
+            .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
     })
 }
 
@@ -57,20 +61,33 @@ enum Token {
 impl Hidden {
     pub(in crate::policy) fn new(lines: &[String]) -> Result<Self, PatternError> {
         let mut builder = ignore::gitignore::GitignoreBuilder::new("/");
-        let error = |line: &String, because: String| PatternError { pattern: line.clone(), because };
-        builder.case_insensitive(true).map_err(|fault| error(&String::new(), fault.to_string()))?;
+        let error = |line: &String, because: String| PatternError {
+            pattern: line.clone(),
+            because,
+        };
+        builder
+            .case_insensitive(true)
+            .map_err(|fault| error(&String::new(), fault.to_string()))?;
         let mut patterns = Vec::new();
         for line in lines {
             if line.trim().is_empty() {
                 return Err(error(line, "it is empty".to_owned()));
             }
-            builder.add_line(None, line).map_err(|fault| error(line, fault.to_string()))?;
+            builder
+                .add_line(None, line)
+                .map_err(|fault| error(line, fault.to_string()))?;
             if !line.starts_with('!') && !line.starts_with('#') {
                 patterns.push(pattern(line));
             }
         }
-        let exact = builder.build().map_err(|fault| error(&String::new(), fault.to_string()))?;
-        Ok(Self { lines: lines.to_vec(), exact, patterns })
+        let exact = builder
+            .build()
+            .map_err(|fault| error(&String::new(), fault.to_string()))?;
+        Ok(Self {
+            lines: lines.to_vec(),
+            exact,
+            patterns,
+        })
     }
 
     /// The patterns as they were given.
@@ -89,7 +106,9 @@ impl Hidden {
     /// Whether a word names a hidden path, from any directory that the text may be in.
     pub(in crate::policy) fn named(&self, word: &Word, bases: &[Base], dotglob: bool, facts: &Facts) -> Known {
         let mut answer = Known::No;
-        let Some(readings) = word.alternatives(MAX_READINGS) else { return Known::Maybe };
+        let Some(readings) = word.alternatives(MAX_READINGS) else {
+            return Known::Maybe;
+        };
         for reading in &readings {
             let path = with_stand_ins(reading);
             if path.is_empty() && word.fields == Fields::One {
@@ -133,7 +152,11 @@ impl Hidden {
     fn path_inside(&self, inside: &str, dotglob: bool) -> Known {
         if inside.contains([ONE, STAR, ANY, FOUND]) {
             let tokens = shell_tokens(&inside.to_lowercase(), dotglob);
-            if self.patterns.iter().any(|pattern| intersect(&tokens, pattern)) { Known::Maybe } else { Known::No }
+            if self.patterns.iter().any(|pattern| intersect(&tokens, pattern)) {
+                Known::Maybe
+            } else {
+                Known::No
+            }
         } else if self.hides(inside) {
             Known::Yes
         } else {
@@ -159,7 +182,11 @@ fn with_stand_ins(word: &Word) -> String {
 }
 
 fn join(start: &str, path: &str) -> String {
-    if path.starts_with('/') || start.is_empty() { path.to_owned() } else { format!("{start}/{path}") }
+    if path.starts_with('/') || start.is_empty() {
+        path.to_owned()
+    } else {
+        format!("{start}/{path}")
+    }
 }
 
 /// The path below the workspace, if it lies there; unknown starts may lie there.
@@ -175,7 +202,9 @@ fn below(path: &str, workspace: &str) -> Option<String> {
     }
     // Wildcards before the workspace's own name is complete.
     let known = plain.find([ONE, STAR, ANY, FOUND]).map(|at| &plain[..at])?;
-    workspace.starts_with(known).then(|| ANY.to_string() + plain.rsplit('/').next().unwrap_or_default())
+    workspace
+        .starts_with(known)
+        .then(|| ANY.to_string() + plain.rsplit('/').next().unwrap_or_default())
 }
 
 /// A path that leaves the workspace upwards and comes back by its name.
@@ -211,7 +240,9 @@ fn shell_tokens(path: &str, dotglob: bool) -> Vec<Token> {
             ONE if start && !dotglob => tokens.push(Token::OneUndotted),
             ONE => tokens.push(Token::One),
             // Before a dot it cannot be nothing, since the dot would then be the first character.
-            STAR if start && !dotglob && characters.peek() == Some(&'.') => tokens.extend([Token::OneUndotted, Token::Star]),
+            STAR if start && !dotglob && characters.peek() == Some(&'.') => {
+                tokens.extend([Token::OneUndotted, Token::Star])
+            }
             // Nothing, or a first character that is no dot and whatever follows it.
             STAR if start && !dotglob => tokens.extend([Token::MaybeUndotted, Token::Star]),
             STAR | FOUND => tokens.push(Token::Star),

@@ -15,18 +15,37 @@ pub(in crate::policy) fn judge(reading: &Reading, facts: &Facts) -> Vec<Finding>
             Deed::Reads(_) | Deed::Names(_) | Deed::Revision(_) | Deed::Code(_) => continue,
             Deed::Writes(word) if is_harmless_device(word) => continue,
             Deed::Writes(word) if word.known().is_some() => {
-                Finding::new(Deny, object, span, "it writes, and nothing may change here").instead("print the result instead of writing it")
+                Finding::new(Deny, object, span, "it writes, and nothing may change here")
+                    .instead("print the result instead of writing it")
             }
             Deed::Writes(_) => Finding::new(Ask, object, span, "it may write to a file that the text does not name"),
-            Deed::Changes(what) => Finding::new(Deny, object, span, format!("it changes {what}, and nothing may change here")),
-            Deed::Network(_) => Finding::new(Deny, object, span, "it talks to the network, which readonly does not let it"),
-            Deed::RunsFile(_) => Finding::new(Ask, object, span, "it runs a program whose effects are not known").instead("read the file instead of running it"),
+            Deed::Changes(what) => Finding::new(
+                Deny,
+                object,
+                span,
+                format!("it changes {what}, and nothing may change here"),
+            ),
+            Deed::Network(_) => Finding::new(
+                Deny,
+                object,
+                span,
+                "it talks to the network, which readonly does not let it",
+            ),
+            Deed::RunsFile(_) => Finding::new(Ask, object, span, "it runs a program whose effects are not known")
+                .instead("read the file instead of running it"),
             Deed::MaybeOption(word, _) if word.fields == Fields::Glob && facts.dashed_names == Some(false) => continue,
-            Deed::MaybeOption(..) => {
-                Finding::new(Ask, object, span, "it could turn out to be an option that writes or runs something").instead("put `--` or `./` before it")
-            }
+            Deed::MaybeOption(..) => Finding::new(
+                Ask,
+                object,
+                span,
+                "it could turn out to be an option that writes or runs something",
+            )
+            .instead("put `--` or `./` before it"),
             Deed::Doubt(Doubt::Delegate, _) => continue,
-            Deed::Doubt(Doubt::Launch | Doubt::Program | Doubt::Argument | Doubt::Setting | Doubt::Variable, because) => Finding::new(Ask, object, span, because.clone()),
+            Deed::Doubt(
+                Doubt::Launch | Doubt::Program | Doubt::Argument | Doubt::Setting | Doubt::Variable,
+                because,
+            ) => Finding::new(Ask, object, span, because.clone()),
         };
         findings.push(finding);
     }

@@ -32,19 +32,35 @@ pub(super) fn find_sub(program: &'static Program, operands: &[Word]) -> Option<(
     let known: Vec<_> = operands.iter().take(3).map_while(Word::known).collect();
     (1..=known.len()).rev().find_map(|count| {
         let name = known[..count].join(" ");
-        program.subs.iter().find(|sub| sub.names.contains(&name)).map(|sub| (sub.program(), count))
+        program
+            .subs
+            .iter()
+            .find(|sub| sub.names.contains(&name))
+            .map(|sub| (sub.program(), count))
     })
 }
 
 /// What the text calls a subcommand.
 fn named(sub: &Program, operands: &[Word]) -> String {
     let first = operands.first().map(Word::shown).unwrap_or_default();
-    sub.names.iter().find(|name| **name == first).or(sub.names.first()).cloned().unwrap_or_default()
+    sub.names
+        .iter()
+        .find(|name| **name == first)
+        .or(sub.names.first())
+        .cloned()
+        .unwrap_or_default()
 }
 
 /// The subcommand with its arguments; options between the two words of its name are recorded.
-fn resolve(program: &'static Program, operands: &[Word], run: &Run, reader: &mut Reader<'_>) -> Result<Option<(&'static Program, Vec<Word>)>> {
-    let Some((sub, words)) = find_sub(program, operands) else { return Ok(None) };
+fn resolve(
+    program: &'static Program,
+    operands: &[Word],
+    run: &Run,
+    reader: &mut Reader<'_>,
+) -> Result<Option<(&'static Program, Vec<Word>)>> {
+    let Some((sub, words)) = find_sub(program, operands) else {
+        return Ok(None);
+    };
     let rest = &operands[words..];
     if let Some((second, found, at)) = second_word(program, sub, rest) {
         record_options(sub, run, &found, reader)?;
@@ -55,16 +71,28 @@ fn resolve(program: &'static Program, operands: &[Word], run: &Run, reader: &mut
 
 /// The rest of a subcommand's name behind options (`docker compose -f x.yml down`), with those
 /// options and how many words of the operands belong to the name.
-pub(super) fn second_word(program: &'static Program, sub: &'static Program, rest: &[Word]) -> Option<(&'static Program, Arguments, usize)> {
+pub(super) fn second_word(
+    program: &'static Program,
+    sub: &'static Program,
+    rest: &[Word],
+) -> Option<(&'static Program, Arguments, usize)> {
     let name = sub.names.first()?;
-    if !program.subs.iter().any(|other| other.names[0].strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with(' '))) {
+    if !program.subs.iter().any(|other| {
+        other.names[0]
+            .strip_prefix(name.as_str())
+            .is_some_and(|rest| rest.starts_with(' '))
+    }) {
         return None;
     }
     let found = super::parse::parse_leading(sub, rest);
     let known: Vec<_> = found.operands.iter().take(2).map_while(Word::known).collect();
     let (second, count) = (1..=known.len()).rev().find_map(|count| {
         let full = format!("{name} {}", known[..count].join(" "));
-        program.subs.iter().find(|other| other.names[0] == full).map(|other| (other.program(), count))
+        program
+            .subs
+            .iter()
+            .find(|other| other.names[0] == full)
+            .map(|other| (other.program(), count))
     })?;
     Some((second, found, count))
 }
@@ -84,11 +112,25 @@ fn subcommand(program: &'static Program, run: &Run, found: Arguments, reader: &m
         bring_always(program, run, &brings, reader);
         let because = format!("what `{} {}` does is not known", run.name, first.shown());
         // An unknown subcommand of git is an alias, which is what the repository says it is.
-        let doubt = if first.known().is_some() && run.name != "git" { Doubt::Program } else { Doubt::Launch };
-        reader.effect(Deed::Doubt(doubt, because), first.shown(), first.span, Some(run.index), Via::Operand);
+        let doubt = if first.known().is_some() && run.name != "git" {
+            Doubt::Program
+        } else {
+            Doubt::Launch
+        };
+        reader.effect(
+            Deed::Doubt(doubt, because),
+            first.shown(),
+            first.span,
+            Some(run.index),
+            Via::Operand,
+        );
         return Ok(());
     };
-    let inner = Run { args: rest, name: format!("{} {}", run.name, named(sub, &operands)), ..run.clone() };
+    let inner = Run {
+        args: rest,
+        name: format!("{} {}", run.name, named(sub, &operands)),
+        ..run.clone()
+    };
     if let Some(name) = &sub.special
         && special::apply(name, sub, &inner, reader)?
     {
@@ -110,7 +152,9 @@ pub(super) fn record(program: &'static Program, run: &Run, mut found: Arguments,
         Bring::Operands(operands) => Some((bring.is_harmless(), operands)),
         _ => None,
     });
-    let operands = said.min_by_key(|(harmless, _)| *harmless).map(|(_, operands)| operands.clone());
+    let operands = said
+        .min_by_key(|(harmless, _)| *harmless)
+        .map(|(_, operands)| operands.clone());
     let mut roles = operands.unwrap_or_else(|| program.operands.clone());
     if brings.contains(&&Bring::Pattern) {
         roles.head.retain(|role| *role != Role::Pattern);
@@ -135,7 +179,12 @@ pub(super) fn assigns(word: &Word) -> Option<usize> {
 }
 
 /// Records options; true if one of them makes the program print and end.
-pub(super) fn record_options(program: &'static Program, run: &Run, found: &Arguments, reader: &mut Reader<'_>) -> Result<bool> {
+pub(super) fn record_options(
+    program: &'static Program,
+    run: &Run,
+    found: &Arguments,
+    reader: &mut Reader<'_>,
+) -> Result<bool> {
     let mut harmless = true;
     for given in &found.options {
         // `--help` behind an option that already acts does not take that back.
@@ -143,16 +192,33 @@ pub(super) fn record_options(program: &'static Program, run: &Run, found: &Argum
             return Ok(true);
         }
         harmless &= given.choice.is_harmless();
-        let span = given.value.as_ref().map_or(given.word.span, |value| given.word.span.to(value.span));
+        let span = given
+            .value
+            .as_ref()
+            .map_or(given.word.span, |value| given.word.span.to(value.span));
         for bring in &given.choice.brings {
             bring_about(bring, given.word.shown(), span, run, Via::Option, reader);
         }
-        if let (Value::Optional(Role::Unknown | Role::Launch | Role::Shell | Role::Code), None) = (given.choice.value, &given.value) {
+        if let (Value::Optional(Role::Unknown | Role::Launch | Role::Shell | Role::Code), None) =
+            (given.choice.value, &given.value)
+        {
             let because = format!("what `{}` does with this option is not known", run.name);
-            reader.effect(Deed::Doubt(Doubt::Setting, because), given.word.shown(), given.word.span, Some(run.index), Via::Option);
+            reader.effect(
+                Deed::Doubt(Doubt::Setting, because),
+                given.word.shown(),
+                given.word.span,
+                Some(run.index),
+                Via::Option,
+            );
         }
         if let (Value::Required(role) | Value::Optional(role), Some(value)) = (given.choice.value, &given.value) {
-            if given.choice.spellings.iter().any(|own| matches!(own.as_str(), "-C" | "--directory" | "--chdir")) && changes_directory(&run.name) {
+            if given
+                .choice
+                .spellings
+                .iter()
+                .any(|own| matches!(own.as_str(), "-C" | "--directory" | "--chdir"))
+                && changes_directory(&run.name)
+            {
                 reader.works_in(value);
             }
             let before = reader.effects();
@@ -162,22 +228,46 @@ pub(super) fn record_options(program: &'static Program, run: &Run, found: &Argum
     }
     for word in &found.strange {
         let because = format!("`{}` is not known to have this option", run.name);
-        reader.effect(Deed::Doubt(Doubt::Argument, because), word.shown(), word.span, Some(run.index), Via::Option);
+        reader.effect(
+            Deed::Doubt(Doubt::Argument, because),
+            word.shown(),
+            word.span,
+            Some(run.index),
+            Via::Option,
+        );
         // Whatever the option is, what is attached to it may be a path.
         let attached = word.prefix().find('=').map_or(2, |at| at + 1);
         if word.prefix().len() > attached {
             let path = word.after(attached);
-            reader.effect(Deed::Names(path.clone()), path.shown(), word.span, Some(run.index), Via::Option);
+            reader.effect(
+                Deed::Names(path.clone()),
+                path.shown(),
+                word.span,
+                Some(run.index),
+                Via::Option,
+            );
         }
     }
     if program.has_risky_options() {
         let launches = program.has_launching_options();
         for word in &found.doubtful {
-            reader.effect(Deed::MaybeOption(word.clone(), launches), word.shown(), word.span, Some(run.index), Via::Option);
+            reader.effect(
+                Deed::MaybeOption(word.clone(), launches),
+                word.shown(),
+                word.span,
+                Some(run.index),
+                Via::Option,
+            );
         }
         if run.more {
             let word = Word::unknown(Fields::Any, "…", run.span);
-            reader.effect(Deed::MaybeOption(word, launches), run.name.clone(), run.span, Some(run.index), Via::Option);
+            reader.effect(
+                Deed::MaybeOption(word, launches),
+                run.name.clone(),
+                run.span,
+                Some(run.index),
+                Via::Option,
+            );
         }
     }
     Ok(false)
@@ -194,12 +284,30 @@ fn bring_always(program: &Program, run: &Run, brings: &[&Bring], reader: &mut Re
     }
 }
 
-fn bring_about(bring: &Bring, object: String, span: crate::policy::verdict::Span, run: &Run, via: Via, reader: &mut Reader<'_>) {
+fn bring_about(
+    bring: &Bring,
+    object: String,
+    span: crate::policy::verdict::Span,
+    run: &Run,
+    via: Via,
+    reader: &mut Reader<'_>,
+) {
     let deed = match bring {
         Bring::Writes(what) => Deed::Changes(what.clone()),
         Bring::Runs(what) => Deed::Doubt(Doubt::Program, format!("it runs {what}")),
-        Bring::Network(what) => Deed::Network(if what.is_empty() { run.name.clone() } else { what.clone() }),
-        Bring::Unknown(why) => Deed::Doubt(if via == Via::Option { Doubt::Setting } else { Doubt::Argument }, why.clone()),
+        Bring::Network(what) => Deed::Network(if what.is_empty() {
+            run.name.clone()
+        } else {
+            what.clone()
+        }),
+        Bring::Unknown(why) => Deed::Doubt(
+            if via == Via::Option {
+                Doubt::Setting
+            } else {
+                Doubt::Argument
+            },
+            why.clone(),
+        ),
         Bring::Pattern | Bring::Operands(_) | Bring::Stops | Bring::Harmless | Bring::NoNetwork => return,
     };
     reader.effect(deed, object, span, Some(run.index), via);
@@ -211,7 +319,11 @@ pub(super) fn record_operands(roles: &Operands, operands: &[Word], run: &Run, re
     let tail_from = operands.len().saturating_sub(roles.tail.len()).max(roles.head.len());
     for (at, word) in operands.iter().enumerate() {
         let role = roles.head.get(at).copied().or_else(|| {
-            if at >= tail_from && !roles.tail.is_empty() { roles.tail.get(at - tail_from).copied() } else { roles.rest }
+            if at >= tail_from && !roles.tail.is_empty() {
+                roles.tail.get(at - tail_from).copied()
+            } else {
+                roles.rest
+            }
         });
         if role == Some(Role::Command) {
             return launch(&operands[at..], run, reader);
@@ -219,7 +331,14 @@ pub(super) fn record_operands(roles: &Operands, operands: &[Word], run: &Run, re
         let many = word.fields != Fields::One;
         if (unsure || many) && !roles.tail.is_empty() | roles.head[at.min(roles.head.len())..].len().gt(&0) {
             unsure = true;
-            let mut possible: Vec<Role> = roles.head.iter().skip(at).chain(&roles.rest).chain(&roles.tail).copied().collect();
+            let mut possible: Vec<Role> = roles
+                .head
+                .iter()
+                .skip(at)
+                .chain(&roles.rest)
+                .chain(&roles.tail)
+                .copied()
+                .collect();
             possible.dedup();
             for role in possible {
                 if role != Role::Command {
@@ -237,10 +356,19 @@ pub(super) fn record_operands(roles: &Operands, operands: &[Word], run: &Run, re
     }
     if run.more {
         // Further operands come from data: each could have any role that is left.
-        let left = roles.head.iter().skip(operands.len()).chain(&roles.rest).chain(&roles.tail);
+        let left = roles
+            .head
+            .iter()
+            .skip(operands.len())
+            .chain(&roles.rest)
+            .chain(&roles.tail);
         for role in left.copied().collect::<Vec<_>>() {
             let word = Word::unknown(Fields::Any, "…", run.span);
-            if role == Role::Command { reader.unknown_launch(&word, run) } else { apply_role(role, &word, run, reader)? }
+            if role == Role::Command {
+                reader.unknown_launch(&word, run)
+            } else {
+                apply_role(role, &word, run, reader)?
+            }
         }
     }
     Ok(())
@@ -250,7 +378,12 @@ pub(super) fn record_operands(roles: &Operands, operands: &[Word], run: &Run, re
 pub(super) fn launch(argv: &[Word], run: &Run, reader: &mut Reader<'_>) -> Result {
     let Some(first) = argv.first() else { return Ok(()) };
     let span = argv.iter().fold(first.span, |all, word| all.to(word.span));
-    reader.launch_deeper(Launch { argv: argv.to_vec(), span, functions: false, more: run.more })
+    reader.launch_deeper(Launch {
+        argv: argv.to_vec(),
+        span,
+        functions: false,
+        more: run.more,
+    })
 }
 
 /// Records what a word in this role means.
@@ -283,7 +416,11 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
         Role::Awk => return awk::awk(word, run, reader),
         Role::Var => return reader.named(word, vec![crate::policy::word::Atom::Hidden(Hidden::Anything)]),
         Role::Host => {
-            if let Some(at) = ["ext::", "fd::"].iter().find(|scheme| word.prefix().starts_with(**scheme)).map(|scheme| scheme.len()) {
+            if let Some(at) = ["ext::", "fd::"]
+                .iter()
+                .find(|scheme| word.prefix().starts_with(**scheme))
+                .map(|scheme| scheme.len())
+            {
                 // git's transport that is any command.
                 launch_text(&word.after(at), run, reader)?;
             }
@@ -296,7 +433,10 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
         Role::Unknown => {
             // Whatever it is, it may be a path.
             reader.effect(Deed::Names(word.clone()), object.clone(), span, by, Via::Operand);
-            Deed::Doubt(Doubt::Argument, format!("what `{}` does with this argument is not known", run.name))
+            Deed::Doubt(
+                Doubt::Argument,
+                format!("what `{}` does with this argument is not known", run.name),
+            )
         }
     };
     reader.effect(deed, object, span, by, Via::Operand);
@@ -307,9 +447,19 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
 fn launch_text(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result {
     match word.known() {
         Some(text) if !text.contains(['\'', '"', '\\', '$', '`']) => {
-            let argv: Vec<Word> = text.split_whitespace().map(|part| Word::text(part, word.span)).collect();
+            let argv: Vec<Word> = text
+                .split_whitespace()
+                .map(|part| Word::text(part, word.span))
+                .collect();
             // Whoever starts it gives it further arguments.
-            launch(&argv, &Run { more: true, ..run.clone() }, reader)
+            launch(
+                &argv,
+                &Run {
+                    more: true,
+                    ..run.clone()
+                },
+                reader,
+            )
         }
         Some(_) | None => {
             reader.unknown_launch(word, run);
@@ -320,7 +470,23 @@ fn launch_text(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result {
 
 /// Whether `-C` makes this program work in another directory.
 fn changes_directory(name: &str) -> bool {
-    matches!(name, "git" | "make" | "gmake" | "tar" | "env" | "ninja" | "cargo" | "pnpm" | "yarn" | "npm" | "uv" | "meson" | "go" | "bsdtar")
+    matches!(
+        name,
+        "git"
+            | "make"
+            | "gmake"
+            | "tar"
+            | "env"
+            | "ninja"
+            | "cargo"
+            | "pnpm"
+            | "yarn"
+            | "npm"
+            | "uv"
+            | "meson"
+            | "go"
+            | "bsdtar"
+    )
 }
 
 /// A pattern that the program matches against names that it finds by itself.
@@ -330,7 +496,13 @@ pub(super) fn found_names(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Re
     if let Some(text) = word.known().filter(|text| !text.starts_with('!')) {
         for filler in ["", "x"] {
             let named = Word::text(text.replace(['*', '?'], filler), word.span);
-            reader.effect(Deed::Names(named), word.shown(), word.span, Some(run.index), Via::Operand);
+            reader.effect(
+                Deed::Names(named),
+                word.shown(),
+                word.span,
+                Some(run.index),
+                Via::Operand,
+            );
         }
     }
     Ok(())
@@ -340,7 +512,13 @@ pub(super) fn found_names(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Re
 pub(crate) fn is_opaque(name: &str) -> bool {
     find(name).is_none_or(|program| {
         let roles = &program.operands;
-        program.subs.is_empty() && roles.head.iter().chain(&roles.rest).chain(&roles.tail).any(|role| *role == Role::Unknown)
+        program.subs.is_empty()
+            && roles
+                .head
+                .iter()
+                .chain(&roles.rest)
+                .chain(&roles.tail)
+                .any(|role| *role == Role::Unknown)
     })
 }
 
@@ -366,7 +544,9 @@ pub(crate) fn prints(command: &Invocation) -> Hidden {
             program = sub;
             found = parse(sub, &operands);
         }
-        (found.strange.is_empty() && found.doubtful.is_empty()).then_some(program.prints).flatten()
+        (found.strange.is_empty() && found.doubtful.is_empty())
+            .then_some(program.prints)
+            .flatten()
     };
     tells().unwrap_or(Hidden::Anything)
 }
@@ -377,9 +557,16 @@ pub(crate) fn reads_by_itself(command: &Invocation) -> bool {
         let roles = &program.operands;
         program.special.as_deref() != Some("dd")
             && program.always.is_empty()
-            && roles.head.iter().chain(&roles.rest).chain(&roles.tail).all(|role| role.is_harmless() || matches!(role, Role::Sed | Role::Awk))
+            && roles
+                .head
+                .iter()
+                .chain(&roles.rest)
+                .chain(&roles.tail)
+                .all(|role| role.is_harmless() || matches!(role, Role::Sed | Role::Awk))
     };
-    let Some(program) = command.program().and_then(|name| find(&name)) else { return false };
+    let Some(program) = command.program().and_then(|name| find(&name)) else {
+        return false;
+    };
     if program.subs.is_empty() {
         return plain(program);
     }
@@ -389,7 +576,12 @@ pub(crate) fn reads_by_itself(command: &Invocation) -> bool {
 
 /// What those commands print whose output depends on how they are used.
 fn prints_by_use(name: &str, found: &Arguments, command: &Invocation) -> Option<Hidden> {
-    let flag = |names: &[&str]| found.options.iter().any(|given| given.choice.spellings.iter().any(|own| names.contains(&own.as_str())));
+    let flag = |names: &[&str]| {
+        found
+            .options
+            .iter()
+            .any(|given| given.choice.spellings.iter().any(|own| names.contains(&own.as_str())))
+    };
     let words: Vec<_> = found.operands.iter().filter_map(Word::known).collect();
     let plain = found.strange.is_empty() && found.doubtful.is_empty() && words.len() == found.operands.len();
     if !plain {
@@ -399,15 +591,40 @@ fn prints_by_use(name: &str, found: &Arguments, command: &Invocation) -> Option<
         // With names of files behind the numbers, the names come along.
         "wc" if words.is_empty() => Hidden::Number,
         "wc" => Hidden::Anything,
-        "grep" | "egrep" | "fgrep" | "rg" if flag(&["-c", "--count"]) && words.len() <= 2 && !flag(&["-r", "-R", "--recursive"]) => Hidden::Number,
-        "date" => match command.argv.iter().skip(1).filter_map(Word::known).find(|word| word.starts_with('+')) {
-            Some(format) if ["+%s", "+%Y", "+%m", "+%d", "+%H", "+%M", "+%S", "+%Y%m%d", "+%s%N", "+%j", "+%u", "+%w", "+%N", "+%y"].contains(&format.as_ref()) => Hidden::Number,
+        "grep" | "egrep" | "fgrep" | "rg"
+            if flag(&["-c", "--count"]) && words.len() <= 2 && !flag(&["-r", "-R", "--recursive"]) =>
+        {
+            Hidden::Number
+        }
+        "date" => match command
+            .argv
+            .iter()
+            .skip(1)
+            .filter_map(Word::known)
+            .find(|word| word.starts_with('+'))
+        {
+            Some(format)
+                if [
+                    "+%s", "+%Y", "+%m", "+%d", "+%H", "+%M", "+%S", "+%Y%m%d", "+%s%N", "+%j", "+%u", "+%w", "+%N",
+                    "+%y",
+                ]
+                .contains(&format.as_ref()) =>
+            {
+                Hidden::Number
+            }
             Some(format) if format.starts_with("+%") && !format.contains(' ') => Hidden::Name,
             Some(_) | None => Hidden::Anything,
         },
         "id" if flag(&["-u", "-g"]) => Hidden::Number,
         "nproc" => Hidden::Number,
-        "seq" if words.iter().all(|word| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')) && found.options.is_empty() => Hidden::Number,
+        "seq"
+            if words
+                .iter()
+                .all(|word| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'))
+                && found.options.is_empty() =>
+        {
+            Hidden::Number
+        }
         "pwd" | "mktemp" | "uname" | "arch" | "whoami" | "hostname" | "tty" if words.is_empty() => Hidden::Name,
         "git" => return prints_of_git(found, &words),
         _ => return None,
@@ -420,26 +637,67 @@ fn prints_of_git(found: &Arguments, words: &[std::borrow::Cow<'_, str>]) -> Opti
         return None;
     }
     let has = |option: &str| rest.iter().any(|word| word == option);
-    let plain = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"@{}^~/._:-".contains(&byte));
+    let plain = |word: &str| {
+        word.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"@{}^~/._:-".contains(&byte))
+    };
     if !rest.iter().all(|word| plain(word)) && !matches!(sub.as_ref(), "log" | "rev-list") {
         return None;
     }
-    let dashed = |allowed: &[&str]| rest.iter().all(|word| !word.starts_with('-') || allowed.contains(&word.as_ref()));
+    let dashed = |allowed: &[&str]| {
+        rest.iter()
+            .all(|word| !word.starts_with('-') || allowed.contains(&word.as_ref()))
+    };
     Some(match sub.as_ref() {
         "rev-list" if has("--count") => Hidden::Number,
-        "rev-parse" if dashed(&["--short", "--abbrev-ref", "--verify", "--show-toplevel", "--git-dir", "-q", "--quiet", "--show-prefix", "--absolute-git-dir", "--symbolic-full-name"]) => Hidden::Name,
+        "rev-parse"
+            if dashed(&[
+                "--short",
+                "--abbrev-ref",
+                "--verify",
+                "--show-toplevel",
+                "--git-dir",
+                "-q",
+                "--quiet",
+                "--show-prefix",
+                "--absolute-git-dir",
+                "--symbolic-full-name",
+            ]) =>
+        {
+            Hidden::Name
+        }
         "merge-base" if dashed(&["--fork-point", "-a", "--all", "--octopus"]) => Hidden::Name,
         "branch" if rest == ["--show-current"] => Hidden::Name,
         "describe" if dashed(&["--tags", "--always", "--dirty", "--abbrev=0", "--long", "--all"]) => Hidden::Name,
         "symbolic-ref" if dashed(&["--short", "-q"]) => Hidden::Name,
         "hash-object" if dashed(&[]) => Hidden::Name,
-        "log" | "rev-list" if (sub == "rev-list" || has("--format=%h") || has("--format=%H") || has("--pretty=%h") || has("--pretty=%H"))
-            && rest.iter().all(|word| {
-                !word.starts_with('-')
-                    || matches!(word.as_ref(), "--format=%h" | "--format=%H" | "--pretty=%h" | "--pretty=%H" | "-n" | "--reverse" | "--all" | "--no-merges" | "--merges" | "--first-parent" | "--")
-                    || word[1..].bytes().all(|byte| byte.is_ascii_digit())
-                    || ["--since=", "--until=", "--author=", "-n"].iter().any(|start| word.starts_with(start))
-            }) =>
+        "log" | "rev-list"
+            if (sub == "rev-list"
+                || has("--format=%h")
+                || has("--format=%H")
+                || has("--pretty=%h")
+                || has("--pretty=%H"))
+                && rest.iter().all(|word| {
+                    !word.starts_with('-')
+                        || matches!(
+                            word.as_ref(),
+                            "--format=%h"
+                                | "--format=%H"
+                                | "--pretty=%h"
+                                | "--pretty=%H"
+                                | "-n"
+                                | "--reverse"
+                                | "--all"
+                                | "--no-merges"
+                                | "--merges"
+                                | "--first-parent"
+                                | "--"
+                        )
+                        || word[1..].bytes().all(|byte| byte.is_ascii_digit())
+                        || ["--since=", "--until=", "--author=", "-n"]
+                            .iter()
+                            .any(|start| word.starts_with(start))
+                }) =>
         {
             Hidden::Name
         }

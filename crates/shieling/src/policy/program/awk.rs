@@ -20,7 +20,13 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
     let span = word.span;
     let Some(tokens) = word.with_numbers().as_deref().and_then(tokens) else {
         let because = "this awk program is not fully in the text, and could write or run something".to_owned();
-        reader.effect(Deed::Doubt(Doubt::Argument, because), word.shown(), span, by, Via::Operand);
+        reader.effect(
+            Deed::Doubt(Doubt::Argument, because),
+            word.shown(),
+            span,
+            by,
+            Via::Operand,
+        );
         reader.unknown_launch(word, run);
         return Ok(());
     };
@@ -49,15 +55,39 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
             Token::Name(name) if name == "getline" => {
                 if next == Some(&Token::Mark("<")) {
                     match string(tokens.get(at + 2)).or_else(|| string(tokens.get(at + 3))) {
-                        Some(path) => reader.effect(Deed::Reads(Word::text(path.clone(), span)), path, span, by, Via::Operand),
-                        None => reader.effect(Deed::Reads(Word::unknown(crate::policy::word::Fields::One, "…", span)), "…", span, by, Via::Operand),
+                        Some(path) => reader.effect(
+                            Deed::Reads(Word::text(path.clone(), span)),
+                            path,
+                            span,
+                            by,
+                            Via::Operand,
+                        ),
+                        None => reader.effect(
+                            Deed::Reads(Word::unknown(crate::policy::word::Fields::One, "…", span)),
+                            "…",
+                            span,
+                            by,
+                            Via::Operand,
+                        ),
                     }
                 } else if let Some(Token::Name(_)) = next
                     && tokens.get(at + 2) == Some(&Token::Mark("<"))
                 {
                     match string(tokens.get(at + 3)) {
-                        Some(path) => reader.effect(Deed::Reads(Word::text(path.clone(), span)), path, span, by, Via::Operand),
-                        None => reader.effect(Deed::Reads(Word::unknown(crate::policy::word::Fields::One, "…", span)), "…", span, by, Via::Operand),
+                        Some(path) => reader.effect(
+                            Deed::Reads(Word::text(path.clone(), span)),
+                            path,
+                            span,
+                            by,
+                            Via::Operand,
+                        ),
+                        None => reader.effect(
+                            Deed::Reads(Word::unknown(crate::policy::word::Fields::One, "…", span)),
+                            "…",
+                            span,
+                            by,
+                            Via::Operand,
+                        ),
                     }
                 }
             }
@@ -70,7 +100,14 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
                 let (command, plain) = if printing && depth == print_depth {
                     (string(next), ends(tokens.get(at + 2)))
                 } else {
-                    (string(before), at < 2 || !matches!(tokens.get(at - 2), Some(Token::Text(_) | Token::Name(_) | Token::Number | Token::Other)))
+                    (
+                        string(before),
+                        at < 2
+                            || !matches!(
+                                tokens.get(at - 2),
+                                Some(Token::Text(_) | Token::Name(_) | Token::Number | Token::Other)
+                            ),
+                    )
                 };
                 match command.filter(|_| plain) {
                     Some(text) if !text.starts_with("/inet") => reader.shell_text_fed(&Word::text(text, span), by)?,
@@ -79,14 +116,32 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
             }
             Token::Mark(">" | ">>") if printing && depth == print_depth => {
                 match string(next).filter(|_| ends(tokens.get(at + 2))) {
-                    Some(path) => reader.effect(Deed::Writes(Word::text(path.clone(), span)), path, span, by, Via::Operand),
-                    None => reader.effect(Deed::Writes(Word::unknown(crate::policy::word::Fields::One, "…", span)), word.shown(), span, by, Via::Operand),
+                    Some(path) => reader.effect(
+                        Deed::Writes(Word::text(path.clone(), span)),
+                        path,
+                        span,
+                        by,
+                        Via::Operand,
+                    ),
+                    None => reader.effect(
+                        Deed::Writes(Word::unknown(crate::policy::word::Fields::One, "…", span)),
+                        word.shown(),
+                        span,
+                        by,
+                        Via::Operand,
+                    ),
                 }
             }
             Token::Mark("@") => {
                 // `@load`, `@include`, and calls of functions whose name is a value.
                 let because = "this awk program loads or calls what is not in it".to_owned();
-                reader.effect(Deed::Doubt(Doubt::Argument, because), word.shown(), span, by, Via::Operand);
+                reader.effect(
+                    Deed::Doubt(Doubt::Argument, because),
+                    word.shown(),
+                    span,
+                    by,
+                    Via::Operand,
+                );
                 reader.unknown_launch(word, run);
             }
             Token::Name(_) | Token::Text(_) | Token::Mark(_) | Token::Number | Token::Other => {}
@@ -116,12 +171,16 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
             ' ' | '\t' | '\r' => rest = &rest[1..],
             '\\' if rest[1..].starts_with('\n') => rest = &rest[2..],
             'a'..='z' | 'A'..='Z' | '_' => {
-                let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+                let end = rest
+                    .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+                    .unwrap_or(rest.len());
                 tokens.push(Token::Name(rest[..end].to_owned()));
                 rest = &rest[end..];
             }
             '0'..='9' | '.' => {
-                let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '.')).unwrap_or(rest.len());
+                let end = rest
+                    .find(|c: char| !(c.is_ascii_alphanumeric() || c == '.'))
+                    .unwrap_or(rest.len());
                 tokens.push(Token::Number);
                 rest = &rest[end..];
             }
@@ -131,7 +190,11 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
                 ];
                 match MARKS.iter().find(|mark| rest.starts_with(**mark)) {
                     Some(mark) => {
-                        tokens.push(if matches!(*mark, "||" | ">=" | "<=") { Token::Other } else { Token::Mark(mark) });
+                        tokens.push(if matches!(*mark, "||" | ">=" | "<=") {
+                            Token::Other
+                        } else {
+                            Token::Mark(mark)
+                        });
                         rest = &rest[mark.len()..];
                     }
                     None => {
@@ -149,7 +212,10 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
 fn starts_regex(before: Option<&Token>) -> bool {
     match before {
         Some(Token::Text(_) | Token::Number | Token::Mark(")" | "]")) => false,
-        Some(Token::Name(name)) => matches!(name.as_str(), "print" | "printf" | "return" | "case" | "in" | "do" | "else"),
+        Some(Token::Name(name)) => matches!(
+            name.as_str(),
+            "print" | "printf" | "return" | "case" | "in" | "do" | "else"
+        ),
         Some(Token::Other) | Some(Token::Mark(_)) | None => true,
     }
 }

@@ -9,25 +9,89 @@ use crate::policy::word::Word;
 
 /// Words with which the common scripting languages start programs, or hide that they do.
 const LAUNCHERS: &[&str] = &[
-    "os.system", "popen", "subprocess", "os.exec", "os.spawn", "posix_spawn", "pty.", "commands.get", "child_process",
-    "execSync", "spawnSync", "execFile", "Deno.Command", "Deno.run", "Bun.spawn", "system(", "system \"", "system '",
-    "system(\"", "exec(", "exec \"", "exec '", "qx", "`", "shell_exec", "passthru", "proc_open", "pcntl_exec", "Open3",
-    "Kernel.", "IO.popen", "%x", "spawn(", "spawn \"", "spawn '", "os.execute", "io.popen", "ProcessBuilder",
-    "getRuntime", "__import__", "eval(", "b64decode", "fromCharCode", "getattr(os", "importlib", "ctypes", "syscall",
+    "os.system",
+    "popen",
+    "subprocess",
+    "os.exec",
+    "os.spawn",
+    "posix_spawn",
+    "pty.",
+    "commands.get",
+    "child_process",
+    "execSync",
+    "spawnSync",
+    "execFile",
+    "Deno.Command",
+    "Deno.run",
+    "Bun.spawn",
+    "system(",
+    "system \"",
+    "system '",
+    "system(\"",
+    "exec(",
+    "exec \"",
+    "exec '",
+    "qx",
+    "`",
+    "shell_exec",
+    "passthru",
+    "proc_open",
+    "pcntl_exec",
+    "Open3",
+    "Kernel.",
+    "IO.popen",
+    "%x",
+    "spawn(",
+    "spawn \"",
+    "spawn '",
+    "os.execute",
+    "io.popen",
+    "ProcessBuilder",
+    "getRuntime",
+    "__import__",
+    "eval(",
+    "b64decode",
+    "fromCharCode",
+    "getattr(os",
+    "importlib",
+    "ctypes",
+    "syscall",
 ];
 
 /// Code that is given in the text, or a file of it.
 pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let (object, span) = (word.shown(), word.span);
-    reader.effect(Deed::Doubt(Doubt::Program, format!("`{}` runs code, and what that does is not read here", run.name)), object.clone(), span, Some(run.index), Via::Operand);
+    reader.effect(
+        Deed::Doubt(
+            Doubt::Program,
+            format!("`{}` runs code, and what that does is not read here", run.name),
+        ),
+        object.clone(),
+        span,
+        Some(run.index),
+        Via::Operand,
+    );
     let Some(text) = word.known() else {
         reader.unknown_launch(word, run);
         return Ok(());
     };
-    let editor = matches!(run.name.as_str(), "vi" | "vim" | "nvim" | "view" | "ex" | "ed" | "red" | "rvim" | "vimdiff" | "emacs") && text.contains('!');
-    if let Some(found) = LAUNCHERS.iter().find(|launcher| text.contains(**launcher)).or(editor.then_some(&"!")) {
+    let editor = matches!(
+        run.name.as_str(),
+        "vi" | "vim" | "nvim" | "view" | "ex" | "ed" | "red" | "rvim" | "vimdiff" | "emacs"
+    ) && text.contains('!');
+    if let Some(found) = LAUNCHERS
+        .iter()
+        .find(|launcher| text.contains(**launcher))
+        .or(editor.then_some(&"!"))
+    {
         let because = format!("the code holds `{}`, which can start programs", found.trim());
-        reader.effect(Deed::Doubt(Doubt::Launch, because), object, span, Some(run.index), Via::Operand);
+        reader.effect(
+            Deed::Doubt(Doubt::Launch, because),
+            object,
+            span,
+            Some(run.index),
+            Via::Operand,
+        );
     } else {
         reader.effect(Deed::Code(word.clone()), object, span, Some(run.index), Via::Operand);
     }
@@ -36,5 +100,11 @@ pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<()
 
 /// A file of code that a program runs.
 pub(super) fn file(word: &Word, run: &Run, reader: &mut Reader<'_>) {
-    reader.effect(Deed::RunsFile(word.clone()), word.shown(), word.span, Some(run.index), Via::Operand);
+    reader.effect(
+        Deed::RunsFile(word.clone()),
+        word.shown(),
+        word.span,
+        Some(run.index),
+        Via::Operand,
+    );
 }

@@ -5,17 +5,82 @@ use crate::policy::word::{Atom, Fields, Hidden, Known, Word, found, joined};
 
 /// How many words a test takes behind it. Source: find(1) of findutils 4.9.
 const TESTS: &[(&str, usize)] = &[
-    ("-H", 0), ("-L", 0), ("-P", 0), ("-D", 1), ("-a", 0), ("-and", 0), ("-o", 0), ("-or", 0), ("-not", 0),
-    ("-daystart", 0), ("-depth", 0), ("-d", 0), ("-follow", 0), ("-ignore_readdir_race", 0), ("-maxdepth", 1),
-    ("-mindepth", 1), ("-mount", 0), ("-noignore_readdir_race", 0), ("-noleaf", 0), ("-nowarn", 0),
-    ("-regextype", 1), ("-warn", 0), ("-xdev", 0), ("-amin", 1), ("-anewer", 1), ("-atime", 1), ("-cmin", 1),
-    ("-cnewer", 1), ("-context", 1), ("-ctime", 1), ("-empty", 0), ("-executable", 0), ("-false", 0), ("-fstype", 1),
-    ("-gid", 1), ("-group", 1), ("-ilname", 1), ("-iname", 1), ("-inum", 1), ("-ipath", 1), ("-iregex", 1),
-    ("-iwholename", 1), ("-links", 1), ("-lname", 1), ("-mmin", 1), ("-mtime", 1), ("-name", 1), ("-newer", 1),
-    ("-newerXY", 1), ("-nogroup", 0), ("-nouser", 0), ("-path", 1), ("-perm", 1), ("-readable", 0), ("-regex", 1),
-    ("-samefile", 1), ("-size", 1), ("-true", 0), ("-type", 1), ("-uid", 1), ("-used", 1), ("-user", 1),
-    ("-wholename", 1), ("-writable", 0), ("-xtype", 1), ("-ls", 0), ("-print", 0), ("-print0", 0), ("-printf", 1),
-    ("-prune", 0), ("-quit", 0), ("-help", 0), ("--help", 0), ("-version", 0), ("--version", 0), ("-files0-from", 1),
+    ("-H", 0),
+    ("-L", 0),
+    ("-P", 0),
+    ("-D", 1),
+    ("-a", 0),
+    ("-and", 0),
+    ("-o", 0),
+    ("-or", 0),
+    ("-not", 0),
+    ("-daystart", 0),
+    ("-depth", 0),
+    ("-d", 0),
+    ("-follow", 0),
+    ("-ignore_readdir_race", 0),
+    ("-maxdepth", 1),
+    ("-mindepth", 1),
+    ("-mount", 0),
+    ("-noignore_readdir_race", 0),
+    ("-noleaf", 0),
+    ("-nowarn", 0),
+    ("-regextype", 1),
+    ("-warn", 0),
+    ("-xdev", 0),
+    ("-amin", 1),
+    ("-anewer", 1),
+    ("-atime", 1),
+    ("-cmin", 1),
+    ("-cnewer", 1),
+    ("-context", 1),
+    ("-ctime", 1),
+    ("-empty", 0),
+    ("-executable", 0),
+    ("-false", 0),
+    ("-fstype", 1),
+    ("-gid", 1),
+    ("-group", 1),
+    ("-ilname", 1),
+    ("-iname", 1),
+    ("-inum", 1),
+    ("-ipath", 1),
+    ("-iregex", 1),
+    ("-iwholename", 1),
+    ("-links", 1),
+    ("-lname", 1),
+    ("-mmin", 1),
+    ("-mtime", 1),
+    ("-name", 1),
+    ("-newer", 1),
+    ("-newerXY", 1),
+    ("-nogroup", 0),
+    ("-nouser", 0),
+    ("-path", 1),
+    ("-perm", 1),
+    ("-readable", 0),
+    ("-regex", 1),
+    ("-samefile", 1),
+    ("-size", 1),
+    ("-true", 0),
+    ("-type", 1),
+    ("-uid", 1),
+    ("-used", 1),
+    ("-user", 1),
+    ("-wholename", 1),
+    ("-writable", 0),
+    ("-xtype", 1),
+    ("-ls", 0),
+    ("-print", 0),
+    ("-print0", 0),
+    ("-printf", 1),
+    ("-prune", 0),
+    ("-quit", 0),
+    ("-help", 0),
+    ("--help", 0),
+    ("-version", 0),
+    ("--version", 0),
+    ("-files0-from", 1),
 ];
 
 /// Records what a `find` does.
@@ -25,7 +90,10 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
     let mut at = 0;
     let mut started = false;
     let mut roots = Vec::new();
-    let alternatives = args.iter().any(|word| word.known().is_none_or(|text| matches!(text.as_ref(), "-o" | "-or" | "," | "!" | "-not" | "(")));
+    let alternatives = args.iter().any(|word| {
+        word.known()
+            .is_none_or(|text| matches!(text.as_ref(), "-o" | "-or" | "," | "!" | "-not" | "("))
+    });
     let mut pattern = None;
     let mut negated = false;
     while let Some(word) = args.get(at) {
@@ -35,7 +103,13 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                 roots.push(word.clone());
                 reader.effect(Deed::Reads(word.clone()), word.shown(), word.span, by, Via::Operand);
             } else {
-                reader.effect(Deed::MaybeOption(word.clone(), true), word.shown(), word.span, by, Via::Option);
+                reader.effect(
+                    Deed::MaybeOption(word.clone(), true),
+                    word.shown(),
+                    word.span,
+                    by,
+                    Via::Option,
+                );
             }
             continue;
         };
@@ -55,23 +129,39 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
             "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
                 started = true;
                 if let Some(file) = args.get(at) {
-                    reader.effect(Deed::Writes(file.clone()), file.shown(), word.span.to(file.span), by, Via::Option);
+                    reader.effect(
+                        Deed::Writes(file.clone()),
+                        file.shown(),
+                        word.span.to(file.span),
+                        by,
+                        Via::Option,
+                    );
                 }
                 at += if text == "-fprintf" { 2 } else { 1 };
             }
             "-exec" | "-execdir" | "-ok" | "-okdir" => {
                 started = true;
                 let rest = &args[at..];
-                let length = rest.iter().position(|word| matches!(word.known().as_deref(), Some(";" | "+"))).unwrap_or(rest.len());
+                let length = rest
+                    .iter()
+                    .position(|word| matches!(word.known().as_deref(), Some(";" | "+")))
+                    .unwrap_or(rest.len());
                 // Names of files stand in for the braces: they start as the roots do.
-                let argv: Vec<Word> = rest[..length].iter().map(|word| with_names(word, &roots, &text, pattern.as_deref().filter(|_| !alternatives))).collect();
+                let argv: Vec<Word> = rest[..length]
+                    .iter()
+                    .map(|word| with_names(word, &roots, &text, pattern.as_deref().filter(|_| !alternatives)))
+                    .collect();
                 super::apply::launch(&argv, run, reader)?;
                 at += length + 1;
             }
             test if test.starts_with('-') => {
                 started = true;
                 let newer = test.starts_with("-newer").then_some(1);
-                let arity = TESTS.iter().find(|(name, _)| *name == test).map(|(_, arity)| *arity).or(newer);
+                let arity = TESTS
+                    .iter()
+                    .find(|(name, _)| *name == test)
+                    .map(|(_, arity)| *arity)
+                    .or(newer);
                 // Before the first path, optimisation levels look like tests.
                 let arity = arity.or_else(|| test.starts_with("-O").then_some(0));
                 match arity {
@@ -81,8 +171,10 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                         {
                             reader.effect(Deed::Reads(file.clone()), file.shown(), file.span, by, Via::Option);
                         }
-                        if matches!(test, "-name" | "-iname" | "-path" | "-ipath" | "-wholename" | "-iwholename")
-                            && let Some(names) = args.get(at)
+                        if matches!(
+                            test,
+                            "-name" | "-iname" | "-path" | "-ipath" | "-wholename" | "-iwholename"
+                        ) && let Some(names) = args.get(at)
                             && !negated
                         {
                             super::apply::found_names(names, run, reader)?;
@@ -97,7 +189,13 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                     }
                     None => {
                         let because = "`find` is not known to have this test".to_owned();
-                        reader.effect(Deed::Doubt(Doubt::Argument, because), word.shown(), word.span, by, Via::Option);
+                        reader.effect(
+                            Deed::Doubt(Doubt::Argument, because),
+                            word.shown(),
+                            word.span,
+                            by,
+                            Via::Option,
+                        );
                     }
                 }
             }
@@ -110,18 +208,30 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
     }
     if run.more {
         let word = Word::unknown(Fields::Any, "…", run.span);
-        reader.effect(Deed::MaybeOption(word, true), run.name.clone(), run.span, by, Via::Option);
+        reader.effect(
+            Deed::MaybeOption(word, true),
+            run.name.clone(),
+            run.span,
+            by,
+            Via::Option,
+        );
     }
     Ok(())
 }
 
 fn or_here(roots: &[Word], word: &Word) -> Vec<Word> {
-    if roots.is_empty() { vec![Word::text(".", word.span)] } else { roots.to_vec() }
+    if roots.is_empty() {
+        vec![Word::text(".", word.span)]
+    } else {
+        roots.to_vec()
+    }
 }
 
 /// A word of `-exec` with the found names put in for `{}`.
 fn with_names(word: &Word, roots: &[Word], action: &str, pattern: Option<&str>) -> Word {
-    let Some(text) = word.known().filter(|text| text.contains("{}")) else { return word.clone() };
+    let Some(text) = word.known().filter(|text| text.contains("{}")) else {
+        return word.clone();
+    };
     // `-execdir` names files `./name`; the others as the roots are written, `.` if there is none.
     let dashed = !action.ends_with("dir") && roots.iter().any(|root| root.is_dashed() != Known::No);
     // With a test of their names, the last part of the path is known; directories above it are
@@ -140,5 +250,10 @@ fn with_names(word: &Word, roots: &[Word], action: &str, pattern: Option<&str>) 
             atoms.push(Atom::Text(part.to_owned()));
         }
     }
-    Word { atoms: joined(atoms), fields: Fields::One, span: word.span, written: text.into_owned() }
+    Word {
+        atoms: joined(atoms),
+        fields: Fields::One,
+        span: word.span,
+        written: text.into_owned(),
+    }
 }

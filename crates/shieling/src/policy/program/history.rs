@@ -7,12 +7,43 @@ use crate::policy::script::Invocation;
 
 /// Options after which only names, numbers or messages are printed.
 const BRIEF: &[&str] = &[
-    "--stat", "--shortstat", "--numstat", "--dirstat", "--summary", "--name-only", "--name-status", "--raw", "--no-patch", "-s",
-    "--compact-summary", "--quiet", "--oneline-only",
+    "--stat",
+    "--shortstat",
+    "--numstat",
+    "--dirstat",
+    "--summary",
+    "--name-only",
+    "--name-status",
+    "--raw",
+    "--no-patch",
+    "-s",
+    "--compact-summary",
+    "--quiet",
+    "--oneline-only",
 ];
 
 /// Options with which `git log` and its like print contents.
-const PATCH: &[&str] = &["-p", "-u", "--patch", "-U", "--unified", "--patch-with-stat", "--patch-with-raw", "-c", "--cc", "-m", "-L", "-W", "--function-context", "--full-diff", "--word-diff", "--color-words", "--binary", "--remerge-diff", "--diff-merges"];
+const PATCH: &[&str] = &[
+    "-p",
+    "-u",
+    "--patch",
+    "-U",
+    "--unified",
+    "--patch-with-stat",
+    "--patch-with-raw",
+    "-c",
+    "--cc",
+    "-m",
+    "-L",
+    "-W",
+    "--function-context",
+    "--full-diff",
+    "--word-diff",
+    "--color-words",
+    "--binary",
+    "--remerge-diff",
+    "--diff-merges",
+];
 
 /// Whether this command prints contents of commits without being told of which paths.
 pub(crate) fn prints_history(command: &Invocation) -> bool {
@@ -25,7 +56,12 @@ pub(crate) fn prints_history(command: &Invocation) -> bool {
         let (sub, words) = find_sub(git, &found.operands)?;
         let rest = &found.operands[words..];
         let found = parse(sub, rest);
-        let given = |names: &[&str]| found.options.iter().any(|given| given.choice.spellings.iter().any(|own| names.contains(&own.as_str())));
+        let given = |names: &[&str]| {
+            found
+                .options
+                .iter()
+                .any(|given| given.choice.spellings.iter().any(|own| names.contains(&own.as_str())))
+        };
         let limited = found.before_dashes.is_some_and(|before| before < found.operands.len())
             || (!found.operands.is_empty() && found.operands.iter().all(|word| word.prefix().contains(':')));
         let brief = given(BRIEF) && !given(&["-p", "-u", "--patch"]);
@@ -38,7 +74,12 @@ pub(crate) fn prints_history(command: &Invocation) -> bool {
                 let pattern = usize::from(!given(&["-e", "-f"]));
                 let revisions = found.before_dashes.unwrap_or(found.operands.len());
                 found.before_dashes.is_some() && revisions > pattern && !limited
-                    || found.operands.iter().skip(pattern).take(revisions.saturating_sub(pattern)).any(|word| looks_like_revision(&word.prefix()))
+                    || found
+                        .operands
+                        .iter()
+                        .skip(pattern)
+                        .take(revisions.saturating_sub(pattern))
+                        .any(|word| looks_like_revision(word.prefix()))
             }
             "archive" | "cat-file" | "format-patch" | "fast-export" | "bundle create" => !limited,
             "diff-tree" => given(PATCH) && !limited,
@@ -50,6 +91,10 @@ pub(crate) fn prints_history(command: &Invocation) -> bool {
 
 /// Whether an operand of `git grep` is a revision rather than a path.
 fn looks_like_revision(text: &str) -> bool {
-    text.starts_with("HEAD") || text.contains('~') || text.contains("@{") || text.contains(':') || text.contains("..")
+    text.starts_with("HEAD")
+        || text.contains('~')
+        || text.contains("@{")
+        || text.contains(':')
+        || text.contains("..")
         || (text.len() >= 7 && text.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }

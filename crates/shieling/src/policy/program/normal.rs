@@ -50,7 +50,10 @@ pub(crate) fn normal(program: &str, args: &[Word], more: bool) -> Normal {
         return normal;
     }
     let operands = found.operands.clone();
-    normal.take(Arguments { operands: Vec::new(), ..found });
+    normal.take(Arguments {
+        operands: Vec::new(),
+        ..found
+    });
     match find_sub(table, &operands) {
         Some((sub, words)) => {
             let rest = &operands[words..];
@@ -58,7 +61,10 @@ pub(crate) fn normal(program: &str, args: &[Word], more: bool) -> Normal {
                 Some((second, found, at)) => {
                     normal.sub = Some(second);
                     let rest = found.operands[at..].to_vec();
-                    normal.take(Arguments { operands: Vec::new(), ..found });
+                    normal.take(Arguments {
+                        operands: Vec::new(),
+                        ..found
+                    });
                     normal.take(parse(second, &rest));
                 }
                 None => {
@@ -78,7 +84,8 @@ pub(crate) fn normal(program: &str, args: &[Word], more: bool) -> Normal {
 impl Normal {
     fn take(&mut self, found: Arguments) {
         self.unsure |= !found.doubtful.is_empty() || found.strange.iter().any(|word| word.known().is_none());
-        self.options.extend(found.options.into_iter().map(|given| (given.choice, given.value)));
+        self.options
+            .extend(found.options.into_iter().map(|given| (given.choice, given.value)));
         self.unsure |= found.operands.iter().any(|word| word.fields == Fields::Any);
         self.operands.extend(found.operands);
         self.strange.extend(found.strange);
@@ -86,7 +93,11 @@ impl Normal {
         if self.sub.is_some_and(|sub| sub.names.iter().any(|name| name == "push"))
             && self.program == "git"
             && self.operands.iter().any(|word| word.prefix().starts_with('+'))
-            && let Some(force) = self.sub.and_then(|sub| sub.options.iter().find(|choice| choice.spellings.iter().any(|own| own == "--force")))
+            && let Some(force) = self.sub.and_then(|sub| {
+                sub.options
+                    .iter()
+                    .find(|choice| choice.spellings.iter().any(|own| own == "--force"))
+            })
         {
             self.options.push((force, None));
         }
@@ -110,14 +121,24 @@ impl Normal {
             need(match self.sub {
                 Some(own) if std::ptr::eq(own, sub) => Known::Yes,
                 // `remote add` is a `remote`.
-                Some(own) if own.names.iter().any(|name| sub.names.iter().any(|wanted| name.starts_with(&format!("{wanted} ")))) => Known::Yes,
+                Some(own)
+                    if own
+                        .names
+                        .iter()
+                        .any(|name| sub.names.iter().any(|wanted| name.starts_with(&format!("{wanted} ")))) =>
+                {
+                    Known::Yes
+                }
                 Some(_) => Known::No,
                 None => otherwise,
             });
         }
         for (choice, value) in &rule.options {
             let given = self.options.iter().any(|(own, own_value)| {
-                (std::ptr::eq(*own, *choice) || alike(own, choice)) && value.as_ref().is_none_or(|value| own_value.as_ref().is_some_and(|own| own.known() == value.known()))
+                (std::ptr::eq(*own, *choice) || alike(own, choice))
+                    && value
+                        .as_ref()
+                        .is_none_or(|value| own_value.as_ref().is_some_and(|own| own.known() == value.known()))
             });
             need(if given { Known::Yes } else { otherwise });
         }
@@ -131,7 +152,9 @@ impl Normal {
             need(match self.operands.get(at) {
                 Some(own) => match own.known() {
                     Some(text) if Some(text.as_ref()) == wanted.known().as_deref() => Known::Yes,
-                    Some(_) if self.unsure && self.operands[..at].iter().any(|word| word.fields != Fields::One) => Known::Maybe,
+                    Some(_) if self.unsure && self.operands[..at].iter().any(|word| word.fields != Fields::One) => {
+                        Known::Maybe
+                    }
                     Some(_) => Known::No,
                     None => Known::Maybe,
                 },
@@ -146,7 +169,11 @@ impl Normal {
 /// lists them apart: `-r`, `-R` and `--recursive`. To find too much is to deny too much, no more.
 fn alike(left: &Choice, right: &Choice) -> bool {
     let letter = |choice: &Choice| match choice.spellings.as_slice() {
-        [only] if choice.value == Value::None => only.trim_start_matches('-').chars().next().map(|first| first.to_ascii_lowercase()),
+        [only] if choice.value == Value::None => only
+            .trim_start_matches('-')
+            .chars()
+            .next()
+            .map(|first| first.to_ascii_lowercase()),
         _ => None,
     };
     letter(left).is_some() && letter(left) == letter(right)

@@ -50,7 +50,11 @@ fn read(program: &'static Program, args: &[Word], first_operand_ends: bool) -> A
             found.operands.extend(args[at..].iter().cloned());
             break;
         }
-        let bare = program.bare && at == 1 && text.as_deref().is_some_and(|text| !text.starts_with('-') && !text.is_empty());
+        let bare = program.bare
+            && at == 1
+            && text
+                .as_deref()
+                .is_some_and(|text| !text.starts_with('-') && !text.is_empty());
         let dashed = match word.is_dashed() {
             Known::Yes => text.as_deref() != Some("-"),
             Known::Maybe => {
@@ -78,7 +82,11 @@ fn read(program: &'static Program, args: &[Word], first_operand_ends: bool) -> A
             // An option in its own right, and harmless; otherwise its spellings are listed.
             if let Some(choice) = exactly(program, word.prefix()) {
                 let value = matches!(choice.value, Value::Required(_)).then(&mut next).flatten();
-                found.options.push(Given { choice, value, word: word.clone() });
+                found.options.push(Given {
+                    choice,
+                    value,
+                    word: word.clone(),
+                });
             }
         } else {
             cluster(program, word, usize::from(!bare), &mut next, &mut found);
@@ -88,7 +96,10 @@ fn read(program: &'static Program, args: &[Word], first_operand_ends: bool) -> A
 }
 
 fn exactly(program: &'static Program, spelling: &str) -> Option<&'static Choice> {
-    program.options.iter().find(|choice| choice.spellings.iter().any(|known| known == spelling))
+    program
+        .options
+        .iter()
+        .find(|choice| choice.spellings.iter().any(|known| known == spelling))
 }
 
 /// The option that this spelling means, abbreviations included.
@@ -99,7 +110,10 @@ fn by_name(program: &'static Program, spelling: &str) -> Option<&'static Choice>
     if program.exact || spelling.len() < 3 {
         return None;
     }
-    let mut candidates = program.options.iter().filter(|choice| choice.spellings.iter().any(|known| known.starts_with(spelling)));
+    let mut candidates = program
+        .options
+        .iter()
+        .filter(|choice| choice.spellings.iter().any(|known| known.starts_with(spelling)));
     let first = candidates.next()?;
     // Of several, none is meant by those who abbreviate; but never take the harmless one.
     candidates.next().is_none().then_some(first)
@@ -118,7 +132,9 @@ fn long(program: &'static Program, word: &Word, next: &mut dyn FnMut() -> Option
     };
     // Some single-dash programs take a numeric option, some options contain the `=` themselves.
     let choice = by_name(program, name).or_else(|| {
-        (program.single_dash && name.starts_with("--")).then(|| by_name(program, &name[1..])).flatten()
+        (program.single_dash && name.starts_with("--"))
+            .then(|| by_name(program, &name[1..]))
+            .flatten()
     });
     let Some(choice) = choice else {
         if !is_number(program, prefix, word) {
@@ -132,11 +148,21 @@ fn long(program: &'static Program, word: &Word, next: &mut dyn FnMut() -> Option
         // Without the value that it wants the program ends with an error, or uses its default.
         (Value::Required(_), None) => next(),
     };
-    found.options.push(Given { choice, value, word: word.clone() });
+    found.options.push(Given {
+        choice,
+        value,
+        word: word.clone(),
+    });
 }
 
 /// `-abc`, `-ovalue`, `-o value`.
-fn cluster(program: &'static Program, word: &Word, start: usize, next: &mut dyn FnMut() -> Option<Word>, found: &mut Arguments) {
+fn cluster(
+    program: &'static Program,
+    word: &Word,
+    start: usize,
+    next: &mut dyn FnMut() -> Option<Word>,
+    found: &mut Arguments,
+) {
     let prefix = word.prefix().to_owned();
     let whole = word.known().is_some();
     if is_number(program, &prefix, word) {
@@ -148,7 +174,11 @@ fn cluster(program: &'static Program, word: &Word, start: usize, next: &mut dyn 
             Value::Required(_) => next(),
             Value::None | Value::Optional(_) => None,
         };
-        found.options.push(Given { choice, value, word: word.clone() });
+        found.options.push(Given {
+            choice,
+            value,
+            word: word.clone(),
+        });
         return;
     }
     let mut at = start;
@@ -168,17 +198,27 @@ fn cluster(program: &'static Program, word: &Word, start: usize, next: &mut dyn 
             Value::Required(_) => next(),
         };
         let ends = value.is_some();
-        found.options.push(Given { choice, value, word: word.clone() });
+        found.options.push(Given {
+            choice,
+            value,
+            word: word.clone(),
+        });
         if ends {
             return;
         }
     }
     if !whole {
         // What follows in the same word is not in the text, and would be further options.
-        found.strange.push(Word { fields: Fields::One, ..word.clone() });
+        found.strange.push(Word {
+            fields: Fields::One,
+            ..word.clone()
+        });
     }
 }
 
 fn is_number(program: &Program, prefix: &str, word: &Word) -> bool {
-    program.digits && prefix.len() > 1 && prefix[1..].bytes().all(|byte| byte.is_ascii_digit()) && word.known().is_some()
+    program.digits
+        && prefix.len() > 1
+        && prefix[1..].bytes().all(|byte| byte.is_ascii_digit())
+        && word.known().is_some()
 }

@@ -16,8 +16,11 @@ enum Touch {
 pub(super) fn sed(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let by = Some(run.index);
     let (object, span) = (word.shown(), word.span);
-    let touched: Option<Vec<Vec<Touch>>> =
-        word.alternatives(MAX_READINGS).and_then(|all| all.iter().map(|one| one.with_numbers().as_deref().and_then(touched)).collect());
+    let touched: Option<Vec<Vec<Touch>>> = word.alternatives(MAX_READINGS).and_then(|all| {
+        all.iter()
+            .map(|one| one.with_numbers().as_deref().and_then(touched))
+            .collect()
+    });
     let Some(touched) = touched else {
         let because = "this sed program is not understood, and could write or run something".to_owned();
         reader.effect(Deed::Doubt(Doubt::Argument, because), object, span, by, Via::Operand);
@@ -25,8 +28,20 @@ pub(super) fn sed(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
     };
     for touch in touched.into_iter().flatten() {
         match touch {
-            Touch::Writes(path) => reader.effect(Deed::Writes(Word::text(path.clone(), span)), path, span, by, Via::Operand),
-            Touch::Reads(path) => reader.effect(Deed::Reads(Word::text(path.clone(), span)), path, span, by, Via::Operand),
+            Touch::Writes(path) => reader.effect(
+                Deed::Writes(Word::text(path.clone(), span)),
+                path,
+                span,
+                by,
+                Via::Operand,
+            ),
+            Touch::Reads(path) => reader.effect(
+                Deed::Reads(Word::text(path.clone(), span)),
+                path,
+                span,
+                by,
+                Via::Operand,
+            ),
             Touch::Runs(text) if text.is_empty() => reader.unknown_launch(word, run),
             Touch::Runs(text) => reader.shell_text(&Word::text(text, span), by)?,
         }
@@ -64,7 +79,11 @@ fn touches(program: &str, brackets: bool) -> Option<Vec<Touch>> {
         match command {
             '{' | '}' | '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x' | 'z' | 'F' => {}
             '#' => rest = rest.find('\n').map_or("", |end| &rest[end..]),
-            'l' | 'L' | 'q' | 'Q' => rest = rest.trim_start_matches([' ', '\t']).trim_start_matches(|c: char| c.is_ascii_digit()),
+            'l' | 'L' | 'q' | 'Q' => {
+                rest = rest
+                    .trim_start_matches([' ', '\t'])
+                    .trim_start_matches(|c: char| c.is_ascii_digit())
+            }
             ':' | 'b' | 't' | 'T' => rest = rest.find(['\n', ';', '}']).map_or("", |end| &rest[end..]),
             'a' | 'i' | 'c' => rest = text_block(rest),
             'r' | 'R' | 'w' | 'W' | 'v' => {
@@ -85,8 +104,7 @@ fn touches(program: &str, brackets: bool) -> Option<Vec<Touch>> {
                 let delimiter = rest.chars().next().filter(|c| !matches!(c, '\n' | '\\'))?;
                 rest = delimited(&rest[delimiter.len_utf8()..], delimiter, brackets)?;
                 rest = delimited(rest, delimiter, false)?;
-                loop {
-                    let Some(flag) = rest.chars().next() else { break };
+                while let Some(flag) = rest.chars().next() {
                     match flag {
                         'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9' => rest = &rest[1..],
                         'e' => {

@@ -7,7 +7,12 @@ use crate::policy::script::{Deed, Doubt, Reader, Run, Unreadable, Via};
 use crate::policy::word::{Atom, Fields, Hidden, Word};
 
 /// Applies the function of this name; false if the table says the rest.
-pub(super) fn apply(name: &str, program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<bool, Unreadable> {
+pub(super) fn apply(
+    name: &str,
+    program: &'static Program,
+    run: &Run,
+    reader: &mut Reader<'_>,
+) -> Result<bool, Unreadable> {
     match name {
         "find" => super::find_program::find(run, reader).map(|()| true),
         "dd" => Ok(dd(run, reader)),
@@ -27,7 +32,13 @@ pub(super) fn apply(name: &str, program: &'static Program, run: &Run, reader: &m
         "submodule-foreach" => foreach(run, reader).map(|()| true),
         _ => {
             let because = format!("how `{}` reads its arguments is not known", run.name);
-            reader.effect(Deed::Doubt(Doubt::Setting, because), run.name.clone(), run.span, Some(run.index), Via::Operand);
+            reader.effect(
+                Deed::Doubt(Doubt::Setting, because),
+                run.name.clone(),
+                run.span,
+                Some(run.index),
+                Via::Operand,
+            );
             Ok(true)
         }
     }
@@ -41,7 +52,10 @@ fn dd(run: &Run, reader: &mut Reader<'_>) -> bool {
         let deed = match setting {
             Some("if") => Deed::Reads(word.after(3)),
             Some("of") => Deed::Writes(word.after(3)),
-            Some("bs" | "ibs" | "obs" | "cbs" | "count" | "skip" | "seek" | "iseek" | "oseek" | "conv" | "iflag" | "oflag" | "status") => continue,
+            Some(
+                "bs" | "ibs" | "obs" | "cbs" | "count" | "skip" | "seek" | "iseek" | "oseek" | "conv" | "iflag"
+                | "oflag" | "status",
+            ) => continue,
             _ if matches!(word.known().as_deref(), Some("--help" | "--version")) => return true,
             Some(_) | None => Deed::Doubt(Doubt::Argument, "`dd` is not known to have this setting".to_owned()),
         };
@@ -55,10 +69,36 @@ fn test(run: &Run, reader: &mut Reader<'_>) -> bool {
     for pair in run.args.windows(2) {
         let file = matches!(
             pair[0].known().as_deref(),
-            Some("-a" | "-b" | "-c" | "-d" | "-e" | "-f" | "-g" | "-h" | "-k" | "-p" | "-r" | "-s" | "-u" | "-w" | "-x" | "-G" | "-L" | "-N" | "-O" | "-S")
+            Some(
+                "-a" | "-b"
+                    | "-c"
+                    | "-d"
+                    | "-e"
+                    | "-f"
+                    | "-g"
+                    | "-h"
+                    | "-k"
+                    | "-p"
+                    | "-r"
+                    | "-s"
+                    | "-u"
+                    | "-w"
+                    | "-x"
+                    | "-G"
+                    | "-L"
+                    | "-N"
+                    | "-O"
+                    | "-S"
+            )
         );
         if file {
-            reader.effect(Deed::Names(pair[1].clone()), pair[1].shown(), pair[1].span, Some(run.index), Via::Operand);
+            reader.effect(
+                Deed::Names(pair[1].clone()),
+                pair[1].shown(),
+                pair[1].span,
+                Some(run.index),
+                Via::Operand,
+            );
         }
     }
     true
@@ -67,23 +107,58 @@ fn test(run: &Run, reader: &mut Reader<'_>) -> bool {
 /// `tar`: what its archive and its operands are depends on the mode.
 fn tar(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let mut found = parse(program, &run.args);
-    let is = |choice: &super::table::Choice, names: &[&str]| choice.spellings.iter().any(|own| names.contains(&own.as_str()));
+    let is = |choice: &super::table::Choice, names: &[&str]| {
+        choice.spellings.iter().any(|own| names.contains(&own.as_str()))
+    };
     let given = |names: &[&str]| found.options.iter().any(|given| is(given.choice, names));
     let by = Some(run.index);
-    let creates = given(&["-c", "--create", "-r", "--append", "-u", "--update", "-A", "--catenate", "--concatenate", "--delete"]);
+    let creates = given(&[
+        "-c",
+        "--create",
+        "-r",
+        "--append",
+        "-u",
+        "--update",
+        "-A",
+        "--catenate",
+        "--concatenate",
+        "--delete",
+    ]);
     let extracts = given(&["-x", "--extract", "--get"]) && !given(&["-O", "--to-stdout"]);
     let reads = given(&["-t", "--list", "-d", "--diff", "--compare"]) || given(&["-x", "--extract", "--get"]);
-    if !creates && !reads && !found.options.is_empty() && !given(&["--help", "--version", "-?", "--usage", "--show-defaults"]) {
-        reader.effect(Deed::Doubt(Doubt::Argument, "no mode of `tar` is given for certain".to_owned()), run.name.clone(), run.span, by, Via::Operand);
+    if !creates
+        && !reads
+        && !found.options.is_empty()
+        && !given(&["--help", "--version", "-?", "--usage", "--show-defaults"])
+    {
+        reader.effect(
+            Deed::Doubt(Doubt::Argument, "no mode of `tar` is given for certain".to_owned()),
+            run.name.clone(),
+            run.span,
+            by,
+            Via::Operand,
+        );
     }
     // A bundle of letters without a dash takes its values from the words behind it, in order.
     if let Some(first) = run.args.first().and_then(Word::known)
         && !first.starts_with('-')
         && first.chars().filter(|flag| "fbCFgHIKNTVX".contains(*flag)).count() > 1
     {
-        reader.effect(Deed::Doubt(Doubt::Argument, "several values follow one bundle of letters".to_owned()), run.name.clone(), run.span, by, Via::Operand);
+        reader.effect(
+            Deed::Doubt(
+                Doubt::Argument,
+                "several values follow one bundle of letters".to_owned(),
+            ),
+            run.name.clone(),
+            run.span,
+            by,
+            Via::Operand,
+        );
     }
-    let (archives, options): (Vec<_>, Vec<_>) = found.options.into_iter().partition(|given| is(given.choice, &["-f", "--file"]));
+    let (archives, options): (Vec<_>, Vec<_>) = found
+        .options
+        .into_iter()
+        .partition(|given| is(given.choice, &["-f", "--file"]));
     for archive in archives {
         let Some(value) = archive.value else { continue };
         if value.known().as_deref() == Some("-") {
@@ -92,18 +167,43 @@ fn tar(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<
         if value.known().is_none_or(|name| name.contains(':')) && value.prefix().contains(':') {
             reader.effect(Deed::Network(value.shown()), value.shown(), value.span, by, Via::Option);
         }
-        let deed = if creates { Deed::Writes(value.clone()) } else { Deed::Reads(value.clone()) };
+        let deed = if creates {
+            Deed::Writes(value.clone())
+        } else {
+            Deed::Reads(value.clone())
+        };
         reader.effect(deed, value.shown(), value.span, by, Via::Option);
     }
     found.options = options;
     let operands = std::mem::take(&mut found.operands);
     let removes = found.options.iter().any(|given| is(given.choice, &["--remove-files"]));
     for word in &operands {
-        apply_role(if removes { Role::Write } else if creates { Role::Read } else { Role::Path }, word, run, reader)?;
+        apply_role(
+            if removes {
+                Role::Write
+            } else if creates {
+                Role::Read
+            } else {
+                Role::Path
+            },
+            word,
+            run,
+            reader,
+        )?;
     }
-    if found.options.iter().any(|given| is(given.choice, &["-T", "--files-from"])) {
+    if found
+        .options
+        .iter()
+        .any(|given| is(given.choice, &["-T", "--files-from"]))
+    {
         let because = "a list of files for `tar` may hold options that run commands".to_owned();
-        reader.effect(Deed::Doubt(Doubt::Setting, because), run.name.clone(), run.span, by, Via::Option);
+        reader.effect(
+            Deed::Doubt(Doubt::Setting, because),
+            run.name.clone(),
+            run.span,
+            by,
+            Via::Option,
+        );
     }
     if extracts {
         let into = Word::text(".", run.span);
@@ -117,8 +217,18 @@ fn xargs(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Resul
     let mut found = parse(program, &run.args);
     let mut replace = None;
     for given in &found.options {
-        if given.choice.spellings.iter().any(|own| matches!(own.as_str(), "-I" | "-i" | "--replace")) {
-            replace = Some(given.value.as_ref().map_or(Some("{}".to_owned()), |value| value.known().map(String::from)));
+        if given
+            .choice
+            .spellings
+            .iter()
+            .any(|own| matches!(own.as_str(), "-I" | "-i" | "--replace"))
+        {
+            replace = Some(
+                given
+                    .value
+                    .as_ref()
+                    .map_or(Some("{}".to_owned()), |value| value.known().map(String::from)),
+            );
         }
     }
     let mut argv = std::mem::take(&mut found.operands);
@@ -126,7 +236,10 @@ fn xargs(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Resul
     let more = match replace {
         None => true,
         Some(None) => {
-            argv.first().cloned().iter().for_each(|word| reader.unknown_launch(word, run));
+            argv.first()
+                .cloned()
+                .iter()
+                .for_each(|word| reader.unknown_launch(word, run));
             true
         }
         Some(Some(mark)) => {
@@ -142,7 +255,14 @@ fn xargs(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Resul
     if argv.is_empty() {
         return Ok(());
     }
-    launch(&argv, &Run { more: more || run.more, ..run.clone() }, reader)
+    launch(
+        &argv,
+        &Run {
+            more: more || run.more,
+            ..run.clone()
+        },
+        reader,
+    )
 }
 
 fn with_data(text: &str, mark: &str, word: &Word) -> Word {
@@ -155,7 +275,12 @@ fn with_data(text: &str, mark: &str, word: &Word) -> Word {
             atoms.push(Atom::Text(part.to_owned()));
         }
     }
-    Word { atoms, fields: Fields::One, span: word.span, written: text.to_owned() }
+    Word {
+        atoms,
+        fields: Fields::One,
+        span: word.span,
+        written: text.to_owned(),
+    }
 }
 
 /// Interpreters of other languages than the shell's.
@@ -163,7 +288,22 @@ pub(super) fn is_interpreter(name: &str) -> bool {
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     matches!(
         name,
-        "python" | "pypy" | "node" | "nodejs" | "perl" | "ruby" | "php" | "lua" | "luajit" | "Rscript" | "deno" | "bun" | "julia" | "tclsh" | "tsx" | "ts-node"
+        "python"
+            | "pypy"
+            | "node"
+            | "nodejs"
+            | "perl"
+            | "ruby"
+            | "php"
+            | "lua"
+            | "luajit"
+            | "Rscript"
+            | "deno"
+            | "bun"
+            | "julia"
+            | "tclsh"
+            | "tsx"
+            | "ts-node"
     )
 }
 
@@ -171,20 +311,30 @@ pub(super) fn is_interpreter(name: &str) -> bool {
 fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let prints = |text: &str| matches!(text, "--version" | "-V" | "-v" | "--help" | "-h");
     // tclsh would run a file of that name.
-    if run.args.len() == 1 && !run.more && run.name != "tclsh" && run.args[0].known().is_some_and(|text| prints(&text)) {
+    if run.args.len() == 1 && !run.more && run.name != "tclsh" && run.args[0].known().is_some_and(|text| prints(&text))
+    {
         return Ok(());
     }
     let because = format!("`{}` runs code, and what that does is not read here", run.name);
-    reader.effect(Deed::Doubt(Doubt::Program, because), run.name.clone(), run.span, Some(run.index), Via::Operand);
+    reader.effect(
+        Deed::Doubt(Doubt::Program, because),
+        run.name.clone(),
+        run.span,
+        Some(run.index),
+        Via::Operand,
+    );
     let mut inline = false;
     for (at, word) in run.args.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|at| run.args[at].known());
         // `-c`, `-e`, `-ne`, `-pe`, `-r`, `--eval`: what follows, or is attached, is code.
         let asks = |text: &str| {
-            matches!(text, "--eval" | "--print" | "eval") || (text.starts_with('-') && !text.starts_with("--") && text.ends_with(['c', 'e', 'E', 'r', 'p']))
+            matches!(text, "--eval" | "--print" | "eval")
+                || (text.starts_with('-') && !text.starts_with("--") && text.ends_with(['c', 'e', 'E', 'r', 'p']))
         };
         let follows = before.as_deref().is_some_and(asks);
-        let looks = word.known().is_some_and(|text| text.contains([' ', '(', ';', '\n', '`', '"', '\'']));
+        let looks = word
+            .known()
+            .is_some_and(|text| text.contains([' ', '(', ';', '\n', '`', '"', '\'']));
         if follows || looks {
             inline = true;
             super::code::code(word, run, reader)?;
@@ -197,7 +347,9 @@ fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) ->
         return Ok(());
     }
     let found = parse(program, &run.args);
-    let file = found.operands.iter().find(|word| word.known().as_deref() != Some("-") && !matches!(word.known().as_deref(), Some("run" | "test" | "install")));
+    let file = found.operands.iter().find(|word| {
+        word.known().as_deref() != Some("-") && !matches!(word.known().as_deref(), Some("run" | "test" | "install"))
+    });
     match file {
         Some(file) => {
             super::code::file(file, run, reader);
@@ -214,27 +366,53 @@ fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) ->
 /// Programs that compress: of several modes the last one counts.
 fn compressor(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let mut found = parse(program, &run.args);
-    let is = |choice: &super::table::Choice, names: &[&str]| choice.spellings.iter().any(|own| names.contains(&own.as_str()));
+    let is = |choice: &super::table::Choice, names: &[&str]| {
+        choice.spellings.iter().any(|own| names.contains(&own.as_str()))
+    };
     let mode = found.options.iter().rev().find_map(|given| {
         if is(given.choice, &["-t", "--test", "-l", "--list"]) {
             Some(true)
         } else {
-            is(given.choice, &["-d", "--decompress", "--uncompress", "-z", "--compress"]).then_some(false)
+            is(
+                given.choice,
+                &["-d", "--decompress", "--uncompress", "-z", "--compress"],
+            )
+            .then_some(false)
         }
     });
-    let to_output = found.options.iter().any(|given| is(given.choice, &["-c", "--stdout", "--to-stdout"]));
+    let to_output = found
+        .options
+        .iter()
+        .any(|given| is(given.choice, &["-c", "--stdout", "--to-stdout"]));
     let operands = std::mem::take(&mut found.operands);
     record(program, run, found, reader)?;
-    let role = if mode == Some(true) || to_output { Role::Read } else { Role::Write };
+    let role = if mode == Some(true) || to_output {
+        Role::Read
+    } else {
+        Role::Write
+    };
     operands.iter().try_for_each(|word| apply_role(role, word, run, reader))
 }
 
 /// `ip`: showing is harmless, everything else configures the network.
 fn ip(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let by = Some(run.index);
-    let words: Vec<_> = run.args.iter().map(|word| word.known().map(|text| text.into_owned())).collect();
+    let words: Vec<_> = run
+        .args
+        .iter()
+        .map(|word| word.known().map(|text| text.into_owned()))
+        .collect();
     let Some(words) = words.into_iter().collect::<Option<Vec<String>>>() else {
-        reader.effect(Deed::Doubt(Doubt::Setting, "not all of what `ip` is to do is in the text".to_owned()), run.name.clone(), run.span, by, Via::Operand);
+        reader.effect(
+            Deed::Doubt(
+                Doubt::Setting,
+                "not all of what `ip` is to do is in the text".to_owned(),
+            ),
+            run.name.clone(),
+            run.span,
+            by,
+            Via::Operand,
+        );
         return Ok(());
     };
     if let Some(at) = words.iter().position(|word| word == "exec") {
@@ -243,54 +421,162 @@ fn ip(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let mut rest = words.iter().map(String::as_str).peekable();
     while let Some(option) = rest.next_if(|word| word.starts_with('-')) {
         if matches!(option, "-b" | "-batch" | "-force") {
-            reader.effect(Deed::Doubt(Doubt::Setting, "`ip` reads what to do from a file".to_owned()), option, run.span, by, Via::Option);
+            reader.effect(
+                Deed::Doubt(Doubt::Setting, "`ip` reads what to do from a file".to_owned()),
+                option,
+                run.span,
+                by,
+                Via::Option,
+            );
         }
-        if matches!(option, "-n" | "-netns" | "-f" | "-family" | "-l" | "-loops" | "-rc" | "-rcvbuf") {
+        if matches!(
+            option,
+            "-n" | "-netns" | "-f" | "-family" | "-l" | "-loops" | "-rc" | "-rcvbuf"
+        ) {
             rest.next();
         }
     }
     let (object, command) = (rest.next(), rest.next());
-    let shows = command.is_none_or(|command| matches!(command, "s" | "sh" | "show" | "ls" | "lst" | "list" | "get" | "help" | "dev" | "up" | "to" | "table" | "vrf"));
+    let shows = command.is_none_or(|command| {
+        matches!(
+            command,
+            "s" | "sh" | "show" | "ls" | "lst" | "list" | "get" | "help" | "dev" | "up" | "to" | "table" | "vrf"
+        )
+    });
     if !shows && object != Some("monitor") {
-        reader.effect(Deed::Changes("the network's configuration".to_owned()), run.name.clone(), run.span, by, Via::Operand);
+        reader.effect(
+            Deed::Changes("the network's configuration".to_owned()),
+            run.name.clone(),
+            run.span,
+            by,
+            Via::Operand,
+        );
     }
     Ok(())
 }
 
 /// Keys of git's configuration that only change how its output looks, or how it counts.
 const HARMLESS_KEYS: &[&str] = &[
-    "advice.", "blame.", "color.", "column.", "core.abbrev", "core.autocrlf", "core.bare", "core.checkstat", "core.filemode",
-    "core.ignorecase", "core.logallrefupdates", "core.precomposeunicode", "core.preloadindex", "core.quotepath", "core.safecrlf",
-    "core.symlinks", "core.trustctime", "core.whitespace", "diff.algorithm", "diff.color", "diff.context", "diff.ignoresubmodules",
-    "diff.interhunkcontext", "diff.mnemonicprefix", "diff.noprefix", "diff.relative", "diff.renamelimit", "diff.renames",
-    "diff.statgraphwidth", "diff.submodule", "diff.suppressblankempty", "diff.wordregex", "grep.column", "grep.extendedregexp",
-    "grep.fullname", "grep.linenumber", "grep.patterntype", "i18n.", "log.abbrevcommit", "log.date", "log.decorate", "log.follow",
-    "log.showroot", "log.showsignature", "merge.conflictstyle", "pretty.", "safe.directory", "status.", "tag.sort", "branch.sort",
-    "user.email", "user.name", "versionsort.", "init.defaultbranch", "pull.rebase", "push.default", "commit.gpgsign", "tag.gpgsign",
-    "fetch.prune", "rebase.autostash", "gc.auto", "maintenance.auto", "format.pretty", "core.commentchar", "http.lowspeedlimit",
-    "http.lowspeedtime", "protocol.version",
+    "advice.",
+    "blame.",
+    "color.",
+    "column.",
+    "core.abbrev",
+    "core.autocrlf",
+    "core.bare",
+    "core.checkstat",
+    "core.filemode",
+    "core.ignorecase",
+    "core.logallrefupdates",
+    "core.precomposeunicode",
+    "core.preloadindex",
+    "core.quotepath",
+    "core.safecrlf",
+    "core.symlinks",
+    "core.trustctime",
+    "core.whitespace",
+    "diff.algorithm",
+    "diff.color",
+    "diff.context",
+    "diff.ignoresubmodules",
+    "diff.interhunkcontext",
+    "diff.mnemonicprefix",
+    "diff.noprefix",
+    "diff.relative",
+    "diff.renamelimit",
+    "diff.renames",
+    "diff.statgraphwidth",
+    "diff.submodule",
+    "diff.suppressblankempty",
+    "diff.wordregex",
+    "grep.column",
+    "grep.extendedregexp",
+    "grep.fullname",
+    "grep.linenumber",
+    "grep.patterntype",
+    "i18n.",
+    "log.abbrevcommit",
+    "log.date",
+    "log.decorate",
+    "log.follow",
+    "log.showroot",
+    "log.showsignature",
+    "merge.conflictstyle",
+    "pretty.",
+    "safe.directory",
+    "status.",
+    "tag.sort",
+    "branch.sort",
+    "user.email",
+    "user.name",
+    "versionsort.",
+    "init.defaultbranch",
+    "pull.rebase",
+    "push.default",
+    "commit.gpgsign",
+    "tag.gpgsign",
+    "fetch.prune",
+    "rebase.autostash",
+    "gc.auto",
+    "maintenance.auto",
+    "format.pretty",
+    "core.commentchar",
+    "http.lowspeedlimit",
+    "http.lowspeedtime",
+    "protocol.version",
 ];
 
 /// Keys whose value is a command.
-const COMMAND_KEYS: &[&str] = &["core.pager", "core.editor", "core.sshcommand", "core.askpass", "sequence.editor", "diff.external", "pager.", "credential.helper"];
+const COMMAND_KEYS: &[&str] = &[
+    "core.pager",
+    "core.editor",
+    "core.sshcommand",
+    "core.askpass",
+    "sequence.editor",
+    "diff.external",
+    "pager.",
+    "credential.helper",
+];
 
 /// `git -c KEY=VALUE`.
 pub(super) fn git_config(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let by = Some(run.index);
     let (key, value) = match word.prefix().find('=') {
         Some(at) => (word.prefix()[..at].to_ascii_lowercase(), Some(word.after(at + 1))),
-        None => (word.known().map(|text| text.to_ascii_lowercase()).unwrap_or_default(), None),
+        None => (
+            word.known().map(|text| text.to_ascii_lowercase()).unwrap_or_default(),
+            None,
+        ),
     };
     // Keys that are harmless with values that switch something off, or name what only prints.
-    let value_text = value.as_ref().and_then(|value| value.known().map(|text| text.to_ascii_lowercase()));
+    let value_text = value
+        .as_ref()
+        .and_then(|value| value.known().map(|text| text.to_ascii_lowercase()));
     let off = matches!(value_text.as_deref(), Some("false" | "0" | "no" | "off" | ""));
-    if (off && matches!(key.as_str(), "core.fsmonitor" | "core.untrackedcache" | "diff.external" | "credential.helper" | "core.pager" | "core.hookspath"))
+    if (off
+        && matches!(
+            key.as_str(),
+            "core.fsmonitor"
+                | "core.untrackedcache"
+                | "diff.external"
+                | "credential.helper"
+                | "core.pager"
+                | "core.hookspath"
+        ))
         || (key == "core.hookspath" && value_text.as_deref() == Some("/dev/null"))
         || (off && key.starts_with("filter."))
     {
         return Ok(());
     }
-    let matches = |keys: &[&str]| keys.iter().any(|known| if known.ends_with('.') { key.starts_with(known) } else { key == *known });
+    let matches = |keys: &[&str]| {
+        keys.iter().any(|known| {
+            if known.ends_with('.') {
+                key.starts_with(known)
+            } else {
+                key == *known
+            }
+        })
+    };
     if matches(HARMLESS_KEYS) {
         return Ok(());
     }
@@ -305,11 +591,24 @@ pub(super) fn git_config(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Res
                 return launch(&argv, run, reader);
             }
         } else if matches(COMMAND_KEYS) {
-            return reader.shell_text(&if value.prefix().starts_with('!') { value.after(1) } else { value.clone() }, by);
+            return reader.shell_text(
+                &if value.prefix().starts_with('!') {
+                    value.after(1)
+                } else {
+                    value.clone()
+                },
+                by,
+            );
         }
     }
     let because = "this setting of git can make it run something".to_owned();
-    reader.effect(Deed::Doubt(Doubt::Launch, because), word.shown(), word.span, by, Via::Option);
+    reader.effect(
+        Deed::Doubt(Doubt::Launch, because),
+        word.shown(),
+        word.span,
+        by,
+        Via::Option,
+    );
     Ok(())
 }
 
@@ -317,7 +616,8 @@ pub(super) fn git_config(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Res
 fn fd(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let starts = |word: &Word| {
         word.known().is_some_and(|text| {
-            text.starts_with("--exec") || (text.starts_with('-') && !text.starts_with("--") && text.contains(['x', 'X']))
+            text.starts_with("--exec")
+                || (text.starts_with('-') && !text.starts_with("--") && text.contains(['x', 'X']))
         })
     };
     let Some(at) = run.args.iter().position(starts) else {
@@ -327,17 +627,38 @@ fn fd(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(
     let text = word.known().unwrap_or_default().into_owned();
     let mut argv: Vec<Word> = Vec::new();
     // A command attached to the option: `-xrm`, `--exec=rm`.
-    let attached = if text.starts_with("--") { text.find('=') } else { text.find(['x', 'X']) };
+    let attached = if text.starts_with("--") {
+        text.find('=')
+    } else {
+        text.find(['x', 'X'])
+    };
     if let Some(attached) = attached.filter(|attached| attached + 1 < text.len()) {
         argv.push(word.after(attached + 1));
     }
     let rest = &run.args[at + 1..];
-    let length = rest.iter().position(|word| word.known().as_deref() == Some(";")).unwrap_or(rest.len());
-    argv.extend(rest[..length].iter().map(|word| match word.known().filter(|text| text.contains('{')) {
-        Some(_) => Word { atoms: vec![Atom::Hidden(Hidden::Anything)], ..word.clone() },
-        None => word.clone(),
-    }));
-    launch(&argv, &Run { more: true, ..run.clone() }, reader)?;
+    let length = rest
+        .iter()
+        .position(|word| word.known().as_deref() == Some(";"))
+        .unwrap_or(rest.len());
+    argv.extend(
+        rest[..length]
+            .iter()
+            .map(|word| match word.known().filter(|text| text.contains('{')) {
+                Some(_) => Word {
+                    atoms: vec![Atom::Hidden(Hidden::Anything)],
+                    ..word.clone()
+                },
+                None => word.clone(),
+            }),
+    );
+    launch(
+        &argv,
+        &Run {
+            more: true,
+            ..run.clone()
+        },
+        reader,
+    )?;
     let mut others = run.args[..at].to_vec();
     others.extend(rest.get(length + 1..).unwrap_or_default().iter().cloned());
     record(program, run, parse(program, &others), reader)
@@ -346,10 +667,19 @@ fn fd(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(
 /// `tree`: a cluster of letters takes its values from the words behind it, in order.
 fn tree(run: &Run, reader: &mut Reader<'_>) -> bool {
     for word in &run.args {
-        let values = word.known().filter(|text| text.starts_with('-') && !text.starts_with("--")).map_or(0, |text| text.chars().filter(|flag| "LPIoTH".contains(*flag)).count());
+        let values = word
+            .known()
+            .filter(|text| text.starts_with('-') && !text.starts_with("--"))
+            .map_or(0, |text| text.chars().filter(|flag| "LPIoTH".contains(*flag)).count());
         if values > 1 {
             let because = "several values follow one cluster of letters".to_owned();
-            reader.effect(Deed::Doubt(Doubt::Setting, because), word.shown(), word.span, Some(run.index), Via::Option);
+            reader.effect(
+                Deed::Doubt(Doubt::Setting, because),
+                word.shown(),
+                word.span,
+                Some(run.index),
+                Via::Option,
+            );
         }
     }
     false
@@ -357,7 +687,11 @@ fn tree(run: &Run, reader: &mut Reader<'_>) -> bool {
 
 /// `git submodule foreach`: its operands are shell text.
 fn foreach(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
-    let options = run.args.iter().take_while(|word| matches!(word.known().as_deref(), Some("--recursive" | "-q" | "--quiet"))).count();
+    let options = run
+        .args
+        .iter()
+        .take_while(|word| matches!(word.known().as_deref(), Some("--recursive" | "-q" | "--quiet")))
+        .count();
     match joined_text(&run.args[options..]) {
         Some(text) => reader.shell_text(&text, Some(run.index)),
         None => Ok(()),
@@ -383,10 +717,19 @@ fn joined_text(words: &[Word]) -> Option<Word> {
         if at > 0 {
             atoms.push(Atom::Text(" ".to_owned()));
         }
-        atoms.extend(if word.fields == Fields::One { word.atoms.clone() } else { vec![Atom::Hidden(Hidden::Anything)] });
+        atoms.extend(if word.fields == Fields::One {
+            word.atoms.clone()
+        } else {
+            vec![Atom::Hidden(Hidden::Anything)]
+        });
     }
     let span = words.iter().fold(first.span, |all, word| all.to(word.span));
-    Some(Word { atoms: crate::policy::word::joined(atoms), fields: Fields::One, span, written: String::new() })
+    Some(Word {
+        atoms: crate::policy::word::joined(atoms),
+        fields: Fields::One,
+        span,
+        written: String::new(),
+    })
 }
 
 /// `less`: what starts with `+` is a command of its own, and clusters have rules of their own.
@@ -397,10 +740,17 @@ fn less(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result
         match text.as_deref() {
             Some(text) if text.starts_with('+') => {
                 let command = text.trim_start_matches('+');
-                let harmless = command.starts_with(['/', '?', 'G', 'F', 'g']) || command.bytes().all(|byte| byte.is_ascii_digit());
+                let harmless =
+                    command.starts_with(['/', '?', 'G', 'F', 'g']) || command.bytes().all(|byte| byte.is_ascii_digit());
                 if !harmless {
                     let because = "`less` runs this when it starts".to_owned();
-                    reader.effect(Deed::Doubt(Doubt::Setting, because), word.shown(), word.span, Some(run.index), Via::Option);
+                    reader.effect(
+                        Deed::Doubt(Doubt::Setting, because),
+                        word.shown(),
+                        word.span,
+                        Some(run.index),
+                        Via::Option,
+                    );
                 }
             }
             Some(text) if ["-+", "-!", "--+", "--!"].iter().any(|reset| text.starts_with(reset)) => {}
@@ -411,7 +761,13 @@ fn less(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result
                     && text[1..].contains(['b', 'h', 'j', 'x', 'y', 'z', '#', 'p', 'P', 't', 'D']) =>
             {
                 let because = "where a value ends and the next option starts is not certain".to_owned();
-                reader.effect(Deed::Doubt(Doubt::Setting, because), word.shown(), word.span, Some(run.index), Via::Option);
+                reader.effect(
+                    Deed::Doubt(Doubt::Setting, because),
+                    word.shown(),
+                    word.span,
+                    Some(run.index),
+                    Via::Option,
+                );
             }
             Some(_) | None => args.push(word.clone()),
         }
@@ -423,7 +779,10 @@ fn less(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result
 fn watch(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let mut found = parse(program, &run.args);
     let words = std::mem::take(&mut found.operands);
-    let exec = found.options.iter().any(|given| given.choice.spellings.iter().any(|own| own == "-x" || own == "--exec"));
+    let exec = found
+        .options
+        .iter()
+        .any(|given| given.choice.spellings.iter().any(|own| own == "-x" || own == "--exec"));
     record(program, run, found, reader)?;
     if exec {
         return launch(&words, run, reader);
@@ -439,13 +798,21 @@ fn flock(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Resul
     let mut found = parse(program, &run.args);
     let words = std::mem::take(&mut found.operands);
     record(program, run, found, reader)?;
-    let Some((lock, rest)) = words.split_first() else { return Ok(()) };
-    if rest.is_empty() && lock.known().is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit())) {
+    let Some((lock, rest)) = words.split_first() else {
+        return Ok(());
+    };
+    if rest.is_empty()
+        && lock
+            .known()
+            .is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
+    {
         return Ok(());
     }
     apply_role(Role::Write, lock, run, reader)?;
     match rest.first().and_then(Word::known).as_deref() {
-        Some("-c" | "--command") => rest.get(1).map_or(Ok(()), |text| reader.shell_text(text, Some(run.index))),
+        Some("-c" | "--command") => rest
+            .get(1)
+            .map_or(Ok(()), |text| reader.shell_text(text, Some(run.index))),
         _ => launch(rest, run, reader),
     }
 }
@@ -456,14 +823,29 @@ fn sysctl(run: &Run, reader: &mut Reader<'_>) -> bool {
         let sets = match word.known() {
             Some(text) if text.starts_with("--") => !matches!(
                 text.as_ref(),
-                "--all" | "--binary" | "--deprecated" | "--ignore" | "--names" | "--values" | "--quiet" | "--help" | "--version" | "--dry-run"
+                "--all"
+                    | "--binary"
+                    | "--deprecated"
+                    | "--ignore"
+                    | "--names"
+                    | "--values"
+                    | "--quiet"
+                    | "--help"
+                    | "--version"
+                    | "--dry-run"
             ),
             Some(text) if text.starts_with('-') => text.contains(['w', 'p', 'f', 'S']),
             Some(text) => text.contains('='),
             None => true,
         };
         if sets {
-            reader.effect(Deed::Changes("the kernel's settings".to_owned()), word.shown(), word.span, Some(run.index), Via::Operand);
+            reader.effect(
+                Deed::Changes("the kernel's settings".to_owned()),
+                word.shown(),
+                word.span,
+                Some(run.index),
+                Via::Operand,
+            );
         }
     }
     true

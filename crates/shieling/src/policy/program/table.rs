@@ -143,7 +143,9 @@ impl Role {
     /// Whether a word in this role cannot change, start or send anything.
     pub(crate) fn is_harmless(self) -> bool {
         match self {
-            Self::Text | Self::Pattern | Self::Read | Self::Rev | Self::Path | Self::Glob | Self::At | Self::List => true,
+            Self::Text | Self::Pattern | Self::Read | Self::Rev | Self::Path | Self::Glob | Self::At | Self::List => {
+                true
+            }
             Self::Write
             | Self::Command
             | Self::Launch
@@ -208,7 +210,11 @@ impl Operands {
                 operands.rest = Some(Role::parse(name)?);
             } else {
                 let role = Role::parse(word.trim_end_matches('?'))?;
-                if operands.rest.is_some() { operands.tail.push(role) } else { operands.head.push(role) }
+                if operands.rest.is_some() {
+                    operands.tail.push(role)
+                } else {
+                    operands.head.push(role)
+                }
             }
         }
         Ok(operands)
@@ -251,7 +257,12 @@ impl Bring {
     pub(crate) fn is_harmless(&self) -> bool {
         match self {
             Self::Writes(_) | Self::Runs(_) | Self::Network(_) | Self::Unknown(_) => false,
-            Self::Operands(operands) => operands.head.iter().chain(&operands.rest).chain(&operands.tail).all(|role| role.is_harmless()),
+            Self::Operands(operands) => operands
+                .head
+                .iter()
+                .chain(&operands.rest)
+                .chain(&operands.tail)
+                .all(|role| role.is_harmless()),
             Self::Pattern | Self::Stops | Self::Harmless | Self::NoNetwork => true,
         }
     }
@@ -290,10 +301,24 @@ impl Choice {
         let value = match self.value {
             Value::None => false,
             Value::Required(role) | Value::Optional(role) => {
-                matches!(role, Role::Command | Role::Launch | Role::Shell | Role::Code | Role::Sed | Role::Awk | Role::GitConfig | Role::Unknown)
+                matches!(
+                    role,
+                    Role::Command
+                        | Role::Launch
+                        | Role::Shell
+                        | Role::Code
+                        | Role::Sed
+                        | Role::Awk
+                        | Role::GitConfig
+                        | Role::Unknown
+                )
             }
         };
-        value || self.brings.iter().any(|bring| matches!(bring, Bring::Runs(_) | Bring::Unknown(_)))
+        value
+            || self
+                .brings
+                .iter()
+                .any(|bring| matches!(bring, Bring::Runs(_) | Bring::Unknown(_)))
     }
 
     fn parse(line: &str) -> Result<Self, String> {
@@ -311,7 +336,11 @@ impl Choice {
         if spellings.is_empty() || spellings.iter().any(|word| !word.starts_with(['-', '+'])) {
             return Err(format!("`{line}` is no option line"));
         }
-        Ok(Self { spellings, value, brings })
+        Ok(Self {
+            spellings,
+            value,
+            brings,
+        })
     }
 }
 
@@ -350,7 +379,8 @@ pub(crate) struct Sub {
 impl Sub {
     /// What is known of it.
     pub(crate) fn program(&self) -> &Program {
-        self.parsed.get_or_init(|| parse(self.names.clone(), self.block, &|shared| INDEX.shared(shared)).0)
+        self.parsed
+            .get_or_init(|| parse(self.names.clone(), self.block, &|shared| INDEX.shared(shared)).0)
     }
 }
 
@@ -397,7 +427,9 @@ impl Program {
                     other => return Err(format!("`prints {other}` means nothing")),
                 });
             }
-            "include" => self.options.extend(shared(rest).ok_or_else(|| format!("no options are called `{rest}`"))?),
+            "include" => self
+                .options
+                .extend(shared(rest).ok_or_else(|| format!("no options are called `{rest}`"))?),
             _ if line.starts_with(['-', '+']) => {
                 let choice = Choice::parse(line)?;
                 let long = choice.spellings.iter().filter(|word| word.starts_with("--")).count();
@@ -405,7 +437,10 @@ impl Program {
                 if (long == 1 && short > 0) || (short == 1 && long > 0) {
                     self.options.push(choice);
                 } else {
-                    self.options.extend(choice.spellings.iter().map(|own| Choice { spellings: vec![own.clone()], ..choice.clone() }));
+                    self.options.extend(choice.spellings.iter().map(|own| Choice {
+                        spellings: vec![own.clone()],
+                        ..choice.clone()
+                    }));
                 }
             }
             _ => return Err(format!("`{line}` is not understood")),
@@ -440,7 +475,12 @@ struct Index {
 }
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
-    let mut index = Index { programs: HashMap::new(), blocks: Vec::new(), shared: HashMap::new(), parsed: Vec::new() };
+    let mut index = Index {
+        programs: HashMap::new(),
+        blocks: Vec::new(),
+        shared: HashMap::new(),
+        parsed: Vec::new(),
+    };
     for (file, text) in TABLES {
         let mut heading: Option<(usize, &'static str)> = None;
         let mut at = 0;
@@ -478,7 +518,9 @@ impl Index {
         let block = self.shared.get(name)?;
         let mut program = Program::default();
         for line in lines(block) {
-            program.line(line, &|inner| if inner == name { None } else { self.shared(inner) }).ok()?;
+            program
+                .line(line, &|inner| if inner == name { None } else { self.shared(inner) })
+                .ok()?;
         }
         Some(program.options)
     }
@@ -488,7 +530,9 @@ impl Index {
 fn lines(block: &str) -> impl Iterator<Item = &str> {
     block.lines().filter_map(|line| {
         let line = line.trim();
-        let example = ["allow:", "ask:", "deny:"].iter().any(|verdict| line.starts_with(verdict));
+        let example = ["allow:", "ask:", "deny:"]
+            .iter()
+            .any(|verdict| line.starts_with(verdict));
         let line = if line.starts_with('#') {
             ""
         } else if example {
@@ -501,8 +545,15 @@ fn lines(block: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Reads a block; every line that cannot be read is reported.
-fn parse(names: Vec<String>, block: &'static str, shared: &dyn Fn(&str) -> Option<Vec<Choice>>) -> (Program, Vec<String>) {
-    let mut program = Program { names, ..Program::default() };
+fn parse(
+    names: Vec<String>,
+    block: &'static str,
+    shared: &dyn Fn(&str) -> Option<Vec<Choice>>,
+) -> (Program, Vec<String>) {
+    let mut program = Program {
+        names,
+        ..Program::default()
+    };
     let mut faults = Vec::new();
     let mut starts: Vec<(usize, &'static str)> = Vec::new();
     let mut at = 0;
@@ -512,12 +563,20 @@ fn parse(names: Vec<String>, block: &'static str, shared: &dyn Fn(&str) -> Optio
             starts.push((at, names.split(" #").next().unwrap_or_default().trim()));
         }
     }
-    let end = |number: usize| starts.get(number).map_or(block.len(), |(start, _)| block[..start - 1].rfind('\n').map_or(0, |line| line + 1));
+    let end = |number: usize| {
+        starts.get(number).map_or(block.len(), |(start, _)| {
+            block[..start - 1].rfind('\n').map_or(0, |line| line + 1)
+        })
+    };
     for line in lines(&block[..end(0)]) {
-        let example = ["allow:", "ask:", "deny:"].iter().find_map(|verdict| Some((*verdict, line.strip_prefix(verdict)?)));
+        let example = ["allow:", "ask:", "deny:"]
+            .iter()
+            .find_map(|verdict| Some((*verdict, line.strip_prefix(verdict)?)));
         match example {
             Some((verdict, command)) => {
-                program.examples.push((verdict.trim_end_matches(':').to_owned(), command.trim().to_owned()));
+                program
+                    .examples
+                    .push((verdict.trim_end_matches(':').to_owned(), command.trim().to_owned()));
             }
             None => faults.extend(program.line(line, shared).err()),
         }
@@ -536,7 +595,12 @@ fn parse(names: Vec<String>, block: &'static str, shared: &dyn Fn(&str) -> Optio
 pub(crate) fn find(name: &str) -> Option<&'static Program> {
     let index = &*INDEX;
     let number = *index.programs.get(name)?;
-    Some(index.parsed[number].get_or_init(|| parse(vec![name.to_owned()], index.blocks[number].1, &|shared| index.shared(shared)).0))
+    Some(index.parsed[number].get_or_init(|| {
+        parse(vec![name.to_owned()], index.blocks[number].1, &|shared| {
+            index.shared(shared)
+        })
+        .0
+    }))
 }
 
 /// Every example of every table: the verdict that it states, and the command.
@@ -548,8 +612,17 @@ pub(in crate::policy) fn examples() -> Vec<(&'static str, String, String)> {
         .iter()
         .flat_map(|(file, block)| {
             let (program, _) = parse(Vec::new(), block, &|shared| index.shared(shared));
-            let subs: Vec<_> = program.subs.iter().flat_map(|sub| sub.program().examples.clone()).collect();
-            program.examples.into_iter().chain(subs).map(|(verdict, command)| (*file, verdict, command)).collect::<Vec<_>>()
+            let subs: Vec<_> = program
+                .subs
+                .iter()
+                .flat_map(|sub| sub.program().examples.clone())
+                .collect();
+            program
+                .examples
+                .into_iter()
+                .chain(subs)
+                .map(|(verdict, command)| (*file, verdict, command))
+                .collect::<Vec<_>>()
         })
         .collect()
 }
@@ -574,11 +647,24 @@ mod tests {
                 Decision::Deny => "deny",
             };
             if judged != stated {
-                let why: Vec<_> = verdict.reasons.iter().map(|reason| format!("`{}`: {}", reason.object, reason.because)).collect();
-                wrong.push(format!("{file}: `{command}` is stated to be {stated}, and is {judged}: {}", why.join("; ")));
+                let why: Vec<_> = verdict
+                    .reasons
+                    .iter()
+                    .map(|reason| format!("`{}`: {}", reason.object, reason.because))
+                    .collect();
+                wrong.push(format!(
+                    "{file}: `{command}` is stated to be {stated}, and is {judged}: {}",
+                    why.join("; ")
+                ));
             }
         }
-        assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), examples.len(), wrong.join("\n"));
+        assert!(
+            wrong.is_empty(),
+            "{} of {}:\n{}",
+            wrong.len(),
+            examples.len(),
+            wrong.join("\n")
+        );
     }
 
     #[test]
@@ -595,7 +681,12 @@ mod tests {
         for (name, block) in &index.shared {
             let mut program = Program::default();
             for line in lines(block) {
-                faults.extend(program.line(line, &|inner| index.shared(inner)).err().map(|fault| format!("options {name}: {fault}")));
+                faults.extend(
+                    program
+                        .line(line, &|inner| index.shared(inner))
+                        .err()
+                        .map(|fault| format!("options {name}: {fault}")),
+                );
             }
         }
         assert!(faults.is_empty(), "{}", faults.join("\n"));

@@ -16,7 +16,10 @@ impl Reader<'_> {
         // Quotes do not protect here, as in a here-document's body.
         self.reads(text)?;
         let Ok(pieces) = heredoc_pieces(text) else {
-            return Err(Unreadable { span, because: "its arithmetic cannot be parsed".to_owned() });
+            return Err(Unreadable {
+                span,
+                because: "its arithmetic cannot be parsed".to_owned(),
+            });
         };
         let mut literal = String::new();
         for piece in &pieces {
@@ -55,7 +58,8 @@ impl Reader<'_> {
             let byte = bytes[at];
             if byte.is_ascii_digit() {
                 // Numbers, with their bases and digits: `0x1f`, `16#ff`.
-                while at < bytes.len() && (bytes[at].is_ascii_alphanumeric() || matches!(bytes[at], b'#' | b'@' | b'_')) {
+                while at < bytes.len() && (bytes[at].is_ascii_alphanumeric() || matches!(bytes[at], b'#' | b'@' | b'_'))
+                {
                     at += 1;
                 }
             } else if byte.is_ascii_alphabetic() || byte == b'_' {
@@ -65,7 +69,10 @@ impl Reader<'_> {
                 }
                 let name = &text[start..at];
                 self.evaluated(name, span)?;
-                if assigns(&text[at..]) || text[..start].trim_end().ends_with("++") || text[..start].trim_end().ends_with("--") {
+                if assigns(&text[at..])
+                    || text[..start].trim_end().ends_with("++")
+                    || text[..start].trim_end().ends_with("--")
+                {
                     self.assign(name, vec![Atom::Hidden(Hidden::Number)], span)?;
                 }
             } else {
@@ -92,7 +99,10 @@ impl Reader<'_> {
         for atom in atoms {
             match atom {
                 Atom::Hidden(Hidden::Number) | Atom::One | Atom::Star | Atom::Found => {}
-                Atom::Text(text) if text.bytes().all(|b| b.is_ascii_digit() || b == b'-' || b == b'+' || b == b' ') => {}
+                Atom::Text(text)
+                    if text
+                        .bytes()
+                        .all(|b| b.is_ascii_digit() || b == b'-' || b == b'+' || b == b' ') => {}
                 Atom::Text(text) => {
                     let text = text.clone();
                     self.deeper(|reader| reader.arithmetic(&text, Place::Within(span)))?;
@@ -132,6 +142,8 @@ fn assigns(rest: &str) -> bool {
     }
     let operator = rest.find(|c| !"*/%+-<>&^|=".contains(c)).unwrap_or(rest.len());
     let operator = &rest[..operator];
-    matches!(operator, "=" | "*=" | "/=" | "%=" | "+=" | "-=" | "<<=" | ">>=" | "&=" | "^=" | "|=")
-        || (operator.starts_with('=') && !operator.starts_with("=="))
+    matches!(
+        operator,
+        "=" | "*=" | "/=" | "%=" | "+=" | "-=" | "<<=" | ">>=" | "&=" | "^=" | "|="
+    ) || (operator.starts_with('=') && !operator.starts_with("=="))
 }

@@ -50,7 +50,10 @@ impl Reader<'_> {
             return Ok(vec![Word::text(text, span)]);
         }
         self.reads(text)?;
-        let pieces = pieces(text).map_err(|_| Unreadable { span, because: "a word of it cannot be parsed".to_owned() })?;
+        let pieces = pieces(text).map_err(|_| Unreadable {
+            span,
+            because: "a word of it cannot be parsed".to_owned(),
+        })?;
         if let [only] = pieces.as_slice()
             && let Some(split) = self.split(only, span)
         {
@@ -68,13 +71,25 @@ impl Reader<'_> {
                 Fields::Glob | Fields::One => fields,
             };
         }
-        Ok(vec![Word { atoms: joined(atoms), fields, span, written: text.to_owned() }])
+        Ok(vec![Word {
+            atoms: joined(atoms),
+            fields,
+            span,
+            written: text.to_owned(),
+        }])
     }
 
     /// An unquoted variable with one known value, split at blanks as the shell does.
     fn split(&mut self, piece: &Piece, span: Span) -> Option<Vec<Word>> {
-        let PieceKind::Parameter(expansion) = &piece.kind else { return None };
-        let Expansion { parameter: Parameter::Named(name), indirect: false, operation: Operation::Value } = &**expansion else {
+        let PieceKind::Parameter(expansion) = &piece.kind else {
+            return None;
+        };
+        let Expansion {
+            parameter: Parameter::Named(name),
+            indirect: false,
+            operation: Operation::Value,
+        } = &**expansion
+        else {
             return None;
         };
         let values = self.lookup(name)?;
@@ -87,8 +102,17 @@ impl Reader<'_> {
             text.split_ascii_whitespace()
                 .map(|field| {
                     let atoms = joined(wildcards(field));
-                    let fields = if known(&atoms).is_some() { Fields::One } else { Fields::Glob };
-                    Word { atoms, fields, span, written: field.to_owned() }
+                    let fields = if known(&atoms).is_some() {
+                        Fields::One
+                    } else {
+                        Fields::Glob
+                    };
+                    Word {
+                        atoms,
+                        fields,
+                        span,
+                        written: field.to_owned(),
+                    }
                 })
                 .collect(),
         )
@@ -111,7 +135,13 @@ impl Reader<'_> {
     }
 
     /// One piece of a word, and what it substitutes.
-    pub(super) fn piece(&mut self, piece: &Piece, place: Place, quoted: bool, atoms: &mut Vec<Atom>) -> Result<(), Unreadable> {
+    pub(super) fn piece(
+        &mut self,
+        piece: &Piece,
+        place: Place,
+        quoted: bool,
+        atoms: &mut Vec<Atom>,
+    ) -> Result<(), Unreadable> {
         self.node()?;
         let span = place.span(piece.start, piece.end);
         match &piece.kind {
@@ -129,7 +159,9 @@ impl Reader<'_> {
             }
             PieceKind::Translated(inner) => {
                 let mut ignored = Vec::new();
-                inner.iter().try_for_each(|part| self.piece(part, place, true, &mut ignored))?;
+                inner
+                    .iter()
+                    .try_for_each(|part| self.piece(part, place, true, &mut ignored))?;
                 // What it becomes depends on a catalogue of translations.
                 atoms.push(Atom::Hidden(Hidden::Anything));
             }
@@ -144,7 +176,11 @@ impl Reader<'_> {
                 atoms.push(Atom::Hidden(class));
             }
             PieceKind::Backquoted(text) => {
-                let inside = if text.contains('\\') { Place::Within(span) } else { place.inner(piece.start + 1) };
+                let inside = if text.contains('\\') {
+                    Place::Within(span)
+                } else {
+                    place.inner(piece.start + 1)
+                };
                 let class = self.substitution(&unescape_backquoted(text, quoted), inside)?;
                 atoms.push(Atom::Hidden(class));
             }
@@ -169,9 +205,15 @@ impl Reader<'_> {
     fn nested(&mut self, text: &str, span: Span) -> Result<Vec<Atom>, Unreadable> {
         self.reads(text)?;
         if text.contains("<(") || text.contains(">(") {
-            return Err(Unreadable { span, because: "a process substitution inside an expansion is not read".to_owned() });
+            return Err(Unreadable {
+                span,
+                because: "a process substitution inside an expansion is not read".to_owned(),
+            });
         }
-        let unreadable = |_| Unreadable { span, because: "a word inside an expansion cannot be parsed".to_owned() };
+        let unreadable = |_| Unreadable {
+            span,
+            because: "a word inside an expansion cannot be parsed".to_owned(),
+        };
         let mut atoms = Vec::new();
         for piece in &pieces(text).or_else(|_| heredoc_pieces(text)).map_err(unreadable)? {
             self.piece(piece, Place::Within(span), false, &mut atoms)?;
@@ -187,21 +229,40 @@ impl Reader<'_> {
     /// A here-document's body, or anything else that expands like text in double quotes.
     pub(super) fn body(&mut self, text: &str, place: Place, span: Span) -> Result<Vec<Atom>, Unreadable> {
         self.reads(text)?;
-        let pieces = heredoc_pieces(text).map_err(|_| Unreadable { span, because: "what expands in it cannot be parsed".to_owned() })?;
+        let pieces = heredoc_pieces(text).map_err(|_| Unreadable {
+            span,
+            because: "what expands in it cannot be parsed".to_owned(),
+        })?;
         let mut atoms = Vec::new();
-        pieces.iter().try_for_each(|piece| self.piece(piece, place, true, &mut atoms))?;
+        pieces
+            .iter()
+            .try_for_each(|piece| self.piece(piece, place, true, &mut atoms))?;
         Ok(joined(atoms))
     }
 
-    fn parameter(&mut self, expansion: &Expansion, quoted: bool, span: Span, atoms: &mut Vec<Atom>) -> Result<(), Unreadable> {
+    fn parameter(
+        &mut self,
+        expansion: &Expansion,
+        quoted: bool,
+        span: Span,
+        atoms: &mut Vec<Atom>,
+    ) -> Result<(), Unreadable> {
         let anything = Atom::Hidden(Hidden::Anything);
-        let Expansion { parameter, indirect, operation } = expansion;
+        let Expansion {
+            parameter,
+            indirect,
+            operation,
+        } = expansion;
         let added = match operation {
             Operation::Names => vec![anything],
             // The keys of an array are numbers, unless it was declared to have names.
             Operation::Keys => {
                 self.looked_up = true;
-                vec![if self.variables.any_associative { anything } else { Atom::Hidden(Hidden::Number) }]
+                vec![if self.variables.any_associative {
+                    anything
+                } else {
+                    Atom::Hidden(Hidden::Number)
+                }]
             }
             Operation::Value => self.value(parameter, *indirect, span)?,
             Operation::Length => {
@@ -238,9 +299,18 @@ impl Reader<'_> {
             Operation::WithoutSuffix(pattern) => {
                 let value = self.value(parameter, *indirect, span)?;
                 self.nested(pattern, span)?;
-                let start = Word { atoms: value, fields: Fields::One, span, written: String::new() };
+                let start = Word {
+                    atoms: value,
+                    fields: Fields::One,
+                    span,
+                    written: String::new(),
+                };
                 // What is cut off at the end leaves the beginning as it was.
-                let class = if quoted && start.is_dashed() == Known::No { Hidden::Name } else { Hidden::Anything };
+                let class = if quoted && start.is_dashed() == Known::No {
+                    Hidden::Name
+                } else {
+                    Hidden::Anything
+                };
                 vec![Atom::Hidden(class)]
             }
             Operation::Changed(word) => {
@@ -281,7 +351,12 @@ impl Reader<'_> {
             return Ok(value);
         }
         // The value is a name, perhaps with a subscript, which is evaluated.
-        let target = Word { atoms: value, fields: Fields::One, span, written: self.written(span) };
+        let target = Word {
+            atoms: value,
+            fields: Fields::One,
+            span,
+            written: self.written(span),
+        };
         match target.known() {
             Some(name) if super::launch::is_name(&name) => Ok(self.variable(&name)),
             Some(_) | None => {
@@ -303,13 +378,21 @@ impl Reader<'_> {
     pub(super) fn prompt(&mut self, value: &[Atom], span: Span) -> Result<(), Unreadable> {
         match known(value) {
             // Backslashes are read first, and could make a substitution of what does not look like one.
-            Some(text) if !(text.contains("\\$") || text.contains("\\0") || text.contains("\\1") || text.contains("\\`")) => {
+            Some(text)
+                if !(text.contains("\\$") || text.contains("\\0") || text.contains("\\1") || text.contains("\\`")) =>
+            {
                 let text = text.into_owned();
                 self.deeper(|reader| reader.body(&text, Place::Within(span), span).map(drop))
             }
             Some(_) | None => {
                 let object = self.written(span);
-                self.doubt(Doubt::Launch, object, "this value is expanded as a prompt, which can run commands", span, None);
+                self.doubt(
+                    Doubt::Launch,
+                    object,
+                    "this value is expanded as a prompt, which can run commands",
+                    span,
+                    None,
+                );
                 Ok(())
             }
         }
@@ -318,11 +401,19 @@ impl Reader<'_> {
 
 /// Bytes that mean nothing to the shell inside a word.
 fn plain(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/' | b',' | b':' | b'=' | b'@' | b'%' | b'+')
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'-' | b'_' | b'.' | b'/' | b',' | b':' | b'=' | b'@' | b'%' | b'+'
+        )
 }
 
 fn fields_of(piece: &PieceKind, added: &[Atom], splits_otherwise: bool) -> Fields {
-    let unsure = |atoms: &[Atom]| atoms.iter().any(|atom| !matches!(atom, Atom::Text(_) | Atom::Hidden(Hidden::Number)));
+    let unsure = |atoms: &[Atom]| {
+        atoms
+            .iter()
+            .any(|atom| !matches!(atom, Atom::Text(_) | Atom::Hidden(Hidden::Number)))
+    };
     match piece {
         PieceKind::Text(_) if added.iter().any(|atom| matches!(atom, Atom::One | Atom::Star)) => Fields::Glob,
         PieceKind::Text(_)
@@ -333,21 +424,31 @@ fn fields_of(piece: &PieceKind, added: &[Atom], splits_otherwise: bool) -> Field
         | PieceKind::Tilde(_)
         | PieceKind::Arithmetic(_) => Fields::One,
         PieceKind::DoubleQuoted(inner) => {
-            let many = inner.iter().any(|part| matches!(&part.kind, PieceKind::Parameter(expansion) if spreads(expansion)));
+            let many = inner
+                .iter()
+                .any(|part| matches!(&part.kind, PieceKind::Parameter(expansion) if spreads(expansion)));
             if many { Fields::Any } else { Fields::One }
         }
         PieceKind::Parameter(_) | PieceKind::Substitution(_) | PieceKind::Backquoted(_) => {
             let blank = added.iter().any(|atom| {
                 matches!(atom, Atom::Text(text) if text.is_empty() || text.contains(|c: char| c.is_whitespace() || "*?[".contains(c)))
             });
-            if unsure(added) || blank || splits_otherwise || added.is_empty() { Fields::Any } else { Fields::One }
+            if unsure(added) || blank || splits_otherwise || added.is_empty() {
+                Fields::Any
+            } else {
+                Fields::One
+            }
         }
     }
 }
 
 /// Whether an expansion can make several words even inside double quotes: `"$@"`, `"${a[@]}"`.
 fn spreads(expansion: &Expansion) -> bool {
-    expansion.operation == Operation::Names || matches!(expansion.parameter, Parameter::Special('@') | Parameter::All { separate: true, .. })
+    expansion.operation == Operation::Names
+        || matches!(
+            expansion.parameter,
+            Parameter::Special('@') | Parameter::All { separate: true, .. }
+        )
 }
 
 /// Unquoted text with its wildcards told apart.
@@ -389,8 +490,14 @@ fn bracket(text: &str) -> Option<usize> {
         let rest = &body[at..];
         let end = rest.find(']')?;
         // `[:lower:]` and the like hold a bracket of their own.
-        match ["[:", "[.", "[="].iter().filter_map(|open| rest[..end].rfind(open)).max() {
-            Some(open) if rest[open + 2..end].len() < 12 && rest[..end].ends_with(&rest[open + 1..open + 2]) => at += end + 1,
+        match ["[:", "[.", "[="]
+            .iter()
+            .filter_map(|open| rest[..end].rfind(open))
+            .max()
+        {
+            Some(open) if rest[open + 2..end].len() < 12 && rest[..end].ends_with(&rest[open + 1..open + 2]) => {
+                at += end + 1
+            }
             _ => return Some(1 + at + end + 1),
         }
     }
@@ -429,16 +536,15 @@ fn ansi_c(text: &str) -> Option<String> {
         let mut number = |radix: u32, most: usize| {
             let mut value = None;
             for _ in 0..most {
-                let Some(digit) = characters.peek().and_then(|c| c.to_digit(radix)) else { break };
+                let Some(digit) = characters.peek().and_then(|c| c.to_digit(radix)) else {
+                    break;
+                };
                 value = Some(value.unwrap_or(0) * radix + digit);
                 characters.next();
             }
             value
         };
-        let code = match number(8, 3) {
-            Some(octal) => Some(octal & 0xff),
-            None => None,
-        };
+        let code = number(8, 3).map(|octal| octal & 0xff);
         if let Some(code) = code {
             decoded.push(ascii(code)?);
             continue;
@@ -467,7 +573,9 @@ fn ansi_c(text: &str) -> Option<String> {
 fn hexadecimal(characters: &mut std::iter::Peekable<std::str::Chars<'_>>, most: usize) -> Option<u32> {
     let mut value = None;
     for _ in 0..most {
-        let Some(digit) = characters.peek().and_then(|c| c.to_digit(16)) else { break };
+        let Some(digit) = characters.peek().and_then(|c| c.to_digit(16)) else {
+            break;
+        };
         value = Some(value.unwrap_or(0) * 16 + digit);
         characters.next();
     }

@@ -18,7 +18,14 @@ pub(in crate::policy) struct Launch {
 }
 
 /// Directories whose programs are the system's own: a name with this path is that program.
-const SYSTEM: &[&str] = &["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/"];
+const SYSTEM: &[&str] = &[
+    "/bin/",
+    "/sbin/",
+    "/usr/bin/",
+    "/usr/sbin/",
+    "/usr/local/bin/",
+    "/usr/local/sbin/",
+];
 
 /// How many readings of one command name are followed.
 const MAX_NAMES: usize = 16;
@@ -46,7 +53,10 @@ pub(super) fn is_name(text: &str) -> bool {
 
 /// Whether this command's arguments are assignments.
 pub(super) fn declares(name: &Word) -> bool {
-    matches!(name.known().as_deref(), Some("declare" | "typeset" | "local" | "export" | "readonly"))
+    matches!(
+        name.known().as_deref(),
+        Some("declare" | "typeset" | "local" | "export" | "readonly")
+    )
 }
 
 /// The text that a command prints, if it is a plain `echo` or `printf` of its words.
@@ -57,7 +67,9 @@ pub(super) fn printed_text(command: &Invocation) -> Option<Vec<Word>> {
         "echo" => {
             while let Some(first) = rest.first().and_then(Word::known)
                 && first.len() > 1
-                && first.strip_prefix('-').is_some_and(|flags| flags.bytes().all(|flag| b"neE".contains(&flag)))
+                && first
+                    .strip_prefix('-')
+                    .is_some_and(|flags| flags.bytes().all(|flag| b"neE".contains(&flag)))
             {
                 if first.contains('e') {
                     // Escapes make another text than the one that is written.
@@ -77,7 +89,12 @@ pub(super) fn printed_text(command: &Invocation) -> Option<Vec<Word>> {
             }
             let first = rest.first()?;
             let span = rest.iter().fold(first.span, |all, word| all.to(word.span));
-            Some(vec![Word { atoms: joined(atoms), fields: Fields::One, span, written: String::new() }])
+            Some(vec![Word {
+                atoms: joined(atoms),
+                fields: Fields::One,
+                span,
+                written: String::new(),
+            }])
         }
         "printf" => {
             let format = rest.first()?;
@@ -91,7 +108,12 @@ pub(super) fn printed_text(command: &Invocation) -> Option<Vec<Word>> {
                         atoms.extend(word.atoms.clone());
                         atoms.push(Atom::Text(separator.to_owned()));
                     }
-                    Some(vec![Word { atoms: joined(atoms), fields: Fields::One, span: format.span, written: String::new() }])
+                    Some(vec![Word {
+                        atoms: joined(atoms),
+                        fields: Fields::One,
+                        span: format.span,
+                        written: String::new(),
+                    }])
                 }
                 plain if rest.is_empty() && !plain.contains(['%']) && !plain.replace("\\n", "").contains('\\') => {
                     Some(vec![Word::text(plain.replace("\\n", "\n"), format.span)])
@@ -103,17 +125,24 @@ pub(super) fn printed_text(command: &Invocation) -> Option<Vec<Word>> {
     }
 }
 
+/// The names that a builtin assigns, and its options with their values.
+type NamesAndValues = (Vec<Word>, Vec<(char, Word)>);
+
 impl Reader<'_> {
     /// Follows a command: records it, and whatever it launches.
     pub(in crate::policy) fn launch(&mut self, launch: Launch) -> Result<(), Unreadable> {
         self.node()?;
-        let Some(first) = launch.argv.first() else { return Ok(()) };
+        let Some(first) = launch.argv.first() else {
+            return Ok(());
+        };
         match first.fields {
             // A name from an expansion that may be empty or several words.
             Fields::Any | Fields::Glob => return self.launch_unknown(launch),
             Fields::One => {}
         }
-        let Some(names) = first.alternatives(MAX_NAMES) else { return self.launch_unknown(launch) };
+        let Some(names) = first.alternatives(MAX_NAMES) else {
+            return self.launch_unknown(launch);
+        };
         if names.len() > 1 {
             for name in names {
                 let mut argv = launch.argv.clone();
@@ -122,16 +151,28 @@ impl Reader<'_> {
             }
             return Ok(());
         }
-        let Some(name) = program_name(first) else { return self.launch_unknown(launch) };
+        let Some(name) = program_name(first) else {
+            return self.launch_unknown(launch);
+        };
         if name.is_empty() {
             return self.launch_unknown(launch);
         }
         if let Some(hidden) = first.written.chars().find(|c| super::screen::invisible(*c)) {
-            let because = format!("the name of the command holds the invisible character {}", hidden.escape_unicode());
-            return Err(Unreadable { span: first.span, because });
+            let because = format!(
+                "the name of the command holds the invisible character {}",
+                hidden.escape_unicode()
+            );
+            return Err(Unreadable {
+                span: first.span,
+                because,
+            });
         }
         let pathed = first.atoms.len() > 1 || first.prefix().contains('/');
-        let system = first.known().is_some_and(|path| SYSTEM.iter().any(|directory| path.strip_prefix(directory) == Some(name.as_str())));
+        let system = first.known().is_some_and(|path| {
+            SYSTEM
+                .iter()
+                .any(|directory| path.strip_prefix(directory) == Some(name.as_str()))
+        });
         let function = launch.functions && !pathed && self.defined.functions.contains(&name);
         let entry = program::find(&name);
         let kind = if function {
@@ -151,7 +192,10 @@ impl Reader<'_> {
         for word in &launch.argv[1..] {
             self.globbed(word, Some(index));
         }
-        if launch.functions && !pathed && (self.variables.functions.contains(&name) || self.found.functions.contains(&name)) {
+        if launch.functions
+            && !pathed
+            && (self.variables.functions.contains(&name) || self.found.functions.contains(&name))
+        {
             self.positional(&launch.argv[1..]);
         }
         if function {
@@ -160,9 +204,21 @@ impl Reader<'_> {
         if pathed && !system {
             // A program of the workspace may have any name; still follow it as what it is called,
             // for whoever gives a known program by its full path.
-            self.effect(Deed::RunsFile(first.clone()), first.shown(), first.span, Some(index), Via::Operand);
+            self.effect(
+                Deed::RunsFile(first.clone()),
+                first.shown(),
+                first.span,
+                Some(index),
+                Via::Operand,
+            );
         }
-        let run = Run { index, name: name.clone(), span: launch.span, more: launch.more, args: launch.argv[1..].to_vec() };
+        let run = Run {
+            index,
+            name: name.clone(),
+            span: launch.span,
+            more: launch.more,
+            args: launch.argv[1..].to_vec(),
+        };
         if !pathed && self.builtin(&run)? {
             return Ok(());
         }
@@ -174,17 +230,36 @@ impl Reader<'_> {
             None if pathed => Ok(()),
             None => {
                 let object = name.clone();
-                self.doubt(Doubt::Program, object, format!("what `{name}` does is not known"), first.span, Some(index));
+                self.doubt(
+                    Doubt::Program,
+                    object,
+                    format!("what `{name}` does is not known"),
+                    first.span,
+                    Some(index),
+                );
                 Ok(())
             }
         }
     }
 
     fn launch_unknown(&mut self, launch: Launch) -> Result<(), Unreadable> {
-        let Some(first) = launch.argv.first().cloned() else { return Ok(()) };
+        let Some(first) = launch.argv.first().cloned() else {
+            return Ok(());
+        };
         let index = self.reading.commands.len();
-        self.reading.commands.push(Invocation { argv: launch.argv, span: launch.span, kind: Kind::Program, more: launch.more });
-        self.doubt(Doubt::Launch, first.shown(), "which command this is cannot be read from the text", first.span, Some(index));
+        self.reading.commands.push(Invocation {
+            argv: launch.argv,
+            span: launch.span,
+            kind: Kind::Program,
+            more: launch.more,
+        });
+        self.doubt(
+            Doubt::Launch,
+            first.shown(),
+            "which command this is cannot be read from the text",
+            first.span,
+            Some(index),
+        );
         Ok(())
     }
 
@@ -193,7 +268,11 @@ impl Reader<'_> {
         let args = &run.args;
         match run.name.as_str() {
             "eval" => {
-                let words: Vec<Word> = args.iter().skip_while(|word| word.known().as_deref() == Some("--")).cloned().collect();
+                let words: Vec<Word> = args
+                    .iter()
+                    .skip_while(|word| word.known().as_deref() == Some("--"))
+                    .cloned()
+                    .collect();
                 if !words.is_empty() {
                     self.shell_text(&spaced(&words, run.span), Some(run.index))?;
                 }
@@ -211,7 +290,11 @@ impl Reader<'_> {
                 Ok(true)
             }
             "command" => {
-                let query = args.iter().map_while(Word::known).take_while(|word| word.starts_with('-')).any(|word| word.contains(['v', 'V']));
+                let query = args
+                    .iter()
+                    .map_while(Word::known)
+                    .take_while(|word| word.starts_with('-'))
+                    .any(|word| word.contains(['v', 'V']));
                 if !query {
                     let rest = self.after_options(args, "", run);
                     self.launch_rest(rest, run, false)?;
@@ -280,11 +363,18 @@ impl Reader<'_> {
                 if let Some(at) = args.iter().position(|word| word.prefix().starts_with("-v"))
                     && at == 0
                 {
-                    let name = if args[0].known().as_deref() == Some("-v") { args.get(1).cloned() } else { Some(args[0].after(2)) };
+                    let name = if args[0].known().as_deref() == Some("-v") {
+                        args.get(1).cloned()
+                    } else {
+                        Some(args[0].after(2))
+                    };
                     if let Some(name) = name {
                         self.named(&name, vec![Atom::Hidden(Hidden::Anything)])?;
                     }
-                } else if args.first().is_some_and(|word| word.is_dashed() == Known::Maybe && word.prefix().is_empty()) {
+                } else if args
+                    .first()
+                    .is_some_and(|word| word.is_dashed() == Known::Maybe && word.prefix().is_empty())
+                {
                     // The format itself is not known: it could be `-v`, and then a name follows.
                     if args.len() > 1 {
                         self.unknown_text(&args[0].clone(), run);
@@ -297,7 +387,10 @@ impl Reader<'_> {
                 Ok(false)
             }
             "set" => {
-                if !args.iter().all(|word| word.known().is_some_and(|text| text.len() > 1 && text.starts_with(['-', '+']) && text != "--")) {
+                if !args.iter().all(|word| {
+                    word.known()
+                        .is_some_and(|text| text.len() > 1 && text.starts_with(['-', '+']) && text != "--")
+                }) {
                     self.forget_positional();
                 }
                 Ok(false)
@@ -322,7 +415,9 @@ impl Reader<'_> {
             }
             "test" | "[" => {
                 for pair in args.windows(2) {
-                    if matches!(pair[0].known().as_deref(), Some("-v" | "-R")) || pair[0].known().is_none() && args.len() == 2 {
+                    if matches!(pair[0].known().as_deref(), Some("-v" | "-R"))
+                        || pair[0].known().is_none() && args.len() == 2
+                    {
                         self.evaluated_word(&pair[1].clone(), pair[1].span)?;
                     }
                 }
@@ -333,14 +428,26 @@ impl Reader<'_> {
                 Ok(false)
             }
             "hash" => {
-                if let Some(at) = args.iter().position(|word| word.known().is_some_and(|text| text.starts_with('-') && text.contains('p'))) {
+                if let Some(at) = args.iter().position(|word| {
+                    word.known()
+                        .is_some_and(|text| text.starts_with('-') && text.contains('p'))
+                }) {
                     self.launch_rest(args[at + 1..].iter().take(1).cloned().collect(), run, false)?;
                 }
                 Ok(false)
             }
             "enable" => {
-                if args.iter().any(|word| word.known().is_none_or(|text| text.starts_with('-') && text.contains(['f', 'n']))) {
-                    self.doubt(Doubt::Launch, self.written(run.span), "it changes what a builtin's name runs", run.span, Some(run.index));
+                if args.iter().any(|word| {
+                    word.known()
+                        .is_none_or(|text| text.starts_with('-') && text.contains(['f', 'n']))
+                }) {
+                    self.doubt(
+                        Doubt::Launch,
+                        self.written(run.span),
+                        "it changes what a builtin's name runs",
+                        run.span,
+                        Some(run.index),
+                    );
                 }
                 Ok(false)
             }
@@ -356,13 +463,35 @@ impl Reader<'_> {
                 }
                 Ok(false)
             }
-            "bind" if args.iter().any(|word| word.known().is_none_or(|text| text.contains('x'))) => {
-                self.doubt(Doubt::Launch, self.written(run.span), "it binds a key to a command", run.span, Some(run.index));
+            "bind"
+                if args
+                    .iter()
+                    .any(|word| word.known().is_none_or(|text| text.contains('x'))) =>
+            {
+                self.doubt(
+                    Doubt::Launch,
+                    self.written(run.span),
+                    "it binds a key to a command",
+                    run.span,
+                    Some(run.index),
+                );
                 Ok(true)
             }
-            "fc" if args.first().and_then(Word::known).is_some_and(|text| text.starts_with("-l")) => Ok(true),
+            "fc" if args
+                .first()
+                .and_then(Word::known)
+                .is_some_and(|text| text.starts_with("-l")) =>
+            {
+                Ok(true)
+            }
             "fc" => {
-                self.doubt(Doubt::Launch, self.written(run.span), "it runs commands of the history", run.span, Some(run.index));
+                self.doubt(
+                    Doubt::Launch,
+                    self.written(run.span),
+                    "it runs commands of the history",
+                    run.span,
+                    Some(run.index),
+                );
                 Ok(true)
             }
             "shopt" => {
@@ -373,7 +502,13 @@ impl Reader<'_> {
                             self.found.dotglob = true;
                         }
                         Some("expand_aliases" | "extdebug") | None => {
-                            self.doubt(Doubt::Launch, self.written(run.span), "it changes what the words of later commands mean", run.span, Some(run.index));
+                            self.doubt(
+                                Doubt::Launch,
+                                self.written(run.span),
+                                "it changes what the words of later commands mean",
+                                run.span,
+                                Some(run.index),
+                            );
                         }
                         Some(_) => {}
                     }
@@ -396,7 +531,14 @@ impl Reader<'_> {
     fn launch_rest(&mut self, argv: Vec<Word>, run: &Run, functions: bool) -> Result<(), Unreadable> {
         let Some(first) = argv.first() else { return Ok(()) };
         let span = argv.iter().fold(first.span, |all, word| all.to(word.span));
-        self.deeper(|reader| reader.launch(Launch { argv, span, functions, more: run.more }))
+        self.deeper(|reader| {
+            reader.launch(Launch {
+                argv,
+                span,
+                functions,
+                more: run.more,
+            })
+        })
     }
 
     /// The arguments behind a builtin's options; `valued` are those with a value.
@@ -422,7 +564,7 @@ impl Reader<'_> {
     }
 
     /// The options with values, and the names, of a builtin that assigns variables.
-    fn options_and_names(&mut self, run: &Run, valued: &str, names_too: &[&str]) -> Result<(Vec<Word>, Vec<(char, Word)>), Unreadable> {
+    fn options_and_names(&mut self, run: &Run, valued: &str, names_too: &[&str]) -> Result<NamesAndValues, Unreadable> {
         let (mut names, mut values) = (Vec::new(), Vec::new());
         let mut args = run.args.iter();
         let mut options = true;
@@ -431,10 +573,16 @@ impl Reader<'_> {
             match text.as_deref() {
                 Some("--") if options => options = false,
                 Some(text) if options && text.len() > 1 && text.starts_with('-') => {
-                    let Some(at) = text[1..].find(|flag| valued.contains(flag)) else { continue };
+                    let Some(at) = text[1..].find(|flag| valued.contains(flag)) else {
+                        continue;
+                    };
                     let flag = text[1 + at..].chars().next().unwrap_or_default();
                     let attached = 1 + at + flag.len_utf8();
-                    let value = if attached < text.len() { Some(word.after(attached)) } else { args.next().cloned() };
+                    let value = if attached < text.len() {
+                        Some(word.after(attached))
+                    } else {
+                        args.next().cloned()
+                    };
                     let Some(value) = value else { continue };
                     if names_too.contains(&flag.to_string().as_str()) {
                         names.push(value);
@@ -481,7 +629,13 @@ impl Reader<'_> {
                     return alternatives.iter().try_for_each(|one| self.evaluated_word(one, span));
                 }
                 let object = word.shown();
-                self.doubt(Doubt::Launch, object, "it names a variable that the text does not show; a subscript in it is evaluated", span, None);
+                self.doubt(
+                    Doubt::Launch,
+                    object,
+                    "it names a variable that the text does not show; a subscript in it is evaluated",
+                    span,
+                    None,
+                );
                 Ok(())
             }
         }
@@ -501,7 +655,13 @@ impl Reader<'_> {
                         self.arithmetic(&text.clone(), super::source::Place::Within(word.span))?;
                     } else if *atom != Atom::Hidden(Hidden::Number) {
                         let object = word.shown();
-                        self.doubt(Doubt::Launch, object, "it is evaluated as arithmetic and the text does not show all of it", word.span, None);
+                        self.doubt(
+                            Doubt::Launch,
+                            object,
+                            "it is evaluated as arithmetic and the text does not show all of it",
+                            word.span,
+                            None,
+                        );
                     }
                 }
                 Ok(())
@@ -533,13 +693,19 @@ impl Reader<'_> {
             }
             match word.prefix().find('=') {
                 Some(at) => {
-                    let name = Word::text(&word.prefix()[..at].trim_end_matches('+').to_owned(), word.span);
+                    let name = Word::text(word.prefix()[..at].trim_end_matches('+'), word.span);
                     let value = word.after(at + 1);
                     if integer {
                         self.evaluated_expression(&value)?;
                     }
                     if reference {
-                        self.doubt(Doubt::Launch, word.shown(), "a name reference makes one variable stand for another", word.span, Some(run.index));
+                        self.doubt(
+                            Doubt::Launch,
+                            word.shown(),
+                            "a name reference makes one variable stand for another",
+                            word.span,
+                            Some(run.index),
+                        );
                     }
                     self.named(&name, value.atoms)?;
                 }
@@ -565,7 +731,9 @@ impl Reader<'_> {
     }
 
     fn changes_directory(&mut self, args: &[Word]) {
-        let target = args.iter().find(|word| word.known().is_none_or(|text| !text.starts_with('-') || text == "-"));
+        let target = args
+            .iter()
+            .find(|word| word.known().is_none_or(|text| !text.starts_with('-') || text == "-"));
         let base = match target {
             None => Base::At(super::expand::HOME.to_owned()),
             Some(word) => match word.known() {
@@ -596,7 +764,11 @@ impl Reader<'_> {
         let mut certain = true;
         for (at, word) in args.iter().enumerate().take(9) {
             certain &= word.fields == Fields::One;
-            let value = if certain { word.atoms.clone() } else { vec![Atom::Hidden(Hidden::Anything)] };
+            let value = if certain {
+                word.atoms.clone()
+            } else {
+                vec![Atom::Hidden(Hidden::Anything)]
+            };
             self.found.assign(&(at + 1).to_string(), value);
         }
     }
@@ -604,7 +776,8 @@ impl Reader<'_> {
     /// From here on, a parameter can be any.
     fn forget_positional(&mut self) {
         for number in 1..=9 {
-            self.found.assign(&number.to_string(), vec![Atom::Hidden(Hidden::Anything)]);
+            self.found
+                .assign(&number.to_string(), vec![Atom::Hidden(Hidden::Anything)]);
         }
     }
 
@@ -614,9 +787,18 @@ impl Reader<'_> {
             Some([.., last]) => {
                 let printed = program::prints(last);
                 // Only the last of a pipeline prints; after a list, each does.
-                let all_print_alike = self.reading.commands[first..].iter().all(|command| program::prints(command) == printed);
-                let only_pipeline = self.whole.get(self.reading.commands[first].span.start..last.span.end).is_some_and(|text| !text.contains([';', '\n', '&']));
-                if all_print_alike || only_pipeline { printed } else { Hidden::Anything }
+                let all_print_alike = self.reading.commands[first..]
+                    .iter()
+                    .all(|command| program::prints(command) == printed);
+                let only_pipeline = self
+                    .whole
+                    .get(self.reading.commands[first].span.start..last.span.end)
+                    .is_some_and(|text| !text.contains([';', '\n', '&']));
+                if all_print_alike || only_pipeline {
+                    printed
+                } else {
+                    Hidden::Anything
+                }
             }
             _ => Hidden::Anything,
         }
@@ -641,5 +823,10 @@ fn spaced(words: &[Word], span: Span) -> Word {
             atoms.push(Atom::Hidden(Hidden::Anything));
         }
     }
-    Word { atoms: joined(atoms), fields: Fields::One, span, written: String::new() }
+    Word {
+        atoms: joined(atoms),
+        fields: Fields::One,
+        span,
+        written: String::new(),
+    }
 }

@@ -168,24 +168,8 @@ enum Input {
 /// # Errors
 /// [`Unreadable`] if the text cannot be parsed, is beyond a limit or hides characters.
 pub(crate) fn read(text: &str) -> Result<Reading, Unreadable> {
-    let depth = screen::screen(text)?;
-    if depth <= 12 {
-        return read_screened(text);
-    }
-    // The parser recurses once per level, so deep texts get a deep stack of their own.
-    std::thread::scope(|scope| {
-        std::thread::Builder::new()
-            .name("shieling-parse".to_owned())
-            .stack_size(64 * 1024 * 1024)
-            .spawn_scoped(scope, || read_screened(text))
-            .ok()
-            .and_then(|thread| thread.join().ok())
-            .unwrap_or_else(|| Err(Unreadable::whole(text, "it could not be parsed")))
-    })
-}
-
-fn read_screened(text: &str) -> Result<Reading, Unreadable> {
-    // The parser is code of others: a panic in it is an answer about the text, not our end.
+    screen::screen(text)?;
+    // What is ours may have faults too: a panic in it is an answer about the text, not our end.
     std::panic::catch_unwind(|| read_to_fixpoint(text))
         .unwrap_or_else(|_| Err(Unreadable::whole(text, "the parser failed on it")))
 }
@@ -197,8 +181,14 @@ fn read_to_fixpoint(text: &str) -> Result<Reading, Unreadable> {
     for pass in 0..MAX_PASSES {
         let mut reader = Reader::new(text, variables, bases);
         reader.text(text, Place::From(0))?;
-        let Reader { mut reading, found, looked_up, .. } = reader;
-        let settled = reading.bases.iter().all(|base| reader.known_bases.contains(base)) && (!looked_up || reader.variables.cover(&found));
+        let Reader {
+            mut reading,
+            found,
+            looked_up,
+            ..
+        } = reader;
+        let settled = reading.bases.iter().all(|base| reader.known_bases.contains(base))
+            && (!looked_up || reader.variables.cover(&found));
         if settled {
             reading.bases = reader.known_bases;
             return Ok(reading);
@@ -210,7 +200,10 @@ fn read_to_fixpoint(text: &str) -> Result<Reading, Unreadable> {
             bases.push(Base::Unknown);
         }
     }
-    Err(Unreadable::whole(text, "its variables depend on each other too deeply to be followed"))
+    Err(Unreadable::whole(
+        text,
+        "its variables depend on each other too deeply to be followed",
+    ))
 }
 
 /// The state of one walk over a text.
@@ -247,7 +240,10 @@ impl<'a> Reader<'a> {
     fn new(whole: &'a str, variables: Variables, bases: Vec<Base>) -> Self {
         Self {
             whole,
-            reading: Reading { dotglob: variables.dotglob, ..Reading::default() },
+            reading: Reading {
+                dotglob: variables.dotglob,
+                ..Reading::default()
+            },
             variables,
             found: Variables::default(),
             looked_up: false,
@@ -265,7 +261,10 @@ impl<'a> Reader<'a> {
     fn node(&mut self) -> Result<(), Unreadable> {
         self.nodes += 1;
         if self.nodes > MAX_NODES {
-            return Err(Unreadable::whole(self.whole, format!("it has more than {MAX_NODES} parts")));
+            return Err(Unreadable::whole(
+                self.whole,
+                format!("it has more than {MAX_NODES} parts"),
+            ));
         }
         Ok(())
     }
@@ -282,7 +281,10 @@ impl<'a> Reader<'a> {
     /// Goes one level deeper, for texts within the text.
     fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, Unreadable>) -> Result<T, Unreadable> {
         if self.depth >= MAX_DEPTH {
-            return Err(Unreadable::whole(self.whole, format!("it is nested more than {MAX_DEPTH} levels deep")));
+            return Err(Unreadable::whole(
+                self.whole,
+                format!("it is nested more than {MAX_DEPTH} levels deep"),
+            ));
         }
         self.depth += 1;
         let result = inner(self);
@@ -299,11 +301,31 @@ impl<'a> Reader<'a> {
     }
 
     /// Records what a command does.
-    pub(in crate::policy) fn effect(&mut self, deed: Deed, object: impl Into<String>, span: Span, by: Option<usize>, via: Via) {
-        self.reading.effects.push(Effect { deed, object: object.into(), span, by, via });
+    pub(in crate::policy) fn effect(
+        &mut self,
+        deed: Deed,
+        object: impl Into<String>,
+        span: Span,
+        by: Option<usize>,
+        via: Via,
+    ) {
+        self.reading.effects.push(Effect {
+            deed,
+            object: object.into(),
+            span,
+            by,
+            via,
+        });
     }
 
-    fn doubt(&mut self, doubt: Doubt, object: impl Into<String>, because: impl Into<String>, span: Span, by: Option<usize>) {
+    fn doubt(
+        &mut self,
+        doubt: Doubt,
+        object: impl Into<String>,
+        because: impl Into<String>,
+        span: Span,
+        by: Option<usize>,
+    ) {
         self.effect(Deed::Doubt(doubt, because.into()), object, span, by, Via::Operand);
     }
 }
@@ -344,7 +366,12 @@ impl Reader<'_> {
     }
 
     /// A variable that is set for one program (`env NAME=value program`).
-    pub(in crate::policy) fn assign_for_child(&mut self, name: &str, value: &Word, span: Span) -> Result<(), Unreadable> {
+    pub(in crate::policy) fn assign_for_child(
+        &mut self,
+        name: &str,
+        value: &Word,
+        span: Span,
+    ) -> Result<(), Unreadable> {
         let values = self.found.clone();
         self.assign(name, value.atoms.clone(), span)?;
         // The shell's own variable stays as it was.
@@ -357,7 +384,13 @@ impl Reader<'_> {
         match self.present_input() {
             Input::Text(words) => words.iter().try_for_each(|word| super::program::code(word, run, self)),
             Input::File(file) => {
-                self.effect(Deed::RunsFile(file.clone()), file.shown(), file.span, Some(run.index), Via::Operand);
+                self.effect(
+                    Deed::RunsFile(file.clone()),
+                    file.shown(),
+                    file.span,
+                    Some(run.index),
+                    Via::Operand,
+                );
                 Ok(())
             }
             Input::Nothing | Input::Unknown => {
@@ -367,5 +400,61 @@ impl Reader<'_> {
                 Ok(())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nesting_within_the_limit_is_read_and_beyond_it_is_not() {
+        for (open, inner, close) in [
+            ("( ", "ls", " )"),
+            ("{ ", "ls;", " };"),
+            ("if true; then ", "ls;", " fi;"),
+            ("while true; do ", "ls;", " done;"),
+            ("case x in a) ", "ls", " ;; esac"),
+            ("echo $(", "ls", ")"),
+            ("echo \"$(", "ls", ")\""),
+            ("echo ${x:-", "y", "}"),
+            ("echo \"${x:-", "y", "}\""),
+            ("f() { ", "ls;", " };"),
+            ("echo <(", "ls", ")"),
+            ("echo $((1+", "1", "))"),
+            ("[[ ( ", "a", " ) ]]"),
+        ] {
+            let nested = |depth: usize| format!("{}{inner}{}", open.repeat(depth), close.repeat(depth));
+            if open != "[[ ( " && !open.starts_with("echo") {
+                assert!(read(&nested(40)).is_ok(), "{open}");
+            }
+            // Whatever the answer, there is one: no overflow, no panic, and soon.
+            for depth in [10, 95, 99, 101, 500, 10_000] {
+                if let Err(unreadable) = read(&nested(depth)) {
+                    assert_ne!(unreadable.because, "the parser failed on it", "{open}");
+                }
+            }
+            assert!(read(&nested(10_000)).is_err(), "{open}");
+            // Nor where what was opened is never closed.
+            assert!(read(&open.repeat(99)).is_err(), "{open}");
+        }
+    }
+
+    #[test]
+    fn a_text_may_end_anywhere() {
+        let whole = "a=(b [1]=c) f() { case $x in (a|b) echo \"$(ls `cat`)\" ${x:-\\} $'\\x' <<E;; esac; }; [[ a =~ (b) ]] && ((1)) \\\nx é\\";
+        for (end, _) in whole.char_indices().chain([(whole.len(), ' ')]) {
+            if let Err(unreadable) = read(&whole[..end]) {
+                assert_ne!(unreadable.because, "the parser failed on it", "{}", &whole[..end]);
+            }
+        }
+    }
+
+    #[test]
+    fn long_texts_are_not_read() {
+        assert!(read(&"ls;".repeat(30_000)).is_err());
+        assert!(read(&"a ".repeat(30_000)).is_err());
+        assert!(read(&format!("echo {}", "{a,b}".repeat(10_000))).is_ok());
+        assert!(read(&format!("echo {}", "{1..1}".repeat(10_000))).is_ok());
     }
 }

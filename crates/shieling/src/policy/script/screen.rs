@@ -16,12 +16,15 @@ pub(crate) struct Unreadable {
 
 impl Unreadable {
     pub(super) fn whole(text: &str, because: impl Into<String>) -> Self {
-        Self { span: Span::new(0, text.len()), because: because.into() }
+        Self {
+            span: Span::new(0, text.len()),
+            because: because.into(),
+        }
     }
 }
 
-/// Refuses what must not even be parsed; tells how deeply the text may nest.
-pub(super) fn screen(text: &str) -> Result<usize, Unreadable> {
+/// Refuses what must not even be parsed.
+pub(super) fn screen(text: &str) -> Result<(), Unreadable> {
     if text.len() > MAX_TEXT {
         return Err(Unreadable::whole(
             text,
@@ -30,14 +33,20 @@ pub(super) fn screen(text: &str) -> Result<usize, Unreadable> {
     }
     for (at, character) in text.char_indices() {
         if let Some(because) = concealing(character) {
-            return Err(Unreadable { span: Span::new(at, at + character.len_utf8()), because: because.to_owned() });
+            return Err(Unreadable {
+                span: Span::new(at, at + character.len_utf8()),
+                because: because.to_owned(),
+            });
         }
     }
     let depth = nesting(text);
     if depth > MAX_NESTING {
-        return Err(Unreadable::whole(text, format!("it is nested about {depth} levels deep; the limit is {MAX_NESTING}")));
+        return Err(Unreadable::whole(
+            text,
+            format!("it is nested about {depth} levels deep; the limit is {MAX_NESTING}"),
+        ));
     }
-    Ok(depth)
+    Ok(())
 }
 
 /// Why a character makes a text look like something else than it is.

@@ -18,7 +18,10 @@ pub(in crate::policy) struct Run {
 
 /// Whether this program runs shell text that reads as bash.
 pub(crate) fn is_shell(name: &str) -> bool {
-    matches!(name, "sh" | "bash" | "dash" | "ash" | "rbash" | "ksh" | "mksh" | "lksh" | "zsh")
+    matches!(
+        name,
+        "sh" | "bash" | "dash" | "ash" | "rbash" | "ksh" | "mksh" | "lksh" | "zsh"
+    )
 }
 
 /// How many readings of one text are followed.
@@ -32,7 +35,13 @@ impl Reader<'_> {
         let mut operand = None;
         if run.name == "zsh" {
             // Its wildcards and names can run code in ways that bash does not have.
-            self.doubt(Doubt::Program, &run.name, "`zsh` reads words in ways of its own", run.span, Some(run.index));
+            self.doubt(
+                Doubt::Program,
+                &run.name,
+                "`zsh` reads words in ways of its own",
+                run.span,
+                Some(run.index),
+            );
         }
         while let Some(word) = args.next() {
             let Some(option) = word.known() else {
@@ -74,7 +83,13 @@ impl Reader<'_> {
             Some(text) if text_follows => self.shell_text(&text.clone(), Some(run.index)),
             Some(file) if !from_input => self.shell_file(&file.clone(), run),
             Some(_) | None if text_follows || run.more => {
-                self.doubt(Doubt::Launch, self.written(run.span), format!("`{}` is given its text from data", run.name), run.span, Some(run.index));
+                self.doubt(
+                    Doubt::Launch,
+                    self.written(run.span),
+                    format!("`{}` is given its text from data", run.name),
+                    run.span,
+                    Some(run.index),
+                );
                 Ok(())
             }
             Some(_) | None => self.shell_input(run),
@@ -115,7 +130,13 @@ impl Reader<'_> {
                 Ok(())
             }
             _ => {
-                self.effect(Deed::RunsFile(file.clone()), file.shown(), file.span, Some(run.index), Via::Operand);
+                self.effect(
+                    Deed::RunsFile(file.clone()),
+                    file.shown(),
+                    file.span,
+                    Some(run.index),
+                    Via::Operand,
+                );
                 Ok(())
             }
         }
@@ -128,7 +149,11 @@ impl Reader<'_> {
         if !all_known {
             self.doubt(
                 Doubt::Launch,
-                if text.written.is_empty() { self.written(text.span) } else { text.written.clone() },
+                if text.written.is_empty() {
+                    self.written(text.span)
+                } else {
+                    text.written.clone()
+                },
                 "a shell runs this text, and not all of it can be read here",
                 text.span,
                 by,

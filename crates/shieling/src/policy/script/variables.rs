@@ -35,7 +35,10 @@ impl Variables {
         }
         if values.len() >= MAX_VALUES {
             *values = vec![vec![Atom::Hidden(Hidden::Anything)]];
-        } else if !values.iter().any(|known| matches!(known.as_slice(), [Atom::Hidden(Hidden::Anything)])) {
+        } else if !values
+            .iter()
+            .any(|known| matches!(known.as_slice(), [Atom::Hidden(Hidden::Anything)]))
+        {
             values.push(value);
         }
     }
@@ -50,7 +53,8 @@ impl Variables {
         let unknown = [Atom::Hidden(Hidden::Anything)];
         found.values.iter().all(|(name, values)| {
             self.values.get(name).is_some_and(|known| {
-                known.iter().any(|value| value.as_slice() == unknown) || values.iter().all(|value| known.contains(value))
+                known.iter().any(|value| value.as_slice() == unknown)
+                    || values.iter().all(|value| known.contains(value))
             })
         }) && found.functions.is_subset(&self.functions)
             && (self.any_associative || !found.any_associative)
@@ -84,45 +88,175 @@ pub(super) enum Influence {
 /// Variables whose value is a command. Source: the manuals of bash, git, man, less, rsync, sudo,
 /// and the lists of variables that `sudo` removes.
 const COMMANDS: &[&str] = &[
-    "BASH_ALIASES", "BASH_CMDS", "BROWSER", "CC", "CXX", "CVS_RSH", "DIFFPROG", "EDITOR", "FCEDIT", "FZF_DEFAULT_COMMAND",
-    "GIT_ASKPASS", "GIT_EDITOR", "GIT_EXTERNAL_DIFF", "GIT_MERGE_TOOL", "GIT_PAGER", "GIT_PROXY_COMMAND",
-    "GIT_SEQUENCE_EDITOR", "GIT_SSH", "GIT_SSH_COMMAND", "LESSCLOSE", "LESSOPEN", "MANPAGER", "MANROFFOPT",
-    "MANOPT", "PAGER", "PROMPT_COMMAND", "RSYNC_RSH", "RSYNC_CONNECT_PROG", "RUSTC", "RUSTC_WRAPPER",
-    "RUSTC_WORKSPACE_WRAPPER", "RUSTDOC", "SSH_ASKPASS", "SUDO_ASKPASS", "SUDO_EDITOR", "SYSTEMD_EDITOR",
-    "SYSTEMD_PAGER", "TAR_RSH", "VISUAL", "XMLLINT_INDENT_CMD",
+    "BASH_ALIASES",
+    "BASH_CMDS",
+    "BROWSER",
+    "CC",
+    "CXX",
+    "CVS_RSH",
+    "DIFFPROG",
+    "EDITOR",
+    "FCEDIT",
+    "FZF_DEFAULT_COMMAND",
+    "GIT_ASKPASS",
+    "GIT_EDITOR",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_MERGE_TOOL",
+    "GIT_PAGER",
+    "GIT_PROXY_COMMAND",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "LESSCLOSE",
+    "LESSOPEN",
+    "MANPAGER",
+    "MANROFFOPT",
+    "MANOPT",
+    "PAGER",
+    "PROMPT_COMMAND",
+    "RSYNC_RSH",
+    "RSYNC_CONNECT_PROG",
+    "RUSTC",
+    "RUSTC_WRAPPER",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RUSTDOC",
+    "SSH_ASKPASS",
+    "SUDO_ASKPASS",
+    "SUDO_EDITOR",
+    "SYSTEMD_EDITOR",
+    "SYSTEMD_PAGER",
+    "TAR_RSH",
+    "VISUAL",
+    "XMLLINT_INDENT_CMD",
 ];
 
 /// Variables that change what is found, loaded or configured.
 const SEARCH: &[&str] = &[
-    "BASHOPTS", "BASH_ENV", "BASH_LOADABLES_PATH", "BASH_XTRACEFD", "CARGO_HOME", "CLASSPATH", "EMACSLOADPATH",
-    "ENV", "EXINIT", "FPATH", "GCONV_PATH", "GEM_HOME", "GEM_PATH", "GETCONF_DIR", "GREP_OPTIONS", "HOME",
-    "HOSTALIASES", "INPUTRC", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "KUBECONFIG", "LESS", "LESSKEY", "LESSKEYIN",
-    "LESSKEY_SYSTEM", "LESSKEY_CONTENT", "LOCPATH", "LUA_INIT", "LUA_PATH", "LUA_CPATH", "MAKEFILES", "MAKEFLAGS",
-    "MANPATH", "MORE", "NLSPATH", "NODE_OPTIONS", "NODE_PATH", "NPM_CONFIG_USERCONFIG", "PATH", "PERLLIB", "PHPRC",
-    "PHP_INI_SCAN_DIR", "RESOLV_HOST_CONF", "RES_OPTIONS", "RIPGREP_CONFIG_PATH", "RUSTFLAGS", "RUSTUP_HOME",
-    "RUSTUP_TOOLCHAIN", "RUSTDOCFLAGS", "SHELL", "SHELLOPTS", "TAR_OPTIONS", "TERMCAP", "TERMINFO", "TERMINFO_DIRS", "VIMINIT",
-    "XDG_CONFIG_DIRS", "XDG_CONFIG_HOME", "XDG_DATA_DIRS", "XDG_DATA_HOME", "ZDOTDIR", "_JAVA_OPTIONS", "BAT_PAGER",
-    "DELTA_PAGER", "FZF_DEFAULT_OPTS", "GZIP", "BZIP2", "XZ_OPT", "XZ_DEFAULTS", "ZSTD_NBTHREADS", "UNZIP", "ZIPOPT",
+    "BASHOPTS",
+    "BASH_ENV",
+    "BASH_LOADABLES_PATH",
+    "BASH_XTRACEFD",
+    "CARGO_HOME",
+    "CLASSPATH",
+    "EMACSLOADPATH",
+    "ENV",
+    "EXINIT",
+    "FPATH",
+    "GCONV_PATH",
+    "GEM_HOME",
+    "GEM_PATH",
+    "GETCONF_DIR",
+    "GREP_OPTIONS",
+    "HOME",
+    "HOSTALIASES",
+    "INPUTRC",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "KUBECONFIG",
+    "LESS",
+    "LESSKEY",
+    "LESSKEYIN",
+    "LESSKEY_SYSTEM",
+    "LESSKEY_CONTENT",
+    "LOCPATH",
+    "LUA_INIT",
+    "LUA_PATH",
+    "LUA_CPATH",
+    "MAKEFILES",
+    "MAKEFLAGS",
+    "MANPATH",
+    "MORE",
+    "NLSPATH",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "NPM_CONFIG_USERCONFIG",
+    "PATH",
+    "PERLLIB",
+    "PHPRC",
+    "PHP_INI_SCAN_DIR",
+    "RESOLV_HOST_CONF",
+    "RES_OPTIONS",
+    "RIPGREP_CONFIG_PATH",
+    "RUSTFLAGS",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "RUSTDOCFLAGS",
+    "SHELL",
+    "SHELLOPTS",
+    "TAR_OPTIONS",
+    "TERMCAP",
+    "TERMINFO",
+    "TERMINFO_DIRS",
+    "VIMINIT",
+    "XDG_CONFIG_DIRS",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_DIRS",
+    "XDG_DATA_HOME",
+    "ZDOTDIR",
+    "_JAVA_OPTIONS",
+    "BAT_PAGER",
+    "DELTA_PAGER",
+    "FZF_DEFAULT_OPTS",
+    "GZIP",
+    "BZIP2",
+    "XZ_OPT",
+    "XZ_DEFAULTS",
+    "ZSTD_NBTHREADS",
+    "UNZIP",
+    "ZIPOPT",
 ];
 
 /// Beginnings of names of such variables, whole families of them.
 const SEARCH_FAMILIES: &[&str] = &[
-    "BASH_FUNC_", "DYLD_", "GIT_", "LD_", "PERL5", "PYTHON", "RUBY", "npm_config_", "NPM_CONFIG_", "CARGO_",
+    "BASH_FUNC_",
+    "DYLD_",
+    "GIT_",
+    "LD_",
+    "PERL5",
+    "PYTHON",
+    "RUBY",
+    "npm_config_",
+    "NPM_CONFIG_",
+    "CARGO_",
 ];
 
 /// Members of those families that change nothing of what runs.
 const HARMLESS: &[&str] = &[
-    "GIT_ADVICE", "GIT_AUTHOR_DATE", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_NAME", "GIT_COMMITTER_DATE",
-    "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_NAME", "GIT_LITERAL_PATHSPECS", "GIT_NO_REPLACE_OBJECTS",
-    "GIT_OPTIONAL_LOCKS", "GIT_TERMINAL_PROMPT", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONIOENCODING",
-    "PYTHONUNBUFFERED", "PYTHONUTF8", "PYTHONWARNINGS", "CARGO_TARGET_DIR", "CARGO_INCREMENTAL", "CARGO_TERM_COLOR",
-    "CARGO_TERM_PROGRESS_WHEN", "CARGO_TERM_QUIET", "CARGO_TERM_VERBOSE", "CARGO_NET_OFFLINE", "CARGO_BUILD_JOBS",
+    "GIT_ADVICE",
+    "GIT_AUTHOR_DATE",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_AUTHOR_NAME",
+    "GIT_COMMITTER_DATE",
+    "GIT_COMMITTER_EMAIL",
+    "GIT_COMMITTER_NAME",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OPTIONAL_LOCKS",
+    "GIT_TERMINAL_PROMPT",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONHASHSEED",
+    "PYTHONIOENCODING",
+    "PYTHONUNBUFFERED",
+    "PYTHONUTF8",
+    "PYTHONWARNINGS",
+    "CARGO_TARGET_DIR",
+    "CARGO_INCREMENTAL",
+    "CARGO_TERM_COLOR",
+    "CARGO_TERM_PROGRESS_WHEN",
+    "CARGO_TERM_QUIET",
+    "CARGO_TERM_VERBOSE",
+    "CARGO_NET_OFFLINE",
+    "CARGO_BUILD_JOBS",
 ];
 
 /// What setting this variable to this value does.
 pub(super) fn influence(name: &str, value: &[Atom]) -> Influence {
     if matches!(name, "RUSTFLAGS" | "RUSTDOCFLAGS")
-        && crate::policy::word::known(value).is_some_and(|flags| !["link", "plugin", "-Z", "@", "sysroot", "codegen-backend"].iter().any(|part| flags.contains(part)))
+        && crate::policy::word::known(value).is_some_and(|flags| {
+            !["link", "plugin", "-Z", "@", "sysroot", "codegen-backend"]
+                .iter()
+                .any(|part| flags.contains(part))
+        })
     {
         // Lints, features of the processor and the like.
         return Influence::None;

@@ -3,8 +3,8 @@
 use super::launch::Launch;
 use super::source::{Place, Source};
 use super::syntax::tree::{
-    AndOrList, Assignment, AssignmentValue, Command, CompoundCommand, CompoundList, FunctionDefinition, Item, Pipeline, Range, Redirect,
-    RedirectKind, Separator, SimpleCommand, Target, Test,
+    AndOrList, Assignment, AssignmentValue, Command, CompoundCommand, CompoundList, FunctionDefinition, Item, Pipeline,
+    Range, Redirect, RedirectKind, Separator, SimpleCommand, Target, Test,
 };
 use super::syntax::{self, tree};
 use super::variables::{Influence, influence};
@@ -20,7 +20,13 @@ impl Reader<'_> {
             span: place.span(error.at, (error.at + 1).min(text.len())),
             because: "it does not parse as bash".to_owned(),
         })?;
-        self.list(&program.list, Source { place, documents: &program.documents })
+        self.list(
+            &program.list,
+            Source {
+                place,
+                documents: &program.documents,
+            },
+        )
     }
 
     fn list(&mut self, list: &CompoundList, source: Source<'_>) -> Result<(), Unreadable> {
@@ -35,7 +41,12 @@ impl Reader<'_> {
 
     fn and_or(&mut self, and_or: &AndOrList, source: Source<'_>) -> Result<(), Unreadable> {
         self.pipeline(&and_or.first, source)?;
-        self.scope(|reader| and_or.additional.iter().try_for_each(|next| reader.pipeline(next, source)))
+        self.scope(|reader| {
+            and_or
+                .additional
+                .iter()
+                .try_for_each(|next| reader.pipeline(next, source))
+        })
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline, source: Source<'_>) -> Result<(), Unreadable> {
@@ -61,7 +72,9 @@ impl Reader<'_> {
 
     /// What the next stage of a pipeline reads.
     fn output_of(&self, command: &Command, first: usize) -> Input {
-        let Command::Simple(simple) = command else { return Input::Unknown };
+        let Command::Simple(simple) = command else {
+            return Input::Unknown;
+        };
         let redirected = simple.suffix.iter().any(|item| matches!(item, Item::Redirect(_)));
         // Substitutions come before the command whose words they are in.
         match self.reading.commands.get(first..) {
@@ -100,13 +113,20 @@ impl Reader<'_> {
 
     fn compound_inner(&mut self, compound: &CompoundCommand, source: Source<'_>) -> Result<(), Unreadable> {
         match compound {
-            CompoundCommand::Arithmetic(expression) => self.arithmetic(&expression.value, source.place.inner(expression.range.start)),
+            CompoundCommand::Arithmetic(expression) => {
+                self.arithmetic(&expression.value, source.place.inner(expression.range.start))
+            }
             CompoundCommand::ArithmeticFor { expressions, body } => {
                 self.arithmetic(&expressions.value, source.place.inner(expressions.range.start))?;
                 self.list(body, source)
             }
             CompoundCommand::BraceGroup(list) | CompoundCommand::Subshell(list) => self.list(list, source),
-            CompoundCommand::For { variable, values, body, range } => self.for_loop(variable, values.as_deref(), body, *range, source),
+            CompoundCommand::For {
+                variable,
+                values,
+                body,
+                range,
+            } => self.for_loop(variable, values.as_deref(), body, *range, source),
             CompoundCommand::Case { value, items } => {
                 self.words(value, source)?;
                 for item in items {
@@ -218,7 +238,10 @@ impl Reader<'_> {
     /// A word of a comparison: a pattern or a regular expression may hold what no other word does.
     fn test_word(&mut self, word: &tree::Word, source: Source<'_>) -> Result<(), Unreadable> {
         let span = source.span(word.range);
-        if self.one_word(&word.value, source.place.inner(word.range.start), span).is_err() {
+        if self
+            .one_word(&word.value, source.place.inner(word.range.start), span)
+            .is_err()
+        {
             self.body(&word.value, Place::Within(span), span)?;
         }
         Ok(())
@@ -228,7 +251,11 @@ impl Reader<'_> {
         let mut argv = Vec::new();
         let (mut assigned, mut declared) = (Vec::new(), Vec::new());
         let mut span: Option<Span> = None;
-        let all = simple.prefix.iter().map(|item| (item, true)).chain(simple.suffix.iter().map(|item| (item, false)));
+        let all = simple
+            .prefix
+            .iter()
+            .map(|item| (item, true))
+            .chain(simple.suffix.iter().map(|item| (item, false)));
         let split = simple.prefix.len();
         for (number, (item, leading)) in all.enumerate() {
             if number == split {
@@ -250,8 +277,12 @@ impl Reader<'_> {
                         declared.push(assignment);
                         let at = source.span(assignment.word.range);
                         match &assignment.value {
-                            AssignmentValue::Scalar(_) => argv.extend(self.one_word(&assignment.word.value, Place::Within(at), at)?),
-                            AssignmentValue::Array(_) => argv.push(Word::unknown(Fields::One, assignment.word.value.clone(), at)),
+                            AssignmentValue::Scalar(_) => {
+                                argv.extend(self.one_word(&assignment.word.value, Place::Within(at), at)?)
+                            }
+                            AssignmentValue::Array(_) => {
+                                argv.push(Word::unknown(Fields::One, assignment.word.value.clone(), at))
+                            }
                         }
                     }
                     assignment.word.range
@@ -271,15 +302,30 @@ impl Reader<'_> {
         for assignment in &assigned {
             self.assignment(assignment, source)?;
         }
-        let (Some(span), Some(first)) = (span, argv.first()) else { return Ok(()) };
+        let (Some(span), Some(first)) = (span, argv.first()) else {
+            return Ok(());
+        };
         if super::launch::declares(first) {
-            declared.iter().try_for_each(|assignment| self.assignment(assignment, source))?;
+            declared
+                .iter()
+                .try_for_each(|assignment| self.assignment(assignment, source))?;
         }
-        self.launch(Launch { argv, span, functions: true, more: false })
+        self.launch(Launch {
+            argv,
+            span,
+            functions: true,
+            more: false,
+        })
     }
 
     /// The name of a command, between its assignments and its arguments.
-    fn command_name(&mut self, simple: &SimpleCommand, source: Source<'_>, argv: &mut Vec<Word>, span: &mut Option<Span>) -> Result<(), Unreadable> {
+    fn command_name(
+        &mut self,
+        simple: &SimpleCommand,
+        source: Source<'_>,
+        argv: &mut Vec<Word>,
+        span: &mut Option<Span>,
+    ) -> Result<(), Unreadable> {
         let Some(name) = &simple.name else { return Ok(()) };
         let stands = source.span(name.range);
         *span = Some(span.map_or(stands, |all| all.to(stands)));
@@ -301,7 +347,11 @@ impl Reader<'_> {
                     // Braces and wildcards stay as they are written, and what they match comes later.
                     _ => vec![Atom::Hidden(Hidden::Anything)],
                 };
-                let value = if assignment.append { vec![Atom::Hidden(appended(&value))] } else { value };
+                let value = if assignment.append {
+                    vec![Atom::Hidden(appended(&value))]
+                } else {
+                    value
+                };
                 self.assign(&assignment.name, value, span)
             }
             AssignmentValue::Array(elements) => {
@@ -339,7 +389,13 @@ impl Reader<'_> {
             }
             Influence::Configuration => {
                 let written = self.written(span);
-                self.doubt(Doubt::Launch, written, format!("`{name}` configures git, which can make it run commands"), span, None);
+                self.doubt(
+                    Doubt::Launch,
+                    written,
+                    format!("`{name}` configures git, which can make it run commands"),
+                    span,
+                    None,
+                );
             }
             Influence::Prompt => self.prompt(&value, span)?,
             Influence::Command => {
@@ -351,7 +407,12 @@ impl Reader<'_> {
                     None,
                     Via::Assignment,
                 );
-                let word = Word { atoms: value.clone(), fields: Fields::One, span, written: self.written(span) };
+                let word = Word {
+                    atoms: value.clone(),
+                    fields: Fields::One,
+                    span,
+                    written: self.written(span),
+                };
                 if word.known().as_deref() != Some("") {
                     self.shell_text(&word, None)?;
                 }
@@ -369,22 +430,33 @@ impl Reader<'_> {
     }
 
     fn redirects(&mut self, redirects: &[Redirect], source: Source<'_>) -> Result<(), Unreadable> {
-        redirects.iter().try_for_each(|redirect| self.redirect(redirect, source))
+        redirects
+            .iter()
+            .try_for_each(|redirect| self.redirect(redirect, source))
     }
 
     fn redirect(&mut self, redirect: &Redirect, source: Source<'_>) -> Result<(), Unreadable> {
         self.node()?;
         let (writes, reads) = match redirect.kind {
-            RedirectKind::Read | RedirectKind::DuplicateInput | RedirectKind::HereString | RedirectKind::HereDocument => (false, true),
+            RedirectKind::Read
+            | RedirectKind::DuplicateInput
+            | RedirectKind::HereString
+            | RedirectKind::HereDocument => (false, true),
             RedirectKind::Write | RedirectKind::DuplicateOutput => (true, false),
             RedirectKind::ReadAndWrite => (true, true),
         };
         let standard_input = reads && redirect.descriptor.unwrap_or(0) == 0;
         match &redirect.target {
             Target::Document { number, expands } => {
-                let Some(document) = source.documents.get(*number) else { return Ok(()) };
+                let Some(document) = source.documents.get(*number) else {
+                    return Ok(());
+                };
                 let span = source.span(document.range);
-                let atoms = if *expands { self.body(&document.text, Place::Within(span), span)? } else { vec![Atom::Text(document.text.clone())] };
+                let atoms = if *expands {
+                    self.body(&document.text, Place::Within(span), span)?
+                } else {
+                    vec![Atom::Text(document.text.clone())]
+                };
                 self.feed(standard_input, atoms, span);
             }
             Target::Word(word) if redirect.kind == RedirectKind::HereString => {
@@ -396,10 +468,17 @@ impl Reader<'_> {
                 self.feed(standard_input, atoms, source.span(word.range));
             }
             Target::Word(word) => {
-                let duplicates = matches!(redirect.kind, RedirectKind::DuplicateInput | RedirectKind::DuplicateOutput);
+                let duplicates = matches!(
+                    redirect.kind,
+                    RedirectKind::DuplicateInput | RedirectKind::DuplicateOutput
+                );
                 for word in self.words(word, source)? {
                     if standard_input {
-                        self.input = if duplicates { Input::Unknown } else { Input::File(word.clone()) };
+                        self.input = if duplicates {
+                            Input::Unknown
+                        } else {
+                            Input::File(word.clone())
+                        };
                     }
                     if !(duplicates && is_descriptor(&word)) {
                         self.opened(word, writes);
@@ -418,7 +497,12 @@ impl Reader<'_> {
 
     fn feed(&mut self, standard_input: bool, atoms: Vec<Atom>, span: Span) {
         if standard_input {
-            let word = Word { atoms, fields: Fields::One, span, written: self.written(span) };
+            let word = Word {
+                atoms,
+                fields: Fields::One,
+                span,
+                written: self.written(span),
+            };
             self.input = Input::Text(vec![word]);
         }
     }
@@ -461,13 +545,20 @@ impl Reader<'_> {
 
 /// What a process substitution becomes: the name of a pipe.
 fn pipe_name(span: Span) -> Word {
-    Word { written: "<(…)".to_owned(), ..Word::text("/dev/fd/63", span) }
+    Word {
+        written: "<(…)".to_owned(),
+        ..Word::text("/dev/fd/63", span)
+    }
 }
 
 /// Whether a word names an open descriptor: `1`, `2-`, `-`.
 fn is_descriptor(word: &Word) -> bool {
-    word.known().is_some_and(|text| text.strip_suffix('-').unwrap_or(&text).bytes().all(|byte| byte.is_ascii_digit()))
-        || matches!(word.atoms.as_slice(), [Atom::Hidden(Hidden::Number)])
+    word.known().is_some_and(|text| {
+        text.strip_suffix('-')
+            .unwrap_or(&text)
+            .bytes()
+            .all(|byte| byte.is_ascii_digit())
+    }) || matches!(word.atoms.as_slice(), [Atom::Hidden(Hidden::Number)])
 }
 
 /// One element of a list of words, as the value of a variable.

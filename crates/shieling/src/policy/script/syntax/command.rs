@@ -1,11 +1,11 @@
 //! Lists, pipelines and commands.
 
+use super::Result;
 use super::lexer::Parser;
 use super::tree::{
-    AndOrList, Assignment, AssignmentValue, CaseItem, Command, CompoundCommand, CompoundList, FunctionDefinition, Item, Pipeline, Range,
-    Redirect, RedirectKind, Separator, SimpleCommand, Target, Word,
+    AndOrList, Assignment, AssignmentValue, CaseItem, Command, CompoundCommand, CompoundList, FunctionDefinition, Item,
+    Pipeline, Range, Redirect, RedirectKind, Separator, SimpleCommand, Target, Word,
 };
-use super::Result;
 
 /// Words that end a list when they stand where a command could start.
 const ENDING: &[&str] = &["then", "do", "done", "fi", "esac", "elif", "else", "}", "in", "]]"];
@@ -36,7 +36,11 @@ impl Parser<'_> {
             list.0.push((and_or, separator));
         }
         // `$()` and `<()` may be empty, other groups may not.
-        if required && list.0.is_empty() && self.peek() != Some(b')') { self.error() } else { Ok(list) }
+        if required && list.0.is_empty() && self.peek() != Some(b')') {
+            self.error()
+        } else {
+            Ok(list)
+        }
     }
 
     /// A list that must hold a command.
@@ -165,7 +169,10 @@ impl Parser<'_> {
             "while" | "until" => {
                 take();
                 let condition = self.full_list()?;
-                CompoundCommand::While { condition, body: self.do_group(false)? }
+                CompoundCommand::While {
+                    condition,
+                    body: self.do_group(false)?,
+                }
             }
             "for" | "select" => {
                 take();
@@ -175,20 +182,34 @@ impl Parser<'_> {
                     if !self.arithmetic_ahead(2)? {
                         return self.error();
                     }
-                    let expressions = Word { value: self.text[inner..self.at - 2].to_owned(), range: Range { start: inner, end: self.at - 2 } };
+                    let expressions = Word {
+                        value: self.text[inner..self.at - 2].to_owned(),
+                        range: Range {
+                            start: inner,
+                            end: self.at - 2,
+                        },
+                    };
                     if expressions.value.matches(';').count() != 2 {
                         return self.error();
                     }
                     self.blanks();
                     self.take(";");
-                    CompoundCommand::ArithmeticFor { expressions, body: self.do_group(true)? }
+                    CompoundCommand::ArithmeticFor {
+                        expressions,
+                        body: self.do_group(true)?,
+                    }
                 } else {
                     let variable = self.word()?.value;
                     if !is_name(&variable) {
                         return self.error();
                     }
                     let values = self.for_words()?;
-                    CompoundCommand::For { variable, values, body: self.do_group(true)?, range: range(self) }
+                    CompoundCommand::For {
+                        variable,
+                        values,
+                        body: self.do_group(true)?,
+                        range: range(self),
+                    }
                 }
             }
             "case" => {
@@ -198,7 +219,10 @@ impl Parser<'_> {
             "[[" => {
                 take();
                 let test = self.condition()?;
-                CompoundCommand::Test { test, range: range(self) }
+                CompoundCommand::Test {
+                    test,
+                    range: range(self),
+                }
             }
             "coproc" => {
                 take();
@@ -206,8 +230,14 @@ impl Parser<'_> {
             }
             _ if self.peek() == Some(b'(') => {
                 if self.starts("((") && self.arithmetic_ahead(2)? {
-                    let inner = Range { start: start + 2, end: self.at - 2 };
-                    let expression = Word { value: self.text[inner.start..inner.end].to_owned(), range: inner };
+                    let inner = Range {
+                        start: start + 2,
+                        end: self.at - 2,
+                    };
+                    let expression = Word {
+                        value: self.text[inner.start..inner.end].to_owned(),
+                        range: inner,
+                    };
                     CompoundCommand::Arithmetic(expression)
                 } else {
                     self.at += 1;
@@ -306,7 +336,11 @@ impl Parser<'_> {
             }
         }
         let body = Box::new(self.command()?);
-        Ok(CompoundCommand::Coprocess { name, body, range: Range { start, end: self.at } })
+        Ok(CompoundCommand::Coprocess {
+            name,
+            body,
+            range: Range { start, end: self.at },
+        })
     }
 
     /// `function name [()] body`, from behind the word `function`.
@@ -329,7 +363,9 @@ impl Parser<'_> {
         if keyword == "coproc" {
             return self.error();
         }
-        let Some(body) = self.compound(keyword)? else { return self.error() };
+        let Some(body) = self.compound(keyword)? else {
+            return self.error();
+        };
         if name.contains(['$', '`', '\'', '"', '\\']) {
             return self.error();
         }
@@ -338,7 +374,13 @@ impl Parser<'_> {
             self.blanks();
             match self.redirect()? {
                 Some(redirect) => redirects.push(redirect),
-                None => return Ok(Command::Function(FunctionDefinition { name, body: Box::new(body), redirects })),
+                None => {
+                    return Ok(Command::Function(FunctionDefinition {
+                        name,
+                        body: Box::new(body),
+                        redirects,
+                    }));
+                }
             }
         }
     }
@@ -350,19 +392,31 @@ impl Parser<'_> {
             self.blanks();
             if let Some(redirect) = self.redirect()? {
                 let item = Item::Redirect(redirect);
-                if command.name.is_none() { command.prefix.push(item) } else { command.suffix.push(item) }
+                if command.name.is_none() {
+                    command.prefix.push(item)
+                } else {
+                    command.suffix.push(item)
+                }
                 continue;
             }
             if self.starts("<(") || self.starts(">(") {
                 let item = self.process_substitution()?;
-                if command.name.is_none() { command.prefix.push(item) } else { command.suffix.push(item) }
+                if command.name.is_none() {
+                    command.prefix.push(item)
+                } else {
+                    command.suffix.push(item)
+                }
                 continue;
             }
             match self.peek() {
                 None | Some(b'\n' | b';' | b'&' | b'|' | b')') => break,
                 Some(b'(') => {
                     // Only right behind a first plain word: the definition of a function.
-                    let Some(name) = command.name.take().filter(|_| command.prefix.is_empty() && command.suffix.is_empty()) else {
+                    let Some(name) = command
+                        .name
+                        .take()
+                        .filter(|_| command.prefix.is_empty() && command.suffix.is_empty())
+                    else {
                         return self.error();
                     };
                     self.at += 1;
@@ -375,18 +429,29 @@ impl Parser<'_> {
                 Some(_) => {}
             }
             let declares = command.name.as_ref().is_some_and(|name| {
-                matches!(name.value.as_str(), "declare" | "typeset" | "local" | "export" | "readonly" | "eval" | "alias")
+                matches!(
+                    name.value.as_str(),
+                    "declare" | "typeset" | "local" | "export" | "readonly" | "eval" | "alias"
+                )
             });
             let redirected = command.suffix.iter().any(|item| matches!(item, Item::Redirect(_)));
-            if command.name.is_none() || (declares && !redirected) {
-                if let Some(assignment) = self.assignment()? {
-                    let item = Item::Assignment(assignment);
-                    if command.name.is_none() { command.prefix.push(item) } else { command.suffix.push(item) }
-                    continue;
+            if (command.name.is_none() || (declares && !redirected))
+                && let Some(assignment) = self.assignment()?
+            {
+                let item = Item::Assignment(assignment);
+                if command.name.is_none() {
+                    command.prefix.push(item)
+                } else {
+                    command.suffix.push(item)
                 }
+                continue;
             }
             let word = self.word()?;
-            if command.name.is_none() { command.name = Some(word) } else { command.suffix.push(Item::Word(word)) }
+            if command.name.is_none() {
+                command.name = Some(word)
+            } else {
+                command.suffix.push(Item::Word(word))
+            }
         }
         if self.at == start || (command.name.is_none() && command.prefix.is_empty()) {
             return self.error();
@@ -400,7 +465,10 @@ impl Parser<'_> {
         let list = self.substitution()?;
         let range = Range { start, end: self.at };
         // Text right behind it would be a part of the same word.
-        if !matches!(self.peek(), None | Some(b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' | b'<' | b'>')) {
+        if !matches!(
+            self.peek(),
+            None | Some(b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' | b'<' | b'>')
+        ) {
             return self.error();
         }
         Ok(Item::ProcessSubstitution(list, range))
@@ -410,7 +478,10 @@ impl Parser<'_> {
     fn assignment(&mut self) -> Result<Option<Assignment>> {
         let start = self.at;
         let rest = &self.text[self.at..];
-        let length = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+        let length = rest
+            .bytes()
+            .take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+            .count();
         let name = &rest[..length];
         if !is_name(name) {
             return Ok(None);
@@ -437,7 +508,13 @@ impl Parser<'_> {
             self.word_until(|_| false)?;
             AssignmentValue::Scalar(self.word_from(from))
         };
-        Ok(Some(Assignment { name: name.to_owned(), subscript, value, append, word: self.word_from(start) }))
+        Ok(Some(Assignment {
+            name: name.to_owned(),
+            subscript,
+            value,
+            append,
+            word: self.word_from(start),
+        }))
     }
 
     /// The elements of an array, up to its closing bracket.
@@ -483,7 +560,9 @@ impl Parser<'_> {
         let start = self.at;
         let digits = self.text[self.at..].bytes().take_while(u8::is_ascii_digit).count();
         let descriptor = if digits > 0 && matches!(self.ahead(digits), Some(b'<' | b'>')) {
-            let Ok(number) = self.text[start..start + digits].parse() else { return self.error() };
+            let Ok(number) = self.text[start..start + digits].parse() else {
+                return self.error();
+            };
             self.at += digits;
             Some(number)
         } else {
@@ -516,7 +595,9 @@ impl Parser<'_> {
             (">|", RedirectKind::Write),
             (">", RedirectKind::Write),
         ];
-        let Some((operator, kind)) = OPERATORS.iter().find(|(operator, _)| self.starts(operator)) else { return Ok(None) };
+        let Some((operator, kind)) = OPERATORS.iter().find(|(operator, _)| self.starts(operator)) else {
+            return Ok(None);
+        };
         if operator.starts_with('&') && descriptor.is_some() {
             return self.error();
         }
@@ -539,15 +620,23 @@ impl Parser<'_> {
                 Target::Word(self.word()?)
             }
         };
-        Ok(Some(Redirect { descriptor, kind: *kind, target }))
+        Ok(Some(Redirect {
+            descriptor,
+            kind: *kind,
+            target,
+        }))
     }
 }
 
 /// Whether a word is a variable's name.
 pub(super) fn is_name(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 fn is_compound(keyword: &str) -> bool {
-    matches!(keyword, "{" | "if" | "while" | "until" | "for" | "select" | "case" | "[[")
+    matches!(
+        keyword,
+        "{" | "if" | "while" | "until" | "for" | "select" | "case" | "[["
+    )
 }

@@ -101,7 +101,11 @@ impl Parser<'_> {
                 _ => self.part(false)?,
             }
         }
-        if self.at == start { self.error() } else { Ok(self.word_from(start)) }
+        if self.at == start {
+            self.error()
+        } else {
+            Ok(self.word_from(start))
+        }
     }
 }
 

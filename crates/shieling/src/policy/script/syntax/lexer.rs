@@ -27,11 +27,21 @@ pub(super) struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, bytes: text.as_bytes(), at: 0, depth: 0, pending: Vec::new(), known: HashMap::new(), documents: Vec::new() }
+        Self {
+            text,
+            bytes: text.as_bytes(),
+            at: 0,
+            depth: 0,
+            pending: Vec::new(),
+            known: HashMap::new(),
+            documents: Vec::new(),
+        }
     }
 
     pub(super) fn error<T>(&self) -> Result<T> {
-        Err(SyntaxError { at: self.at.min(self.text.len()) })
+        Err(SyntaxError {
+            at: self.at.min(self.text.len()),
+        })
     }
 
     /// Goes one level deeper.
@@ -114,14 +124,21 @@ impl<'a> Parser<'a> {
             }
             let end = rest.find('\n').map_or(rest.len(), |end| end + 1);
             let line = &rest[..end];
-            let shown = if pending.strip_tabs { line.trim_start_matches('\t') } else { line };
+            let shown = if pending.strip_tabs {
+                line.trim_start_matches('\t')
+            } else {
+                line
+            };
             self.at += end;
             if shown.strip_suffix('\n').unwrap_or(shown) == pending.delimiter {
                 break;
             }
             body.push_str(shown);
         }
-        self.documents[pending.number] = Document { text: body, range: Range { start, end: self.at } };
+        self.documents[pending.number] = Document {
+            text: body,
+            range: Range { start, end: self.at },
+        };
     }
 
     /// At the end of the text, a here-document that never began is empty.
@@ -152,7 +169,11 @@ impl<'a> Parser<'a> {
         }
         let number = self.documents.len();
         self.documents.push(Document::default());
-        self.pending.push(Pending { number, delimiter, strip_tabs });
+        self.pending.push(Pending {
+            number,
+            delimiter,
+            strip_tabs,
+        });
         Ok((number, !quoted))
     }
 
@@ -168,7 +189,10 @@ impl<'a> Parser<'a> {
 
     /// The word that was read since `start`.
     pub(super) fn word_from(&self, start: usize) -> Word {
-        Word { value: self.text[start..self.at].to_owned(), range: Range { start, end: self.at } }
+        Word {
+            value: self.text[start..self.at].to_owned(),
+            range: Range { start, end: self.at },
+        }
     }
 
     /// Reads on to the end of a word, or to a byte that ends it here.
@@ -217,6 +241,9 @@ impl<'a> Parser<'a> {
 
     /// Steps over one character, however many bytes it has.
     fn character(&mut self) {
+        if self.at >= self.bytes.len() {
+            return;
+        }
         self.at += 1;
         while self.at < self.bytes.len() && !self.text.is_char_boundary(self.at) {
             self.at += 1;
@@ -419,9 +446,15 @@ impl<'a> Parser<'a> {
     /// The plain word that stands here, where it could be a reserved one; nothing is taken.
     pub(super) fn keyword(&self) -> &'a str {
         let rest = &self.text[self.at..];
-        let end = rest.find(|c: char| " \t\n;&|()<>'\"`$\\".contains(c)).unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| " \t\n;&|()<>'\"`$\\".contains(c))
+            .unwrap_or(rest.len());
         // A quote or an expansion right behind it makes it another word.
-        if rest[end..].starts_with(['\'', '"', '`', '$', '\\']) { "" } else { &rest[..end] }
+        if rest[end..].starts_with(['\'', '"', '`', '$', '\\']) {
+            ""
+        } else {
+            &rest[..end]
+        }
     }
 
     /// Takes a reserved word if it stands here.
@@ -441,10 +474,19 @@ impl<'a> Parser<'a> {
 
 /// Whether the operation of `${…}` inside double quotes takes single quotes as plain text.
 fn plain_quotes(so_far: &str) -> bool {
-    let rest = so_far.trim_start_matches(['!', '#']).trim_start_matches(|c: char| c.is_alphanumeric() || c == '_');
-    let rest = if rest.starts_with('[') { rest.find(']').map_or("", |end| &rest[end + 1..]) } else { rest };
+    let rest = so_far
+        .trim_start_matches(['!', '#'])
+        .trim_start_matches(|c: char| c.is_alphanumeric() || c == '_');
+    let rest = if rest.starts_with('[') {
+        rest.find(']').map_or("", |end| &rest[end + 1..])
+    } else {
+        rest
+    };
     let operator = rest.trim_start_matches(|c: char| "@*?$-".contains(c) && rest.len() == so_far.len());
-    matches!(operator.strip_prefix(':').unwrap_or(operator).chars().next(), Some('-' | '=' | '?' | '+') | None)
+    matches!(
+        operator.strip_prefix(':').unwrap_or(operator).chars().next(),
+        Some('-' | '=' | '?' | '+') | None
+    )
 }
 
 /// A delimiter without its quotes.

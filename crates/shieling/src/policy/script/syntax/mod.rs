@@ -37,7 +37,10 @@ pub(super) fn parse(text: &str) -> Result<Program> {
         return parser.error();
     }
     parser.finish_documents()?;
-    Ok(Program { list, documents: parser.documents })
+    Ok(Program {
+        list,
+        documents: parser.documents,
+    })
 }
 
 /// How a text inside braces splits into what may be a list or a sequence; see [`pieces::braces`].

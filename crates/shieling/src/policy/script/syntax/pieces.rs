@@ -1,16 +1,20 @@
 //! A word as it is written to its pieces: text, quotes, expansions.
 
+use super::Result;
 use super::command::is_name;
 use super::lexer::Parser;
 use super::tree::{Expansion, Operation, Parameter, Piece, PieceKind, Tilde};
-use super::Result;
 
 /// The pieces of a word.
 pub(in super::super) fn pieces(text: &str) -> Result<Vec<Piece>> {
     let mut parser = Parser::new(text);
     let mut all = Vec::new();
     if let Some((tilde, length)) = tilde(text) {
-        all.push(Piece { kind: PieceKind::Tilde(tilde), start: 0, end: length });
+        all.push(Piece {
+            kind: PieceKind::Tilde(tilde),
+            start: 0,
+            end: length,
+        });
         parser.at = length;
     }
     parser.pieces(false, &mut all)?;
@@ -85,13 +89,20 @@ impl Parser<'_> {
             Some(_) => {
                 let special: &[u8] = if quoted { b"\\\"`$" } else { b"\\'\"`$" };
                 let rest = &self.text.as_bytes()[self.at..];
-                let length = rest.iter().position(|byte| special.contains(byte) && !(quoted && document && *byte == b'"')).unwrap_or(rest.len());
+                let length = rest
+                    .iter()
+                    .position(|byte| special.contains(byte) && !(quoted && document && *byte == b'"'))
+                    .unwrap_or(rest.len());
                 self.at += length.max(1);
                 return push_text(all, &self.text[start..self.at], start, self.at);
             }
             None => return Ok(()),
         };
-        all.push(Piece { kind, start, end: self.at });
+        all.push(Piece {
+            kind,
+            start,
+            end: self.at,
+        });
         Ok(())
     }
 
@@ -109,7 +120,11 @@ impl Parser<'_> {
                     again.at = start;
                     again.arithmetic_ahead(3)? && again.at == self.at
                 };
-                if arithmetic { PieceKind::Arithmetic(inner(self, 3, 2)) } else { PieceKind::Substitution(inner(self, 2, 1)) }
+                if arithmetic {
+                    PieceKind::Arithmetic(inner(self, 3, 2))
+                } else {
+                    PieceKind::Substitution(inner(self, 2, 1))
+                }
             }
             Some(b'[') => {
                 self.dollar(quoted)?;
@@ -117,7 +132,9 @@ impl Parser<'_> {
             }
             Some(b'{') => {
                 self.dollar(quoted)?;
-                let Some(expansion) = expansion(&self.text[start + 2..self.at - 1]) else { return self.error() };
+                let Some(expansion) = expansion(&self.text[start + 2..self.at - 1]) else {
+                    return self.error();
+                };
                 PieceKind::Parameter(Box::new(expansion))
             }
             Some(b'\'') if !quoted => {
@@ -131,7 +148,10 @@ impl Parser<'_> {
             Some(byte) if byte.is_ascii_alphabetic() || byte == b'_' => {
                 self.at += 1;
                 let rest = &self.text[self.at..];
-                let length = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+                let length = rest
+                    .bytes()
+                    .take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+                    .count();
                 self.at += length;
                 PieceKind::Parameter(Box::new(plain(Parameter::Named(rest[..length].to_owned()))))
             }
@@ -153,17 +173,29 @@ impl Parser<'_> {
 
 fn push_text(all: &mut Vec<Piece>, text: &str, start: usize, end: usize) -> Result<()> {
     match all.last_mut() {
-        Some(Piece { kind: PieceKind::Text(last), end: last_end, .. }) => {
+        Some(Piece {
+            kind: PieceKind::Text(last),
+            end: last_end,
+            ..
+        }) => {
             last.push_str(text);
             *last_end = end;
         }
-        _ => all.push(Piece { kind: PieceKind::Text(text.to_owned()), start, end }),
+        _ => all.push(Piece {
+            kind: PieceKind::Text(text.to_owned()),
+            start,
+            end,
+        }),
     }
     Ok(())
 }
 
 fn plain(parameter: Parameter) -> Expansion {
-    Expansion { parameter, indirect: false, operation: Operation::Value }
+    Expansion {
+        parameter,
+        indirect: false,
+        operation: Operation::Value,
+    }
 }
 
 /// A tilde at the start of a word, up to the first slash.
@@ -174,7 +206,12 @@ fn tilde(text: &str) -> Option<(Tilde, usize)> {
     let kind = match name {
         "" => Tilde::Home,
         "+" => Tilde::Here,
-        name if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte)) => Tilde::Other,
+        name if name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte)) =>
+        {
+            Tilde::Other
+        }
         _ => return None,
     };
     Some((kind, 1 + length))
@@ -187,7 +224,11 @@ fn expansion(text: &str) -> Option<Expansion> {
         && let Some((parameter, after)) = parameter(rest)
         && after.is_empty()
     {
-        return Some(Expansion { parameter, indirect: false, operation: Operation::Length });
+        return Some(Expansion {
+            parameter,
+            indirect: false,
+            operation: Operation::Length,
+        });
     }
     if let Some(rest) = text.strip_prefix('!')
         && !rest.is_empty()
@@ -198,10 +239,18 @@ fn expansion(text: &str) -> Option<Expansion> {
             (Parameter::All { .. }, "") => Operation::Keys,
             (_, after) => operation(after)?,
         };
-        return Some(Expansion { parameter, indirect: true, operation });
+        return Some(Expansion {
+            parameter,
+            indirect: true,
+            operation,
+        });
     }
     let (parameter, after) = parameter(text)?;
-    Some(Expansion { parameter, indirect: false, operation: operation(after)? })
+    Some(Expansion {
+        parameter,
+        indirect: false,
+        operation: operation(after)?,
+    })
 }
 
 /// The parameter at the start of a text, and what follows it.
@@ -209,10 +258,17 @@ fn parameter(text: &str) -> Option<(Parameter, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     if digits > 0 {
         let number = text[..digits].parse().ok()?;
-        let parameter = if number == 0 { Parameter::Special('0') } else { Parameter::Positional(number) };
+        let parameter = if number == 0 {
+            Parameter::Special('0')
+        } else {
+            Parameter::Positional(number)
+        };
         return Some((parameter, &text[digits..]));
     }
-    let length = text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+    let length = text
+        .bytes()
+        .take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        .count();
     if length == 0 {
         let special = text.chars().next().filter(|c| "@*#?-$!".contains(*c))?;
         return Some((Parameter::Special(special), &text[1..]));
@@ -233,7 +289,10 @@ fn parameter(text: &str) -> Option<(Parameter, &str)> {
         "" => return None,
         "@" => Parameter::All { name, separate: true },
         "*" => Parameter::All { name, separate: false },
-        subscript => Parameter::Element { name, subscript: subscript.to_owned() },
+        subscript => Parameter::Element {
+            name,
+            subscript: subscript.to_owned(),
+        },
     };
     Some((parameter, after))
 }
@@ -267,7 +326,9 @@ fn operation(text: &str) -> Option<Operation> {
 /// `{a,b}` and `{1..3}` expand where they are not quoted and hold what they should; every other brace
 /// is text.
 pub(in super::super) fn braces(text: &str, most: usize) -> Option<Vec<String>> {
-    let Some((start, end, commas)) = first_brace(text) else { return Some(vec![text.to_owned()]) };
+    let Some((start, end, commas)) = first_brace(text) else {
+        return Some(vec![text.to_owned()]);
+    };
     let (before, inside, after) = (&text[..start], &text[start + 1..end], &text[end + 1..]);
     let choices: Vec<String> = if commas.is_empty() {
         sequence(inside, most)?
@@ -290,7 +351,12 @@ pub(in super::super) fn braces(text: &str, most: usize) -> Option<Vec<String>> {
         return None;
     }
     let rest = braces(after, left)?;
-    Some(choices.iter().flat_map(|choice| rest.iter().map(move |rest| format!("{before}{choice}{rest}"))).collect())
+    Some(
+        choices
+            .iter()
+            .flat_map(|choice| rest.iter().map(move |rest| format!("{before}{choice}{rest}")))
+            .collect(),
+    )
 }
 
 /// The first brace that expands: where it opens and closes, and its commas.
@@ -341,7 +407,9 @@ fn ends_of(text: &str) -> Option<(&str, &str, i64)> {
 }
 
 fn is_sequence(text: &str) -> bool {
-    let Some((first, last, _)) = ends_of(text) else { return false };
+    let Some((first, last, _)) = ends_of(text) else {
+        return false;
+    };
     let letter = |text: &str| text.len() == 1 && text.bytes().all(|byte| byte.is_ascii_alphabetic());
     let number = |text: &str| text.parse::<i64>().is_ok();
     (letter(first) && letter(last)) || (number(first) && number(last))
@@ -357,18 +425,37 @@ fn sequence(text: &str, most: usize) -> Option<Vec<String>> {
             return None;
         }
         let sign = if to < from { -1 } else { 1 };
-        Some((0..count).map(|index| from.saturating_add(sign * i64::try_from(index * step).unwrap_or(i64::MAX))).collect())
+        Some(
+            (0..count)
+                .map(|index| from.saturating_add(sign * i64::try_from(index * step).unwrap_or(i64::MAX)))
+                .collect(),
+        )
     };
     match (first.parse::<i64>(), last.parse::<i64>()) {
         (Ok(from), Ok(to)) => {
-            let width = [first, last].iter().filter(|text| text.trim_start_matches('-').starts_with('0') && text.len() > 1).map(|text| text.len()).max();
-            Some(run(from, to)?.into_iter().map(|number| width.map_or_else(|| number.to_string(), |width| format!("{number:0width$}"))).collect())
+            let width = [first, last]
+                .iter()
+                .filter(|text| text.trim_start_matches('-').starts_with('0') && text.len() > 1)
+                .map(|text| text.len())
+                .max();
+            Some(
+                run(from, to)?
+                    .into_iter()
+                    .map(|number| width.map_or_else(|| number.to_string(), |width| format!("{number:0width$}")))
+                    .collect(),
+            )
         }
         _ => {
             let (from, to) = (first.bytes().next()?, last.bytes().next()?);
             let letters = run(i64::from(from), i64::from(to))?;
             // Between the capitals and the others lie marks that could mean something to the shell.
-            let all = letters.into_iter().map(|code| u8::try_from(code).ok().map(char::from).filter(char::is_ascii_alphabetic).map(String::from));
+            let all = letters.into_iter().map(|code| {
+                u8::try_from(code)
+                    .ok()
+                    .map(char::from)
+                    .filter(char::is_ascii_alphabetic)
+                    .map(String::from)
+            });
             all.collect()
         }
     }

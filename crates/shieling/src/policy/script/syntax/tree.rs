@@ -56,16 +56,41 @@ pub(in super::super) enum Command {
 #[derive(Debug, Clone)]
 pub(in super::super) enum CompoundCommand {
     Arithmetic(Word),
-    ArithmeticFor { expressions: Word, body: CompoundList },
+    ArithmeticFor {
+        expressions: Word,
+        body: CompoundList,
+    },
     BraceGroup(CompoundList),
     Subshell(CompoundList),
-    For { variable: String, values: Option<Vec<Word>>, body: CompoundList, range: Range },
-    Case { value: Word, items: Vec<CaseItem> },
-    If { condition: CompoundList, then: CompoundList, elses: Vec<(Option<CompoundList>, CompoundList)> },
+    For {
+        variable: String,
+        values: Option<Vec<Word>>,
+        body: CompoundList,
+        range: Range,
+    },
+    Case {
+        value: Word,
+        items: Vec<CaseItem>,
+    },
+    If {
+        condition: CompoundList,
+        then: CompoundList,
+        elses: Vec<(Option<CompoundList>, CompoundList)>,
+    },
     /// `while` and `until`
-    While { condition: CompoundList, body: CompoundList },
-    Coprocess { name: Option<String>, body: Box<Command>, range: Range },
-    Test { test: Test, range: Range },
+    While {
+        condition: CompoundList,
+        body: CompoundList,
+    },
+    Coprocess {
+        name: Option<String>,
+        body: Box<Command>,
+        range: Range,
+    },
+    Test {
+        test: Test,
+        range: Range,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -148,7 +173,10 @@ pub(in super::super) enum Target {
     Word(Word),
     ProcessSubstitution(CompoundList),
     /// Which of the documents, and whether its body is expanded.
-    Document { number: usize, expands: bool },
+    Document {
+        number: usize,
+        expands: bool,
+    },
 }
 
 /// A word as it is written.
@@ -202,9 +230,15 @@ pub(in super::super) enum Parameter {
     /// `@`, `*`, `#`, `?`, `-`, `$`, `!`, `0`
     Special(char),
     Named(String),
-    Element { name: String, subscript: String },
+    Element {
+        name: String,
+        subscript: String,
+    },
     /// `a[@]` and `a[*]`; true for `@`, which makes several words even in quotes.
-    All { name: String, separate: bool },
+    All {
+        name: String,
+        separate: bool,
+    },
 }
 
 /// `${…}`, or `$x` for short.
