@@ -23,7 +23,7 @@ use crate::environment::Environment;
 use crate::outcome::{Denial, Outcome, Status};
 use crate::output::{SpillTo, Tee};
 use crate::policy::{Decision, Enforced, Policy, Verdict};
-use crate::process::{End, Finished, Limits, LostError, run_to_end};
+use crate::process::{End, Finished, Limits, LostError, run_to_end, SpawnError};
 use crate::rate::{Limit, RateLimiter};
 use crate::request::{Command, Digest};
 use crate::units::{ByteCount, Clock, SystemClock};
@@ -144,7 +144,13 @@ impl Shieling {
         entry.starting();
         let process = match self.environment.spawn(approved).await {
             Ok(process) => process,
-            Err(error) => return failed(&mut entry, blank(Status::Failed), &error),
+            Err(error) => {
+                let status = match error {
+                    SpawnError::Lost { .. } => Status::Lost,
+                    _ => Status::Failed,
+                };
+                return failed(&mut entry, blank(status), &error);
+            }
         };
         let mut limits = Limits::of(&command);
         limits.output = self.output_limit;

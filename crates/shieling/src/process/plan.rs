@@ -176,6 +176,12 @@ pub enum SpawnError {
         /// Where it is.
         what: &'static str,
     },
+    /// What stands beside the program ended before it could say whether the program started.
+    #[error("contact to `{}` was lost as it started; it may be running", program.display())]
+    Lost {
+        /// The file.
+        program: PathBuf,
+    },
     /// What must stand beside the program could not be made.
     #[error("{what} failed")]
     Supervisor {

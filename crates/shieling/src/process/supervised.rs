@@ -38,6 +38,9 @@ impl Pipes {
     }
 }
 
+/// How long a supervisor may be silent at its start before it is told to go on.
+const STOPPED: Duration = Duration::from_millis(50);
+
 /// A job beside which a supervisor runs. Dropping it kills every process of the job.
 pub(super) struct Supervised {
     control: AsyncFd<OwnedFd>,
@@ -55,7 +58,16 @@ pub(super) struct Supervised {
 /// Up to the first `await` this takes as long as copying the page tables of this process.
 pub(super) async fn start(plan: &Plan) -> Result<(Supervised, u32, pipe::Receiver, pipe::Receiver), SpawnError> {
     let (mut supervised, stdout, stderr) = launch(plan)?;
-    let report = std::future::poll_fn(|cx| supervised.poll_report(cx)).await;
+    // A command runs before its start is reported, and may have stopped its supervisor.
+    let report = loop {
+        let report = std::future::poll_fn(|cx| supervised.poll_report(cx));
+        match tokio::time::timeout(STOPPED, report).await {
+            Ok(report) => break report,
+            Err(_) => {
+                let _ = rustix::process::pidfd_send_signal(&supervised.pidfd, Signal::CONT);
+            }
+        }
+    };
     let pid = match report {
         Some(Report::Started { pid }) => pid,
         Some(Report::Failed { stage, errno }) => {
@@ -63,9 +75,9 @@ pub(super) async fn start(plan: &Plan) -> Result<(Supervised, u32, pipe::Receive
             return Err(explain(plan, stage, errno));
         }
         Some(Report::MainEnded { .. } | Report::Gone { .. }) | None => {
-            return Err(SpawnError::Supervisor {
-                what: "the supervisor's start",
-                source: io::ErrorKind::UnexpectedEof.into(),
+            // It ended by force, perhaps by that of the command itself: who knows what runs.
+            return Err(SpawnError::Lost {
+                program: plan.program.clone(),
             });
         }
     };
