@@ -255,7 +255,7 @@ fn unreadable_verdict(text: &str, unreadable: script::Unreadable) -> Verdict {
             object,
             span: Some(unreadable.span),
             because: unreadable.because,
-            instead: Some("write it more simply, or put it into a file and run that".to_owned()),
+            instead: Some("write it more simply".to_owned()),
         }],
         commands: Vec::new(),
         effects: Vec::new(),
@@ -296,6 +296,9 @@ fn tokens<S: AsRef<str>>(entries: &[S]) -> Result<Vec<Vec<String>>, EntryError> 
                 because,
             };
             let reading = script::read(entry).map_err(|_| error("it cannot be read as one command"))?;
+            if reading.commands.len() > 1 || entry.contains(['$', '`', '(', '<', '>']) {
+                return Err(error("it is more than the words of one command"));
+            }
             let words: Vec<String> = match reading.commands.as_slice() {
                 _ if entry.trim().is_empty() => return Err(error("it is empty")),
                 [] => return Err(error("there is no command in it")),
@@ -309,7 +312,7 @@ fn tokens<S: AsRef<str>>(entries: &[S]) -> Result<Vec<Vec<String>>, EntryError> 
             if reading
                 .effects
                 .iter()
-                .any(|effect| effect.via == script::Via::Redirection)
+                .any(|effect| matches!(effect.via, script::Via::Redirection | script::Via::Assignment))
                 || entry.contains([';', '|', '&', '\n'])
             {
                 return Err(error("it is more than the words of one command"));

@@ -1,7 +1,7 @@
 //! Paths as words name them, against patterns with the meaning of `.gitignore`.
 
 use crate::policy::facts::Facts;
-use crate::policy::script::{Base, HOME};
+use crate::policy::script::{Base, HOME, PIPE};
 use crate::policy::word::{Atom, Fields, Known, Word};
 
 /// Stand-ins for what a path does not tell: one character, a run without a slash, anything.
@@ -16,13 +16,12 @@ const MAX_READINGS: usize = 48;
 
 /// Whether writing there changes nothing.
 pub(in crate::policy) fn is_harmless_device(word: &Word) -> bool {
+    // A name for standard input, or for another descriptor, opens the file behind it once more.
     word.known().is_some_and(|path| {
         matches!(
             path.as_ref(),
-            "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/full" | "/dev/zero" | "/dev/tty" | "/dev/stdin"
-        ) || path
-            .strip_prefix("/dev/fd/")
-            .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+            "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/full" | "/dev/zero" | "/dev/tty" | "/dev/fd/1" | "/dev/fd/2" | PIPE
+        )
     })
 }
 
@@ -132,6 +131,9 @@ impl Hidden {
     fn path(&self, path: &str, dotglob: bool, facts: &Facts) -> Known {
         let home = facts.home.as_deref().unwrap_or("/nonexistent-home");
         let path = path.replace(HOME, home);
+        if path.starts_with('/') && by_another_name(&path) {
+            return Known::Maybe;
+        }
         // Each start may stand inside the workspace: relative ones do, absolute ones if they name it.
         let inside = if path.starts_with('/') {
             match below(&path, &facts.workspace) {
@@ -363,5 +365,16 @@ fn share(left: Token, right: Token) -> bool {
     match (left, right) {
         (Token::Char(character), other) | (other, Token::Char(character)) => fits(other, character),
         _ => true,
+    }
+}
+
+/// Whether a path goes through a process's view of the file system, which leads anywhere.
+fn by_another_name(path: &str) -> bool {
+    let Some(plain) = normalised(path) else { return true };
+    let mut parts = plain.split('/');
+    match (parts.next(), parts.next()) {
+        (Some("proc"), Some(_)) => parts.any(|part| matches!(part, "cwd" | "root" | "fd") || part.contains([ONE, STAR, ANY, FOUND])),
+        (Some("dev"), Some("fd")) => parts.nth(1).is_some(),
+        _ => false,
     }
 }

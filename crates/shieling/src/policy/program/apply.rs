@@ -10,6 +10,9 @@ type Result<T = ()> = std::result::Result<T, Unreadable>;
 
 /// Records what a known program does with these arguments.
 pub(crate) fn apply(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result {
+    if matches!(run.name.as_str(), "ed" | "red" | "ex" | "dc" | "m4") {
+        reader.code_that_is_fed(run)?;
+    }
     let special = match run.name.as_str() {
         "xargs" | "tar" | "ssh" => Some(run.name.as_str()),
         name if special::is_interpreter(name) => Some("interpreter"),
@@ -160,6 +163,11 @@ pub(super) fn record(program: &'static Program, run: &Run, mut found: Arguments,
         roles.head.retain(|role| *role != Role::Pattern);
         roles.head.retain(|role| !matches!(role, Role::Sed | Role::Awk));
     }
+    let in_place = matches!(run.name.as_str(), "sed" | "gsed")
+        && found.options.iter().any(|given| given.choice.spellings.iter().any(|own| own == "-i"));
+    if in_place && roles.rest == Some(Role::Read) {
+        roles.rest = Some(Role::Write);
+    }
     if program.assignments {
         let count = found.operands.iter().take_while(|word| assigns(word).is_some()).count();
         for word in found.operands.drain(..count) {
@@ -171,11 +179,10 @@ pub(super) fn record(program: &'static Program, run: &Run, mut found: Arguments,
     record_operands(&roles, &found.operands, run, reader)
 }
 
-/// Where the `=` stands in a word that is `NAME=value`.
+/// Where the `=` stands in a word that `env` and its like take for `NAME=value`: any with one.
 pub(super) fn assigns(word: &Word) -> Option<usize> {
     let at = word.prefix().find('=')?;
-    let name = &word.prefix()[..at];
-    (!name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')).then_some(at)
+    (at > 0).then_some(at)
 }
 
 /// Records options; true if one of them makes the program print and end.
@@ -390,6 +397,10 @@ pub(super) fn launch(argv: &[Word], run: &Run, reader: &mut Reader<'_>) -> Resul
 pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result {
     let by = Some(run.index);
     let (object, span) = (word.shown(), word.span);
+    if word.prefix().starts_with('@') && role != Role::At {
+        // Many programs read further arguments from such a file.
+        reader.effect(Deed::Names(word.after(1)), object.clone(), span, by, Via::Operand);
+    }
     let deed = match role {
         Role::Text | Role::Pattern => return Ok(()),
         Role::Read => Deed::Reads(word.clone()),
@@ -397,14 +408,17 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
         Role::Path => Deed::Names(word.clone()),
         Role::Rev => Deed::Revision(word.clone()),
         Role::Command => return launch(std::slice::from_ref(word), run, reader),
-        Role::State => Deed::Changes(object.clone()),
+        Role::State => {
+            reader.effect(Deed::Names(word.clone()), object.clone(), span, by, Via::Operand);
+            Deed::Changes(object.clone())
+        }
         Role::Glob => return found_names(word, run, reader),
         Role::List => {
             let further = Word::unknown(Fields::Any, format!("the files that `{object}` names"), span);
             reader.effect(Deed::Reads(further), object.clone(), span, by, Via::Operand);
             Deed::Reads(word.clone())
         }
-        Role::At => match word.prefix().find('@') {
+        Role::At => match word.prefix().find(['@', '<']) {
             Some(at) => Deed::Reads(word.after(at + 1)),
             None if word.known().is_some() => return Ok(()),
             None => Deed::Reads(word.clone()),
@@ -431,7 +445,8 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
         }
         Role::GitConfig => return special::git_config(word, run, reader),
         Role::Unknown => {
-            // Whatever it is, it may be a path.
+            // Whatever it is, it may be a path, or a text with paths in it.
+            reader.effect(Deed::Code(word.clone()), object.clone(), span, by, Via::Operand);
             reader.effect(Deed::Names(word.clone()), object.clone(), span, by, Via::Operand);
             Deed::Doubt(
                 Doubt::Argument,
@@ -591,6 +606,7 @@ fn prints_by_use(name: &str, found: &Arguments, command: &Invocation) -> Option<
         // With names of files behind the numbers, the names come along.
         "wc" if words.is_empty() => Hidden::Number,
         "wc" => Hidden::Anything,
+        "grep" | "egrep" | "fgrep" | "rg" if flag(&["-H", "--with-filename", "--label", "-e", "-f", "--regexp", "--file"]) => Hidden::Anything,
         "grep" | "egrep" | "fgrep" | "rg"
             if flag(&["-c", "--count"]) && words.len() <= 2 && !flag(&["-r", "-R", "--recursive"]) =>
         {

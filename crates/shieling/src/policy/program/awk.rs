@@ -44,6 +44,11 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
                 printing = true;
                 print_depth = depth;
             }
+            Token::Name(name) if name == "ARGV" || name == "ARGC" => {
+                // It changes which files are read.
+                let files = Word::unknown(crate::policy::word::Fields::Any, "ARGV", span);
+                reader.effect(Deed::Reads(files), "ARGV", span, by, Via::Operand);
+            }
             Token::Name(name) if name == "system" => {
                 let argument = string(tokens.get(at + 2));
                 let closed = tokens.get(at + 3) == Some(&Token::Mark(")"));

@@ -60,6 +60,9 @@ const LAUNCHERS: &[&str] = &[
 
 /// Code that is given in the text, or a file of it.
 pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    if matches!(word.known().as_deref(), Some("/dev/stdin" | "/dev/fd/0")) {
+        return reader.code_from_input(run);
+    }
     let (object, span) = (word.shown(), word.span);
     reader.effect(
         Deed::Doubt(
@@ -77,12 +80,14 @@ pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<()
     };
     let editor = matches!(
         run.name.as_str(),
-        "vi" | "vim" | "nvim" | "view" | "ex" | "ed" | "red" | "rvim" | "vimdiff" | "emacs"
+        "dc" | "vi" | "vim" | "nvim" | "view" | "ex" | "ed" | "red" | "rvim" | "vimdiff" | "emacs"
     ) && text.contains('!');
+    let terse = run.name.starts_with("perl") || run.name.starts_with("ruby") || run.name == "m4";
+    let terse = terse.then(|| ["exec", "system", "|\"", "\"|", "'|", "|'", "fork", "syscmd", "esyscmd"].iter().find(|word| text.contains(**word))).flatten();
     if let Some(found) = LAUNCHERS
         .iter()
         .find(|launcher| text.contains(**launcher))
-        .or(editor.then_some(&"!"))
+        .or(editor.then_some(&"!")).or(terse)
     {
         let because = format!("the code holds `{}`, which can start programs", found.trim());
         reader.effect(

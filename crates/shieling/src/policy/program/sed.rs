@@ -24,6 +24,10 @@ pub(super) fn sed(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
     let Some(touched) = touched else {
         let because = "this sed program is not understood, and could write or run something".to_owned();
         reader.effect(Deed::Doubt(Doubt::Argument, because), object, span, by, Via::Operand);
+        if word.known().is_none() {
+            // What is put in could end the expression and add a command.
+            reader.unknown_launch(word, run);
+        }
         return Ok(());
     };
     for touch in touched.into_iter().flatten() {
@@ -84,15 +88,16 @@ fn touches(program: &str, brackets: bool) -> Option<Vec<Touch>> {
                     .trim_start_matches([' ', '\t'])
                     .trim_start_matches(|c: char| c.is_ascii_digit())
             }
-            ':' | 'b' | 't' | 'T' => rest = rest.find(['\n', ';', '}']).map_or("", |end| &rest[end..]),
+            // A label, or a version, ends at a blank; others let it go on to the end of the line, which
+            // then is no command at all.
+            ':' | 'b' | 't' | 'T' | 'v' => {
+                rest = rest.trim_start_matches([' ', '\t']);
+                rest = rest.find([' ', '\t', '\n', ';', '}']).map_or("", |end| &rest[end..]);
+            }
             'a' | 'i' | 'c' => rest = text_block(rest),
-            'r' | 'R' | 'w' | 'W' | 'v' => {
+            'r' | 'R' | 'w' | 'W' => {
                 let (name, after) = line(rest);
-                match command {
-                    'r' | 'R' => found.push(Touch::Reads(name)),
-                    'w' | 'W' => found.push(Touch::Writes(name)),
-                    _ => {}
-                }
+                found.push(if matches!(command, 'r' | 'R') { Touch::Reads(name) } else { Touch::Writes(name) });
                 rest = after;
             }
             'e' => {
@@ -218,6 +223,10 @@ mod tests {
             ("1e", runs("")),
             ("s/.*/rm x/e", runs("")),
             ("s,w,w,;w out", writes("out")),
+            (":a w out", writes("out")),
+            ("b x w out", writes("out")),
+            ("v 4.2;w out", writes("out")),
+            (":a;N;$!ba;s/\\n/ /g", Some(vec![])),
             ("a hello\nw out", writes("out")),
             ("a hello\\\nw out", Some(vec![])),
             ("y/abc/xyz/", Some(vec![])),

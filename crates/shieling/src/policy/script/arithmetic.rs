@@ -25,6 +25,8 @@ impl Reader<'_> {
         for piece in &pieces {
             match &piece.kind {
                 PieceKind::Text(plain) => literal.push_str(plain),
+                // It would be expanded when the text is evaluated once more.
+                PieceKind::Escaped('$' | '`') => self.evaluates_unknown(span),
                 PieceKind::Escaped(plain) => literal.push(*plain),
                 _ => {
                     literal.push(' ');
@@ -95,7 +97,7 @@ impl Reader<'_> {
         result
     }
 
-    fn evaluated_atoms(&mut self, atoms: &[Atom], span: Span) -> Result<(), Unreadable> {
+    pub(super) fn evaluated_atoms(&mut self, atoms: &[Atom], span: Span) -> Result<(), Unreadable> {
         for atom in atoms {
             match atom {
                 Atom::Hidden(Hidden::Number) | Atom::One | Atom::Star | Atom::Found => {}

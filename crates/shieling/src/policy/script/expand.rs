@@ -198,6 +198,10 @@ impl Reader<'_> {
     fn substitution(&mut self, text: &str, place: Place) -> Result<Hidden, Unreadable> {
         let first = self.reading.commands.len();
         self.deeper(|reader| reader.scope(|reader| reader.text(text, place)))?;
+        // What goes wrong is told in words.
+        if text.contains(">&") || text.contains("&>") || text.contains("|&") {
+            return Ok(Hidden::Anything);
+        }
         Ok(self.printed(first))
     }
 
@@ -328,7 +332,12 @@ impl Reader<'_> {
                 vec![anything]
             }
         };
-        atoms.extend(added);
+        if !quoted && self.variables.splits_otherwise && !matches!(added.as_slice(), [Atom::Hidden(Hidden::Number)]) {
+            // Where it splits is not followed.
+            atoms.push(Atom::Hidden(Hidden::Anything));
+        } else {
+            atoms.extend(added);
+        }
         Ok(())
     }
 
@@ -341,7 +350,12 @@ impl Reader<'_> {
                 '-' | '0' => Hidden::Name,
                 _ => Hidden::Anything,
             })],
-            Parameter::Named(name) | Parameter::All { name, .. } => self.variable(name),
+            Parameter::Named(name) | Parameter::All { name, separate: true } => self.variable(name),
+            // Joined into one, by the first character of IFS.
+            Parameter::All { name, separate: false } => match self.variable(name).as_slice() {
+                [Atom::OneOf(_)] => vec![Atom::Hidden(Hidden::Anything)],
+                one => one.to_vec(),
+            },
             Parameter::Element { name, subscript } => {
                 self.subscript(name, subscript, span)?;
                 self.variable(name)

@@ -128,6 +128,20 @@ pub(super) fn printed_text(command: &Invocation) -> Option<Vec<Word>> {
 /// The names that a builtin assigns, and its options with their values.
 type NamesAndValues = (Vec<Word>, Vec<(char, Word)>);
 
+/// Programs that start what their input, a directory or a text of their own tells them.
+fn starts_what_it_is_told(run: &Run) -> bool {
+    let told = |wanted: &[&str]| run.args.iter().filter_map(Word::known).any(|word| wanted.iter().any(|start| word.starts_with(start)));
+    match run.name.as_str() {
+        "newgrp" | "sg" | "run-parts" | "parallel" => true,
+        "make" | "gmake" => {
+            told(&["--eval", "SHELL="])
+                || run.args.windows(2).any(|pair| pair[0].known().as_deref() == Some("-f") && matches!(pair[1].known().as_deref(), Some("-" | "/dev/stdin")))
+        }
+        "dc" | "ed" | "red" | "ex" => run.args.iter().filter_map(Word::known).any(|word| word.contains('!')),
+        _ => false,
+    }
+}
+
 impl Reader<'_> {
     /// Follows a command: records it, and whatever it launches.
     pub(in crate::policy) fn launch(&mut self, launch: Launch) -> Result<(), Unreadable> {
@@ -221,6 +235,13 @@ impl Reader<'_> {
         };
         if !pathed && self.builtin(&run)? {
             return Ok(());
+        }
+        if name.starts_with("ld-linux") || name.starts_with("ld.so") {
+            // The loader runs the program that it is given.
+            return self.launch_rest(run.args.clone(), &run, false);
+        }
+        if starts_what_it_is_told(&run) {
+            self.unknown_text(first, &run);
         }
         if super::shells::is_shell(&name) {
             return self.shell(&run);
@@ -671,10 +692,16 @@ impl Reader<'_> {
 
     fn declaration(&mut self, run: &Run) -> Result<(), Unreadable> {
         let (mut integer, mut reference, mut prints, mut associative) = (false, false, false, false);
+        let mut array = false;
         for word in &run.args {
             let text = word.known();
             if let Some(flags) = text.as_deref().and_then(|text| text.strip_prefix('-')) {
                 integer |= flags.contains('i');
+                array |= flags.contains(['a', 'A']);
+                if flags.contains(['l', 'u', 'c']) || (flags.contains('n') && run.name != "export") {
+                    let because = "its values are not what is assigned: letters change, or it stands for another variable";
+                    self.doubt(Doubt::Launch, self.written(run.span), because, run.span, Some(run.index));
+                }
                 associative |= flags.contains('A');
                 self.found.any_associative |= flags.contains('A');
                 reference |= flags.contains('n') && run.name != "export";
@@ -697,6 +724,10 @@ impl Reader<'_> {
                     let value = word.after(at + 1);
                     if integer {
                         self.evaluated_expression(&value)?;
+                    }
+                    if value.prefix().starts_with('(') || (array && value.known().is_none()) {
+                        // A quoted list is read once more as a list.
+                        self.list_value(&value, run)?;
                     }
                     if reference {
                         self.doubt(
@@ -728,6 +759,21 @@ impl Reader<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A value that declares a list although it was quoted: its elements expand.
+    fn list_value(&mut self, value: &Word, run: &Run) -> Result<(), Unreadable> {
+        match value.known() {
+            Some(text) => {
+                let text = format!("_={text}");
+                self.deeper(|reader| reader.text(&text, super::source::Place::Within(value.span)))
+            }
+            None if value.written.starts_with('(') => Ok(()),
+            None => {
+                self.unknown_text(value, run);
+                Ok(())
+            }
+        }
     }
 
     fn changes_directory(&mut self, args: &[Word]) {

@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 use super::verdict::Span;
 use super::word::Word;
 pub(crate) use expand::HOME;
+pub(crate) use walk::PIPE;
 pub(in crate::policy) use launch::Launch;
 pub(crate) use screen::{Unreadable, escaped};
 pub(in crate::policy) use shells::{Run, is_shell};
@@ -372,11 +373,16 @@ impl Reader<'_> {
         value: &Word,
         span: Span,
     ) -> Result<(), Unreadable> {
-        let values = self.found.clone();
-        self.assign(name, value.atoms.clone(), span)?;
-        // The shell's own variable stays as it was.
-        self.found = values;
-        Ok(())
+        // A shell that the program starts sees it too.
+        self.assign(name, value.atoms.clone(), span)
+    }
+
+    /// Code in the text itself that is fed to a program.
+    pub(in crate::policy) fn code_that_is_fed(&mut self, run: &Run) -> Result<(), Unreadable> {
+        match self.present_input() {
+            Input::Text(words) => words.iter().try_for_each(|word| super::program::code(word, run, self)),
+            Input::Nothing | Input::File(_) | Input::Unknown => Ok(()),
+        }
     }
 
     /// Code of another language that comes on standard input.

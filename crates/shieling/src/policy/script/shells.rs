@@ -66,6 +66,10 @@ impl Reader<'_> {
                 // It only looks whether the text parses.
                 option if option.starts_with('-') && option.contains('n') && run.name != "zsh" => return Ok(()),
                 option if option.starts_with(['-', '+']) => {
+                    if option.starts_with('-') && option.contains('i') {
+                        let because = "an interactive shell runs its start-up files and writes its history".to_owned();
+                        self.doubt(Doubt::Program, option, because, word.span, Some(run.index));
+                    }
                     text_follows |= option.starts_with('-') && option.contains('c');
                     from_input |= option.starts_with('-') && option.contains('s');
                     // `-o NAME` and `-O NAME`, also at the end of a cluster.

@@ -90,7 +90,14 @@ pub(super) enum Influence {
 const COMMANDS: &[&str] = &[
     "BASH_ALIASES",
     "BASH_CMDS",
+    "AR",
     "BROWSER",
+    "CARGO",
+    "CMAKE",
+    "LD",
+    "MAKE",
+    "PKG_CONFIG",
+    "RUSTFMT",
     "CC",
     "CXX",
     "CVS_RSH",
@@ -148,6 +155,7 @@ const SEARCH: &[&str] = &[
     "GETCONF_DIR",
     "GREP_OPTIONS",
     "HOME",
+    "HISTFILE",
     "HOSTALIASES",
     "INPUTRC",
     "JAVA_TOOL_OPTIONS",
@@ -253,7 +261,7 @@ const HARMLESS: &[&str] = &[
 pub(super) fn influence(name: &str, value: &[Atom]) -> Influence {
     if matches!(name, "RUSTFLAGS" | "RUSTDOCFLAGS")
         && crate::policy::word::known(value).is_some_and(|flags| {
-            !["link", "plugin", "-Z", "@", "sysroot", "codegen-backend"]
+            !["link", "plugin", "-Z", "@", "sysroot", "ar=", "codegen-backend"]
                 .iter()
                 .any(|part| flags.contains(part))
         })
@@ -263,9 +271,9 @@ pub(super) fn influence(name: &str, value: &[Atom]) -> Influence {
     }
     if HARMLESS.contains(&name) {
         Influence::None
-    } else if name.starts_with("GIT_CONFIG_") {
+    } else if name.starts_with("GIT_CONFIG_") || name.starts_with("BASH_FUNC_") {
         Influence::Configuration
-    } else if COMMANDS.contains(&name) {
+    } else if COMMANDS.contains(&name) || ["HOST_", "TARGET_", "CC_", "CXX_", "AR_"].iter().any(|start| name.starts_with(start)) {
         Influence::Command
     } else if matches!(name, "PS0" | "PS1" | "PS2" | "PS4") {
         Influence::Prompt
@@ -274,6 +282,15 @@ pub(super) fn influence(name: &str, value: &[Atom]) -> Influence {
     } else {
         Influence::None
     }
+}
+
+/// Whether bash evaluates what is assigned to this variable as arithmetic, whoever assigns it.
+pub(super) fn is_integer(name: &str) -> bool {
+    matches!(
+        name,
+        "RANDOM" | "SRANDOM" | "OPTIND" | "HISTCMD" | "SECONDS" | "LINENO" | "BASHPID" | "EPOCHSECONDS" | "EPOCHREALTIME"
+            | "BASH_SUBSHELL" | "FUNCNEST"
+    )
 }
 
 /// What is known of a variable that the text does not assign: those of the shell itself, and the

@@ -375,6 +375,10 @@ impl Reader<'_> {
             // Setting it makes wildcards match leading dots.
             self.reading.dotglob = true;
         }
+        if super::variables::is_integer(name) {
+            // Giving it a value evaluates that as arithmetic.
+            self.evaluated_atoms(&value, span)?;
+        }
         match influence(name, &value) {
             Influence::None => {}
             Influence::Search => {
@@ -392,7 +396,7 @@ impl Reader<'_> {
                 self.doubt(
                     Doubt::Launch,
                     written,
-                    format!("`{name}` configures git, which can make it run commands"),
+                    format!("`{name}` brings code or settings that run commands"),
                     span,
                     None,
                 );
@@ -543,11 +547,14 @@ impl Reader<'_> {
     }
 }
 
+/// Stands for the name of a pipe, as no file is called.
+pub(crate) const PIPE: &str = "/dev/fd/pipe";
+
 /// What a process substitution becomes: the name of a pipe.
 fn pipe_name(span: Span) -> Word {
     Word {
         written: "<(…)".to_owned(),
-        ..Word::text("/dev/fd/63", span)
+        ..Word::text(PIPE, span)
     }
 }
 

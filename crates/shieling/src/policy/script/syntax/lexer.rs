@@ -164,7 +164,8 @@ impl<'a> Parser<'a> {
             return self.error();
         }
         let delimiter = unquoted(&word.value);
-        if delimiter.contains('\n') {
+        // bash strips the tabs of lines and compares them both ways.
+        if delimiter.contains('\n') || (strip_tabs && delimiter.starts_with('\t')) {
             return self.error();
         }
         let number = self.documents.len();
