@@ -65,7 +65,7 @@ fn ask(question: &Question) -> io::Result<Answer> {
             terminal,
             "not asked: `{command}` is {bytes} bytes long, too long to be judged by looking at it"
         )?;
-        return Ok(Answer::No("too long to be judged by looking at it".to_owned()));
+        return Ok(Answer::Nobody);
     }
     show(
         &mut terminal,

@@ -78,7 +78,15 @@ pub(crate) fn shell(chosen: Option<&Path>) -> Result<Shell, Failure> {
             Shell::first_of(USUAL.iter().map(PathBuf::from).chain(on_path).collect())
         }
     };
-    found.map_err(|error| Failure::new(error.to_string()))
+    let found = found.map_err(|error| Failure::new(error.to_string()))?;
+    if !found.is_bash() {
+        return Err(Failure::new(format!(
+            "the shell `{}` is not bash; the policy reads every command as bash does, and another shell would run \
+             another text: name a bash with `--shell` or SHIELING_SHELL",
+            found.program().display()
+        )));
+    }
+    Ok(found)
 }
 
 fn builder(plan: &Plan, environment: Arc<dyn Environment>) -> Result<Builder, Failure> {

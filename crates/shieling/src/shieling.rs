@@ -23,7 +23,7 @@ use crate::environment::Environment;
 use crate::outcome::{Denial, Outcome, Status};
 use crate::output::{SpillTo, Tee};
 use crate::policy::{Decision, Enforced, Policy, Verdict};
-use crate::process::{End, Finished, Limits, LostError, run_to_end, SpawnError};
+use crate::process::{End, Finished, Limits, LostError, SpawnError, run_to_end};
 use crate::rate::{Limit, RateLimiter};
 use crate::request::{Command, Digest};
 use crate::units::{ByteCount, Clock, SystemClock};

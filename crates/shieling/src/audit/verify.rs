@@ -134,6 +134,10 @@ pub fn verify(path: &Path, expected: Option<Head>) -> Result<Summary, Broken> {
             why: Why::Unreadable(error),
         }
     };
+    // A pipe or a device would be waited for, or read as a log without lines.
+    if !std::fs::metadata(path).map_err(unreadable(0))?.is_file() {
+        return Err(unreadable(0)(std::io::Error::other("it is no file")));
+    }
     let file = std::fs::File::open(path).map_err(unreadable(0))?;
     // A shared lock waits for a line that is just being written; only a record's length, so a bare
     // wait is bounded by the writers' own.

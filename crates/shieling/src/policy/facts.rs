@@ -1,5 +1,6 @@
 //! What a judgement needs to know of the environment, looked up before it and passed in.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::Serialize;
@@ -26,6 +27,8 @@ pub struct Facts {
     pub(crate) home: Option<String>,
     /// Where the command starts, relative to the workspace.
     pub(crate) start: String,
+    /// Programs that the workspace itself puts on the path, and so may be anything.
+    pub(crate) shadowed: BTreeSet<String>,
     /// Whether the directory where the command starts holds names that begin with a dash; unknown if
     /// nobody looked.
     pub dashed_names: Option<bool>,
@@ -43,6 +46,7 @@ impl Facts {
             workspace: workspace.to_string_lossy().trim_end_matches('/').to_owned(),
             home: None,
             start,
+            shadowed: BTreeSet::new(),
             dashed_names: None,
         }
     }
@@ -51,6 +55,13 @@ impl Facts {
     #[must_use]
     pub fn enforcing(mut self, enforced: Enforced) -> Self {
         self.enforced = enforced;
+        self
+    }
+
+    /// The same with the names of programs that are found in the workspace before the system's.
+    #[must_use]
+    pub fn with_shadowed(mut self, names: BTreeSet<String>) -> Self {
+        self.shadowed = names;
         self
     }
 

@@ -225,12 +225,38 @@ fn judge_part(part: &Part, reading: &Reading, facts: &Facts) -> Vec<(String, Fin
             .collect()
     };
     match part {
-        Part::Readonly => named("readonly", readonly::judge(reading, facts), facts.enforced.readonly),
+        Part::Readonly => named(
+            "readonly",
+            [readonly::judge(reading, facts), shadowed(reading, facts)].concat(),
+            facts.enforced.readonly,
+        ),
         Part::Allow(entries) => named("allow", allow::judge(reading, entries), facts.enforced.allow),
         Part::Deny(entries) => named("deny", deny::judge(reading, entries), false),
-        Part::Ignore(hidden) => named("ignore", ignore::judge(reading, hidden, facts), facts.enforced.ignore),
+        Part::Ignore(hidden) => named(
+            "ignore",
+            [ignore::judge(reading, hidden, facts), shadowed(reading, facts)].concat(),
+            facts.enforced.ignore,
+        ),
         Part::Rules(rules) => rules.judge(reading, facts),
     }
+}
+
+/// Commands whose programs the workspace brings: what a table says of their names does not hold.
+fn shadowed(reading: &Reading, facts: &Facts) -> Vec<Finding> {
+    reading
+        .commands
+        .iter()
+        .filter(|command| command.kind == script::Kind::Program)
+        .filter_map(|command| {
+            let first = command.argv.first()?;
+            let name = first.known()?;
+            facts.shadowed.contains(name.as_ref()).then(|| {
+                let because = "the workspace puts a program of this name on the path";
+                Finding::new(Decision::Ask, name.clone(), first.span, because)
+                    .instead("name the system's program by its path")
+            })
+        })
+        .collect()
 }
 
 fn reason(rule: String, finding: Finding) -> Reason {

@@ -391,12 +391,15 @@ impl Rule {
                 | Deed::Network(_)
                 | Deed::Doubt(..) => continue,
             };
-            let below = globs.as_ref().filter(|_| matches!(effect.deed, Deed::Writes(_))).map(|globs| {
-                // What is written into a directory lies below it.
-                let mut inner = word.clone();
-                inner.atoms.push(super::word::Atom::Text("/x".to_owned()));
-                globs.named(&inner, &bases, reading.dotglob, facts)
-            });
+            let below = globs
+                .as_ref()
+                .filter(|_| matches!(effect.deed, Deed::Writes(_)))
+                .map(|globs| {
+                    // What is written into a directory lies below it.
+                    let mut inner = word.clone();
+                    inner.atoms.push(super::word::Atom::Text("/x".to_owned()));
+                    globs.named(&inner, &bases, reading.dotglob, facts)
+                });
             if let (Some(Known::Yes), false) = (below, surely) {
                 findings.extend(finding(Known::Maybe, effect.object.clone(), effect.span));
             }

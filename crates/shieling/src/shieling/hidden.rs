@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::environment::Capabilities;
-use crate::policy::{CommandSeen, Decision, Policy, Reason, Verdict};
+use crate::policy::{CommandSeen, Decision, EffectKind, Policy, Reason, Verdict};
 use crate::request::Command;
 
 /// How many directory entries are looked at before hidden files are taken to exist.
@@ -82,6 +82,12 @@ const TABLE: &[Recursive] = &[
         only_with: &[],
         flags: "niIlLchHvwEFPaqW",
         before: 1,
+    },
+    Recursive {
+        name: "git/diff",
+        only_with: &[],
+        flags: "",
+        before: 0,
     },
     Recursive {
         name: "git/archive",
@@ -218,6 +224,10 @@ pub(super) fn reasons(
     if can.hides_ignored || verdict.decision != Decision::Allow || policy.hidden().is_empty() {
         return Vec::new();
     }
+    let linked = linked(verdict, policy, command, workspace);
+    if !linked.is_empty() {
+        return linked;
+    }
     let wanders = verdict.commands.iter().any(|seen| {
         seen.argv
             .first()
@@ -248,6 +258,34 @@ pub(super) fn reasons(
                 "it reads whole directories, there are hidden files in them, and `{environment}` cannot hide files"
             ),
             instead: Some("name the files or a directory without hidden files".to_owned()),
+        })
+        .collect()
+}
+
+/// Paths that a text names and that lead, through links, to hidden ones.
+fn linked(verdict: &Verdict, policy: &Policy, command: &Command, workspace: &Path) -> Vec<Reason> {
+    let Ok(workspace) = workspace.canonicalize() else {
+        return Vec::new();
+    };
+    verdict
+        .effects
+        .iter()
+        .filter(|effect| matches!(effect.kind, EffectKind::Reads | EffectKind::Writes))
+        .filter(|effect| {
+            let target = command.cwd().join(&effect.object).canonicalize();
+            target.is_ok_and(|target| {
+                target
+                    .strip_prefix(&workspace)
+                    .is_ok_and(|inside| inside.to_str().is_none_or(|inside| policy.hides(inside)))
+            })
+        })
+        .map(|effect| Reason {
+            decision: Decision::Deny,
+            rule: "ignore".to_owned(),
+            object: effect.object.clone(),
+            span: Some(effect.span),
+            because: "it leads to a hidden path".to_owned(),
+            instead: None,
         })
         .collect()
 }

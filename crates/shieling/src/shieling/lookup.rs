@@ -48,12 +48,26 @@ const TOLD_BY_FILE: [(&str, &[&str]); 6] = [
 /// The facts by which a command is judged, as far as they can be looked up.
 pub(super) fn facts(command: &Command, workspace: &Path) -> Facts {
     let home = command.variables().get("HOME").map(String::as_str);
-    let mut facts = Facts::new(workspace, command.cwd()).with_home(home);
+    let mut facts = Facts::new(workspace, command.cwd())
+        .with_home(home)
+        .with_shadowed(shadowed(command, workspace));
     // A large directory takes milliseconds, and only a glob makes words of its names.
     if command.text().contains(['*', '?', '[']) {
         facts.dashed_names = dashed_names(command.cwd());
     }
     facts
+}
+
+/// The names of the programs that stand on the path in the workspace, before the system's.
+fn shadowed(command: &Command, workspace: &Path) -> BTreeSet<String> {
+    let path = command.variables().get("PATH").map_or("", String::as_str);
+    path.split(':')
+        .map(|directory| command.cwd().join(directory))
+        .filter(|directory| directory.starts_with(workspace) && workspace.parent().is_some())
+        .filter_map(|directory| fs::read_dir(directory).ok())
+        .flat_map(|entries| entries.flatten().take(NAMES))
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect()
 }
 
 /// Whether a directory holds names that begin with a dash, which a glob would turn into options.

@@ -20,7 +20,15 @@ pub(in crate::policy) fn is_harmless_device(word: &Word) -> bool {
     word.known().is_some_and(|path| {
         matches!(
             path.as_ref(),
-            "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/full" | "/dev/zero" | "/dev/tty" | "/dev/fd/1" | "/dev/fd/2" | PIPE
+            "/dev/null"
+                | "/dev/stdout"
+                | "/dev/stderr"
+                | "/dev/full"
+                | "/dev/zero"
+                | "/dev/tty"
+                | "/dev/fd/1"
+                | "/dev/fd/2"
+                | PIPE
         )
     })
 }
@@ -373,7 +381,9 @@ fn by_another_name(path: &str) -> bool {
     let Some(plain) = normalised(path) else { return true };
     let mut parts = plain.split('/');
     match (parts.next(), parts.next()) {
-        (Some("proc"), Some(_)) => parts.any(|part| matches!(part, "cwd" | "root" | "fd") || part.contains([ONE, STAR, ANY, FOUND])),
+        (Some("proc"), Some(_)) => {
+            parts.any(|part| matches!(part, "cwd" | "root" | "fd") || part.contains([ONE, STAR, ANY, FOUND]))
+        }
         (Some("dev"), Some("fd")) => parts.nth(1).is_some(),
         _ => false,
     }

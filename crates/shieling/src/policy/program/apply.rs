@@ -164,7 +164,10 @@ pub(super) fn record(program: &'static Program, run: &Run, mut found: Arguments,
         roles.head.retain(|role| !matches!(role, Role::Sed | Role::Awk));
     }
     let in_place = matches!(run.name.as_str(), "sed" | "gsed")
-        && found.options.iter().any(|given| given.choice.spellings.iter().any(|own| own == "-i"));
+        && found
+            .options
+            .iter()
+            .any(|given| given.choice.spellings.iter().any(|own| own == "-i"));
     if in_place && roles.rest == Some(Role::Read) {
         roles.rest = Some(Role::Write);
     }
@@ -606,7 +609,11 @@ fn prints_by_use(name: &str, found: &Arguments, command: &Invocation) -> Option<
         // With names of files behind the numbers, the names come along.
         "wc" if words.is_empty() => Hidden::Number,
         "wc" => Hidden::Anything,
-        "grep" | "egrep" | "fgrep" | "rg" if flag(&["-H", "--with-filename", "--label", "-e", "-f", "--regexp", "--file"]) => Hidden::Anything,
+        "grep" | "egrep" | "fgrep" | "rg"
+            if flag(&["-H", "--with-filename", "--label", "-e", "-f", "--regexp", "--file"]) =>
+        {
+            Hidden::Anything
+        }
         "grep" | "egrep" | "fgrep" | "rg"
             if flag(&["-c", "--count"]) && words.len() <= 2 && !flag(&["-r", "-R", "--recursive"]) =>
         {

@@ -83,11 +83,18 @@ pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<()
         "dc" | "vi" | "vim" | "nvim" | "view" | "ex" | "ed" | "red" | "rvim" | "vimdiff" | "emacs"
     ) && text.contains('!');
     let terse = run.name.starts_with("perl") || run.name.starts_with("ruby") || run.name == "m4";
-    let terse = terse.then(|| ["exec", "system", "|\"", "\"|", "'|", "|'", "fork", "syscmd", "esyscmd"].iter().find(|word| text.contains(**word))).flatten();
+    let terse = terse
+        .then(|| {
+            ["exec", "system", "|\"", "\"|", "'|", "|'", "fork", "syscmd", "esyscmd"]
+                .iter()
+                .find(|word| text.contains(**word))
+        })
+        .flatten();
     if let Some(found) = LAUNCHERS
         .iter()
         .find(|launcher| text.contains(**launcher))
-        .or(editor.then_some(&"!")).or(terse)
+        .or(editor.then_some(&"!"))
+        .or(terse)
     {
         let because = format!("the code holds `{}`, which can start programs", found.trim());
         reader.effect(

@@ -63,9 +63,11 @@ pub(crate) fn prints_history(command: &Invocation) -> bool {
                 .any(|given| given.choice.spellings.iter().any(|own| names.contains(&own.as_str())))
         };
         let limited = found.before_dashes.is_some_and(|before| {
-            found.operands[before.min(found.operands.len())..].iter().any(|word| !word.prefix().starts_with([':', '-']) || word.prefix().starts_with(":/"))
-        })
-            || (!found.operands.is_empty() && found.operands.iter().all(|word| word.prefix().contains(':')));
+            found.operands[before.min(found.operands.len())..]
+                .iter()
+                .any(|word| !word.prefix().starts_with([':', '-']) || word.prefix().starts_with(":/"))
+        }) || (!found.operands.is_empty()
+            && found.operands.iter().all(|word| word.prefix().contains(':')));
         let brief = given(BRIEF) && !given(&["-p", "-u", "--patch"]);
         Some(match sub.names.first().map(String::as_str)? {
             "show" => !brief && !limited,

@@ -22,15 +22,27 @@ pub(crate) struct Normal {
 /// Takes a command apart.
 pub(crate) fn normal(program: &str, args: &[Word], more: bool) -> Normal {
     // The same program by another name, or as a module.
-    if program != "pip" && program.starts_with("pip") && program[3..].bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+    if program != "pip"
+        && program.starts_with("pip")
+        && program[3..].bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+    {
         return normal("pip", args, more);
     }
     if program.starts_with("python")
-        && let Some(at) = args.iter().position(|word| word.known().is_some_and(|text| text.starts_with('-') && !text.starts_with("--") && text.contains('m')))
+        && let Some(at) = args.iter().position(|word| {
+            word.known()
+                .is_some_and(|text| text.starts_with('-') && !text.starts_with("--") && text.contains('m'))
+        })
     {
-        let attached = args[at].known().and_then(|text| text.split_once('m').map(|(_, module)| module.to_owned())).unwrap_or_default();
+        let attached = args[at]
+            .known()
+            .and_then(|text| text.split_once('m').map(|(_, module)| module.to_owned()))
+            .unwrap_or_default();
         let (module, rest) = if attached.is_empty() {
-            (args.get(at + 1).and_then(Word::known).map(std::borrow::Cow::into_owned), at + 2)
+            (
+                args.get(at + 1).and_then(Word::known).map(std::borrow::Cow::into_owned),
+                at + 2,
+            )
         } else {
             (Some(attached), at + 1)
         };
@@ -175,7 +187,9 @@ impl Normal {
                     // A mode in octal, with as many zeros before it.
                     Some(text)
                         if self.program == "chmod"
-                            && wanted.known().is_some_and(|wanted| wanted.trim_start_matches('0') == text.trim_start_matches('0')) =>
+                            && wanted.known().is_some_and(|wanted| {
+                                wanted.trim_start_matches('0') == text.trim_start_matches('0')
+                            }) =>
                     {
                         Known::Yes
                     }

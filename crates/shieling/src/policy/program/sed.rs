@@ -97,7 +97,11 @@ fn touches(program: &str, brackets: bool) -> Option<Vec<Touch>> {
             'a' | 'i' | 'c' => rest = text_block(rest),
             'r' | 'R' | 'w' | 'W' => {
                 let (name, after) = line(rest);
-                found.push(if matches!(command, 'r' | 'R') { Touch::Reads(name) } else { Touch::Writes(name) });
+                found.push(if matches!(command, 'r' | 'R') {
+                    Touch::Reads(name)
+                } else {
+                    Touch::Writes(name)
+                });
                 rest = after;
             }
             'e' => {

@@ -438,11 +438,20 @@ fn ip(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     }
     let (object, command) = (rest.next(), rest.next());
     let shows = command.is_none_or(|command| {
-        matches!(command, "sh" | "show" | "ls" | "lst" | "list" | "get" | "help" | "dev" | "up" | "to" | "table" | "vrf"
+        matches!(
+            command,
+            "sh" | "show" | "ls" | "lst" | "list" | "get" | "help" | "dev" | "up" | "to" | "table" | "vrf"
         )
     });
     // `ip link s` sets; elsewhere it shows.
-    let shows = shows || (command == Some("s") && object.is_some_and(|object| matches!(object, "a" | "addr" | "address" | "r" | "route" | "n" | "neigh" | "rule")));
+    let shows = shows
+        || (command == Some("s")
+            && object.is_some_and(|object| {
+                matches!(
+                    object,
+                    "a" | "addr" | "address" | "r" | "route" | "n" | "neigh" | "rule"
+                )
+            }));
     if !shows && object != Some("monitor") {
         reader.effect(
             Deed::Changes("the network's configuration".to_owned()),

@@ -130,12 +130,20 @@ type NamesAndValues = (Vec<Word>, Vec<(char, Word)>);
 
 /// Programs that start what their input, a directory or a text of their own tells them.
 fn starts_what_it_is_told(run: &Run) -> bool {
-    let told = |wanted: &[&str]| run.args.iter().filter_map(Word::known).any(|word| wanted.iter().any(|start| word.starts_with(start)));
+    let told = |wanted: &[&str]| {
+        run.args
+            .iter()
+            .filter_map(Word::known)
+            .any(|word| wanted.iter().any(|start| word.starts_with(start)))
+    };
     match run.name.as_str() {
         "newgrp" | "sg" | "run-parts" | "parallel" => true,
         "make" | "gmake" => {
             told(&["--eval", "SHELL="])
-                || run.args.windows(2).any(|pair| pair[0].known().as_deref() == Some("-f") && matches!(pair[1].known().as_deref(), Some("-" | "/dev/stdin")))
+                || run.args.windows(2).any(|pair| {
+                    pair[0].known().as_deref() == Some("-f")
+                        && matches!(pair[1].known().as_deref(), Some("-" | "/dev/stdin"))
+                })
         }
         "dc" | "ed" | "red" | "ex" => run.args.iter().filter_map(Word::known).any(|word| word.contains('!')),
         _ => false,
@@ -699,8 +707,15 @@ impl Reader<'_> {
                 integer |= flags.contains('i');
                 array |= flags.contains(['a', 'A']);
                 if flags.contains(['l', 'u', 'c']) || (flags.contains('n') && run.name != "export") {
-                    let because = "its values are not what is assigned: letters change, or it stands for another variable";
-                    self.doubt(Doubt::Launch, self.written(run.span), because, run.span, Some(run.index));
+                    let because =
+                        "its values are not what is assigned: letters change, or it stands for another variable";
+                    self.doubt(
+                        Doubt::Launch,
+                        self.written(run.span),
+                        because,
+                        run.span,
+                        Some(run.index),
+                    );
                 }
                 associative |= flags.contains('A');
                 self.found.any_associative |= flags.contains('A');

@@ -21,12 +21,12 @@ use std::collections::BTreeSet;
 use super::verdict::Span;
 use super::word::Word;
 pub(crate) use expand::HOME;
-pub(crate) use walk::PIPE;
 pub(in crate::policy) use launch::Launch;
 pub(crate) use screen::{Unreadable, escaped};
 pub(in crate::policy) use shells::{Run, is_shell};
 use source::Place;
 use variables::Variables;
+pub(crate) use walk::PIPE;
 
 /// How many parts (commands, words, pieces of words) a text may have.
 const MAX_NODES: usize = 10_000;

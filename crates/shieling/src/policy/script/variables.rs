@@ -273,7 +273,11 @@ pub(super) fn influence(name: &str, value: &[Atom]) -> Influence {
         Influence::None
     } else if name.starts_with("GIT_CONFIG_") || name.starts_with("BASH_FUNC_") {
         Influence::Configuration
-    } else if COMMANDS.contains(&name) || ["HOST_", "TARGET_", "CC_", "CXX_", "AR_"].iter().any(|start| name.starts_with(start)) {
+    } else if COMMANDS.contains(&name)
+        || ["HOST_", "TARGET_", "CC_", "CXX_", "AR_"]
+            .iter()
+            .any(|start| name.starts_with(start))
+    {
         Influence::Command
     } else if matches!(name, "PS0" | "PS1" | "PS2" | "PS4") {
         Influence::Prompt
@@ -288,8 +292,17 @@ pub(super) fn influence(name: &str, value: &[Atom]) -> Influence {
 pub(super) fn is_integer(name: &str) -> bool {
     matches!(
         name,
-        "RANDOM" | "SRANDOM" | "OPTIND" | "HISTCMD" | "SECONDS" | "LINENO" | "BASHPID" | "EPOCHSECONDS" | "EPOCHREALTIME"
-            | "BASH_SUBSHELL" | "FUNCNEST"
+        "RANDOM"
+            | "SRANDOM"
+            | "OPTIND"
+            | "HISTCMD"
+            | "SECONDS"
+            | "LINENO"
+            | "BASHPID"
+            | "EPOCHSECONDS"
+            | "EPOCHREALTIME"
+            | "BASH_SUBSHELL"
+            | "FUNCNEST"
     )
 }
 
