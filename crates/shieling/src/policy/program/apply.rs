@@ -531,6 +531,7 @@ pub(crate) fn is_opaque(name: &str) -> bool {
     find(name).is_none_or(|program| {
         let roles = &program.operands;
         program.subs.is_empty()
+            && program.special.is_none()
             && roles
                 .head
                 .iter()

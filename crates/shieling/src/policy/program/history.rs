@@ -67,7 +67,10 @@ pub(crate) fn prints_history(command: &Invocation) -> bool {
                 .iter()
                 .any(|word| !word.prefix().starts_with([':', '-']) || word.prefix().starts_with(":/"))
         }) || (!found.operands.is_empty()
-            && found.operands.iter().all(|word| word.prefix().contains(':')));
+            && found
+                .operands
+                .iter()
+                .all(|word| word.prefix().contains(':') && !word.prefix().starts_with(':')));
         let brief = given(BRIEF) && !given(&["-p", "-u", "--patch"]);
         Some(match sub.names.first().map(String::as_str)? {
             "show" => !brief && !limited,

@@ -778,12 +778,11 @@ impl Reader<'_> {
 
     /// A value that declares a list although it was quoted: its elements expand.
     fn list_value(&mut self, value: &Word, run: &Run) -> Result<(), Unreadable> {
-        match value.known() {
+        match crate::policy::word::known(&value.atoms) {
             Some(text) => {
                 let text = format!("_={text}");
                 self.deeper(|reader| reader.text(&text, super::source::Place::Within(value.span)))
             }
-            None if value.written.starts_with('(') => Ok(()),
             None => {
                 self.unknown_text(value, run);
                 Ok(())
