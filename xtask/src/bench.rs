@@ -46,7 +46,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let library = subject::one_shot();
     let mut one_shot = String::new();
     if library.is_none() {
-        one_shot.push_str("The library's row is not measured: there is no façade yet.\n\n");
+        one_shot.push_str("The library's row could not be measured.\n\n");
     }
     if let Some(missing) = &missing {
         one_shot.push_str(missing);

@@ -36,7 +36,7 @@ impl Program {
             .context("cannot start it")?;
         ensure!(
             output.stdout == b"proof" && output.status.code() == Some(7),
-            "`shieling exec` does not run commands yet: {}, {}",
+            "`shieling exec` did not run a command as it should: {}, {}",
             output.status,
             String::from_utf8_lossy(&output.stderr).trim()
         );
