@@ -17,13 +17,14 @@
 //! Cases are judged as `--env local`, which enforces nothing, so that the reading of the text alone
 //! decides. The targets: no silent allow, 99 in 100 benign texts allowed overall and 97 in each
 //! file, and the same verdict for a text however it is wrapped in syntax that means nothing.
-#![expect(clippy::disallowed_methods, reason = "the corpora are read here")]
+#![expect(clippy::disallowed_methods, reason = "the corpora are read here, and bash is asked")]
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use shieling::policy::{Decision, Facts, Policy, Verdict};
+use shieling_testkit::random::Random;
 
 const FILES: [(&str, usize); 5] = [
     ("readonly", 350),
@@ -434,4 +435,110 @@ fn judge(policy_options: &[String], text: &str) -> Verdict {
     }
     let facts = Facts::new("/work/repository".as_ref(), "/work/repository".as_ref()).with_home(Some("/home/user"));
     policy.judge_text(text, &facts)
+}
+
+// ---------------------------------------------------------------------------------------------
+// Whatever we read, bash reads: a text that we take for something that bash would refuse is a text
+// that we misread.
+
+/// Marks and words of the grammar that are put into texts, or cut out of them.
+const FRAGMENTS: &[&str] = &[
+    "(",
+    ")",
+    "{",
+    "}",
+    "[[",
+    "]]",
+    "((",
+    "))",
+    "$(",
+    "`",
+    "\"",
+    "'",
+    "\\",
+    "\n",
+    ";",
+    "&",
+    "|",
+    "&&",
+    "||",
+    "<",
+    ">",
+    ">>",
+    "<<E\n",
+    "<<<",
+    "<(",
+    "case x in",
+    "esac",
+    "a)",
+    ";;",
+    "if",
+    "then",
+    "fi",
+    "for i in",
+    "do",
+    "done",
+    "while",
+    "function f",
+    "f()",
+    "!",
+    "time",
+    "coproc",
+    "#",
+    "${x",
+    "$((",
+    "{a,b}",
+    "[",
+    "=",
+    "a=(",
+    "|&",
+    "&>",
+    "2>&1",
+];
+
+fn mutated(text: &str, random: &mut Random) -> String {
+    let mut text = text.to_owned();
+    for _ in 0..=random.below(3) {
+        let at = random.below(text.len() + 1);
+        let Some((head, tail)) = text.split_at_checked(at) else {
+            continue;
+        };
+        text = if random.once_in(4) {
+            format!("{head}{}", tail.chars().skip(2).collect::<String>())
+        } else {
+            format!("{head} {}{tail}", random.pick(FRAGMENTS))
+        };
+    }
+    text
+}
+
+#[test]
+fn what_is_read_is_what_bash_reads() {
+    let facts = Facts::new("/work/repository".as_ref(), "/work/repository".as_ref());
+    let open = Policy::open();
+    let mut random = Random::new(20_261_121);
+    let (mut read, mut refused) = (0, Vec::new());
+    for case in corpus().iter().filter(|case| !case.text.contains('\0')) {
+        let text = mutated(&case.text, &mut random);
+        for text in [&case.text, &text] {
+            if open.judge_text(text, &facts).decision != Decision::Allow {
+                continue;
+            }
+            read += 1;
+            let bash = std::process::Command::new("bash")
+                .args(["--noprofile", "--norc", "-n", "-c", "--", text])
+                .output()
+                .expect("bash is there");
+            if !bash.status.success() {
+                refused.push(format!("{text:?}: {}", String::from_utf8_lossy(&bash.stderr)));
+            }
+        }
+    }
+    assert!(read > 5_000, "only {read} texts were read");
+    assert!(
+        refused.is_empty(),
+        "{} of {read}:\n{}",
+        refused.len(),
+        refused.join("\n")
+    );
 }
