@@ -10,7 +10,7 @@ use super::meaning::paths::Hidden;
 use super::meaning::{Finding, allow, deny};
 use super::script::{self, Base, Deed, Doubt, Reading};
 use super::verdict::Decision;
-use super::word::{Known, Word};
+use super::word::Known;
 
 /// The rules of one policy file.
 #[derive(Debug, Clone)]
@@ -372,7 +372,7 @@ impl Rule {
                 if command.program().is_none() {
                     continue;
                 }
-                let shown = command.argv.iter().map(Word::shown).collect::<Vec<_>>().join(" ");
+                let shown = command.shown();
                 findings.extend(finding(entry.matches(command), shown, command.span));
             }
         }

@@ -290,3 +290,24 @@ pub(crate) fn found(pattern: &str) -> Vec<Atom> {
     atoms.push(Atom::Text(literal));
     joined(atoms)
 }
+
+/// Words put together with blanks between them, as `eval` does.
+pub(crate) fn spaced(words: &[Word], span: Span) -> Word {
+    let mut atoms = Vec::new();
+    for (index, word) in words.iter().enumerate() {
+        if index > 0 {
+            atoms.push(Atom::Text(" ".to_owned()));
+        }
+        if word.fields == Fields::One {
+            atoms.extend(word.atoms.clone());
+        } else {
+            atoms.push(Atom::Hidden(Hidden::Anything));
+        }
+    }
+    Word {
+        atoms: joined(atoms),
+        fields: Fields::One,
+        span,
+        written: String::new(),
+    }
+}

@@ -47,7 +47,7 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Vec<String>]) -> Ve
         if matched(command, entries).is_some() || steers(command) {
             continue;
         }
-        let shown = shown(command);
+        let shown = command.shown();
         findings.push(match command.program() {
             Some(_) => Finding::new(
                 Deny,
@@ -163,15 +163,6 @@ fn steers(command: &Invocation) -> bool {
 /// Whether the program writes only through what it was told here: plain, it reads.
 fn otherwise_reads(command: Option<&Invocation>) -> bool {
     command.is_some_and(program::reads_by_itself)
-}
-
-fn shown(command: &Invocation) -> String {
-    command
-        .argv
-        .iter()
-        .map(crate::policy::word::Word::shown)
-        .collect::<Vec<_>>()
-        .join(" ")
 }
 
 fn allowed(entries: &[Vec<String>]) -> String {

@@ -73,7 +73,7 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry]) -> Vec<Find
             match entry.matches(command) {
                 Known::Yes => findings.push(Finding::new(
                     Deny,
-                    shown(command),
+                    command.shown(),
                     command.span,
                     format!("`{named}` is denied"),
                 )),
@@ -81,7 +81,7 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry]) -> Vec<Find
                 Known::Maybe if command.program().is_some() => {
                     findings.push(Finding::new(
                         Ask,
-                        shown(command),
+                        command.shown(),
                         command.span,
                         format!("it could turn out to be `{named}`, which is denied"),
                     ));
@@ -90,7 +90,7 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry]) -> Vec<Find
                     if let Some(word) = entry.started_by_unknown(command) {
                         let because =
                             format!("what this program does is not known, and it is given `{named}`, which is denied");
-                        findings.push(Finding::new(Ask, shown(command), word, because));
+                        findings.push(Finding::new(Ask, command.shown(), word, because));
                     }
                 }
             }
@@ -114,8 +114,4 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry]) -> Vec<Find
         }
     }
     findings
-}
-
-fn shown(command: &Invocation) -> String {
-    command.argv.iter().map(Word::shown).collect::<Vec<_>>().join(" ")
 }

@@ -7,7 +7,7 @@ use super::Finding;
 use super::paths::Hidden;
 use crate::policy::facts::Facts;
 use crate::policy::program;
-use crate::policy::script::{Base, Deed, Doubt, Invocation, Reading};
+use crate::policy::script::{Base, Deed, Doubt, Reading};
 use crate::policy::verdict::Decision::{Ask, Deny};
 use crate::policy::verdict::Span;
 use crate::policy::word::{Atom, Fields, Known, Word, found};
@@ -69,7 +69,7 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
             findings.push(
                 Finding::new(
                     Ask,
-                    shown(command),
+                    command.shown(),
                     command.span,
                     "git shows the contents of whole commits, and hidden files may be in them",
                 )
@@ -233,8 +233,4 @@ fn colon(text: &str) -> Option<usize> {
         }
         None
     })
-}
-
-fn shown(command: &Invocation) -> String {
-    command.argv.iter().map(Word::shown).collect::<Vec<_>>().join(" ")
 }

@@ -4,7 +4,7 @@ use super::apply::{apply_role, launch, record};
 use super::parse::parse;
 use super::table::{Program, Role};
 use crate::policy::script::{Deed, Doubt, Reader, Run, Unreadable, Via};
-use crate::policy::word::{Atom, Fields, Hidden, Word};
+use crate::policy::word::{Atom, Fields, Hidden, Word, spaced};
 
 /// Applies the function of this name; false if the table says the rest.
 pub(super) fn apply(
@@ -718,27 +718,13 @@ fn ssh(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<
     }
 }
 
-/// Words put together with blanks.
+/// Words put together with blanks, if there are any.
 fn joined_text(words: &[Word]) -> Option<Word> {
     let first = words.first()?;
-    let mut atoms = Vec::new();
-    for (at, word) in words.iter().enumerate() {
-        if at > 0 {
-            atoms.push(Atom::Text(" ".to_owned()));
-        }
-        atoms.extend(if word.fields == Fields::One {
-            word.atoms.clone()
-        } else {
-            vec![Atom::Hidden(Hidden::Anything)]
-        });
-    }
-    let span = words.iter().fold(first.span, |all, word| all.to(word.span));
-    Some(Word {
-        atoms: crate::policy::word::joined(atoms),
-        fields: Fields::One,
-        span,
-        written: String::new(),
-    })
+    Some(spaced(
+        words,
+        words.iter().fold(first.span, |all, word| all.to(word.span)),
+    ))
 }
 
 /// `less`: what starts with `+` is a command of its own, and clusters have rules of their own.

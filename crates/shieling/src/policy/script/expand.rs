@@ -372,7 +372,7 @@ impl Reader<'_> {
             written: self.written(span),
         };
         match target.known() {
-            Some(name) if super::launch::is_name(&name) => Ok(self.variable(&name)),
+            Some(name) if super::syntax::is_name(&name) => Ok(self.variable(&name)),
             Some(_) | None => {
                 self.evaluated_word(&target, span)?;
                 Ok(vec![Atom::Hidden(Hidden::Anything)])

@@ -1,10 +1,11 @@
 //! One command: what it launches in turn, and which builtins of the shell run text.
 
 use super::shells::Run;
+use super::syntax::is_name;
 use super::{Base, Deed, Doubt, Input, Invocation, Kind, Reader, Unreadable, Via};
 use crate::policy::program;
 use crate::policy::verdict::Span;
-use crate::policy::word::{Atom, Fields, Hidden, Known, Word, joined};
+use crate::policy::word::{Atom, Fields, Hidden, Known, Word, joined, spaced};
 
 /// A command that is about to be launched.
 #[derive(Debug, Clone)]
@@ -43,12 +44,6 @@ pub(super) fn program_name(word: &Word) -> Option<String> {
         Some((_, name)) => Some(name.to_owned()),
         None => (word.atoms.len() == 1).then(|| last.clone()),
     }
-}
-
-/// Whether a word is a variable's name.
-pub(super) fn is_name(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// Whether this command's arguments are assignments.
@@ -867,26 +862,5 @@ impl Reader<'_> {
     /// What a command that launches nothing else reads, when a shell stands here.
     pub(super) fn present_input(&self) -> Input {
         self.input.clone()
-    }
-}
-
-/// Words put together with blanks between them, as `eval` does.
-fn spaced(words: &[Word], span: Span) -> Word {
-    let mut atoms = Vec::new();
-    for (index, word) in words.iter().enumerate() {
-        if index > 0 {
-            atoms.push(Atom::Text(" ".to_owned()));
-        }
-        if word.fields == Fields::One {
-            atoms.extend(word.atoms.clone());
-        } else {
-            atoms.push(Atom::Hidden(Hidden::Anything));
-        }
-    }
-    Word {
-        atoms: joined(atoms),
-        fields: Fields::One,
-        span,
-        written: String::new(),
     }
 }

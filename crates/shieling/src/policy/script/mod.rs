@@ -125,6 +125,11 @@ pub(crate) struct Invocation {
 }
 
 impl Invocation {
+    /// Its words as messages show them.
+    pub(crate) fn shown(&self) -> String {
+        self.argv.iter().map(Word::shown).collect::<Vec<_>>().join(" ")
+    }
+
     /// The name of the program without its directories, where it can be known.
     pub(crate) fn program(&self) -> Option<String> {
         launch::program_name(self.argv.first()?)

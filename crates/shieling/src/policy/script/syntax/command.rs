@@ -629,7 +629,7 @@ impl Parser<'_> {
 }
 
 /// Whether a word is a variable's name.
-pub(super) fn is_name(text: &str) -> bool {
+pub(in super::super) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

@@ -230,7 +230,7 @@ impl<'a> Parser<'a> {
             }
             Some(b'`') => {
                 self.at += 1;
-                self.backquoted()
+                self.until_unescaped(b'`')
             }
             Some(b'$') => self.dollar(in_quotes),
             Some(_) => {
@@ -280,11 +280,12 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn backquoted(&mut self) -> Result<()> {
+    /// Steps behind the next `end` that no backslash stands before.
+    fn until_unescaped(&mut self, end: u8) -> Result<()> {
         loop {
             match self.peek() {
                 None => return self.error(),
-                Some(b'`') => {
+                Some(byte) if byte == end => {
                     self.at += 1;
                     return Ok(());
                 }
@@ -336,7 +337,7 @@ impl<'a> Parser<'a> {
             }
             Some(b'\'') if !in_quotes => {
                 self.at += 2;
-                self.ansi_c()
+                self.until_unescaped(b'\'')
             }
             Some(b'"') if !in_quotes => {
                 self.at += 2;
@@ -425,23 +426,6 @@ impl<'a> Parser<'a> {
                 }
             }
         })
-    }
-
-    fn ansi_c(&mut self) -> Result<()> {
-        loop {
-            match self.peek() {
-                None => return self.error(),
-                Some(b'\'') => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                Some(b'\\') => {
-                    self.at += 1;
-                    self.character();
-                }
-                Some(_) => self.character(),
-            }
-        }
     }
 
     /// The plain word that stands here, where it could be a reserved one; nothing is taken.

@@ -13,6 +13,7 @@ mod lexer;
 mod pieces;
 pub(super) mod tree;
 
+pub(super) use command::is_name;
 pub(super) use pieces::{heredoc_pieces, pieces};
 
 use tree::Program;
