@@ -1,0 +1,203 @@
+//! How the server makes its jail around itself, says what holds, and begins to serve.
+
+use std::fmt::Write as _;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
+use rustix::process::{DumpableBehavior, Signal};
+use serde::{Deserialize, Serialize};
+use shieling_jail::message::{self, Answer, Layer, Ready};
+use shieling_jail::plan::{Entry, Isolation, Network, Plan};
+
+use crate::confine::{self, Confinement};
+use crate::keeper::{Order, answer, order_of, read};
+use crate::limits::{Enforcement, Held, Kills};
+use crate::refusal::{Step, While as _, refuse};
+use crate::server::Server;
+use crate::socket;
+use crate::sys;
+use crate::view::{Reserved, View};
+
+/// What the server has to know of what the keeper did outside.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Outside {
+    /// The keeper's number on the host.
+    pub(crate) keeper: i32,
+    /// The limits.
+    pub(crate) held: Held,
+    /// The names that are kept taken.
+    pub(crate) reserved: Reserved,
+}
+
+/// Who the user is, on the host and in the jail alike.
+pub(crate) struct Identity {
+    user: u32,
+    group: u32,
+}
+
+impl Identity {
+    /// That of this process.
+    pub(crate) fn ours() -> Self {
+        Self {
+            user: rustix::process::geteuid().as_raw(),
+            group: rustix::process::getegid().as_raw(),
+        }
+    }
+}
+
+/// Pid 1 of a jail: becomes the user that it was, waits for its order, builds, answers and serves.
+pub(crate) fn in_namespaces(keeper: &OwnedFd, identity: &Identity) {
+    let made = become_user(identity);
+    // Nothing comes any more once the keeper has gone, or needs this jail no more.
+    let Ok(Some((_, fds))) = socket::receive(keeper, RecvFlags::empty()) else {
+        return;
+    };
+    let Some(order) = order_of(fds) else { return };
+    let built = made.and_then(|()| {
+        let plan = read(&order.plan)?;
+        namespaces(&plan)?;
+        let view = View::enter(&plan.view)?;
+        let (outside, kills) = outside(keeper)?;
+        let server = Server::new(order.control.as_fd(), order.updates.as_fd(), None, Some(view), kills)?;
+        finish(&plan, server, outside)
+    });
+    serve(built, &order.control);
+}
+
+/// Without namespaces: the keeper itself serves.
+pub(crate) fn in_place(plan: &Plan, order: Order, host: &OwnedFd, limits: &Enforcement) -> Step {
+    if plan.isolation == Isolation::Landlock && plan.network == Network::Loopback {
+        return refuse(
+            Layer::Network,
+            "a network of its own needs a network namespace, which this isolation does without",
+        );
+    }
+    let outside = Outside {
+        keeper: rustix::process::getpid().as_raw_pid(),
+        held: limits.held(),
+        reserved: Reserved::new(),
+    };
+    let counter = limits.counter().and_then(|counter| counter.try_clone_to_owned().ok());
+    let kills = outside.held.kills(counter)?;
+    let server = Server::new(order.control.as_fd(), order.updates.as_fd(), Some(host), None, kills)?;
+    let built = finish(plan, server, outside);
+    serve(built, &order.control);
+    Ok(())
+}
+
+fn serve(built: Step<(Server, Ready)>, control: &OwnedFd) {
+    match built {
+        Err(refusal) => answer(control, &Answer::Refused(refusal)),
+        Ok((server, ready)) => {
+            answer(control, &Answer::Ready(ready));
+            // Nothing can be told any more; what runs ends with us.
+            let _ = server.run();
+        }
+    }
+}
+
+/// Over the files as they are seen now: limits, the locks, and a look from inside at whether all holds.
+fn finish(plan: &Plan, mut server: Server, outside: Outside) -> Step<(Server, Ready)> {
+    let Outside { keeper, held, reserved } = outside;
+    held.apply()?;
+    let mut enforced: Vec<String> = Vec::new();
+    let mut missing = held.missing.clone();
+    if server.has_view() {
+        let network = (plan.network != Network::Host).then_some("network");
+        let names = ["user", "mount", "pid", "ipc", "uts", "cgroup"];
+        enforced.extend(names.into_iter().chain(network).map(str::to_owned));
+    }
+    if let Some(confinement) = Confinement::prepare(plan)? {
+        // Nothing of the user's other sessions is in reach by their keys. Not every kernel has keys, and
+        // where a filter around us refuses the call, it refuses it to commands as well.
+        match sys::new_keyring() {
+            Ok(()) | Err(Errno::NOSYS | Errno::PERM) => {}
+            Err(errno) => return Err(errno).or_refuse(Layer::Seccomp, || "leaving the user's keyring".to_owned()),
+        }
+        if server.has_view() {
+            confine::keep_mounting()?;
+        }
+        // Our memory and descriptors are not for the commands, who have the same user.
+        rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+            .or_refuse(Layer::Capabilities, || "closing our own memory".to_owned())?;
+        enforced.extend(confinement.names().map(str::to_owned));
+        missing.extend(confinement.missing().map(str::to_owned));
+        server.confine(confinement);
+        server.probe(plan)?;
+    }
+    enforced.extend(held.enforced.iter().cloned());
+    server.watch(held.watch(Path::new("/proc"), &temporary(plan), server.kills())?);
+    let ready = Ready {
+        keeper,
+        enforced,
+        missing,
+        limits: held.effective,
+        reserved,
+    };
+    Ok((server, ready))
+}
+
+/// What the keeper says, once the limits hold or nothing could reach one before they do.
+fn outside(keeper: &OwnedFd) -> Step<(Outside, Kills)> {
+    let Ok(Some((text, mut fds))) = socket::receive(keeper, RecvFlags::empty()) else {
+        return refuse(Layer::Limits, "the keeper went before the limits held");
+    };
+    let Some(outside) = message::decode::<Outside>(&text) else {
+        return refuse(Layer::Limits, "what the keeper says of the limits cannot be read");
+    };
+    let kills = outside.held.kills(fds.pop())?;
+    Ok((outside, kills))
+}
+
+/// The directories in memory: what lies in them is memory too.
+fn temporary(plan: &Plan) -> Vec<PathBuf> {
+    let directories = plan.view.iter().filter_map(|entry| match entry {
+        Entry::Temporary { target, .. } => Some(target.clone()),
+        Entry::Dev { target, .. } => Some(target.join("shm")),
+        Entry::Bind { .. }
+        | Entry::Directory { .. }
+        | Entry::File { .. }
+        | Entry::Link { .. }
+        | Entry::Proc { .. }
+        | Entry::Hide { .. }
+        | Entry::Again { .. }
+        | Entry::Protect { .. } => None,
+    });
+    directories.collect()
+}
+
+/// Becomes, in a new user namespace, the user that it was on the host, and dies with the keeper.
+fn become_user(identity: &Identity) -> Step {
+    let user = || "becoming the same user in a user namespace".to_owned();
+    // A group may only be mapped once groups cannot be dropped any more: dropping one could open a
+    // file that is closed to that group.
+    write("/proc/self/setgroups", "deny").or_refuse(Layer::User, user)?;
+    let Identity { user: uid, group: gid } = identity;
+    write("/proc/self/gid_map", &format!("{gid} {gid} 1")).or_refuse(Layer::User, user)?;
+    write("/proc/self/uid_map", &format!("{uid} {uid} 1")).or_refuse(Layer::User, user)?;
+    // If it is gone by now, nothing will come from it, which is noticed next.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .or_refuse(Layer::Pid, || "binding the jail's life to its keeper's".to_owned())
+}
+
+/// Sets up what is not files.
+fn namespaces(plan: &Plan) -> Step {
+    let mut name = String::new();
+    let _ = write!(name, "{:.64}", plan.hostname);
+    rustix::system::sethostname(name.as_bytes()).or_refuse(Layer::Other, || "naming the jail".to_owned())?;
+    if plan.network == Network::Loopback {
+        let up = || "switching the loopback interface on".to_owned();
+        let socket = rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
+            .or_refuse(Layer::Network, up)?;
+        sys::loopback_up(socket.as_fd()).or_refuse(Layer::Network, up)?;
+    }
+    Ok(())
+}
+
+fn write(path: &str, text: &str) -> Result<(), Errno> {
+    let file = rustix::fs::openat(CWD, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::write(&file, text.as_bytes()).map(drop)
+}

@@ -1,0 +1,274 @@
+//! What happens outside of the jail: its namespaces, the limits that need the host's view, its end.
+//!
+//! A keeper waits for one order, makes one jail of it, dies with the host and takes the jail with it;
+//! and it goes only once the jail's last process has.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
+use shieling_jail::message::{self, Answer, JAIL, Layer};
+use shieling_jail::plan::{Isolation, Network, Plan};
+
+use crate::inside::{self, Identity, Outside};
+use crate::limits::{self, Enforcement};
+use crate::refusal::{Step, While as _, refuse};
+use crate::socket::{self, read_whole};
+use crate::sys::{self, Copied};
+use crate::view::{self, Reserved};
+use crate::zygote::{COLD, WARM};
+
+/// The longest plan, in bytes: a hundred thousand hidden files, and room to spare.
+const LONGEST_PLAN: usize = 16 * 1024 * 1024;
+
+/// What comes with an order.
+pub(crate) struct Order {
+    /// The jail's way to the host: one answer, then orders to start commands.
+    pub(crate) control: OwnedFd,
+    /// Orders to hide and protect more.
+    pub(crate) updates: OwnedFd,
+    /// The encoded plan.
+    pub(crate) plan: OwnedFd,
+}
+
+/// Pid 1 of a jail: in namespaces of its own, waiting to be told what to make of them.
+struct Server {
+    number: Pid,
+    pinned: OwnedFd,
+    /// The way to it.
+    told: OwnedFd,
+}
+
+/// Which namespace it is that cannot be made: all of them were asked for in one call.
+fn refuse_namespaces<T>(asked: i32, errno: Errno) -> Step<T> {
+    let single = [
+        (0, Layer::User, "user"),
+        (libc::CLONE_NEWNS, Layer::Mount, "mount"),
+        (libc::CLONE_NEWPID, Layer::Pid, "pid"),
+        (libc::CLONE_NEWNET, Layer::Network, "network"),
+        (libc::CLONE_NEWIPC, Layer::Other, "ipc"),
+        (libc::CLONE_NEWUTS, Layer::Other, "uts"),
+        (libc::CLONE_NEWCGROUP, Layer::Other, "cgroup"),
+    ];
+    for (flag, layer, name) in single {
+        if asked & flag != flag {
+            continue;
+        }
+        match sys::copy(libc::CLONE_NEWUSER | flag) {
+            Ok(Copied::Child) => sys::exit(0),
+            Ok(Copied::Parent(tried)) => {
+                let _ = rustix::process::waitpid(Pid::from_raw(tried), WaitOptions::empty());
+            }
+            Err(errno) => return Err(errno).or_refuse(layer, || format!("making a {name} namespace")),
+        }
+    }
+    Err(errno).or_refuse(Layer::User, || "making all namespaces at once".to_owned())
+}
+
+/// Waits for an order and keeps the jail that is made of it.
+pub(crate) fn run(orders: OwnedFd, host: OwnedFd, taken: OwnedFd, warm: bool) {
+    sys::wait_for_children();
+    // If it cannot be made now, the order will say why.
+    let ready = if warm {
+        Server::make(true, &[&orders, &host, &taken]).ok()
+    } else {
+        None
+    };
+    let Some(order) = wait_for_order(&orders, &host) else {
+        return;
+    };
+    drop(orders);
+    let read = read(&order.plan);
+    let own_network = |plan: &Plan| plan.isolation == Isolation::Full && plan.network != Network::Host;
+    let next = if read.as_ref().is_ok_and(own_network) {
+        WARM
+    } else {
+        COLD
+    };
+    // The zygote is gone if this cannot be written; the jail is made all the same.
+    let _ = rustix::io::write(&taken, &[next]);
+    drop(taken);
+    let control = order.control.try_clone();
+    if let Err(refusal) = read.and_then(|plan| keep(&plan, order, &host, ready))
+        && let Ok(control) = control
+    {
+        answer(&control, &Answer::Refused(refusal));
+    }
+}
+
+/// Tells the host what came of its plan.
+pub(crate) fn answer(control: &OwnedFd, answer: &Answer) {
+    // If the host is gone, nobody needs to know.
+    let _ = rustix::net::send(control, &message::encode(answer), SendFlags::NOSIGNAL);
+}
+
+fn wait_for_order(orders: &OwnedFd, host: &OwnedFd) -> Option<Order> {
+    loop {
+        let mut fds = [PollFd::new(orders, PollFlags::IN), PollFd::new(host, PollFlags::IN)];
+        if poll(&mut fds, None).is_err() {
+            continue;
+        }
+        let [order, gone] = fds.map(|fd| !fd.revents().is_empty());
+        if gone {
+            return None;
+        }
+        if !order {
+            continue;
+        }
+        return match socket::receive(orders, RecvFlags::DONTWAIT) {
+            Ok(Some((text, fds))) if text == JAIL => order_of(fds),
+            Err(Errno::AGAIN | Errno::INTR) => continue,
+            Ok(_) | Err(_) => None,
+        };
+    }
+}
+
+/// An order from its descriptors.
+pub(crate) fn order_of(fds: Vec<OwnedFd>) -> Option<Order> {
+    let [control, updates, plan] = <[OwnedFd; 3]>::try_from(fds).ok()?;
+    Some(Order { control, updates, plan })
+}
+
+/// A plan from its file.
+pub(crate) fn read(plan: &OwnedFd) -> Step<Plan> {
+    let bytes = read_whole(plan, LONGEST_PLAN).or_refuse(Layer::Start, || "reading the plan".to_owned())?;
+    let Some(plan) = message::decode::<Plan>(&bytes) else {
+        return refuse(Layer::Start, "the plan is not one of this version's");
+    };
+    view::check(&plan.view)?;
+    Ok(plan)
+}
+
+fn keep(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Step {
+    if plan.isolation == Isolation::Full {
+        let reserved = view::reserve(&plan.view)?;
+        let done = jail(plan, order, host, ready, &reserved);
+        view::release(&reserved);
+        return done;
+    }
+    if let Some(ready) = ready {
+        ready.end();
+    }
+    let limits = limits::prepare(&plan.limits, plan.isolation)?;
+    let done = limits
+        .attach(rustix::process::getpid().as_raw_pid())
+        .and_then(|()| inside::in_place(plan, order, host, &limits));
+    limits.remove();
+    done
+}
+
+/// Makes the jail, and waits for its end or the host's.
+fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>, reserved: &Reserved) -> Step {
+    let server = match ready {
+        Some(ready) if plan.network != Network::Host => ready,
+        other => {
+            if let Some(unfit) = other {
+                unfit.end();
+            }
+            Server::make(plan.network != Network::Host, &[host])?
+        }
+    };
+    // It builds its view while the limits are made.
+    let begun = server.begin(&order).and_then(|()| {
+        let limits = limits::prepare(&plan.limits, plan.isolation)?;
+        let held = server.limit(&limits, reserved);
+        Ok((limits, held))
+    });
+    match begun {
+        Err(refusal) => {
+            server.end();
+            Err(refusal)
+        }
+        Ok((limits, Err(refusal))) => {
+            server.end();
+            limits.remove();
+            Err(refusal)
+        }
+        Ok((limits, Ok(()))) => {
+            drop(order);
+            server.wait(host);
+            limits.remove();
+            Ok(())
+        }
+    }
+}
+
+impl Server {
+    /// In new namespaces: all of them, but a network only if it is to be its own.
+    /// `outside` is what the keeper has open and it shall not.
+    fn make(own_network: bool, outside: &[&OwnedFd]) -> Step<Self> {
+        let start = || "starting".to_owned();
+        let (told, hears) = socket::pair().or_refuse(Layer::Start, start)?;
+        let identity = Identity::ours();
+        let own = libc::CLONE_NEWUSER
+            | libc::CLONE_NEWNS
+            | libc::CLONE_NEWPID
+            | libc::CLONE_NEWIPC
+            | libc::CLONE_NEWUTS
+            | libc::CLONE_NEWCGROUP;
+        let own = if own_network { own | libc::CLONE_NEWNET } else { own };
+        match sys::copy(own).or_else(|errno| refuse_namespaces(own, errno))? {
+            Copied::Child => {
+                drop(told);
+                // An orders socket that is open in it would look alive when the zygote no longer is.
+                outside.iter().for_each(|fd| sys::close_for_good(fd.as_fd()));
+                inside::in_namespaces(&hears, &identity);
+                sys::exit(0)
+            }
+            Copied::Parent(number) => {
+                let Some(number) = Pid::from_raw(number) else {
+                    return refuse(Layer::Start, "the jail has no number");
+                };
+                let pinned = rustix::process::pidfd_open(number, PidfdFlags::empty()).or_refuse(Layer::Start, start)?;
+                Ok(Self { number, pinned, told })
+            }
+        }
+    }
+
+    /// Hands the order on.
+    fn begin(&self, order: &Order) -> Step {
+        let fds = [order.control.as_fd(), order.updates.as_fd(), order.plan.as_fd()];
+        socket::send(&self.told, JAIL, &fds).or_refuse(Layer::Start, || "handing the plan to the jail".to_owned())
+    }
+
+    /// Tells it of its limits: before they hold for it only where nothing could reach one meanwhile.
+    fn limit(&self, limits: &Enforcement, reserved: &Reserved) -> Step {
+        let outside = Outside {
+            keeper: rustix::process::getpid().as_raw_pid(),
+            held: limits.held(),
+            reserved: reserved.clone(),
+        };
+        let held = message::encode(&outside);
+        let counter: Vec<_> = limits.counter().into_iter().collect();
+        let tell =
+            || socket::send(&self.told, &held, &counter).or_refuse(Layer::Limits, || "telling the jail".to_owned());
+        if limits.urgent() {
+            limits.attach(self.number.as_raw_pid())?;
+            tell()
+        } else {
+            tell()?;
+            limits.attach(self.number.as_raw_pid())
+        }
+    }
+
+    /// Until pid 1 is gone, and everything in its pid namespace with it; the host's end ends it.
+    fn wait(self, host: &OwnedFd) {
+        let mut fds = [
+            PollFd::new(&self.pinned, PollFlags::IN),
+            PollFd::new(host, PollFlags::IN),
+        ];
+        while matches!(poll(&mut fds, None), Err(Errno::INTR)) {}
+        self.end();
+    }
+
+    /// Kills it. Its end is reported only once every other process in it is gone.
+    fn end(self) {
+        let _ = rustix::process::pidfd_send_signal(&self.pinned, Signal::KILL);
+        while matches!(
+            rustix::process::waitpid(Some(self.number), WaitOptions::empty()),
+            Err(Errno::INTR)
+        ) {}
+    }
+}

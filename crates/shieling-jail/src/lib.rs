@@ -1,0 +1,23 @@
+//! What the host asks of the jail, and how both talk: plan, requests, messages, and their encoding.
+//!
+//! The program `shieling-jail` (feature `program`) applies a [`Plan`](plan::Plan), reports what holds,
+//! and then starts one command after another, as pid 1 of its sandbox. It knows nothing of policies:
+//! the host has turned *readonly*, *hidden* and *allowed programs* into a view of files before.
+//!
+//! ```text
+//! orders socket:   JAIL + control, updates, Plan ──► zygote         for each jail
+//! control socket:  Ready | Refused ──► host                         once
+//!                  START + job socket, Request, streams ──► jail    for each command
+//! updates socket:  Update ──► jail ── Updated ──► host               where files appeared to be hidden
+//! job socket:      Started | Failed, MainEnded, Gone ──► host;  Stop ──► jail
+//! ```
+//!
+//! Plans, requests and updates travel as files in memory; all sockets are of kind `SOCK_SEQPACKET`.
+
+pub mod message;
+pub mod plan;
+
+/// The descriptor under which the program finds its orders socket.
+pub const ORDERS: i32 = 3;
+/// The descriptor under which a program finds the script of its [`plan::Request`], if it has one.
+pub const SCRIPT: i32 = 3;

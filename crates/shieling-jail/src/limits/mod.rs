@@ -1,0 +1,321 @@
+//! What all processes of a sandbox may use together: memory, tasks, processor time, open files.
+//!
+//! A limit holds by a control group where one can be made. Where none can, tasks are limited by
+//! `RLIMIT_NPROC`, which a user namespace counts for itself, and memory by pid 1 watching and killing.
+//! Refuses what cannot be held at all; a limit that is silently weaker than asked does not exist here.
+//!
+//! **How tasks are counted.** N were asked for: the kernel is given N + [`RESERVED`], for pid 1, one
+//! supervisor, and one that waits for the next job. So commands never have more than N processes and
+//! threads at once; each further job at the same time takes one of the N for its supervisor.
+//!
+//! **What a group does not stop.** Memory that was touched before its process was attached stays
+//! uncounted; tasks count when they are attached, though then there may be too many of them already.
+//! Where a limit could be reached in that time, [`Enforcement::urgent`] says that commands must wait.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "control groups and processes are told about in files"
+)]
+
+mod attach;
+mod group;
+mod groups;
+mod kills;
+mod processes;
+mod resources;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use shieling_jail::message::{Layer, Refusal};
+use shieling_jail::plan::{Isolation, Limits};
+
+use group::{Controller, Why};
+use groups::{Groups, Host};
+pub(crate) use kills::Kills;
+pub(crate) use watch::Watch;
+
+/// Tasks of ours beside those that were asked for: pid 1, one supervisor, and one for the next job.
+pub(crate) const RESERVED: u64 = 3;
+/// Fewer open files leave too few for pid 1 and the supervisors, which the limit holds for too.
+const FEWEST_FILES: u64 = 64;
+/// Below these, a command could reach its limit while it is being attached, which takes about 15 ms.
+const URGENT_MEMORY: u64 = 1 << 30;
+const URGENT_PIDS: u64 = 256;
+
+/// What holds one limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Group,
+    Rlimit,
+    Watch,
+}
+
+/// The limits of one sandbox, in force or ready to be.
+///
+/// Made in the keeper and copied into pid 1 by its clone; dropping it removes nothing, in either.
+#[derive(Debug)]
+pub(crate) struct Enforcement {
+    effective: Limits,
+    groups: Groups,
+    memory: Option<Way>,
+    pids: Option<Way>,
+    /// Whether swap adds to the memory.
+    swaps: bool,
+    /// Whether the descendants of a process can be listed.
+    lists: bool,
+    /// The kernel's count of kills, opened before the sandbox can no longer see it.
+    kills: Option<File>,
+}
+
+/// In the keeper, before pid 1 is cloned: makes the groups, sets the limits, reads them back.
+pub(crate) fn prepare(limits: &Limits, isolation: Isolation) -> Result<Enforcement, Refusal> {
+    let host = Host {
+        root: PathBuf::from("/"),
+        make: |path| std::fs::create_dir(path),
+    };
+    prepare_on(&host, limits, isolation, &groups::name())
+}
+
+fn prepare_on(host: &Host, limits: &Limits, isolation: Isolation, name: &str) -> Result<Enforcement, Refusal> {
+    let wanted: Vec<Controller> = [
+        limits.memory.map(|_| Controller::Memory),
+        limits.pids.map(|_| Controller::Pids),
+        limits.cpu_thousandths.map(|_| Controller::Cpu),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let mut enforcement = Enforcement {
+        effective: Limits::default(),
+        groups: Groups::make(host, &wanted, name),
+        memory: None,
+        pids: None,
+        swaps: false,
+        lists: attach::can_list(&host.root.join("proc")),
+        kills: None,
+    };
+    match enforcement.set(host, limits, isolation) {
+        Ok(()) => Ok(enforcement),
+        Err(refusal) => {
+            enforcement.remove();
+            Err(refusal)
+        }
+    }
+}
+
+impl Enforcement {
+    fn set(&mut self, host: &Host, limits: &Limits, isolation: Isolation) -> Result<(), Refusal> {
+        let alone = isolation == Isolation::Full;
+        if let Some(bytes) = limits.memory {
+            match self.groups.of(Controller::Memory) {
+                Ok(group) => {
+                    let set = group.limit_memory(bytes).and_then(|set| Ok((set, group.kills()?)));
+                    let ((taken, swap_counts), kills) =
+                        set.map_err(|why| refusal(format!("to limit memory: {}", why.what), why.errno))?;
+                    self.kills = Some(kills);
+                    self.swaps = !swap_counts && has_swap(host);
+                    (self.effective.memory, self.memory) = (Some(taken), Some(Way::Group));
+                }
+                Err(why) if !alone => {
+                    return Err(unheld(
+                        "memory",
+                        &why,
+                        "processes can be watched in a pid namespace only",
+                    ));
+                }
+                Err(_) => {
+                    (self.effective.memory, self.memory) = (Some(bytes), Some(Way::Watch));
+                }
+            }
+        }
+        if let Some(tasks) = limits.pids {
+            let all = tasks.saturating_add(RESERVED);
+            let taken = self.groups.of(Controller::Pids).and_then(|group| group.limit_pids(all));
+            let (taken, way) = match taken {
+                Ok(taken) => (taken, Way::Group),
+                Err(why) if !alone => {
+                    let no = "RLIMIT_NPROC would count every process of the user, without a user namespace";
+                    return Err(unheld("processes", &why, no));
+                }
+                Err(why) if resources::may_be_root(&host.root) => {
+                    return Err(unheld("processes", &why, "RLIMIT_NPROC does not bind root"));
+                }
+                Err(_) => (resources::within_hard(resources::PROCESSES, all), Way::Rlimit),
+            };
+            self.effective.pids = Some(taken.saturating_sub(RESERVED));
+            self.pids = Some(way);
+        }
+        if let Some(thousandths) = limits.cpu_thousandths {
+            let taken = self
+                .groups
+                .of(Controller::Cpu)
+                .and_then(|group| group.limit_cpu(thousandths));
+            let taken = taken.map_err(|why| unheld("processor time", &why, "nothing else can limit it"))?;
+            self.effective.cpu_thousandths = Some(taken);
+        }
+        if let Some(files) = limits.open_files {
+            if files < FEWEST_FILES {
+                let what = format!("to limit open files to {files}: the sandbox's own processes need {FEWEST_FILES}");
+                return Err(refusal(what, 0));
+            }
+            self.effective.open_files = Some(resources::within_hard(resources::FILES, files));
+        }
+        Ok(())
+    }
+
+    /// What holds it.
+    pub(crate) fn enforced(&self) -> Vec<String> {
+        let name = |way, limit| match way {
+            Way::Group => format!("cgroup.{limit}"),
+            Way::Rlimit => format!("rlimit.{limit}"),
+            Way::Watch => format!("watch.{limit}"),
+        };
+        let cpu = self.effective.cpu_thousandths.map(|_| Way::Group);
+        let files = self.effective.open_files.map(|_| Way::Rlimit);
+        let ways = [
+            (self.memory, "memory"),
+            (self.pids, "pids"),
+            (cpu, "cpu"),
+            (files, "open_files"),
+        ];
+        let named = ways.into_iter().filter_map(|(way, limit)| Some(name(way?, limit)));
+        named.chain([name(Way::Rlimit, "core")]).collect()
+    }
+
+    /// What was asked for and holds in a lesser way.
+    pub(crate) fn missing(&self) -> Vec<String> {
+        let swap = self.swaps.then(|| "cgroup.memory.swap".to_owned());
+        swap.into_iter().collect()
+    }
+
+    /// Whether the first command must wait for [`Self::attach`]; otherwise it may go on beside.
+    pub(crate) fn urgent(&self) -> bool {
+        let Limits {
+            memory,
+            pids,
+            cpu_thousandths,
+            ..
+        } = self.effective;
+        let memory = self.memory == Some(Way::Group) && memory < Some(URGENT_MEMORY);
+        let pids = self.pids == Some(Way::Group) && pids < Some(URGENT_PIDS);
+        memory || pids || cpu_thousandths.is_some() || !self.groups.made.is_empty() && !self.lists
+    }
+
+    /// In the keeper: puts `root`, by its number here, and all its descendants into the groups. Where
+    /// [`Self::urgent`], it must be called before `root` starts anything.
+    pub(crate) fn attach(&self, root: i32) -> Result<(), Refusal> {
+        let take = |process| self.groups.made.iter().try_for_each(|group| group.attach(process));
+        if self.groups.made.is_empty() {
+            return Ok(());
+        }
+        let attached = if self.lists {
+            attach::everyone(Path::new("/proc"), root, take)
+        } else {
+            take(root)
+        };
+        attached.map_err(|why| refusal(why.what, why.errno))
+    }
+
+    /// What pid 1 has to know and to do.
+    pub(crate) fn held(&self) -> Held {
+        Held {
+            effective: self.effective,
+            enforced: self.enforced(),
+            missing: self.missing(),
+            tasks: (self.pids == Some(Way::Rlimit))
+                .then_some(self.effective.pids)
+                .flatten(),
+            watched: (self.memory == Some(Way::Watch))
+                .then_some(self.effective.memory)
+                .flatten(),
+        }
+    }
+
+    /// Where the kernel counts kills for memory, for pid 1 to read, if it does.
+    pub(crate) fn counter(&self) -> Option<BorrowedFd<'_>> {
+        self.kills.as_ref().map(|file| file.as_fd())
+    }
+
+    /// In the keeper, once every process of the sandbox is dead and reaped.
+    pub(crate) fn remove(self) {
+        self.groups.remove();
+    }
+}
+
+/// What pid 1 has to know of the limits, and to do for them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Held {
+    /// As read back.
+    pub(crate) effective: Limits,
+    /// What holds them.
+    pub(crate) enforced: Vec<String>,
+    /// What was asked for and holds in a lesser way.
+    pub(crate) missing: Vec<String>,
+    tasks: Option<u64>,
+    watched: Option<u64>,
+}
+
+impl Held {
+    /// How many are killed for memory: by the kernel's count if there is one.
+    pub(crate) fn kills(&self, counter: Option<OwnedFd>) -> Result<Kills, Refusal> {
+        match (counter, self.watched) {
+            (Some(counter), _) => Ok(Kills::group(counter.into())),
+            (None, Some(_)) => {
+                Kills::watch().map_err(|errno| refusal("to share a count".to_owned(), errno.raw_os_error()))
+            }
+            (None, None) => Ok(Kills::never()),
+        }
+    }
+
+    /// In pid 1, before it starts anything: the limits that processes hand down to their children.
+    pub(crate) fn apply(&self) -> Result<(), Refusal> {
+        let refused = |what: &str, error: &io::Error| {
+            refusal(format!("to set {what}: {error}"), error.raw_os_error().unwrap_or(0))
+        };
+        resources::no_core().map_err(|error| refused("RLIMIT_CORE", &error))?;
+        if let Some(files) = self.effective.open_files {
+            resources::lower(resources::FILES, files).map_err(|error| refused("RLIMIT_NOFILE", &error))?;
+        }
+        if let Some(tasks) = self.tasks {
+            resources::limit_tasks(tasks + RESERVED).map_err(|error| refused("RLIMIT_NPROC", &error))?;
+        }
+        Ok(())
+    }
+
+    /// In pid 1, once its file system stands: who watches the memory, if no group does. `proc` is the
+    /// sandbox's own `/proc`; `temporary` are its private directories in memory, which count.
+    pub(crate) fn watch(&self, proc: &Path, temporary: &[PathBuf], kills: &Kills) -> Result<Option<Watch>, Refusal> {
+        let Some(limit) = self.watched else {
+            return Ok(None);
+        };
+        let watch = Watch::new(limit, proc, temporary, kills.clone());
+        let watch =
+            watch.map_err(|errno| refusal(format!("to watch memory in `{}`", proc.display()), errno.raw_os_error()))?;
+        Ok(Some(watch))
+    }
+}
+
+/// Whether this host could swap at all: the file has one line of headings.
+fn has_swap(host: &Host) -> bool {
+    let swaps = std::fs::read_to_string(host.root.join("proc/swaps"));
+    swaps.map_or(true, |text| text.lines().count() > 1)
+}
+
+fn unheld(what: &str, group: &Why, otherwise: &str) -> Refusal {
+    refusal(format!("to limit {what}: {}; {otherwise}", group.what), group.errno)
+}
+
+fn refusal(doing: String, errno: i32) -> Refusal {
+    Refusal {
+        layer: Layer::Limits,
+        doing,
+        errno,
+    }
+}

@@ -1,0 +1,399 @@
+//! What host and jail tell each other: the encoding of plans and requests, the answer to a plan, and
+//! the fixed-size messages about one job.
+
+use std::path::PathBuf;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The size of every message about a job.
+pub const SIZE: usize = 48;
+/// The longest answer to a plan, in bytes.
+pub const LONGEST_ANSWER: usize = 160 * 1024;
+/// The order to make a jail, on the orders socket. Its descriptors come with it, in this order: the
+/// jail's control socket, its updates socket, and the encoded [`crate::plan::Plan`] (at offset 0).
+pub const JAIL: &[u8] = b"jail";
+/// The order to hide and protect more, on the updates socket, with an encoded [`Numbered`]. The answer
+/// is an encoded [`Updated`].
+pub const UPDATE: &[u8] = b"update";
+/// The order to start a job, on the control socket. Its descriptors come with it, in this order: the
+/// job's own socket, the encoded [`crate::plan::Request`] (at offset 0), standard input, output and
+/// error, and the script if there is one.
+pub const START: &[u8] = b"start";
+
+/// Encodes a plan, a request or an answer.
+pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+    postcard::to_allocvec(value).expect("plain data of known length can always be encoded")
+}
+
+/// Decodes what [`encode`] gave; nothing if it is anything else.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => Some(value),
+        _ => None,
+    }
+}
+
+/// What has appeared since the jail was made.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Update {
+    /// What is to be hidden from now on, besides what is.
+    pub hide: Vec<Hide>,
+    /// What is to be protected from now on, besides what is.
+    pub protect: Vec<PathBuf>,
+    /// What is to keep its name from now on, and can still be changed inside.
+    pub pin: Vec<PathBuf>,
+}
+
+/// Something that is to be hidden: by its path, and only if it is what the host has seen there. Who
+/// moves directories about could otherwise have another one hidden in its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hide {
+    /// Where it was.
+    pub target: PathBuf,
+    /// What it was: the numbers of its device and of itself.
+    pub file: (u64, u64),
+}
+
+/// An update with its number, so that its answer is not taken for another's.
+pub type Numbered = (u64, Update);
+/// What came of the update of this number: what was to be hidden and was not there any more.
+pub type Updated = (u64, Result<Vec<PathBuf>, Refusal>);
+
+/// The jail's answer to its plan, once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// It holds, and commands can start.
+    Ready(Ready),
+    /// It does not, and nothing is left.
+    Refused(Refusal),
+}
+
+/// What holds, read back or probed from inside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ready {
+    /// The process outside that is gone once every process of the jail is; in the host's numbers.
+    pub keeper: i32,
+    /// The layers in force.
+    pub enforced: Vec<String>,
+    /// What was asked for and is in force in a lesser way, or not at all.
+    pub missing: Vec<String>,
+    /// The effective limits.
+    pub limits: crate::plan::Limits,
+    /// The names that were reserved, with the numbers of the device and of the directory.
+    pub reserved: Vec<(PathBuf, (u64, u64))>,
+}
+
+/// What could not be done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The layer that is missing.
+    pub layer: Layer,
+    /// What was being done, and to what, in words.
+    pub doing: String,
+    /// The error number; 0 where the kernel gave none.
+    pub errno: i32,
+}
+
+/// What a jail is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Layer {
+    /// The plan itself was wrong, or the jail's own start failed.
+    Start,
+    /// User namespaces, and with them all the others.
+    User,
+    /// The mount namespace and the view of files in it.
+    Mount,
+    /// The pid namespace and its `/proc`.
+    Pid,
+    /// The network namespace.
+    Network,
+    /// The ipc, uts and cgroup namespaces.
+    Other,
+    /// Landlock.
+    Landlock,
+    /// The system call filter.
+    Seccomp,
+    /// Capabilities and `no_new_privs`.
+    Capabilities,
+    /// Control groups and resource limits.
+    Limits,
+    /// A probe from inside saw that something does not hold.
+    Probe,
+}
+
+/// What failed before a program ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Preparing the supervisor itself.
+    Setup,
+    /// Entering the working directory.
+    Directory,
+    /// Setting a resource limit.
+    Limit,
+    /// Starting the program.
+    Program,
+    /// Confining it.
+    Confine,
+}
+
+/// What the main process and the children that it waited for used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Microseconds of CPU time in user code.
+    pub user_us: u64,
+    /// Microseconds of CPU time in the kernel.
+    pub system_us: u64,
+    /// The largest resident set of one process, in KiB.
+    pub peak_kib: u64,
+}
+
+/// From a job's supervisor to its host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Report {
+    /// The program runs.
+    Started {
+        /// Its number, in the jail's numbers.
+        pid: i32,
+    },
+    /// It does not, and nothing is left.
+    Failed {
+        /// What failed.
+        stage: Stage,
+        /// The error number.
+        errno: i32,
+    },
+    /// The main process ended.
+    MainEnded {
+        /// As `wait` gives it.
+        status: i32,
+        /// What it used.
+        usage: Usage,
+        /// Whether nothing else of the job was there either.
+        gone: bool,
+        /// Whether the memory limit killed a process of the jail while it ran.
+        out_of_memory: bool,
+    },
+    /// No process of the job is left, except for `survivors`, which could not be ended.
+    Gone {
+        /// Processes besides the main one that were alive when it was ended.
+        ended: u32,
+        /// Processes that could not be ended.
+        survivors: u32,
+    },
+    /// No process of a part of the job is left, except for `survivors`. The job goes on.
+    PartEnded {
+        /// The number of the order.
+        number: u64,
+        /// Processes that were alive when it was ended.
+        ended: u32,
+        /// Processes that could not be ended.
+        survivors: u32,
+    },
+}
+
+/// From the host to a job's supervisor. An end of file means: end everything at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// End the job: SIGTERM, this many milliseconds, SIGKILL.
+    Stop {
+        /// Milliseconds.
+        grace_ms: u64,
+    },
+    /// End a part of the job: what its main process, or nobody any more, is the parent of and that
+    /// started in this time, and what descends from it. SIGTERM, this many milliseconds, SIGKILL.
+    EndPart {
+        /// The order's number.
+        number: u64,
+        /// The signal that the main process gets before anything else; 0 for none.
+        signal: i32,
+        /// From this time on, in milliseconds since boot.
+        since_ms: u64,
+        /// Up to this time, in milliseconds since boot.
+        until_ms: u64,
+        /// Milliseconds.
+        grace_ms: u64,
+    },
+}
+
+const STAGES: [Stage; 5] = [
+    Stage::Setup,
+    Stage::Directory,
+    Stage::Limit,
+    Stage::Program,
+    Stage::Confine,
+];
+
+impl Report {
+    /// As it travels.
+    pub fn encode(self) -> [u8; SIZE] {
+        match self {
+            Self::Started { pid } => pack([1, number(pid), 0, 0, 0, 0]),
+            Self::Failed { stage, errno } => pack([2, stage as u64, number(errno), 0, 0, 0]),
+            Self::MainEnded {
+                status,
+                usage,
+                gone,
+                out_of_memory,
+            } => pack([
+                3,
+                number(status),
+                usage.user_us,
+                usage.system_us,
+                usage.peak_kib,
+                u64::from(gone) | u64::from(out_of_memory) << 1,
+            ]),
+            Self::Gone { ended, survivors } => pack([4, ended.into(), survivors.into(), 0, 0, 0]),
+            Self::PartEnded {
+                number,
+                ended,
+                survivors,
+            } => pack([5, ended.into(), survivors.into(), number, 0, 0]),
+        }
+    }
+
+    /// From how it travelled; nothing if it is no report.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let [kind, a, b, c, d, e] = unpack(bytes)?;
+        Some(match kind {
+            1 => Self::Started { pid: a as i32 },
+            2 => Self::Failed {
+                stage: *STAGES.get(usize::try_from(a).ok()?)?,
+                errno: b as i32,
+            },
+            3 => Self::MainEnded {
+                status: a as i32,
+                usage: Usage {
+                    user_us: b,
+                    system_us: c,
+                    peak_kib: d,
+                },
+                gone: e & 1 != 0,
+                out_of_memory: e & 2 != 0,
+            },
+            4 => Self::Gone {
+                ended: a as u32,
+                survivors: b as u32,
+            },
+            5 => Self::PartEnded {
+                number: c,
+                ended: a as u32,
+                survivors: b as u32,
+            },
+            _ => return None,
+        })
+    }
+}
+
+impl Order {
+    /// As it travels.
+    pub fn encode(self) -> [u8; SIZE] {
+        match self {
+            Self::Stop { grace_ms } => pack([1, grace_ms, 0, 0, 0, 0]),
+            Self::EndPart {
+                number,
+                signal,
+                since_ms,
+                until_ms,
+                grace_ms,
+            } => pack([2, grace_ms, number, since_ms, until_ms, self::number(signal)]),
+        }
+    }
+
+    /// From how it travelled; nothing if it is no order.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        match unpack(bytes)? {
+            [1, grace_ms, ..] => Some(Self::Stop { grace_ms }),
+            [2, grace_ms, number, since_ms, until_ms, signal] => Some(Self::EndPart {
+                number,
+                signal: signal as i32,
+                since_ms,
+                until_ms,
+                grace_ms,
+            }),
+            _ => None,
+        }
+    }
+}
+
+fn number(value: i32) -> u64 {
+    u64::from(value.cast_unsigned())
+}
+
+fn pack(fields: [u64; 6]) -> [u8; SIZE] {
+    let mut bytes = [0; SIZE];
+    for (to, field) in bytes.chunks_exact_mut(8).zip(fields) {
+        to.copy_from_slice(&field.to_le_bytes());
+    }
+    bytes
+}
+
+fn unpack(bytes: &[u8]) -> Option<[u64; 6]> {
+    let bytes: &[u8; SIZE] = bytes.try_into().ok()?;
+    let mut fields = [0; 6];
+    for (field, from) in fields.iter_mut().zip(bytes.chunks_exact(8)) {
+        *field = u64::from_le_bytes(from.try_into().ok()?);
+    }
+    Some(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_report_survives_the_wire() {
+        let usage = Usage {
+            user_us: 1,
+            system_us: u64::MAX,
+            peak_kib: 3,
+        };
+        let ended = |gone, out_of_memory| Report::MainEnded {
+            status: -1,
+            usage,
+            gone,
+            out_of_memory,
+        };
+        for report in [
+            Report::Started { pid: 4_194_303 },
+            ended(true, false),
+            ended(false, true),
+            Report::Gone {
+                ended: 7,
+                survivors: u32::MAX,
+            },
+        ] {
+            assert_eq!(Report::decode(&report.encode()), Some(report));
+        }
+        for stage in STAGES {
+            let report = Report::Failed { stage, errno: 2 };
+            assert_eq!(Report::decode(&report.encode()), Some(report));
+        }
+        let part = Report::PartEnded {
+            number: 1 << 40,
+            ended: 3,
+            survivors: 1,
+        };
+        assert_eq!(Report::decode(&part.encode()), Some(part));
+        let part = Order::EndPart {
+            number: 9,
+            signal: 59,
+            since_ms: u64::MAX,
+            until_ms: 1,
+            grace_ms: 2,
+        };
+        for order in [Order::Stop { grace_ms: 500 }, part] {
+            assert_eq!(Order::decode(&order.encode()), Some(order));
+        }
+        assert_eq!(Report::decode(b"short"), None);
+    }
+
+    #[test]
+    fn what_is_longer_or_shorter_than_it_should_be_is_not_decoded() {
+        let mut bytes = encode(&vec![1_u32, 2]);
+        assert_eq!(decode::<Vec<u32>>(&bytes), Some(vec![1, 2]));
+        bytes.push(0);
+        assert_eq!(decode::<Vec<u32>>(&bytes), None);
+        assert_eq!(decode::<Vec<u32>>(&[]), None);
+    }
+}

@@ -1,0 +1,133 @@
+//! Tries from inside, bound as a command is, whether what was built holds. What is not probed is not
+//! said to hold.
+
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrV4, SocketFlags, SocketType};
+use rustix::process::{Pid, WaitOptions};
+use shieling_jail::plan::{Isolation, Plan, Probe};
+
+use crate::confine::Confinement;
+use crate::sys;
+
+/// A name that nobody has: of this program, and random enough for two of them.
+const NAME: &str = ".shieling-probe";
+
+/// Probes a plan that is in force, in a process that is confined as a command is; called by a
+/// supervisor, which is confined but for Landlock. What does not hold, in words.
+pub(crate) fn probe(plan: &Plan, confinement: &Confinement) -> Result<(), String> {
+    let mut found = Err("a probe from inside was ended before it could answer".to_owned());
+    let pid = sys::borrow(&mut || found = inside(plan, confinement));
+    let pid = pid.map_err(|errno| format!("a probe from inside could not be started: {errno}"))?;
+    let _ = rustix::process::waitpid(Pid::from_raw(pid), WaitOptions::empty());
+    found
+}
+
+fn inside(plan: &Plan, confinement: &Confinement) -> Result<(), String> {
+    confinement
+        .bind_command()
+        .map_err(|errno| format!("a process could not confine itself: {errno}"))?;
+    capabilities()?;
+    let refused = |call, arguments| sys::probe_call(call, arguments) == Err(Errno::PERM);
+    // Without the filter, the kernel would complain of the null pointer first.
+    if !refused(libc::SYS_io_uring_setup, [1, 0, 0, 0]) {
+        return Err("the system call filter lets io_uring through".to_owned());
+    }
+    // Of its own pid namespace, whose first processes are the jail's and this.
+    if plan.isolation == Isolation::Full && rustix::process::getpid().as_raw_pid() > 16 {
+        return Err("the processes of the host can be seen".to_owned());
+    }
+    plan.probes.iter().try_for_each(one)
+}
+
+fn capabilities() -> Result<(), String> {
+    let held = rustix::thread::capabilities(None).map_err(|errno| format!("capabilities cannot be read: {errno}"))?;
+    if !(held.effective | held.permitted | held.inheritable).is_empty() {
+        return Err("capabilities are left".to_owned());
+    }
+    match rustix::thread::no_new_privs() {
+        Ok(true) => Ok(()),
+        _ => Err("privileges can be gained by executing a file".to_owned()),
+    }
+}
+
+fn one(probe: &Probe) -> Result<(), String> {
+    match probe {
+        Probe::NoWrite(directory) => match make(directory) {
+            Err(Errno::ROFS | Errno::ACCESS | Errno::PERM | Errno::NOENT | Errno::NOTDIR) => Ok(()),
+            Err(errno) => Err(format!(
+                "whether `{}` can be written to is not clear: {errno}",
+                directory.display()
+            )),
+            Ok(()) => Err(format!("a file could be made in `{}`", directory.display())),
+        },
+        Probe::Write(directory) => make(directory)
+            .map_err(|errno| format!("no file can be made in `{}`: {errno}", directory.display()))
+            .and_then(|()| devices(directory)),
+        Probe::Hidden(path) => {
+            if hidden(path) {
+                Ok(())
+            } else {
+                Err(format!("`{}` can be seen", path.display()))
+            }
+        }
+        Probe::NoConnect => connect(),
+    }
+}
+
+/// Makes a file, and removes it.
+fn make(directory: &Path) -> Result<(), Errno> {
+    let name = directory.join(format!(
+        "{NAME}-{}",
+        rustix::time::clock_gettime(rustix::time::ClockId::Monotonic).tv_nsec
+    ));
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    rustix::fs::open(&name, flags, Mode::from_raw_mode(0o600)).map(drop)?;
+    rustix::fs::unlink(&name)
+}
+
+/// Nobody may make devices. The kernel asks Landlock first, which says another error than it does
+/// itself for want of a capability: that is how Landlock is seen to be in force.
+fn devices(directory: &Path) -> Result<(), String> {
+    let name = directory.join(NAME);
+    match rustix::fs::mknodat(CWD, &name, FileType::CharacterDevice, Mode::from_raw_mode(0o600), 0x103) {
+        Err(Errno::ACCESS) => Ok(()),
+        Err(errno) => Err(format!("Landlock does not answer: {errno}")),
+        Ok(()) => {
+            let _ = rustix::fs::unlink(&name);
+            Err("a device could be made".to_owned())
+        }
+    }
+}
+
+fn hidden(path: &Path) -> bool {
+    match rustix::fs::statat(CWD, path, AtFlags::empty()) {
+        Err(_) => true,
+        Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::Directory => {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            match rustix::fs::open(path, flags, Mode::empty()).and_then(rustix::fs::Dir::new) {
+                Ok(entries) => entries
+                    .flatten()
+                    .all(|entry| matches!(entry.file_name().to_bytes(), b"." | b"..")),
+                Err(_) => true,
+            }
+        }
+        Ok(_) => false,
+    }
+}
+
+/// An address for documentation, where nobody is: with a way out, the attempt would be under way.
+fn connect() -> Result<(), String> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let Ok(socket) = rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None) else {
+        return Ok(());
+    };
+    match rustix::net::connect(&socket, &SocketAddrV4::new([192, 0, 2, 1].into(), 9)) {
+        Ok(()) | Err(Errno::INPROGRESS | Errno::AGAIN | Errno::TIMEDOUT | Errno::CONNREFUSED) => {
+            Err("a connection to another host could be begun".to_owned())
+        }
+        Err(_) => Ok(()),
+    }
+}

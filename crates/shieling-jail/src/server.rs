@@ -1,0 +1,307 @@
+//! Looks after a jail for as long as it lasts: keeps a supervisor waiting for the next job, hides and
+//! protects what appeared, reaps. In a jail with a pid namespace it is pid 1: everything in it dies
+//! with it.
+//!
+//! Orders to start a command are not taken here but by the supervisor that waits for one, which has
+//! been made, and confined, before: a command's start is one process made and one program executed.
+#![expect(clippy::disallowed_methods, reason = "the list of our children is read from /proc")]
+
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+use rustix::pipe::PipeFlags;
+use rustix::process::{Pid, Signal};
+use shieling_jail::message::{self, Layer, Numbered, UPDATE, Updated};
+use shieling_jail::plan::Plan;
+
+use crate::confine::Confinement;
+use crate::limits::{Kills, Watch};
+use crate::refusal::{Step, While as _, refuse};
+use crate::socket::{self, read_whole};
+use crate::supervisor::{self, Ways, timespec};
+use crate::sys::{self, Copied, Reaped};
+use crate::view::{self, View};
+
+/// The longest update, in bytes.
+const LONGEST_UPDATE: usize = 16 * 1024 * 1024;
+/// How long the end of everything may take, a second of which is the supervisors'.
+const ENDING: Duration = Duration::from_secs(2);
+
+/// How long one waits before a supervisor is tried to be made again.
+const AGAIN: Duration = Duration::from_millis(10);
+
+/// A jail's server.
+pub(crate) struct Server {
+    control: OwnedFd,
+    updates: OwnedFd,
+    /// Whoever started the jail; none where somebody else looks after that.
+    host: Option<OwnedFd>,
+    view: Option<View>,
+    confinement: Option<Confinement>,
+    kills: Kills,
+    watch: Option<Watch>,
+    jobs: Jobs,
+}
+
+/// The supervisors, and what they hear of us.
+struct Jobs {
+    children: OwnedFd,
+    /// Closed when this process ends, whatever ends it.
+    alive: Option<OwnedFd>,
+    life: OwnedFd,
+    supervisors: Vec<i32>,
+    /// Where the one that waits says that it does so no longer.
+    waiting: Option<OwnedFd>,
+}
+
+impl Server {
+    /// One that nothing has been asked of yet.
+    pub(crate) fn new(
+        control: BorrowedFd<'_>,
+        updates: BorrowedFd<'_>,
+        host: Option<&OwnedFd>,
+        view: Option<View>,
+        kills: Kills,
+    ) -> Step<Self> {
+        let start = || "starting".to_owned();
+        let own = |fd: BorrowedFd<'_>| {
+            fd.try_clone_to_owned()
+                .map_err(|_| Errno::MFILE)
+                .or_refuse(Layer::Start, start)
+        };
+        // Where it is no pid 1, what a killed supervisor leaves shall be ours all the same.
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid())).or_refuse(Layer::Start, start)?;
+        let (life, alive) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).or_refuse(Layer::Start, start)?;
+        Ok(Self {
+            control: own(control)?,
+            updates: own(updates)?,
+            host: host.map(|host| own(host.as_fd())).transpose()?,
+            view,
+            confinement: None,
+            kills,
+            watch: None,
+            jobs: Jobs {
+                children: sys::child_signals().or_refuse(Layer::Start, start)?,
+                alive: Some(alive),
+                life,
+                supervisors: Vec::new(),
+                waiting: None,
+            },
+        })
+    }
+
+    /// Whether it has a view of files of its own, and so namespaces.
+    pub(crate) fn has_view(&self) -> bool {
+        self.view.is_some()
+    }
+
+    /// Has commands confined from now on.
+    pub(crate) fn confine(&mut self, confinement: Confinement) {
+        self.confinement = Some(confinement);
+    }
+
+    /// Has memory watched while there are jobs.
+    pub(crate) fn watch(&mut self, watch: Option<Watch>) {
+        self.watch = watch;
+    }
+
+    /// How many were killed for memory.
+    pub(crate) fn kills(&self) -> &Kills {
+        &self.kills
+    }
+
+    /// Has the first supervisor try, from a process that is confined as a command is, whether all holds.
+    pub(crate) fn probe(&mut self, plan: &Plan) -> Step {
+        let probing = || "starting a probe from inside".to_owned();
+        let heard = self.make_supervisor(Some(plan)).or_refuse(Layer::Probe, probing)?;
+        let mut bytes = [0_u8; 1024];
+        let count = rustix::io::retry_on_intr(|| rustix::io::read(&heard, &mut bytes)).unwrap_or(0);
+        self.jobs.waiting = Some(heard);
+        match bytes.get(..count).and_then(message::decode::<Step>) {
+            Some(found) => found,
+            // It died: of a filter, say, that somebody put around us.
+            None => refuse(Layer::Probe, "a probe from inside was ended before it could answer"),
+        }
+    }
+
+    /// Serves until the control socket or the host ends, and leaves nothing behind.
+    pub(crate) fn run(mut self) -> Result<(), Errno> {
+        let served = self.serve();
+        // As pid 1 it takes everything with it when it goes.
+        if rustix::process::getpid() != Pid::INIT {
+            self.jobs.end();
+        }
+        served
+    }
+
+    fn serve(&mut self) -> Result<(), Errno> {
+        loop {
+            self.jobs.reap();
+            if self.jobs.waiting.is_none() {
+                match self.make_supervisor(None) {
+                    Ok(heard) => self.jobs.waiting = Some(heard),
+                    // Commands have used up the processes, or memory; they end, and it is tried again.
+                    Err(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE) => {}
+                    Err(errno) => return Err(errno),
+                }
+            }
+            // The one that waits is no job. The watch says by itself when nothing else is there.
+            let due = match &mut self.watch {
+                Some(watch) if self.jobs.supervisors.len() > 1 => Some(watch.tick()),
+                _ => None,
+            };
+            let due = match self.jobs.waiting {
+                Some(_) => due,
+                None => Some(due.map_or(AGAIN, |due| due.min(AGAIN))),
+            };
+            let timeout = due.map(|due| timespec(u64::try_from(due.as_millis()).unwrap_or(u64::MAX)));
+            let host = self.host.as_ref().unwrap_or(&self.control);
+            let taken = self.jobs.waiting.as_ref().unwrap_or(&self.control);
+            // Of the control socket only its end is ours.
+            let mut fds = [
+                PollFd::new(&self.control, PollFlags::empty()),
+                PollFd::new(&self.jobs.children, PollFlags::IN),
+                PollFd::new(
+                    host,
+                    if self.host.is_some() {
+                        PollFlags::IN
+                    } else {
+                        PollFlags::empty()
+                    },
+                ),
+                PollFd::new(
+                    taken,
+                    if self.jobs.waiting.is_some() {
+                        PollFlags::IN
+                    } else {
+                        PollFlags::empty()
+                    },
+                ),
+                PollFd::new(&self.updates, PollFlags::IN),
+            ];
+            if poll(&mut fds, timeout.as_ref()).is_err() {
+                continue;
+            }
+            let [control, children, host, taken, updates] = fds.map(|fd| !fd.revents().is_empty());
+            if children {
+                let mut record = [0_u8; 1024];
+                while matches!(rustix::io::read(&self.jobs.children, &mut record), Ok(1..)) {}
+            }
+            if control || host {
+                return Ok(());
+            }
+            if taken {
+                // It has a job now, or somebody has killed it: either way it waits no longer.
+                self.jobs.waiting = None;
+            }
+            if updates {
+                match self.update() {
+                    Ok(true) | Err(Errno::AGAIN | Errno::INTR) => {}
+                    Ok(false) => return Ok(()),
+                    Err(errno) => return Err(errno),
+                }
+            }
+        }
+    }
+
+    /// Hides and protects what appeared. Whether there will be more.
+    fn update(&mut self) -> Result<bool, Errno> {
+        let Some((text, mut fds)) = socket::receive(&self.updates, RecvFlags::DONTWAIT)? else {
+            return Ok(false);
+        };
+        let (UPDATE, Some(file)) = (&*text, fds.pop()) else {
+            return Err(Errno::PROTO);
+        };
+        let (number, update): Numbered = message::decode(&read_whole(&file, LONGEST_UPDATE)?).ok_or(Errno::BADMSG)?;
+        let updated = match &mut self.view {
+            Some(view) => view::update(view, &update),
+            None => refuse(
+                Layer::Mount,
+                "without a mount namespace nothing can be hidden or protected",
+            ),
+        };
+        socket::send(&self.updates, &message::encode::<Updated>(&(number, updated)), &[])?;
+        Ok(true)
+    }
+
+    /// Makes the supervisor of the next job, and gives the pipe on which it says that it has one.
+    fn make_supervisor(&mut self, probe: Option<&Plan>) -> Result<OwnedFd, Errno> {
+        let (heard, told) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        match sys::copy(0)? {
+            Copied::Child => {
+                // What is the server's alone. Above all the end of the pipe that keeps us alive.
+                let alive = self.jobs.alive.as_ref().map(OwnedFd::as_fd);
+                let host = self.host.as_ref().map(OwnedFd::as_fd);
+                let server = [self.updates.as_fd(), self.jobs.children.as_fd(), heard.as_fd()];
+                server
+                    .into_iter()
+                    .chain(host)
+                    .chain(alive)
+                    .for_each(sys::close_for_good);
+                let ways = Ways {
+                    orders: &self.control,
+                    taken: told,
+                    life: &self.jobs.life,
+                };
+                supervisor::run(ways, self.confinement.as_ref(), &self.kills, probe)
+            }
+            Copied::Parent(pid) => {
+                self.jobs.supervisors.push(pid);
+                Ok(heard)
+            }
+        }
+    }
+}
+
+impl Jobs {
+    /// Ends every job: supervisors end theirs once the pipe of life ends, and what has none is killed.
+    fn end(mut self) {
+        let until = Instant::now() + ENDING;
+        self.alive = None;
+        while self.reap() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Reaps supervisors, and ends what a killed one has left: its processes are our children now.
+    /// Whether any child is left.
+    fn reap(&mut self) -> bool {
+        loop {
+            match sys::reap_any(true) {
+                Reaped::Ended { pid, .. } => self.supervisors.retain(|supervisor| *supervisor != pid),
+                // A command may stop its supervisor, which then would not see its deadline.
+                Reaped::Stopped { pid } => signal(pid, Signal::CONT),
+                Reaped::NoneYet => break,
+                Reaped::NoChildren => return false,
+            }
+        }
+        for child in children() {
+            if !self.supervisors.contains(&child) {
+                // Its own children are ours next, and SIGCHLD brings us back here.
+                signal(child, Signal::KILL);
+            }
+        }
+        true
+    }
+}
+
+/// To a child of ours, which keeps its number until we reap it.
+fn signal(child: i32, signal: Signal) {
+    if let Some(child) = Pid::from_raw(child) {
+        let _ = rustix::process::kill_process(child, signal);
+    }
+}
+
+/// Our children, as `/proc` tells them; none where it does not.
+fn children() -> Vec<i32> {
+    let path = format!("/proc/self/task/{}/children", rustix::process::getpid().as_raw_pid());
+    let Ok(text) = std::fs::read_to_string(path) else {
+        return Vec::new();
+    };
+    text.split_ascii_whitespace()
+        .filter_map(|pid| pid.parse().ok())
+        .collect()
+}

@@ -1,0 +1,379 @@
+//! System calls that `rustix` does not offer, one per function, each with a safe signature. Decides
+//! nothing. The only unsafe code of the program.
+//!
+//! The program has one thread, so that the copies which `fork` and `clone` make may allocate.
+#![allow(
+    unsafe_code,
+    reason = "the one home of raw system calls; everything above is safe code"
+)]
+
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+use std::ptr;
+
+use rustix::io::Errno;
+use rustix::mount::MountAttrFlags;
+use rustix::process::Pid;
+use shieling_jail::message::Usage;
+
+/// The two sides of a copied process.
+pub(crate) enum Copied {
+    /// The copy.
+    Child,
+    /// The original, with the copy's number in its own pid namespace.
+    Parent(i32),
+}
+
+/// Copies this process, the copy in new namespaces; its end sends SIGCHLD.
+///
+/// `flags` are those of `clone` for namespaces (`CLONE_NEW*`), or zero for none.
+pub(crate) fn copy(flags: i32) -> Result<Copied, Errno> {
+    // The raw call, since libc's fork takes no flags. There are no atfork handlers to miss.
+    // SAFETY: without CLONE_VM the copy has its own memory, and this process has no second thread
+    // whose locks could be copied in a locked state.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_clone,
+            libc::c_long::from(flags | libc::SIGCHLD),
+            0_usize,
+            0_usize,
+            0_usize,
+            0_usize,
+        )
+    };
+    match i32::try_from(result) {
+        Ok(0) => Ok(Copied::Child),
+        Ok(pid @ 1..) => Ok(Copied::Parent(pid)),
+        _ => Err(errno()),
+    }
+}
+
+/// The memory in which a process runs that [`borrow`] makes: 256 KiB, touched as needed.
+const STACK: usize = 256 * 1024;
+
+/// Runs `act` in a new process that borrows this one's memory, while this one waits until it has become
+/// a program or has ended. What it writes to memory is seen here; nothing of it is copied.
+///
+/// Much faster than [`copy`] where all that follows is an exec. `act` ends by a successful
+/// [`execute`] or by returning, and must drop nothing that is still needed here.
+pub(crate) fn borrow(act: &mut dyn FnMut()) -> Result<i32, Errno> {
+    extern "C" fn enter(argument: *mut libc::c_void) -> libc::c_int {
+        // SAFETY: the pointer is that of `borrow`'s own variable, which outlives this process's use of it.
+        let act: &mut &mut dyn FnMut() = unsafe { &mut *argument.cast() };
+        act();
+        exit(127)
+    }
+    let mut stack = vec![0_u8; STACK];
+    let mut act = act;
+    // SAFETY: with CLONE_VFORK this process stands still until the new one has let go of its memory, so
+    // that only one of them runs in it at any time; the new one has a stack of its own, which is freed
+    // only after; and it runs nothing but `act`. The end of the stack is aligned below.
+    let pid = unsafe {
+        let top = stack.as_mut_ptr().add(STACK);
+        let top = top.sub(top.addr() % 16);
+        libc::clone(
+            enter,
+            top.cast(),
+            libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
+            (&raw mut act).cast(),
+        )
+    };
+    if pid < 0 { Err(errno()) } else { Ok(pid) }
+}
+
+/// Takes over a descriptor that this program was started with.
+pub(crate) fn inherited(fd: RawFd) -> Option<OwnedFd> {
+    // SAFETY: F_GETFD only asks; the result says whether the number is open.
+    if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
+        return None;
+    }
+    // SAFETY: it is open, and nothing else in this program uses this number: `main` calls this once
+    // for each number, before it opens anything.
+    Some(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Closes every descriptor from `first` on.
+pub(crate) fn close_from(first: RawFd) -> Result<(), Errno> {
+    // SAFETY: integers only. Callers do so only where nothing owns a descriptor from there on: at
+    // the start of the program, and right before an exec.
+    check(unsafe { libc::syscall(libc::SYS_close_range, first.unsigned_abs(), u32::MAX, 0) })
+}
+
+/// Has every descriptor from `first` on closed by the next exec.
+pub(crate) fn close_on_exec_from(first: RawFd) -> Result<(), Errno> {
+    // SAFETY: integers only, and nothing is closed by it.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            first.unsigned_abs(),
+            u32::MAX,
+            libc::CLOSE_RANGE_CLOEXEC,
+        )
+    })
+}
+
+/// Closes a descriptor whose owner is never dropped: that of a process which has been copied, in the
+/// copy, which ends with [`exit`].
+pub(crate) fn close_for_good(fd: BorrowedFd<'_>) {
+    // SAFETY: nobody in this process uses it again, as said above.
+    unsafe { libc::close(fd.as_raw_fd()) };
+}
+
+/// Ends this process at once.
+pub(crate) fn exit(code: i32) -> ! {
+    // SAFETY: takes an integer and does not return.
+    unsafe { libc::_exit(code) }
+}
+
+/// Puts a copy of `from` where `to` is, to be inherited by an exec.
+pub(crate) fn put(from: BorrowedFd<'_>, to: RawFd) -> Result<(), Errno> {
+    // SAFETY: integers only. Called right before an exec, where `to` belongs to nobody.
+    check(unsafe { libc::dup2(from.as_raw_fd(), to) }.into())
+}
+
+/// Makes descriptor 0 the controlling terminal of this session.
+pub(crate) fn take_terminal() -> Result<(), Errno> {
+    // SAFETY: integers only.
+    check(unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) }.into())
+}
+
+/// Replaces this process by a program. Returns only if that fails.
+pub(crate) fn execute(program: &CStr, argv: &[&CStr], variables: &[&CStr]) -> Errno {
+    let array = |strings: &[&CStr]| -> Vec<*const libc::c_char> {
+        strings.iter().map(|s| s.as_ptr()).chain([ptr::null()]).collect()
+    };
+    let (argv, variables) = (array(argv), array(variables));
+    // SAFETY: three valid strings and null-terminated arrays of valid strings, which live on.
+    unsafe { libc::execve(program.as_ptr(), argv.as_ptr(), variables.as_ptr()) };
+    errno()
+}
+
+/// Gives every signal its default meaning and lets all of them through.
+pub(crate) fn default_signals() {
+    for signal in 1..=64 {
+        // SAFETY: SIG_DFL is a valid disposition. SIGKILL, SIGSTOP and numbers that libc keeps for
+        // itself are refused, which is as it should be.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    let mut none = MaybeUninit::uninit();
+    // SAFETY: sigemptyset initialises the set before sigprocmask reads it.
+    unsafe {
+        libc::sigemptyset(none.as_mut_ptr());
+        libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), ptr::null_mut());
+    }
+}
+
+/// Sends a process a signal of any number. It may be gone.
+pub(crate) fn signal(to: Pid, signal: i32) {
+    // SAFETY: numbers, which the kernel checks.
+    unsafe { libc::kill(to.as_raw_pid(), signal) };
+}
+
+/// Has the kernel reap this process's children.
+pub(crate) fn ignore_children() {
+    // SAFETY: SIG_IGN is a valid disposition.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+}
+
+/// Lets this process wait for its children again, whatever its parent did.
+pub(crate) fn wait_for_children() {
+    // SAFETY: SIG_DFL is a valid disposition.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
+/// Blocks SIGCHLD and gives a descriptor that is readable once a child has ended.
+pub(crate) fn child_signals() -> Result<OwnedFd, Errno> {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: sigemptyset initialises the set before anything reads it; SIG_DFL is valid.
+    let fd = unsafe {
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGCHLD);
+        libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), ptr::null_mut());
+        libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+    };
+    if fd < 0 {
+        return Err(errno());
+    }
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// One look for an ended child.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Reaped {
+    /// This child has ended and is gone now.
+    Ended {
+        /// Its number.
+        pid: i32,
+        /// As `wait` gives it.
+        status: i32,
+        /// What it used.
+        usage: Usage,
+    },
+    /// This child was stopped by a signal.
+    Stopped {
+        /// Its number.
+        pid: i32,
+    },
+    /// There are children, and none of them has ended.
+    NoneYet,
+    /// There are no children at all.
+    NoChildren,
+}
+
+/// Reaps one ended child, without waiting; or tells of one that was stopped, if wanted.
+pub(crate) fn reap_any(stopped: bool) -> Reaped {
+    let flags = libc::WNOHANG | libc::__WALL | if stopped { libc::WUNTRACED } else { 0 };
+    loop {
+        let mut status = 0;
+        let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: both pointers are valid for the writes that wait4 makes.
+        let pid = unsafe { libc::wait4(-1, &raw mut status, flags, usage.as_mut_ptr()) };
+        match pid {
+            0 => return Reaped::NoneYet,
+            1.. if libc::WIFSTOPPED(status) => return Reaped::Stopped { pid },
+            1.. => {
+                // SAFETY: wait4 filled it, and before that it was zeroed, which is valid too.
+                let usage = unsafe { usage.assume_init() };
+                let us = |time: libc::timeval| {
+                    u64::try_from(time.tv_sec)
+                        .unwrap_or(0)
+                        .saturating_mul(1_000_000)
+                        .saturating_add(u64::try_from(time.tv_usec).unwrap_or(0))
+                };
+                let usage = Usage {
+                    user_us: us(usage.ru_utime),
+                    system_us: us(usage.ru_stime),
+                    peak_kib: u64::try_from(usage.ru_maxrss).unwrap_or(0),
+                };
+                return Reaped::Ended { pid, status, usage };
+            }
+            _ if errno() == Errno::INTR => {}
+            _ => return Reaped::NoChildren,
+        }
+    }
+}
+
+/// The attributes that [`set_mount`] can switch on, from `linux/mount.h`.
+#[repr(C)]
+struct MountAttributes {
+    set: u64,
+    clear: u64,
+    propagation: u64,
+    userns: u64,
+}
+
+/// Switches attributes (`MOUNT_ATTR_*`) of a mount on, with those below it if `recursive`, and cuts
+/// it off from what is mounted elsewhere.
+pub(crate) fn set_mount(mount: BorrowedFd<'_>, attributes: MountAttrFlags, recursive: bool) -> Result<(), Errno> {
+    change_mount(mount, attributes, MountAttrFlags::empty(), recursive)
+}
+
+/// As [`set_mount`], and switches others off, which the kernel refuses for what the host has switched on.
+pub(crate) fn change_mount(
+    mount: BorrowedFd<'_>,
+    set: MountAttrFlags,
+    clear: MountAttrFlags,
+    recursive: bool,
+) -> Result<(), Errno> {
+    let attributes = MountAttributes {
+        set: set.bits().into(),
+        clear: clear.bits().into(),
+        propagation: libc::MS_PRIVATE,
+        userns: 0,
+    };
+    let recursive = if recursive { libc::AT_RECURSIVE } else { 0 };
+    // SAFETY: an open descriptor, a valid empty string, and a struct of the size that is given.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH | recursive,
+            &raw const attributes,
+            size_of::<MountAttributes>(),
+        )
+    })
+}
+
+/// Switches the loopback interface of this network namespace on.
+pub(crate) fn loopback_up(socket: BorrowedFd<'_>) -> Result<(), Errno> {
+    // SAFETY: all-zero is a valid ifreq.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
+        *to = from.cast_signed();
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    // SAFETY: SIOCSIFFLAGS reads a valid ifreq.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) }.into())
+}
+
+/// Leaves the session keyring that was inherited for an empty one of our own.
+pub(crate) fn new_keyring() -> Result<(), Errno> {
+    const JOIN_SESSION_KEYRING: libc::c_long = 1;
+    // SAFETY: integers and a null pointer, which means a keyring without a name.
+    check(unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, 0_usize) })
+}
+
+/// Installs a seccomp filter on this process and all that it becomes and starts.
+pub(crate) fn filter(program: &[libc::sock_filter]) -> Result<(), Errno> {
+    let program = libc::sock_fprog {
+        len: u16::try_from(program.len()).map_err(|_| Errno::INVAL)?,
+        filter: program.as_ptr().cast_mut(),
+    };
+    // SAFETY: the kernel reads `len` instructions from a slice of that length.
+    check(unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program) })
+}
+
+/// The version of Landlock that this kernel speaks.
+///
+/// # Errors
+/// `ENOSYS` or `EOPNOTSUPP` where it speaks none.
+pub(crate) fn landlock_version() -> Result<i64, Errno> {
+    const VERSION: libc::c_long = 1;
+    // SAFETY: a null pointer and size zero are what asking for the version takes.
+    let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, 0_usize, 0_usize, VERSION) };
+    check(version).map(|()| version)
+}
+
+/// Calls any system call with these arguments and gives its error, for probing what a filter says.
+pub(crate) fn probe_call(number: libc::c_long, arguments: [usize; 4]) -> Result<(), Errno> {
+    let [a, b, c, d] = arguments;
+    // SAFETY: callers give numbers only, none of them an address, so that the kernel can write
+    // nothing of ours whatever the call is.
+    check(unsafe { libc::syscall(number, a, b, c, d) })
+}
+
+/// Zeroed memory for `count` pairs of numbers. Pages cost memory only once they are written to. It
+/// is never given back.
+pub(crate) fn map_pairs(count: usize) -> Option<&'static mut [[i32; 2]]> {
+    let length = count.checked_mul(size_of::<[i32; 2]>())?;
+    // SAFETY: a new private anonymous mapping at a place of the kernel's choice touches nothing.
+    let memory = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            length,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )
+    };
+    if memory == libc::MAP_FAILED {
+        return None;
+    }
+    // SAFETY: the mapping is page-aligned, zeroed, `length` bytes long, only ours, and never unmapped.
+    Some(unsafe { std::slice::from_raw_parts_mut(memory.cast(), count) })
+}
+
+fn check(result: libc::c_long) -> Result<(), Errno> {
+    if result < 0 { Err(errno()) } else { Ok(()) }
+}
+
+/// The error of the last libc call.
+fn errno() -> Errno {
+    // SAFETY: libc promises a valid pointer to this thread's errno.
+    Errno::from_raw_os_error(unsafe { *libc::__errno_location() })
+}

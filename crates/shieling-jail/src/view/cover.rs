@@ -1,0 +1,151 @@
+//! Hiding and protecting: mounts over names of the workspace, which keep their real place.
+//!
+//! A hidden file lies under a link that leads nowhere: opening, reading, writing and `stat` find
+//! nothing, and it can be neither removed nor replaced. Its name is still listed, since no mount
+//! changes what a real, writable directory lists. A hidden directory lies under an empty one.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxFlags};
+use rustix::io::Errno;
+use rustix::mount::MountAttrFlags;
+
+use super::{NODEV, NOEXEC, NONE, NOSUID, RDONLY, View, attach, copy_of, kind_of};
+use crate::sys;
+
+/// Where the link leads, and what `ls -l` shows. Nobody can make anything in `/proc`.
+const NOWHERE: &str = "/proc/hidden-by-shieling";
+
+/// Where in the new root the covers are made. They have to stand in it, since only what is mounted
+/// can be copied by kernels before 6.15.
+const PLACE: &str = ".shieling";
+
+/// What hidden things lie under.
+pub(super) struct Covers {
+    link: OwnedFd,
+    directory: OwnedFd,
+}
+
+impl Covers {
+    /// Makes them in a root that is still being built.
+    pub(super) fn make(root: &OwnedFd) -> Result<Self, Errno> {
+        let directory = Mode::from_raw_mode(0o755);
+        rustix::fs::mkdirat(root, PLACE, directory)?;
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let place = rustix::fs::openat(root, PLACE, flags, Mode::empty())?;
+        rustix::fs::symlinkat(NOWHERE, &place, c"link")?;
+        rustix::fs::mkdirat(&place, c"directory", directory)?;
+        let open = |name| rustix::fs::openat(&place, name, flags, Mode::empty());
+        Ok(Self {
+            link: open(c"link")?,
+            directory: open(c"directory")?,
+        })
+    }
+}
+
+/// The number of the mount on which something was found.
+fn mount_of(found: &OwnedFd) -> Result<u64, Errno> {
+    let asked = StatxFlags::MNT_ID;
+    let stat = rustix::fs::statx(found, c"", AtFlags::EMPTY_PATH, asked)?;
+    // Kernels before 5.8 do not tell; the file system calls that a jail needs are newer.
+    if stat.stx_mask & asked.bits() == 0 {
+        return Err(Errno::NOTSUP);
+    }
+    Ok(stat.stx_mnt_id)
+}
+
+fn file_of(found: &OwnedFd) -> Result<(u64, u64), Errno> {
+    let stat = rustix::fs::fstat(found)?;
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+impl View {
+    /// Hides what stands at a target, if it is this file. Whether it is hidden now.
+    pub(super) fn hide_if(&mut self, target: &Path, file: (u64, u64)) -> Result<bool, Errno> {
+        let found = match self.find(target) {
+            Ok(Some(found)) => found,
+            Ok(None) | Err(Errno::LOOP | Errno::NOTDIR) => return Ok(false),
+            Err(errno) => return Err(errno),
+        };
+        // A cover stays over its file wherever that is moved to, so that it tells which one it covers.
+        if let Some(covered) = self.covered.get(&mount_of(&found)?) {
+            return Ok(*covered == file);
+        }
+        if file_of(&found)? != file {
+            return Ok(false);
+        }
+        self.cover(&found)?;
+        Ok(true)
+    }
+
+    /// Hides what stands at a target.
+    pub(super) fn hide(&mut self, target: &Path) -> Result<(), Errno> {
+        let found = match self.find(target) {
+            Ok(Some(found)) => found,
+            // A link on the way, or no directory: what is meant is not there.
+            Ok(None) | Err(Errno::LOOP | Errno::NOTDIR) => return Ok(()),
+            Err(errno) => return Err(errno),
+        };
+        self.cover(&found)
+    }
+
+    fn cover(&mut self, found: &OwnedFd) -> Result<(), Errno> {
+        if self.covered.contains_key(&mount_of(found)?) {
+            // A cover itself: what it lies over is hidden.
+            return Ok(());
+        }
+        let file = file_of(found)?;
+        let cover = match kind_of(found.as_fd())? {
+            FileType::Directory => &self.covers.directory,
+            _ => &self.covers.link,
+        };
+        let cover = copy_of(cover.as_fd())?;
+        sys::set_mount(cover.as_fd(), RDONLY | NOSUID | NODEV | NOEXEC, false)?;
+        attach(&cover, found)?;
+        self.covered.insert(mount_of(&cover)?, file);
+        Ok(())
+    }
+
+    /// Mounts what stands at a target over itself.
+    pub(super) fn again(&mut self, target: &Path, writable: bool, executable: bool) -> Result<(), Errno> {
+        let found = match self.find(target) {
+            Ok(Some(found)) if kind_of(found.as_fd())? != FileType::Symlink => found,
+            Ok(_) | Err(Errno::LOOP | Errno::NOTDIR) => return Ok(()),
+            Err(errno) => return Err(errno),
+        };
+        let copy = copy_of(found.as_fd())?;
+        let read_only = if writable { NONE } else { RDONLY };
+        if executable {
+            match sys::change_mount(copy.as_fd(), read_only, NOEXEC, true) {
+                // The host has mounted it so.
+                Err(Errno::PERM) => sys::set_mount(copy.as_fd(), read_only, true)?,
+                changed => changed?,
+            }
+        } else {
+            sys::set_mount(copy.as_fd(), read_only | NOEXEC, true)?;
+        }
+        attach(&copy, &found)
+    }
+
+    /// Makes what stands at a target read-only and keeps its name.
+    pub(super) fn protect(&mut self, target: &Path) -> Result<(), Errno> {
+        self.cover_by_itself(target, RDONLY)
+    }
+
+    /// Keeps the name of what stands at a target.
+    pub(super) fn pin(&mut self, target: &Path) -> Result<(), Errno> {
+        self.cover_by_itself(target, NONE)
+    }
+
+    fn cover_by_itself(&self, target: &Path, attributes: MountAttrFlags) -> Result<(), Errno> {
+        let found = match self.find(target) {
+            Ok(Some(found)) => found,
+            Ok(None) | Err(Errno::LOOP | Errno::NOTDIR) => return Ok(()),
+            Err(errno) => return Err(errno),
+        };
+        let copy = copy_of(found.as_fd())?;
+        sys::set_mount(copy.as_fd(), attributes, true)?;
+        attach(&copy, &found)
+    }
+}

@@ -1,0 +1,389 @@
+//! Builds the file system that commands see, from nothing: an empty root in memory, and in it, in the
+//! plan's order, what is to be there.
+//!
+//! Everything is held by descriptor. Paths of the host are opened once and mounted from there; paths
+//! of the jail are resolved with `openat2` inside the new root, so that no link leads set-up out of it
+//! (runc's and bubblewrap's holes were such links). What is missing is made in our own memory and
+//! never in a directory of the host.
+//!
+//! Kernel: `openat2` (5.6), `open_tree` and `move_mount` (5.2), `mount_setattr` (5.12).
+
+mod cover;
+mod device;
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, fsconfig_create,
+    fsconfig_set_string, fsmount, fsopen, move_mount, open_tree, unmount,
+};
+use shieling_jail::message::{Hide, Layer, Update};
+use shieling_jail::plan::Entry;
+
+use crate::refusal::{Step, While as _, refuse};
+use crate::sys;
+
+const NOSUID: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOSUID;
+const NODEV: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NODEV;
+const NOEXEC: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOEXEC;
+const RDONLY: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_RDONLY;
+const NONE: MountAttrFlags = MountAttrFlags::empty();
+
+/// The new root while it is built, and afterwards.
+pub(crate) struct View {
+    root: OwnedFd,
+    /// The devices of the file systems in memory that we made: only in these is anything created.
+    own: Vec<u64>,
+    /// What lies over hidden files and directories.
+    covers: cover::Covers,
+    /// For each mount of a cover the numbers of the device and the file that lie under it.
+    covered: HashMap<u64, (u64, u64)>,
+    /// What becomes read-only once everything is in it.
+    unfinished: Vec<OwnedFd>,
+}
+
+impl View {
+    /// An empty root, over the old one. The old one is still what paths name.
+    fn new() -> Result<Self, Errno> {
+        // Only our own entries are made in it, and it ends up read-only; the bounds are for mishaps.
+        let root = memory(
+            &[("mode", "0755"), ("size", "16m"), ("nr_inodes", "20k")],
+            NOSUID | NODEV,
+        )?;
+        move_mount(&root, c"", CWD, c"/", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
+        let device = device_of(root.as_fd())?;
+        let covers = cover::Covers::make(&root)?;
+        Ok(Self {
+            root,
+            own: vec![device],
+            covers,
+            covered: HashMap::new(),
+            unfinished: Vec::new(),
+        })
+    }
+
+    /// Builds the root that the entries describe and makes it the root of this process.
+    pub(crate) fn enter(entries: &[Entry]) -> Step<Self> {
+        let mut view = Self::new().or_refuse(Layer::Mount, || "making an empty root".to_owned())?;
+        for entry in entries {
+            view.add(entry).or_refuse(Layer::Mount, || describe(entry))?;
+        }
+        view.switch()
+            .or_refuse(Layer::Mount, || "entering the new root".to_owned())?;
+        Ok(view)
+    }
+
+    fn add(&mut self, entry: &Entry) -> Result<(), Errno> {
+        match entry {
+            Entry::Bind {
+                source,
+                target,
+                writable,
+                executable,
+                optional,
+            } => {
+                let tree = match open_source(source, *optional) {
+                    Ok(tree) => tree,
+                    Err(Errno::NOENT | Errno::ACCESS | Errno::NOTDIR | Errno::LOOP) if *optional => return Ok(()),
+                    Err(errno) => return Err(errno),
+                };
+                let read_only = if *writable { NONE } else { RDONLY };
+                let no_exec = if *executable { NONE } else { NOEXEC };
+                sys::set_mount(tree.as_fd(), NOSUID | NODEV | read_only | no_exec, true)?;
+                let kind = kind_of(tree.as_fd())?;
+                let at = self.place(target, kind)?;
+                attach(&tree, &at)
+            }
+            Entry::Temporary {
+                target,
+                bytes,
+                files,
+                mode,
+                executable,
+            } => {
+                let no_exec = if *executable { NONE } else { NOEXEC };
+                let bounds = [
+                    ("mode", &*format!("{mode:o}")),
+                    ("size", &*bytes.to_string()),
+                    ("nr_inodes", &*files.to_string()),
+                ];
+                self.mount_memory(target, &bounds, NOSUID | NODEV | no_exec).map(drop)
+            }
+            Entry::Directory { target } => self.add_directory(target),
+            Entry::File { target, content } => {
+                let (parent, name) = self.parent_of(target)?;
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let file = rustix::fs::openat(&parent, &name, flags, Mode::from_raw_mode(0o644))?;
+                let mut rest = content.as_slice();
+                while !rest.is_empty() {
+                    let written = rustix::io::write(&file, rest)?;
+                    rest = rest.get(written..).unwrap_or_default();
+                }
+                Ok(())
+            }
+            Entry::Link { target, to } => {
+                let (parent, name) = self.parent_of(target)?;
+                rustix::fs::symlinkat(to, &parent, &name)
+            }
+            Entry::Proc { target } => self.add_proc(target),
+            Entry::Dev { target, shm } => self.add_dev(target, *shm),
+            Entry::Hide { target } => self.hide(target),
+            Entry::Again {
+                target,
+                writable,
+                executable,
+            } => self.again(target, *writable, *executable),
+            Entry::Protect { target, .. } => self.protect(target),
+        }
+    }
+
+    /// Makes the new root the root of this process and lets go of the old one.
+    fn switch(&self) -> Result<(), Errno> {
+        // What was made in memory on the way is finished now.
+        for mount in self.unfinished.iter().chain([&self.root]) {
+            sys::set_mount(mount.as_fd(), RDONLY, false)?;
+        }
+        rustix::process::fchdir(&self.root)?;
+        // Both in one place: the old root then lies over the new one, and is taken off it.
+        rustix::process::pivot_root(c".", c".")?;
+        unmount(c".", UnmountFlags::DETACH)?;
+        rustix::process::chdir(c"/")
+    }
+
+    /// An empty directory, also over one of the host that is not empty.
+    fn add_directory(&mut self, target: &Path) -> Result<(), Errno> {
+        let found = self.place(target, FileType::Directory)?;
+        if self.own.contains(&device_of(found.as_fd())?) {
+            return Ok(());
+        }
+        let bounds = [("mode", "0755"), ("size", "1m"), ("nr_inodes", "4k")];
+        let mount = self.mount_memory(target, &bounds, NOSUID | NODEV)?;
+        self.unfinished.push(mount);
+        Ok(())
+    }
+
+    /// A file system in memory.
+    fn mount_memory(
+        &mut self,
+        target: &Path,
+        options: &[(&str, &str)],
+        attributes: MountAttrFlags,
+    ) -> Result<OwnedFd, Errno> {
+        let at = self.place(target, FileType::Directory)?;
+        let mount = memory(options, attributes)?;
+        attach(&mount, &at)?;
+        self.own.push(device_of(mount.as_fd())?);
+        Ok(mount)
+    }
+
+    /// What stands at a target, without following a link at its end; nothing if there is nothing.
+    fn find(&self, target: &Path) -> Result<Option<OwnedFd>, Errno> {
+        self.resolve(
+            target,
+            OFlags::NOFOLLOW,
+            ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS,
+        )
+    }
+
+    fn resolve(&self, target: &Path, flags: OFlags, how: ResolveFlags) -> Result<Option<OwnedFd>, Errno> {
+        let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
+        let how = how | ResolveFlags::NO_MAGICLINKS;
+        match rustix::fs::openat2(&self.root, target, flags, Mode::empty(), how) {
+            Ok(found) => Ok(Some(found)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// The place where something of this kind is to be mounted, made if it is not there.
+    fn place(&self, target: &Path, kind: FileType) -> Result<OwnedFd, Errno> {
+        let there = || self.resolve(target, OFlags::empty(), ResolveFlags::IN_ROOT);
+        if let Some(found) = there()? {
+            return Ok(found);
+        }
+        let (parent, name) = self.parent_of(target)?;
+        if kind == FileType::Directory {
+            rustix::fs::mkdirat(&parent, &name, Mode::from_raw_mode(0o755))?;
+        } else {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            rustix::fs::openat(&parent, &name, flags, Mode::from_raw_mode(0o644))?;
+        }
+        there()?.ok_or(Errno::NOENT)
+    }
+
+    /// The directory in which a target is to be made, itself made if need be, and the last name.
+    fn parent_of(&self, target: &Path) -> Result<(OwnedFd, PathBuf), Errno> {
+        let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
+            return Err(Errno::INVAL);
+        };
+        let parent = self.place(parent, FileType::Directory)?;
+        // Whatever is made must not be made in a directory of the host.
+        if !self.own.contains(&device_of(parent.as_fd())?) {
+            return Err(Errno::XDEV);
+        }
+        Ok((parent, name.into()))
+    }
+}
+
+/// A copy of what is mounted at a place of the host. What must be there was judged by this very path,
+/// and whoever can write on the way to it may have put a link there since: none is followed.
+fn open_source(source: &Path, optional: bool) -> Result<OwnedFd, Errno> {
+    if optional {
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
+        return open_tree(CWD, source, flags);
+    }
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let found = rustix::fs::openat2(CWD, source, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
+    copy_of(found.as_fd())
+}
+
+fn memory(options: &[(&str, &str)], attributes: MountAttrFlags) -> Result<OwnedFd, Errno> {
+    let context = fsopen(c"tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    for (name, value) in options {
+        fsconfig_set_string(&context, *name, *value)?;
+    }
+    fsconfig_create(&context)?;
+    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+}
+
+/// A copy of what is mounted at a place, with everything below it, not mounted anywhere yet.
+fn copy_of(place: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    open_tree(place, c"", flags)
+}
+
+fn attach(mount: &OwnedFd, at: &OwnedFd) -> Result<(), Errno> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    move_mount(mount, c"", at, c"", flags)
+}
+
+fn device_of(place: BorrowedFd<'_>) -> Result<u64, Errno> {
+    Ok(rustix::fs::fstat(place)?.st_dev)
+}
+
+fn kind_of(place: BorrowedFd<'_>) -> Result<FileType, Errno> {
+    Ok(FileType::from_raw_mode(rustix::fs::fstat(place)?.st_mode))
+}
+
+/// Names that are kept taken, with the numbers of the device and of the directory.
+pub(crate) type Reserved = Vec<(PathBuf, (u64, u64))>;
+
+/// Keeps names taken on the host that are to be protected and are not there: each by an empty
+/// directory. Runs outside, before the jail is made.
+pub(crate) fn reserve(entries: &[Entry]) -> Step<Reserved> {
+    let reserved = entries.iter().filter_map(|entry| match entry {
+        Entry::Protect { target, reserve: true } => Some(target),
+        _ => None,
+    });
+    let mut all = Reserved::new();
+    for target in reserved {
+        let made = at_parent(target, |parent, name| {
+            rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o755))?;
+            rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
+        });
+        match made {
+            Ok(made) => all.push((target.clone(), (made.st_dev, made.st_ino))),
+            // Taken; or nobody who runs as this user can take it.
+            Err(
+                Errno::EXIST | Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM | Errno::ROFS,
+            ) => {}
+            // On a full disk, say, on which a command could make room.
+            Err(errno) => {
+                release(&all);
+                return Err(errno).or_refuse(Layer::Mount, || format!("keeping `{}` taken", target.display()));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Removes what [`reserve`] made, unless somebody put something into it.
+pub(crate) fn release(reserved: &Reserved) {
+    for (target, file) in reserved {
+        // Not empty, gone, or another one: somebody else's now.
+        let _ = at_parent(target, |parent, name| {
+            let found = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            if (found.st_dev, found.st_ino) != *file {
+                return Ok(());
+            }
+            rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR)
+        });
+    }
+}
+
+/// Does something in the directory in which a target is, if no link is on the way to it.
+fn at_parent<T>(target: &Path, act: impl FnOnce(&OwnedFd, &Path) -> Result<T, Errno>) -> Result<T, Errno> {
+    let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
+        return Err(Errno::INVAL);
+    };
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let parent = rustix::fs::openat2(CWD, parent, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
+    act(&parent, Path::new(name))
+}
+
+fn describe(entry: &Entry) -> String {
+    match entry {
+        Entry::Bind { source, target, .. } if source == target => format!("showing `{}`", target.display()),
+        Entry::Bind { source, target, .. } => {
+            format!("showing `{}` as `{}`", source.display(), target.display())
+        }
+        Entry::Temporary { target, .. } => format!("making a private `{}`", target.display()),
+        Entry::Directory { target } | Entry::File { target, .. } | Entry::Link { target, .. } => {
+            format!("making `{}`", target.display())
+        }
+        Entry::Proc { target } => format!("mounting a process list of its own on `{}`", target.display()),
+        Entry::Dev { target, .. } => format!("making devices in `{}`", target.display()),
+        Entry::Hide { target } => format!("hiding `{}`", target.display()),
+        Entry::Again { target, .. } => format!("keeping `{}` in its place", target.display()),
+        Entry::Protect { target, .. } => format!("protecting `{}`", target.display()),
+    }
+}
+
+/// Hides and protects what appeared since, in the root that is in use.
+/// Gives what was to be hidden and is another file by now.
+pub(crate) fn update(view: &mut View, update: &Update) -> Step<Vec<PathBuf>> {
+    let mut missed = Vec::new();
+    for Hide { target, file } in &update.hide {
+        let hidden = view
+            .hide_if(target, *file)
+            .or_refuse(Layer::Mount, || format!("hiding `{}`", target.display()))?;
+        if !hidden {
+            missed.push(target.clone());
+        }
+    }
+    // What lies deeper comes after what it lies in, which would cover it.
+    for target in &update.pin {
+        view.pin(target)
+            .or_refuse(Layer::Mount, || format!("pinning `{}`", target.display()))?;
+    }
+    for target in &update.protect {
+        view.protect(target)
+            .or_refuse(Layer::Mount, || format!("protecting `{}`", target.display()))?;
+    }
+    Ok(missed)
+}
+
+/// Whether a plan's view can be applied at all: absolute paths without `.` and `..`.
+pub(crate) fn check(entries: &[Entry]) -> Step {
+    for entry in entries {
+        let target = entry.target();
+        let plain = target
+            .components()
+            .skip(1)
+            .all(|part| matches!(part, std::path::Component::Normal(_)));
+        if !target.is_absolute() || !plain || target.as_os_str().as_encoded_bytes().ends_with(b"/..") {
+            return refuse(
+                Layer::Start,
+                format!("the plan names `{}`, which is no plain absolute path", target.display()),
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,632 @@
+//! Files of the workspace that do not exist for a command. Their names may be listed where the
+//! directory is writable; nothing else of them is there.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+
+use super::support::{Case, Checked, Field, Place, case, check, wrong};
+
+pub(crate) const CASES: &[Case] = &[
+    case("a hidden file cannot be opened, whatever opens it", file),
+    case(
+        "a hidden directory is empty, and nothing in it is there by its path",
+        directory,
+    ),
+    case(
+        "hidden files in nested directories and by patterns are not there",
+        patterns,
+    ),
+    case(
+        "a hidden file that the user makes later is gone from the next command on",
+        later,
+    ),
+    case(
+        "a hidden file that an editor replaces is hidden again from the next command on",
+        replaced,
+    ),
+    case(
+        "a hidden name that a command makes itself is gone from the next command on",
+        made_inside,
+    ),
+    case(
+        "a hidden file stays hidden when the directory around it is renamed",
+        parent_renamed,
+    ),
+    case(
+        "a hidden file stays hidden when the directory around it is renamed and made anew",
+        parent_made_anew,
+    ),
+    case("other names of a hidden file are hidden with it", hard_links),
+    case("no link leads to a hidden file", links),
+    case(
+        "a hidden name that is a link hides what it leads to in the workspace",
+        hidden_link,
+    ),
+    case("a hidden link to outside leads nowhere", hidden_link_outside),
+    case(
+        "a hidden file in a file system that is mounted in the workspace is not there",
+        mounted,
+    ),
+    case("what is mounted in the workspace later does not appear", mounted_later),
+    case("no other path of a process leads to a hidden file", other_paths),
+    case("a hidden file cannot be opened by its handle", handle),
+    case(
+        "the cover of a hidden file cannot be taken off, moved or written to",
+        covers,
+    ),
+    case(
+        "the cover of a hidden directory cannot be taken off, moved or written to",
+        directory_covers,
+    ),
+    case("the whole workspace is copied without what is hidden", whole_copies),
+    case("git tells nothing of a hidden file that it has not recorded", git),
+    case(
+        "what git has recorded of a hidden file is history and can be read",
+        history,
+    ),
+    case("a hidden name is hidden in letters of another case too", letters),
+    case("odd names hide as well as plain ones", odd_names),
+    case(
+        "a hidden file is not there by another path that shows the workspace",
+        shown_again,
+    ),
+    case(
+        "a hidden file is not there by a link on the PATH that leads into the workspace",
+        path_alias,
+    ),
+    case("a readonly workspace hides as well as a writable one", readonly),
+    case(
+        "a directory that cannot be read does not hide a hidden file from being hidden",
+        unreadable,
+    ),
+    case(
+        "a hidden file is not written to, and the user's file stays as it was",
+        not_written,
+    ),
+];
+
+fn unchanged(place: &Place, name: &str) -> Checked {
+    let text = fs::read_to_string(place.work().join(name))?;
+    check(text == place.secret(), || {
+        format!("ESCAPED: the user's {name} is now `{text}`")
+    })
+}
+
+fn file(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file(".env")
+        .file("other", "x")
+        .ignore(&[".env"])
+        .start()?;
+    for text in [
+        "cat .env",
+        "cat ./.env",
+        "cat \"$WORK/.env\"",
+        "cat \"$WORK//../work/.env\"",
+        "head -c 1 .env",
+        "cp .env /tmp/copy && cat /tmp/copy",
+        "dd if=.env status=none",
+        "grep SECRET .env",
+        "python3 -c 'print(open(\".env\").read())'",
+        "tar cf /tmp/x.tar .env && grep -a SECRET /tmp/x.tar",
+        "base64 .env",
+        "xxd .env || od -c .env",
+        ". ./.env",
+        "read -r line < .env",
+        "test -e .env",
+        "wc -c .env",
+        "diff .env other",
+        "cat < .env",
+        "\"$TOOLS/files\" proc .env",
+    ] {
+        place.refused(text)?;
+    }
+    place.refused_with("\"$TOOLS/files\" read .env", &["ENOENT"])?;
+    place.refused_with("\"$TOOLS/files\" stat .env", &["ENOENT"])?;
+    place.works("cat other")?;
+    // Documented: a real, writable directory lists the name.
+    place.works("ls -A >/dev/null")?;
+    unchanged(&place, ".env")
+}
+
+fn directory(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file("secrets/key")
+        .secret_file("secrets/deep/key")
+        .file("open/key", "x")
+        .ignore(&["secrets/"])
+        .start()?;
+    for text in [
+        "cat secrets/key",
+        "cat secrets/deep/key",
+        "ls -A secrets | grep .",
+        "cd secrets && cat key",
+        "cd secrets/deep",
+        "find secrets -type f | grep .",
+        "cp -r secrets /tmp/c && find /tmp/c -type f | grep .",
+        "touch secrets/new",
+        "\"$TOOLS/files\" stat secrets/key",
+    ] {
+        place.refused(text)?;
+    }
+    place.works("cat open/key && ls")?;
+    unchanged(&place, "secrets/key")
+}
+
+fn patterns(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file("a/b/c/key.pem")
+        .secret_file("key.pem")
+        .secret_file("a/.env.local")
+        .secret_file("a/.env")
+        .secret_file("conf/prod/db.yml")
+        .file("conf/dev/db.yml", "x")
+        .file("a/b/c/cert.crt", "x")
+        .ignore(&["*.pem", ".env*", "conf/prod/"])
+        .start()?;
+    for path in ["a/b/c/key.pem", "key.pem", "a/.env.local", "a/.env", "conf/prod/db.yml"] {
+        place.refused_with(&format!("\"$TOOLS/files\" read {path}"), &["ENOENT"])?;
+    }
+    place.refused("cat $(find . -name '*.pem' -o -name '.env*')")?;
+    place.works("cat conf/dev/db.yml a/b/c/cert.crt").map(drop)
+}
+
+fn later(field: &Field) -> Checked {
+    let place = field.place().file("d/own", "x").ignore(&[".env"]).start()?;
+    place.works("cat d/own")?;
+    fs::write(place.work().join(".env"), place.secret())?;
+    fs::write(place.work().join("d/.env"), place.secret())?;
+    place.refused("cat .env")?;
+    place.refused("cat d/.env")?;
+    fs::create_dir(place.work().join("new"))?;
+    fs::write(place.work().join("new/.env"), place.secret())?;
+    place.refused("cat new/.env")?;
+    place.works("cat d/own").map(drop)
+}
+
+fn replaced(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file(".env")
+        .secret_file("d/.env")
+        .ignore(&[".env"])
+        .start()?;
+    place.refused("cat .env")?;
+    for _ in 0..5 {
+        for name in [".env", "d/.env"] {
+            let new = place.work().join(format!("{name}.new"));
+            fs::write(&new, place.secret())?;
+            fs::rename(&new, place.work().join(name))?;
+        }
+        place.refused("cat .env")?;
+        place.refused("cat d/.env")?;
+    }
+    place.works("echo fine").map(drop)
+}
+
+fn made_inside(field: &Field) -> Checked {
+    let place = field.place().ignore(&[".env", "secrets/"]).start()?;
+    place.works("echo own > .env; mkdir secrets; echo own > secrets/x")?;
+    place.refused("cat .env")?;
+    place.refused("cat secrets/x")?;
+    place.works("echo own > plain && cat plain").map(drop)
+}
+
+fn parent_renamed(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file("a/b/.env")
+        .file("a/b/own", "x")
+        .ignore(&[".env"])
+        .start()?;
+    place.refused("mv a c; cat c/b/.env")?;
+    place.refused("cat c/b/.env")?;
+    place.refused("mv c/b d; cat d/.env")?;
+    place.refused("cat d/.env")?;
+    place.works("cat d/own").map(drop)
+}
+
+fn parent_made_anew(field: &Field) -> Checked {
+    let place = field.place().secret_file("a/.env").ignore(&["a/.env"]).start()?;
+    place.attempt("mv a b; mkdir a; echo decoy > a/.env; cat b/.env")?;
+    place.attempt("cat a/.env b/.env")?;
+    place.attempt("mv a c; mv b a; cat a/.env")?;
+    place.attempt("ln -s a l; cat l/.env; mv a b; cat l/.env b/.env")?;
+    place.refused("cat b/.env")?;
+    place.works("mkdir d && echo own > d/.env && cat d/.env").map(drop)
+}
+
+fn hard_links(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file(".env")
+        .file("own", "x")
+        .host("mkdir d; ln .env d/other; ln .env innocent")?
+        .ignore(&[".env"])
+        .start()?;
+    place.refused("cat innocent")?;
+    place.refused("cat d/other")?;
+    place.refused("ln .env mine && cat mine")?;
+    place.refused_with(
+        "\"$TOOLS/files\" link-follow mine2 .env",
+        &["ENOENT", "EXDEV", "EACCES"],
+    )?;
+    place.host("ln .env later")?;
+    place.refused("cat later")?;
+    place.works("ln own own2 && cat own2").map(drop)
+}
+
+fn links(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file(".env")
+        .secret_file("secrets/key")
+        .file("own", "x")
+        .host(r#"ln -s .env users; ln -s "$WORK/secrets" directory"#)?
+        .ignore(&[".env", "secrets/"])
+        .start()?;
+    place.refused("cat users")?;
+    place.refused("cat directory/key")?;
+    place.refused("ln -s .env mine; cat mine")?;
+    place.refused("ln -s \"$WORK/.env\" absolute; cat absolute")?;
+    place.refused("mkdir -p x && ln -s ../.env x/up; cat x/up")?;
+    place.works("ln -s own fine && cat fine").map(drop)
+}
+
+fn hidden_link(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file("real/config.secret.txt")
+        .file("real/own", "x")
+        .host("ln -s real/config.secret.txt .env; ln -s real link")?
+        .ignore(&[".env"])
+        .start()?;
+    place.refused("cat .env")?;
+    place.refused("cat real/config.secret.txt")?;
+    place.refused("cat link/config.secret.txt")?;
+    place.works("cat real/own").map(drop)
+}
+
+fn hidden_link_outside(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .file("own", "x")
+        .host(r#"ln -s "$OUT/secret" .env; ln -s / secrets"#)?
+        .ignore(&[".env", "secrets/"])
+        .start()?;
+    place.refused("cat .env")?;
+    place.refused("ls -A secrets/ | grep usr")?;
+    place.works("cat own && ls /usr >/dev/null").map(drop)
+}
+
+fn mounted(field: &Field) -> Checked {
+    if !field.is_root() {
+        return skip_unless_root();
+    }
+    let making = field.place();
+    let at = making.work().join("mounted");
+    fs::create_dir(&at)?;
+    rustix::mount::mount("none", &at, "tmpfs", rustix::mount::MountFlags::empty(), None)?;
+    fs::write(at.join(".env"), making.secret())?;
+    fs::write(at.join("own"), "x")?;
+    let place = making.ignore(&[".env"]).start()?;
+    let result = place
+        .refused("cat mounted/.env")
+        .and_then(|_| place.refused("umount mounted"))
+        .and_then(|_| place.works("cat mounted/own"));
+    place.close();
+    rustix::mount::unmount(&at, rustix::mount::UnmountFlags::DETACH)?;
+    result.map(drop)
+}
+
+fn mounted_later(field: &Field) -> Checked {
+    if !field.is_root() {
+        return skip_unless_root();
+    }
+    let making = field.place();
+    let work = making.work();
+    let at = work.join("mounted");
+    fs::create_dir(&at)?;
+    // What is shared hands on what is mounted in it.
+    rustix::mount::mount_bind(&work, &work)?;
+    rustix::mount::mount_change(&work, rustix::mount::MountPropagationFlags::SHARED)?;
+    let place = making.ignore(&[".env"]).start()?;
+    let result = (|| {
+        place.works("ls mounted")?;
+        rustix::mount::mount("none", &at, "tmpfs", rustix::mount::MountFlags::empty(), None)?;
+        fs::write(at.join("plain"), place.secret())?;
+        let tried = place
+            .refused("cat mounted/plain")
+            .and_then(|_| place.refused("ls -A mounted | grep ."));
+        rustix::mount::unmount(&at, rustix::mount::UnmountFlags::DETACH)?;
+        tried.map(drop)
+    })();
+    place.close();
+    rustix::mount::unmount(&work, rustix::mount::UnmountFlags::DETACH)?;
+    result
+}
+
+fn skip_unless_root() -> Checked {
+    // The other of the two runs does it; a suite that is not run as root says so at its start.
+    Ok(())
+}
+
+fn other_paths(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file(".env")
+        .file("own", "x")
+        .ignore(&[".env"])
+        .start()?;
+    for text in [
+        r#"cat "/proc/self/root$WORK/.env""#,
+        "cat /proc/self/cwd/.env",
+        r#"cat "/proc/1/root$WORK/.env""#,
+        "exec 7< . ; cat /proc/self/fd/7/.env",
+        r#"for p in /proc/[0-9]*; do cat "$p/cwd/.env" "$p/root$WORK/.env" && exit 0; done; exit 1"#,
+        r#"python3 -c 'import os; print(os.read(os.open(".env", 0, dir_fd=os.open(".", 0)), 99))'"#,
+    ] {
+        place.refused(text)?;
+    }
+    place.works("cat /proc/self/cwd/own").map(drop)
+}
+
+fn handle(field: &Field) -> Checked {
+    let place = field.place().secret_file(".env").ignore(&[".env"]).start()?;
+    let inode = fs::metadata(place.work().join(".env"))?.ino();
+    place.refused_with(&format!("\"$TOOLS/files\" handle . {inode}"), &["EPERM"])?;
+    place.works("echo fine").map(drop)
+}
+
+fn covers(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file(".env")
+        .file("own", "x")
+        .ignore(&[".env"])
+        .start()?;
+    for text in [
+        "rm -f .env",
+        "rm -f .env; cat .env",
+        "unlink .env",
+        "mv .env x",
+        "mv own .env",
+        "umount .env",
+        "ln -sf own .env",
+        "ln -f own .env",
+        "cp own .env",
+        "echo x > .env",
+        "mount --bind own .env",
+        "\"$TOOLS/files\" exchange own .env",
+        "\"$TOOLS/files\" creat .env",
+        "\"$TOOLS/files\" truncate .env",
+        "\"$TOOLS/files\" chmod .env",
+        "\"$TOOLS/files\" unlink .env",
+    ] {
+        place.refused(text)?;
+        unchanged(&place, ".env")?;
+    }
+    place.works("mv own own2 && rm own2").map(drop)
+}
+
+fn directory_covers(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file("secrets/key")
+        .file("d/x", "x")
+        .ignore(&["secrets/"])
+        .start()?;
+    for text in [
+        "rm -rf secrets; test -e secrets && exit 1",
+        "rmdir secrets",
+        "mv secrets x",
+        "mv d secrets/",
+        "umount secrets",
+        "echo x > secrets/key",
+        "chmod 777 secrets",
+        "\"$TOOLS/files\" exchange d secrets",
+        "\"$TOOLS/files\" create secrets/new",
+    ] {
+        place.refused(text)?;
+        unchanged(&place, "secrets/key")?;
+    }
+    place.works("mv d e && rm -r e").map(drop)
+}
+
+fn whole_copies(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file(".env")
+        .secret_file("a/.env")
+        .secret_file("secrets/key")
+        .file("own", "x")
+        .ignore(&[".env", "secrets/"])
+        .start()?;
+    place.attempt("cp -a . /tmp/copy; grep -r SECRET- /tmp/copy; cat /tmp/copy/.env")?;
+    place.attempt("grep -r SECRET- .")?;
+    place.attempt("tar chf - . | grep -a SECRET-")?;
+    place.attempt("find . -type f -exec cat {} +")?;
+    place.attempt(
+        "python3 -c 'import shutil; shutil.make_archive(\"/tmp/a\", \"tar\", \".\")'; grep -a SECRET- /tmp/a.tar",
+    )?;
+    place.attempt("git init -q /tmp/g; git --git-dir=/tmp/g/.git --work-tree=. add -A; git --git-dir=/tmp/g/.git grep --cached SECRET-")?;
+    place.works("test -f /tmp/copy/own").map(drop)
+}
+
+fn git(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file(".env")
+        .file("own", "x")
+        .host("git init -q . && git add own && git commit -qm own")?
+        .ignore(&[".env"])
+        .start()?;
+    place.attempt("git status; git diff; git stash -u; git stash show -p --include-untracked")?;
+    place.attempt("git add -f .env; git diff --cached; git commit -qm env; git show HEAD:.env; git show")?;
+    place.attempt("git hash-object -w .env | xargs git cat-file -p")?;
+    place.attempt("git clean -fdx; git archive HEAD | tar t")?;
+    unchanged(&place, ".env")?;
+    place.works("git log --oneline && git show HEAD:own").map(drop)
+}
+
+fn history(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .host("echo recorded > .env; git init -q . && git add -f .env && git commit -qm env; rm .env")?
+        .secret_file(".env")
+        .ignore(&[".env"])
+        .start()?;
+    place.refused("cat .env")?;
+    // A known limit: who wants it hidden takes it out of the history.
+    match place.works("git show HEAD:.env")?.trim() {
+        "recorded" => place.attempt("git checkout -f HEAD -- .env; git diff").map(drop)?,
+        text => return wrong(format!("unexpected: {text}")),
+    }
+    unchanged(&place, ".env")
+}
+
+fn letters(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file(".env")
+        .secret_file(".ENV")
+        .file("ENV", "x")
+        .ignore(&[".env"])
+        .start()?;
+    place.refused("cat .env")?;
+    place.refused("cat .ENV")?;
+    place.works("cat ENV").map(drop)
+}
+
+fn odd_names(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file("a\nb/.env")
+        .secret_file("[x]*?/.env")
+        .secret_file("-rf/.env")
+        .secret_file("\u{e4}\u{202e} b/.env")
+        .secret_file("..../.env")
+        .secret_file(" /.env")
+        .file("a\nb/own", "x")
+        .ignore(&[".env"])
+        .start()?;
+    place.refused("cat $'a\\nb/.env'")?;
+    place.refused("cat '[x]*?/.env'")?;
+    place.refused("cat ./-rf/.env")?;
+    place.refused("cat ..../.env")?;
+    place.refused("cat ' /.env'")?;
+    place.refused("cat ./*/.env")?;
+    place.works("cat $'a\\nb/own'").map(drop)
+}
+
+fn shown_again(field: &Field) -> Checked {
+    let making = field.place();
+    let root = making.root.clone();
+    std::os::unix::fs::symlink(".", root.join("alias"))?;
+    let alias = root.join("alias");
+    std::os::unix::fs::symlink("work", root.join("again"))?;
+    let place = making
+        .secret_file("sub/.env")
+        .file("sub/own", "x")
+        .ignore(&[".env"])
+        .with(|restrictions| {
+            restrictions.read.extend([root.join("again"), root.join("work")]);
+        })
+        .start()?;
+    place.refused(r#"cat "$WORK/sub/.env""#)?;
+    place.refused(r#"cat "$WORK/../again/sub/.env""#)?;
+    place.refused(r#"cat "$WORK/../work/sub/.env""#)?;
+    let above = Place::with(&place, |restrictions| {
+        restrictions.read = vec![restrictions.read[0].clone(), alias]
+    })?;
+    above.refused(r#"cat "$WORK/../alias/work/sub/.env""#)?;
+    above.refused(r#"cat "$WORK/../alias/again/sub/.env""#)?;
+    above.works(r#"cat "$WORK/../alias/work/sub/own""#)?;
+    place.works(r#"cat "$WORK/sub/own""#).map(drop)
+}
+
+fn path_alias(field: &Field) -> Checked {
+    let making = field.place();
+    let root = making.root.clone();
+    for (name, to) in [("bin", "../work/bin"), ("tool", "../work")] {
+        std::os::unix::fs::symlink(to, root.join("home").join(name))?;
+    }
+    std::os::unix::fs::symlink("work", root.join("installed"))?;
+    let place = making
+        .secret_file("bin/.env")
+        .file("bin/tool", "#!/bin/sh\necho RAN\n")
+        .host("chmod +x bin/tool")?
+        .ignore(&[".env"])
+        .with(|restrictions| {
+            let more = ["home/bin", "home/tool/bin", "installed/bin"].map(|path| root.join(path).display().to_string());
+            restrictions.path = format!("{}:{}", more.join(":"), restrictions.path);
+        })
+        .start()?;
+    for path in [
+        "$HOME/bin/.env",
+        "$HOME/tool/bin/.env",
+        "$WORK/../installed/bin/.env",
+        "$WORK/bin/.env",
+    ] {
+        place.refused(&format!("cat \"{path}\""))?;
+    }
+    place.works("bin/tool").map(drop)
+}
+
+fn readonly(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file(".env")
+        .secret_file("secrets/key")
+        .file("own", "x")
+        .ignore(&[".env", "secrets/"])
+        .readonly()
+        .start()?;
+    place.refused_with("\"$TOOLS/files\" read .env", &["ENOENT"])?;
+    place.refused_with("\"$TOOLS/files\" read secrets/key", &["ENOENT"])?;
+    place.refused("ls -A secrets | grep .")?;
+    place.works("cat own").map(drop)
+}
+
+fn unreadable(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file("closed/.env")
+        .secret_file("known/.env")
+        .host("chmod 0 closed; chmod 111 known")?
+        .ignore(&[".env"])
+        .start()?;
+    place.attempt("cat known/.env closed/.env")?;
+    place.attempt("chmod 755 closed known; cat known/.env closed/.env")?;
+    place.refused("cat closed/.env")?;
+    place.refused("cat known/.env")?;
+    place.close();
+    place.host("chmod 755 closed known")?;
+    place.works("echo fine").map(drop)
+}
+
+fn not_written(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file("d/.env")
+        .file("d/own", "x")
+        .ignore(&[".env"])
+        .start()?;
+    for text in [
+        "echo x >> d/.env",
+        "cp d/own d/.env",
+        "sed -i s/S/x/ d/.env",
+        "\"$TOOLS/files\" append d/.env",
+        "\"$TOOLS/files\" rename d/own d/.env",
+        "\"$TOOLS/files\" noreplace d/own d/.env",
+        "rm -rf d",
+        "git init -q . && git stash -uq",
+    ] {
+        place.attempt(text)?;
+        unchanged(&place, "d/.env")?;
+    }
+    place.works("echo y > d/own2 && cat d/own2").map(drop)
+}

@@ -1,0 +1,247 @@
+//! What a command uses up: memory, tasks, processor time, files, disk, output. Each limit holds over all
+//! processes of a sandbox, is told apart from other ends, and lets modest use be.
+
+mod files;
+mod memory;
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use shieling_jail::plan::Limits;
+
+use super::outside::{groups, processes};
+use super::support::{Case, Checked, Field, Making, Place, alone, check, line, skip, wrong};
+
+use files::{disk, file_size, flood, inodes, open_files};
+use memory::{memory_in_files, memory_of_many, memory_of_one, memory_shared, sent_and_not_received};
+
+pub(crate) const CASES: &[Case] = &[
+    alone(
+        "one process gets no more memory than the limit, and its end says so",
+        memory_of_one,
+    ),
+    alone("many processes get no more memory together", memory_of_many),
+    alone("shared memory counts, in every form", memory_shared),
+    alone("files in memory count", memory_in_files),
+    alone("never more tasks than the limit are alive, whatever forks", tasks),
+    alone("a small share of the processors is not exceeded", processor),
+    alone(
+        "a limit that cannot be held is refused, with the reason",
+        cannot_be_held,
+    ),
+    alone("a file is not written beyond its limit", file_size),
+    alone("no more files are open than the limit", open_files),
+    alone(
+        "private directories are full at their size, and the host's disk is untouched",
+        disk,
+    ),
+    alone("private directories are full at their number of files", inodes),
+    alone("what is sent and not received counts as memory", sent_and_not_received),
+    alone("a flood of output is bounded, and its producer goes on", flood),
+    alone("control groups cannot be seen, left or changed", control_groups),
+];
+
+const MIB: u64 = 1 << 20;
+
+fn limited<'a>(field: &'a Field<'a>, limits: Limits) -> Making<'a> {
+    field.place().with(|asked| asked.limits = limits)
+}
+
+fn tasks(field: &Field<'_>) -> Checked {
+    let making = limited(
+        field,
+        Limits {
+            pids: Some(64),
+            ..Limits::default()
+        },
+    );
+    let mut place = making.start()?;
+    let limits = field.runtime.block_on(async {
+        place.sandbox.start().await?;
+        Ok::<_, super::support::Fail>(place.sandbox.limits().await)
+    })?;
+    check(limits.pids == Some(64), || format!("{limits:?}"))?;
+    let space = space(&place)?;
+    for text in [
+        r#""$TOOLS/eat" forks 300"#,
+        r#""$TOOLS/eat" threads 300"#,
+        "f() { f | f & }; f; sleep 1",
+        "while :; do setsid -f sleep 5; done 2> /dev/null",
+        "for i in $(seq 200); do sleep 5 & done",
+    ] {
+        place.deadline = Duration::from_millis(1_500);
+        let began = Instant::now();
+        let (outcome, peak) = during(|| tasks_of(&inside(&space)), || place.attempt(text));
+        let (outcome, took) = (outcome?, began.elapsed());
+        check(peak <= 64, || format!("ESCAPED: `{text}` had {peak} tasks"))?;
+        check(peak >= 40, || {
+            format!("`{text}` was not seen to try: {peak} tasks, {}", line(&outcome))
+        })?;
+        check(outcome.survivors == 0, || format!("`{text}`: {}", line(&outcome)))?;
+        let cleared = Instant::now();
+        while tasks_of(&inside(&space)) > 0 {
+            check(cleared.elapsed() < Duration::from_secs(1), || {
+                format!("`{text}` is still there")
+            })?;
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        check(took < Duration::from_millis(1_500 + 5_000 + 1_000), || {
+            format!("`{text}` took {took:?}")
+        })?;
+        place.deadline = Duration::from_secs(30);
+        place.works("for i in 1 2 3 4 5 6 7 8; do true & done; wait; echo | cat | cat | cat")?;
+    }
+    Ok(())
+}
+
+fn processor(field: &Field<'_>) -> Checked {
+    let limits = Limits {
+        cpu_thousandths: Some(200),
+        ..Limits::default()
+    };
+    let place = limited(field, limits).start()?;
+    match field.runtime.block_on(place.sandbox.start()) {
+        Ok(_) => {}
+        Err(error) if field.is_root() => return wrong(error),
+        // Refused, as the case below has it.
+        Err(_) => return Ok(()),
+    }
+    field.attempted();
+    let used = place.works(r#"for i in 1 2; do "$TOOLS/eat" spin 2000 & done; wait"#)?;
+    let used: u64 = used.lines().filter_map(|line| line.trim().parse::<u64>().ok()).sum();
+    check(used <= 700, || format!("ESCAPED: {used} ms of the processors in 2 s"))?;
+    check(used >= 200, || format!("only {used} ms in 2 s, of 400"))
+}
+
+fn cannot_be_held(field: &Field<'_>) -> Checked {
+    let refused = |limits: Limits, says: &[&str]| -> Checked {
+        field.attempted();
+        let place = limited(field, limits).start()?;
+        match field.runtime.block_on(place.sandbox.start()) {
+            Ok(confinement) => wrong(format!("{limits:?} was taken: {confinement:?}")),
+            Err(error) => {
+                let text = error.to_string();
+                check(says.iter().any(|says| text.contains(says)), || {
+                    format!("refused as `{text}`")
+                })
+            }
+        }
+    };
+    refused(
+        Limits {
+            open_files: Some(10),
+            ..Limits::default()
+        },
+        &["open files"],
+    )?;
+    if !field.is_root() {
+        refused(
+            Limits {
+                cpu_thousandths: Some(200),
+                ..Limits::default()
+            },
+            &["processor time"],
+        )?;
+    }
+    // What holds it is told, for each limit and user.
+    let place = limited(
+        field,
+        Limits {
+            memory: Some(512 * MIB),
+            pids: Some(100),
+            open_files: Some(256),
+            cpu_thousandths: None,
+        },
+    )
+    .start()?;
+    let confinement = field.runtime.block_on(place.sandbox.start())?;
+    let names = ["memory", "pids", "open_files", "core"];
+    for name in names {
+        check(
+            confinement
+                .enforced
+                .iter()
+                .any(|layer| layer.ends_with(&format!(".{name}"))),
+            || format!("nothing holds {name}: {confinement:?}"),
+        )?;
+    }
+    place.works("true").map(drop)
+}
+
+fn control_groups(field: &Field<'_>) -> Checked {
+    let place = limited(
+        field,
+        Limits {
+            memory: Some(256 * MIB),
+            pids: Some(200),
+            ..Limits::default()
+        },
+    )
+    .start()?;
+    for text in [
+        "ls /sys/fs/cgroup",
+        "mkdir /sys/fs/cgroup/x",
+        "echo $$ > /sys/fs/cgroup/cgroup.procs",
+        "find / -xdev -name cgroup.procs 2> /dev/null | grep .",
+        "[ -d /sys/fs ]",
+    ] {
+        place.refused(text)?;
+    }
+    let made = groups();
+    place.close();
+    // What this one made is gone; those of other sandboxes may come and go.
+    let left: Vec<String> = groups().into_iter().filter(|group| made.contains(group)).collect();
+    let ours = |group: &&String| {
+        let keeper = group
+            .rsplit("shieling-")
+            .next()
+            .and_then(|name| name.split('-').next()?.parse().ok());
+        keeper.is_some_and(|keeper: i32| super::outside::state(keeper).is_none())
+    };
+    let left: Vec<&String> = left.iter().filter(ours).collect();
+    check(left.is_empty(), || format!("control groups are left: {left:?}"))?;
+    if field.is_root() && made.is_empty() {
+        return skip("no control group can be made here, even by root");
+    }
+    Ok(())
+}
+
+/// The name of a sandbox's pid namespace.
+fn space(place: &Place<'_>) -> Checked<String> {
+    Ok(place.run("readlink /proc/self/ns/pid")?.stdout.trim().to_owned())
+}
+
+/// The host's numbers of the processes in a pid namespace; for an ordinary user, those of commands only.
+fn inside(space: &str) -> Vec<i32> {
+    let is_there = |pid: &i32| fs::read_link(format!("/proc/{pid}/ns/pid")).is_ok_and(|link| link.as_os_str() == space);
+    processes().filter(is_there).collect()
+}
+
+/// Living processes and their threads, without the jail's own.
+fn tasks_of(pids: &[i32]) -> u64 {
+    let of = |pid: &i32| match super::outside::state(*pid) {
+        None | Some('Z' | 'X') => 0,
+        _ if fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|text| text.starts_with(b"shieling-jail")) => 0,
+        Some(_) => fs::read_dir(format!("/proc/{pid}/task")).map_or(0, |tasks| tasks.count() as u64),
+    };
+    pids.iter().map(of).sum()
+}
+
+/// Does something, and says the most that something else was meanwhile.
+fn during<T>(look: impl Fn() -> u64 + Sync, act: impl FnOnce() -> T) -> (T, u64) {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let looking = scope.spawn(|| {
+            let mut most = 0;
+            while !over.load(Ordering::Relaxed) {
+                most = most.max(look());
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            most
+        });
+        let done = act();
+        over.store(true, Ordering::Relaxed);
+        (done, looking.join().unwrap_or(u64::MAX))
+    })
+}

@@ -1,0 +1,148 @@
+//! Memory, in every form that it can be had.
+
+use std::fs;
+
+use shieling::outcome::Status;
+use shieling_jail::plan::Limits;
+
+use super::{MIB, during, inside, limited, space};
+use crate::support::{Checked, Field, Place, check, line};
+
+pub(super) fn with_memory<'a>(field: &'a Field<'a>, mib: u64) -> Checked<Place<'a>> {
+    limited(
+        field,
+        Limits {
+            memory: Some(mib * MIB),
+            ..Limits::default()
+        },
+    )
+    .start()
+}
+
+/// Some of it was killed for memory, and the command says so if it was its main process. All of it fits
+/// into the limit afterwards.
+pub(super) fn exhausts(place: &Place<'_>, text: &str) -> Checked {
+    let outcome = place.attempt(text)?;
+    check(outcome.status == Status::OutOfMemory, || {
+        format!("`{text}` ended otherwise than by its memory: {}", line(&outcome))
+    })?;
+    check(outcome.survivors == 0, || line(&outcome))?;
+    place.works("true").map(drop)
+}
+
+pub(super) fn memory_of_one(field: &Field<'_>) -> Checked {
+    let place = with_memory(field, 64)?;
+    exhausts(&place, r#"exec "$TOOLS/eat" memory 400"#)?;
+    // A shell tells of its child.
+    let outcome = place.attempt(r#""$TOOLS/eat" memory 400; code=$?; echo "$code"; exit $code"#)?;
+    check(outcome.stdout.contains("137"), || line(&outcome))?;
+    // Its neighbour: modest use, and an end by a signal that is none by memory.
+    place.works(r#""$TOOLS/eat" memory 30"#)?;
+    let outcome = place.run("kill -KILL $$")?;
+    check(outcome.status == Status::Signalled, || line(&outcome))?;
+    field.worked();
+    Ok(())
+}
+
+pub(super) fn memory_of_many(field: &Field<'_>) -> Checked {
+    let place = with_memory(field, 64)?;
+    let space = space(&place)?;
+    let text = r#"for i in 1 2 3 4 5 6 7 8; do "$TOOLS/eat" memory 24 & done; failed=0; for i in 1 2 3 4 5 6 7 8; do wait -n || failed=$((failed + 1)); done; echo $failed"#;
+    let (outcome, peak) = during(|| memory_of(&inside(&space)), || place.attempt(text));
+    let outcome = outcome?;
+    let failed: u32 = outcome.stdout.trim().parse().unwrap_or(0);
+    check(failed >= 3, || format!("{failed} of 8 were ended: {}", line(&outcome)))?;
+    // Within a tenth, and what the shell and the jail themselves have. A watch looks every 2 ms at best,
+    // and later on a busy machine.
+    let group = field.runtime.block_on(place.sandbox.start())?;
+    let group = group.enforced.iter().any(|layer| layer == "cgroup.memory");
+    let most = if group { 64 * MIB * 11 / 10 } else { 128 * MIB };
+    check(peak <= most, || format!("ESCAPED: {} MiB were used", peak / MIB))?;
+    place
+        .works(r#"p=; for i in 1 2 3 4; do "$TOOLS/eat" memory 8 & p="$p $!"; done; for i in $p; do wait $i || exit 1; done"#)
+        .map(drop)
+}
+
+pub(super) fn memory_shared(field: &Field<'_>) -> Checked {
+    let place = with_memory(field, 64)?;
+    for kind in ["shared", "shm"] {
+        exhausts(&place, &format!(r#"exec "$TOOLS/eat" {kind} 300"#))?;
+        place.works(&format!(r#""$TOOLS/eat" {kind} 20"#))?;
+    }
+    if field.needs("python3").is_ok() {
+        exhausts(
+            &place,
+            "exec python3 -c 'import os, time\nf = os.memfd_create(\"m\")\nfor _ in range(300): os.write(f, bytes(1 << 20))\ntime.sleep(1)'",
+        )?;
+        place.works("python3 -c 'import os; os.write(os.memfd_create(\"m\"), bytes(8 << 20))'")?;
+    }
+    Ok(())
+}
+
+pub(super) fn memory_in_files(field: &Field<'_>) -> Checked {
+    for directory in ["/tmp", "/dev/shm", "$HOME"] {
+        // One each: where the limit is watched, what lies there goes on counting, and nothing runs.
+        let place = with_memory(field, 64)?;
+        let outcome = place.attempt(&format!(
+            "exec dd if=/dev/zero of={directory}/large bs=1M count=300 2> /dev/null"
+        ))?;
+        check(outcome.status == Status::OutOfMemory, || {
+            format!("{directory}: {}", line(&outcome))
+        })?;
+    }
+    let place = with_memory(field, 64)?;
+    place.works(
+        "dd if=/dev/zero of=/tmp/small bs=1M count=10 2> /dev/null && [ $(stat -c %s /tmp/small) = 10485760 ]",
+    )?;
+    // The workspace is on the disk, and as large as that.
+    place
+        .works("dd if=/dev/zero of=on-disk bs=1M count=100 2> /dev/null && rm on-disk")
+        .map(drop)
+}
+
+/// What is sent and not received is the kernel's memory, which a group counts. A watch does not, as its
+/// module says: an ordinary user without a group is bound by the number of open files alone.
+pub(super) fn sent_and_not_received(field: &Field<'_>) -> Checked {
+    field.needs("python3")?;
+    let place = with_memory(field, 64)?;
+    let confinement = field.runtime.block_on(place.sandbox.start())?;
+    if !confinement.enforced.iter().any(|layer| layer == "cgroup.memory") {
+        // Said under a name of its own, since it is weaker.
+        let weaker = confinement.enforced.iter().any(|layer| layer == "watch.memory");
+        return check(weaker && !field.is_root(), || format!("{confinement:?}"));
+    }
+    let text = "exec python3 -c '
+import socket
+held, size = [], 0
+while size < 300 << 20:
+    a, b = socket.socketpair()
+    a.setblocking(False)
+    held.append((a, b))
+    try:
+        while True: size += a.send(bytes(65536))
+    except BlockingIOError: print(size, flush=True)
+'";
+    let outcome = place.attempt(text)?;
+    let held: u64 = outcome
+        .stdout
+        .lines()
+        .last()
+        .and_then(|line| line.parse().ok())
+        .unwrap_or(0);
+    check(outcome.status == Status::OutOfMemory && held < 70 * MIB, || {
+        format!("ESCAPED: {} MiB were held: {}", held / MIB, line(&outcome))
+    })?;
+    place.works("true").map(drop)
+}
+
+/// All that these have that is nobody else's, in bytes.
+pub(super) fn memory_of(pids: &[i32]) -> u64 {
+    let of = |pid: &i32| {
+        let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("Pss_Anon:"));
+        line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok())
+            .unwrap_or(0)
+            << 10
+    };
+    pids.iter().map(of).sum()
+}

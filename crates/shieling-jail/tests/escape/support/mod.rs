@@ -1,0 +1,136 @@
+//! What every case uses: a field with places in it, and how a case fails.
+
+mod place;
+pub(crate) mod suite;
+mod tools;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+pub(crate) use place::{Making, Place, line};
+pub(crate) use tools::Tools;
+
+/// One or more attempts that a sentence tells of.
+pub(crate) struct Case {
+    /// The sentence.
+    pub(crate) name: &'static str,
+    /// Does it.
+    pub(crate) body: fn(&Field) -> Checked,
+    /// Whether nothing else may run meanwhile.
+    pub(crate) alone: bool,
+}
+
+/// A case that runs beside others.
+pub(crate) const fn case(name: &'static str, body: fn(&Field) -> Checked) -> Case {
+    Case {
+        name,
+        body,
+        alone: false,
+    }
+}
+
+/// A case that changes this process, or needs its time.
+pub(crate) const fn alone(name: &'static str, body: fn(&Field) -> Checked) -> Case {
+    Case {
+        name,
+        body,
+        alone: true,
+    }
+}
+
+/// What a case gives.
+pub(crate) type Checked<T = ()> = Result<T, Fail>;
+
+/// Why a case did not pass. No error type itself, so that every error can become one.
+#[derive(Debug)]
+pub(crate) enum Fail {
+    /// Something is missing here.
+    Skip(String),
+    /// It does not hold.
+    Wrong(String),
+}
+
+impl<E: std::error::Error> From<E> for Fail {
+    fn from(error: E) -> Self {
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        while let Some(deeper) = cause {
+            text = format!("{text}: {deeper}");
+            cause = deeper.source();
+        }
+        Self::Wrong(text)
+    }
+}
+
+/// It does not hold.
+pub(crate) fn wrong<T>(what: impl fmt::Display) -> Checked<T> {
+    Err(Fail::Wrong(what.to_string()))
+}
+
+/// Something is missing here.
+pub(crate) fn skip<T>(what: impl fmt::Display) -> Checked<T> {
+    Err(Fail::Skip(what.to_string()))
+}
+
+/// It must be so.
+pub(crate) fn check(holds: bool, otherwise: impl FnOnce() -> String) -> Checked {
+    if holds { Ok(()) } else { wrong(otherwise()) }
+}
+
+/// What one case works with.
+pub(crate) struct Field<'a> {
+    /// Where its places are made.
+    pub(crate) base: &'a Path,
+    /// The helper programs.
+    pub(crate) tools: &'a Tools,
+    /// What runs sandboxes.
+    pub(crate) runtime: &'a tokio::runtime::Runtime,
+    /// What has to be looked at after it.
+    watched: Mutex<Vec<place::Watched>>,
+    attempts: AtomicUsize,
+    controls: AtomicUsize,
+}
+
+impl<'a> Field<'a> {
+    fn new(base: &'a Path, tools: &'a Tools, runtime: &'a tokio::runtime::Runtime) -> Self {
+        Self {
+            base,
+            tools,
+            runtime,
+            watched: Mutex::default(),
+            attempts: AtomicUsize::new(0),
+            controls: AtomicUsize::new(0),
+        }
+    }
+
+    /// Begins a place of its own.
+    pub(crate) fn place(&self) -> Making<'_> {
+        Making::new(self)
+    }
+
+    /// Counts an attempt that was made by other means than [`Place::refused`].
+    pub(crate) fn attempted(&self) {
+        self.attempts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a control that was made by other means than [`Place::works`].
+    pub(crate) fn worked(&self) {
+        self.controls.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether this runs as root.
+    pub(crate) fn is_root(&self) -> bool {
+        rustix::process::geteuid().is_root()
+    }
+
+    /// The program, or a skip that names it.
+    pub(crate) fn needs(&self, program: &str) -> Checked<PathBuf> {
+        place::PATH
+            .split(':')
+            .map(|directory| Path::new(directory).join(program))
+            .find(|path| path.exists())
+            .map_or_else(|| skip(format!("`{program}` is not installed")), Ok)
+    }
+}
