@@ -1,0 +1,96 @@
+//! What bash leaves undone when it gives a command up and believes that the shell is to end. Ours goes on.
+#![allow(unsafe_code, reason = "these are variables of a C program")]
+
+use core::ffi::{CStr, c_int};
+
+use rustix::fd::{BorrowedFd, FromRawFd as _, OwnedFd};
+use rustix::fs::fstat;
+use rustix::io::FdFlags;
+
+use crate::bash;
+
+/// How deep bash is in functions, loops and lists: what it sets to 0 itself where a command that was
+/// given up is not the shell's last.
+const DEPTHS: [&CStr; 10] = [
+    c"parse_and_execute_level",
+    c"interrupt_state",
+    c"return_catch_flag",
+    c"loop_level",
+    c"breaking",
+    c"continuing",
+    c"funcnest",
+    c"executing_list",
+    c"comsub_ignore_return",
+    c"wait_intr_flag",
+];
+
+/// The functions that bash was in.
+const CALLS: [&CStr; 3] = [c"FUNCNAME", c"BASH_SOURCE", c"BASH_LINENO"];
+
+/// Where bash puts what a redirection has displaced.
+const DISPLACED: core::ops::Range<i32> = 10..256;
+
+/// A file, whatever its number.
+pub(crate) type File = Option<(u64, u64)>;
+
+/// How bash reads, which it changes while it reads a `$(…)`.
+pub(crate) struct Reading {
+    aliases: Option<c_int>,
+}
+
+impl Reading {
+    /// As it is.
+    pub(crate) fn now() -> Self {
+        Self {
+            aliases: bash::get(c"expand_aliases"),
+        }
+    }
+
+    /// Puts it back, after a text that could not be read to its end.
+    fn restore(&self) {
+        bash::reset_parser();
+        bash::set(c"shell_eof_token", 0);
+        if let Some(aliases) = self.aliases {
+            bash::set(c"expand_aliases", aliases);
+        }
+    }
+}
+
+/// What file this is.
+pub(crate) fn file(fd: BorrowedFd<'_>) -> File {
+    fstat(fd).ok().map(|found| (found.st_dev, found.st_ino))
+}
+
+/// Unwinds what bash was in when it jumped with `code`, while its output went to `outputs` and it read
+/// as in `reading`.
+///
+/// # Safety
+/// Bash has jumped to the frame of the caller.
+pub(crate) unsafe fn unwind(code: c_int, reading: &Reading, outputs: &[File; 2]) {
+    // SAFETY: as promised; what is still to be unwound was begun by what was given up.
+    unsafe { bash::run_unwind_protects() };
+    for name in DEPTHS {
+        bash::set(name, 0);
+    }
+    bash::forget_output();
+    if code == bash::UNREADABLE {
+        reading.restore();
+    }
+    if code != bash::ERREXIT {
+        return;
+    }
+    // Under `set -e`, functions and redirections are left as they are: the shell is thought to exit.
+    for name in CALLS {
+        bash::empty(name);
+    }
+    for number in DISPLACED {
+        // SAFETY: borrowed to be looked at; if it is not open, the kernel says so.
+        let fd = unsafe { BorrowedFd::borrow_raw(number) };
+        let kept_by_bash = rustix::io::fcntl_getfd(fd).is_ok_and(|flags| flags.contains(FdFlags::CLOEXEC));
+        let found = file(fd);
+        if kept_by_bash && found.is_some() && outputs.contains(&found) {
+            // SAFETY: a command cannot open a descriptor with that flag, and bash has forgotten it.
+            drop(unsafe { OwnedFd::from_raw_fd(number) });
+        }
+    }
+}
