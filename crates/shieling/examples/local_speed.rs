@@ -10,7 +10,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use shieling::environment::Shell;
-use shieling::process::{Limits, Process, run_to_end};
+use shieling::process::{Jail, Limits, run_to_end};
 use shieling::request::Command;
 
 const FLOOD: &str = "head -c 200000000 /dev/zero";
@@ -18,13 +18,17 @@ const FLOOD: &str = "head -c 200000000 /dev/zero";
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let shell = Shell::find(None).expect("there is a shell");
+    let jail = Jail::unconfined().await.expect("it starts");
     let command = |text: &str| {
         let path = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into();
         Command::new(text, "/tmp").expect("a good command").with_variables(path)
     };
     let run = async |text: &str| {
         let command = command(text);
-        let process = Process::start(&shell.plan(&command)).await.expect("it starts");
+        let process = jail
+            .spawn(&shell.plan(&command), shieling::process::Streams::Output)
+            .await
+            .expect("it starts");
         run_to_end(process, &Limits::of(&command), None, None).await
     };
     // `std` takes posix_spawn for this; output to pipes that are read to their end, as ours.

@@ -148,7 +148,7 @@ pub struct Limits {
     #[serde(rename = "memory_bytes")]
     pub memory: Option<ByteCount>,
     /// The number of its processes.
-    pub pids: Option<u32>,
+    pub pids: Option<u64>,
     /// The largest file it may write, in bytes.
     #[serde(rename = "file_size_bytes")]
     pub file_size: Option<ByteCount>,
@@ -347,18 +347,23 @@ fn advice(basis: &Basis) -> Vec<String> {
             basis.cwd.display()
         ),
     }];
-    advice.push(format!(
-        "A command may take {}. Then it is ended with everything it started, and what it printed until then is kept.",
-        spoken(basis.limits.timeout)
-    ));
+    let time = spoken(basis.limits.timeout);
+    advice.push(match basis.persistence {
+        Persistence::Files => format!(
+            "A command may take {time}. Then it is ended with everything it started, and what it printed until then is kept."
+        ),
+        Persistence::Session => format!(
+            "A command is waited for {time}, or as long as a call says. What is not done then goes on as a job, or is ended with everything it started."
+        ),
+    });
     advice.push(format!(
         "Of each output stream {} are kept, half from its start and half from its end, around a line that says what is missing. Narrow long output with `head`, `tail` or `grep`.",
         basis.limits.output
     ));
-    advice.push(
-        "There is no input and no terminal: give programs what they would ask for as options, such as `-y` or `--no-edit`."
-            .to_owned(),
-    );
+    advice.push(match basis.persistence {
+        Persistence::Files => "There is no input and no terminal: give programs what they would ask for as options, such as `-y` or `--no-edit`.",
+        Persistence::Session => "A command has no input and no terminal unless a call gives it one: give programs what they would ask for as options, such as `-y` or `--no-edit`.",
+    }.to_owned());
     advice.extend(basis.policies.iter().filter_map(|policy| policy.instead.clone()));
     advice.push(match basis.asking {
         Asking::Always => "A person is asked before every command: few and clear ones get an answer sooner.".to_owned(),

@@ -18,9 +18,10 @@ pub mod approval;
 pub mod rate;
 pub mod process;
 pub mod environment;
+pub mod session;
 pub mod output;
 pub mod outcome;
 pub mod describe;
 pub mod audit;
 
-pub use shieling::{Builder, Shieling, Told};
+pub use shieling::{Builder, Shieling, Told, restricted};

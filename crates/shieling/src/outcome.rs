@@ -37,6 +37,25 @@ pub enum Status {
     Failed,
 }
 
+impl Status {
+    /// Its name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exited => "exited",
+            Self::Signalled => "signalled",
+            Self::TimedOut => "timed_out",
+            Self::OutOfMemory => "out_of_memory",
+            Self::OutputLimit => "output_limit",
+            Self::Denied => "denied",
+            Self::NeedsApproval => "needs_approval",
+            Self::RateLimited => "rate_limited",
+            Self::Running => "running",
+            Self::Lost => "lost",
+            Self::Failed => "failed",
+        }
+    }
+}
+
 /// What the environment really enforced, read back and not wished.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Confinement {
@@ -112,8 +131,61 @@ pub struct Outcome {
     pub session_restarted: bool,
     /// The job, if it goes on.
     pub job: Option<String>,
+    /// Its recording, or its session's, if it is recorded: `shieling log replay` plays it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recording: Option<String>,
     /// Why it was refused, if it was.
     pub denial: Option<Denial>,
     /// What went wrong, for `failed` and `lost`.
     pub error: Option<String>,
+}
+
+impl Outcome {
+    /// An outcome in which nothing has happened yet, and of which nothing is known to be enforced.
+    pub fn blank(status: Status, cwd: impl Into<PathBuf>, environment: impl Into<String>) -> Self {
+        Self {
+            status,
+            exit_code: None,
+            signal: None,
+            stdout: String::new(),
+            stderr: String::new(),
+            stdout_bytes: 0,
+            stderr_bytes: 0,
+            truncated: false,
+            output_id: None,
+            duration_ms: 0.0,
+            cwd: cwd.into(),
+            environment: environment.into(),
+            confinement: Confinement::default(),
+            survivors: 0,
+            ended_processes: 0,
+            session: None,
+            session_restarted: false,
+            job: None,
+            recording: None,
+            denial: None,
+            error: None,
+        }
+    }
+}
+
+/// The names of the signals that end commands in practice; the rest go by number.
+pub fn signal_name(signal: i32) -> Option<&'static str> {
+    Some(match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        _ => return None,
+    })
 }

@@ -95,6 +95,14 @@ impl Command {
         self
     }
 
+    /// The command in this directory, which is absolute, with this whole environment.
+    #[must_use]
+    pub(crate) fn with_place(mut self, cwd: PathBuf, variables: BTreeMap<String, String>) -> Self {
+        self.cwd = cwd;
+        self.variables = variables;
+        self
+    }
+
     /// The command with this much time, measured on the monotonic clock from its start.
     ///
     /// # Errors

@@ -6,10 +6,16 @@
 
 mod entry;
 mod hidden;
+mod jobs;
+mod kernel;
+mod left;
 mod lookup;
 mod reading;
+mod recorded;
 mod refusal;
+mod sessions;
 mod telling;
+mod terminal;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -17,19 +23,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::approval::{Approvals, Approver, Case, Mode, Nobody, Refused};
+use crate::approval::{Approvals, Approved, Approver, Case, Mode, Nobody, Refused};
 use crate::audit::Sink;
 use crate::environment::Environment;
 use crate::outcome::{Denial, Outcome, Status};
 use crate::output::{SpillTo, Tee};
-use crate::policy::{Decision, Enforced, Policy, Verdict};
-use crate::process::{End, Finished, Limits, LostError, SpawnError, run_to_end};
+use crate::policy::{Decision, Enforced, Left, Policy, Verdict};
+use crate::process::{Limits, SpawnError, Streams, run_to_end};
 use crate::rate::{Limit, RateLimiter};
 use crate::request::{Command, Digest};
+use crate::session::{Human, Jobs, NobodyThere, RecordTo, SessionName, Sessions};
 use crate::units::{ByteCount, Clock, SystemClock};
 
 use entry::{Entry, blank};
+pub use kernel::restricted;
+use left::LeftBehind;
 pub use telling::Told;
+
+/// How long the start of a command may take: a sandbox looks for hidden files in a large workspace.
+const STARTING: Duration = Duration::from_secs(120);
 
 /// One environment with its policy, its approvals, its limits and its log. Shared by reference.
 ///
@@ -63,6 +75,11 @@ pub struct Shieling {
     audit: Option<Arc<dyn Sink>>,
     spill: Option<SpillTo>,
     output_limit: Option<ByteCount>,
+    jobs: Jobs,
+    sessions: Sessions,
+    left: LeftBehind,
+    recordings: Option<RecordTo>,
+    human: Arc<dyn Human>,
     born: Instant,
     runs: AtomicU64,
 }
@@ -91,6 +108,8 @@ impl Shieling {
             audit: None,
             spill: None,
             output_limit: None,
+            recordings: None,
+            human: Arc::new(NobodyThere),
             clock: Arc::new(SystemClock),
         }
     }
@@ -109,42 +128,35 @@ impl Shieling {
         let command = self.prepared(command);
         let mut entry = self.entry(&command);
         let here = &self.environment;
-        let blank = |status| blank(&command, here.name(), here.confinement(), status);
-
-        if let Some(Err(too_soon)) = self.rate.as_ref().map(RateLimiter::attempt) {
-            return refuse(&mut entry, blank(Status::RateLimited), refusal::too_soon(too_soon));
-        }
-
-        let (verdict, by_environment) = self.judge_here(&command);
-        let refused = |refused| refusal::unapproved(&refused, &verdict, &command, by_environment);
-        if verdict.decision == Decision::Deny {
-            entry.judged(&verdict);
-            return refuse(&mut entry, blank(Status::Denied), refused(Refused::Denied));
-        }
-
-        if let Err(error) = entry.intent(&verdict) {
-            return failed(&mut entry, blank(Status::Failed), &error);
-        }
-
-        let case = Case {
-            verdict: &verdict,
-            policy: self.policy_digest,
-            environment: self.environment.name(),
-            session: None,
+        let unrecorded = |status| blank(&command, here.name(), here.confinement(), status);
+        let tape = match self.own_tape(None, &command) {
+            Ok(tape) => tape,
+            Err(error) => return refuse(&mut entry, unrecorded(Status::Denied), refusal::unrecorded(&error)),
         };
-        let files = |command: &Command| lookup::files(&verdict, command, &self.workspace);
-        let approved = match self.approvals.approve(command.clone(), &case, files).await {
+        let recording = tape.as_ref().map(|tape| tape.id().to_string());
+        let approved = match self.admit(&command, &mut entry, Asked::default()).await {
             Ok(approved) => approved,
-            Err(no) => return refuse(&mut entry, blank(Status::Denied), refused(no)),
+            Err(refused) => {
+                recorded::refused(tape.as_ref(), &refused);
+                return Outcome { recording, ..*refused };
+            }
         };
-        if let Err(error) = entry.approved(&approved) {
-            return failed(&mut entry, blank(Status::Failed), &error);
-        }
+        recorded::approved(tape.as_ref(), approved.basis());
+        let blank = |status| Outcome {
+            recording: recording.clone(),
+            ..unrecorded(status)
+        };
 
         entry.starting();
-        let process = match self.environment.spawn(approved).await {
-            Ok(process) => process,
-            Err(error) => {
+        // Its time counts from its start on; making it has a bound of its own.
+        let starting = tokio::time::timeout(STARTING, self.environment.spawn(approved, Streams::Output));
+        let process = match starting.await {
+            Ok(Ok(process)) => process,
+            Err(_) => {
+                let why = format!("it did not start within {} s", STARTING.as_secs());
+                return failed(&mut entry, blank(Status::Failed), &std::io::Error::other(why));
+            }
+            Ok(Err(error)) => {
                 let status = match error {
                     SpawnError::Lost { .. } => Status::Lost,
                     _ => Status::Failed,
@@ -154,18 +166,95 @@ impl Shieling {
         };
         let mut limits = Limits::of(&command);
         limits.output = self.output_limit;
-        let finished = run_to_end(process, &limits, self.spill.as_ref(), tee).await;
-
-        let mut outcome = told(finished, blank(Status::Exited));
+        let mut outcome = match tape {
+            None => run_to_end(process, &limits, self.spill.as_ref(), tee)
+                .await
+                .into_outcome(blank(Status::Exited)),
+            Some(tape) => {
+                let mut tee = recorded::Recorded {
+                    tape: tape.clone(),
+                    tee,
+                };
+                let finished = run_to_end(process, &limits, self.spill.as_ref(), Some(&mut tee)).await;
+                let mut outcome = finished.into_outcome(blank(Status::Exited));
+                recorded::ended(&tape, &mut outcome);
+                outcome
+            }
+        };
         if let Err(error) = entry.ended(&outcome) {
             outcome.error = Some(format!("it ran, and its end could not be recorded: {error}"));
         }
         outcome
     }
 
+    /// From a command to the right to start it, or to the outcome that says why not: counts, judges,
+    /// records the intent, asks.
+    async fn admit(
+        &self,
+        command: &Command,
+        entry: &mut Entry,
+        asked: Asked<'_>,
+    ) -> Result<Approved<Command>, Box<Outcome>> {
+        let session = asked.session;
+        let here = &self.environment;
+        let blank = |status| blank(command, here.name(), here.confinement(), status);
+        let no = |outcome| Err(Box::new(outcome));
+
+        if let Some(Err(too_soon)) = self.rate.as_ref().map(RateLimiter::attempt) {
+            return no(refuse(entry, blank(Status::RateLimited), refusal::too_soon(too_soon)));
+        }
+
+        let (verdict, by_environment) = self.judge_here(command, self.left.in_session(session));
+        let refused = |refused| refusal::unapproved(&refused, &verdict, command, by_environment);
+        if verdict.decision == Decision::Deny {
+            entry.judged(&verdict);
+            return no(refuse(entry, blank(Status::Denied), refused(Refused::Denied)));
+        }
+
+        if let Err(error) = entry.intent(&verdict) {
+            return no(failed(entry, blank(Status::Failed), &error));
+        }
+
+        let unread =
+            verdict.decision == Decision::Ask && verdict.reasons.iter().any(|reason| reason.rule == UNREADABLE);
+        if asked.of_shell
+            && unread
+            && let Some(misread) = here.misread(command).await
+        {
+            return no(sessions::misread(entry, blank(Status::Exited), misread));
+        }
+
+        let session = session.map(ToString::to_string);
+        let case = Case {
+            verdict: &verdict,
+            policy: self.policy_digest,
+            environment: here.name(),
+            session: session.as_deref(),
+        };
+        let files = |command: &Command| lookup::files(&verdict, command, &self.workspace);
+        let approved = match self.approvals.approve(command.clone(), &case, files).await {
+            Ok(approved) => approved,
+            Err(no_yes) => return no(refuse(entry, blank(Status::Denied), refused(no_yes))),
+        };
+        match entry.approved(&approved) {
+            Ok(()) => Ok(approved),
+            Err(error) => no(failed(entry, blank(Status::Failed), &error)),
+        }
+    }
+
     /// What the policy, and the environment, say of a command. Starts, asks and records nothing.
     pub fn judge(&self, command: &Command) -> Verdict {
-        self.judge_here(command).0
+        self.judge_here(command, Left::default()).0
+    }
+
+    /// Whether the environment enforces all that the policy says, whatever a text says.
+    fn is_contained(&self) -> bool {
+        let can = self.environment.capabilities();
+        self.policy.is_enforced_by(Enforced {
+            readonly: can.enforces_readonly,
+            ignore: can.hides_ignored,
+            allow: can.enforces_allow,
+        })
     }
 
     /// The grants, and whoever is asked for them.
@@ -188,6 +277,18 @@ impl Shieling {
         self.spill.as_ref()
     }
 
+    /// Where sessions and jobs are recorded, if they are.
+    #[allow(dead_code, reason = "jobs will use it")]
+    pub(crate) fn recordings(&self) -> Option<&RecordTo> {
+        self.recordings.as_ref()
+    }
+
+    /// The person who can be asked.
+    #[allow(dead_code, reason = "sessions will use it")]
+    pub(crate) fn human(&self) -> &Arc<dyn Human> {
+        &self.human
+    }
+
     /// How many commands the rate limit would let through at this moment; none if there is no limit.
     pub fn room(&self) -> Option<usize> {
         self.rate.as_ref().map(RateLimiter::room)
@@ -204,9 +305,9 @@ impl Shieling {
     }
 
     /// The verdict, and whether only the environment's own reasons ask.
-    fn judge_here(&self, command: &Command) -> (Verdict, bool) {
+    fn judge_here(&self, command: &Command, left: Left) -> (Verdict, bool) {
         let can = self.environment.capabilities();
-        let facts = lookup::facts(command, &self.workspace).enforcing(Enforced {
+        let facts = lookup::facts(command, &self.workspace).after(left).enforcing(Enforced {
             readonly: can.enforces_readonly,
             ignore: can.hides_ignored,
             allow: can.enforces_allow,
@@ -242,6 +343,18 @@ impl Shieling {
     }
 }
 
+/// The rule of the policy for a text that it cannot read.
+const UNREADABLE: &str = "unreadable";
+
+/// How a command is asked for.
+#[derive(Debug, Clone, Copy, Default)]
+struct Asked<'a> {
+    /// The session that it is to run in.
+    session: Option<&'a SessionName>,
+    /// Whether a text that bash cannot read either is bash's to answer, as a shell would: nothing of it runs.
+    of_shell: bool,
+}
+
 /// The outcome of a refusal, recorded.
 fn refuse(entry: &mut Entry, blank: Outcome, (status, denial): (Status, Denial)) -> Outcome {
     let recorded = entry.refused(&denial);
@@ -272,45 +385,8 @@ fn failed(entry: &mut Entry, blank: Outcome, error: &(dyn std::error::Error + 's
     outcome
 }
 
-/// The outcome of a run that is over.
-fn told(finished: Finished, blank: Outcome) -> Outcome {
-    let (output_id, spill_error) = finished
-        .spilled
-        .map_or((None, None), |spilled| (spilled.id, spilled.error));
-    Outcome {
-        status: match finished.end {
-            End::Exited(_) => Status::Exited,
-            End::Signalled(_) => Status::Signalled,
-            End::TimedOut => Status::TimedOut,
-            End::OutputLimit => Status::OutputLimit,
-            End::Lost => Status::Lost,
-        },
-        exit_code: finished.end.exit_code(),
-        signal: if let End::Signalled(signal) = finished.end {
-            Some(signal)
-        } else {
-            None
-        },
-        stdout: finished.stdout.text(),
-        stderr: finished.stderr.text(),
-        stdout_bytes: finished.stdout.total(),
-        stderr_bytes: finished.stderr.total(),
-        truncated: finished.stdout.truncated() || finished.stderr.truncated(),
-        output_id: output_id.map(|id| id.to_string()),
-        duration_ms: finished.duration.as_secs_f64() * 1_000.0,
-        survivors: finished.survivors,
-        ended_processes: finished.ended_processes,
-        error: match finished.end {
-            End::Lost => Some(LostError.to_string()),
-            End::Exited(_) | End::Signalled(_) | End::TimedOut | End::OutputLimit => {
-                spill_error.map(|error| format!("the whole output could not be kept: {error}"))
-            }
-        },
-        ..blank
-    }
-}
-
-/// Builds a [`Shieling`]. What is not given: nobody answers, no rate limit, no log, no whole outputs.
+/// Builds a [`Shieling`]. What is not given: nobody answers, no rate limit, no log, no whole outputs, no
+/// recordings.
 #[must_use]
 pub struct Builder {
     environment: Arc<dyn Environment>,
@@ -323,6 +399,8 @@ pub struct Builder {
     audit: Option<Arc<dyn Sink>>,
     spill: Option<SpillTo>,
     output_limit: Option<ByteCount>,
+    recordings: Option<RecordTo>,
+    human: Arc<dyn Human>,
     clock: Arc<dyn Clock>,
 }
 
@@ -370,6 +448,19 @@ impl Builder {
         self
     }
 
+    /// With recordings of sessions and jobs: their output, and marks for what happened besides. What is
+    /// typed is never recorded.
+    pub fn recordings(mut self, to: RecordTo) -> Self {
+        self.recordings = Some(to);
+        self
+    }
+
+    /// With a person to ask, who can take the keyboard of a job.
+    pub fn human(mut self, human: Arc<dyn Human>) -> Self {
+        self.human = human;
+        self
+    }
+
     /// With another clock for the rate limit and the grants.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
@@ -395,6 +486,11 @@ impl Builder {
             audit: self.audit,
             spill: self.spill,
             output_limit: self.output_limit,
+            jobs: Jobs::new(),
+            sessions: Sessions::default(),
+            left: LeftBehind::default(),
+            recordings: self.recordings,
+            human: self.human,
             born: Instant::now(),
             runs: AtomicU64::new(0),
         }

@@ -2,9 +2,13 @@
 //!
 //! Deadlines and rate limits are measured on the monotonic clock only, since wall clocks jump.
 
+mod time;
+
 use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
+
+pub use time::rfc3339;
 
 /// A number of bytes, written by people as `64KiB`, `4GiB`, `10MB` or `512`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]

@@ -1,31 +1,24 @@
 //! The first layer, judged against corpora that were written without sight of its code.
 //!
-//! Each file in `corpus/` is a list of shell texts with what the contract says of them:
-//!
-//! ```text
-//! # a comment
-//! @policy --allow ls --allow 'git log'    the policy of the cases below, as options of `shieling why`
-//!                                         (a word without a dash in front is a preset: `@policy gaia`)
-//! @class quoting                          a name for the report; `unparsable` cases are never wrapped
-//! must_allow: git log -n 5 | ls           benign: the verdict is allow
-//! must_deny: rm -rf x                     an attack: the verdict is ask or deny, never a silent allow
-//! denied: rm -rf x                        an attack that the contract says is deny
-//! must_allow$: ls\n\u{e9}                 the same with \n \r \t \0 \\ \' \" \xHH \u{HEX} decoded
-//! must_allow<<END                         several lines, as they stand, up to a line that is END
-//! ```
+//! What they look like stands in `corpus/cases.rs`.
 //!
 //! Cases are judged as `--env local`, which enforces nothing, so that the reading of the text alone
 //! decides. The targets: no silent allow, 99 in 100 benign texts allowed overall and 97 in each
 //! file, and the same verdict for a text however it is wrapped in syntax that means nothing.
-#![expect(clippy::disallowed_methods, reason = "the corpora are read here, and bash is asked")]
+#![expect(clippy::disallowed_methods, reason = "bash is asked")]
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::fmt::Write as _;
 
 use shieling::policy::{Decision, Facts, Policy, Verdict};
 use shieling_testkit::random::Random;
 
+#[path = "corpus/cases.rs"]
+mod cases;
+
+use cases::{Case, Expected, corpus, parse, policy_of};
+
+/// How many cases each file has at least.
 const FILES: [(&str, usize); 5] = [
     ("readonly", 350),
     ("allow", 200),
@@ -33,14 +26,6 @@ const FILES: [(&str, usize); 5] = [
     ("ignore", 200),
     ("screen", 40),
 ];
-
-/// What the contract says of a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Expected {
-    Allowed,
-    NeverSilent,
-    Denied,
-}
 
 impl Expected {
     fn is_met_by(self, decision: Decision) -> bool {
@@ -54,154 +39,6 @@ impl Expected {
     fn is_benign(self) -> bool {
         self == Self::Allowed
     }
-}
-
-/// One text under one policy.
-#[derive(Debug, Clone)]
-struct Case {
-    file: &'static str,
-    line: usize,
-    class: String,
-    policy: Vec<String>,
-    expected: Expected,
-    text: String,
-}
-
-impl fmt::Display for Case {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            file,
-            line,
-            class,
-            policy,
-            text,
-            ..
-        } = self;
-        write!(f, "{file}.cases:{line} [{class}] {} -- {text:?}", policy.join(" "))
-    }
-}
-
-/// Reads a corpus file; anything that is not a case, a heading or a comment is an error.
-fn parse(file: &'static str, content: &str) -> Result<Vec<Case>, String> {
-    let mut cases = Vec::new();
-    let mut policy = None;
-    let mut class = String::from("unnamed");
-    let mut lines = content.lines().enumerate().map(|(at, line)| (at + 1, line));
-    while let Some((number, line)) = lines.next() {
-        let place = |what: &str| format!("{file}.cases:{number}: {what}: {line}");
-        if line.trim().is_empty() || line.starts_with('#') {
-            continue;
-        }
-        if let Some(options) = line.strip_prefix("@policy") {
-            policy = Some(options_of(options).map_err(|error| place(&error))?);
-            continue;
-        }
-        if let Some(name) = line.strip_prefix("@class ") {
-            name.trim().clone_into(&mut class);
-            continue;
-        }
-        let (head, rest) = line
-            .find([':', '<'])
-            .map(|at| line.split_at(at))
-            .ok_or_else(|| place("neither a case nor a heading"))?;
-        let expected = match head.trim_end_matches('$') {
-            "must_allow" => Expected::Allowed,
-            "must_deny" => Expected::NeverSilent,
-            "denied" => Expected::Denied,
-            _ => return Err(place("unknown expectation")),
-        };
-        let mut text = if rest == "<<END" {
-            let mut body = Vec::new();
-            loop {
-                match lines.next() {
-                    Some((_, "END")) => break body.join("\n"),
-                    Some((_, line)) => body.push(line),
-                    None => return Err(place("no END after")),
-                }
-            }
-        } else {
-            rest.strip_prefix(": ")
-                .ok_or_else(|| place("no `: ` after"))?
-                .to_owned()
-        };
-        if head.ends_with('$') {
-            text = unescape(&text).map_err(|error| place(&error))?;
-        }
-        cases.push(Case {
-            file,
-            line: number,
-            class: class.clone(),
-            policy: policy.clone().ok_or_else(|| place("a case before any @policy"))?,
-            expected,
-            text,
-        });
-    }
-    Ok(cases)
-}
-
-/// Splits options as a shell would, for the little quoting that the files use.
-fn options_of(text: &str) -> Result<Vec<String>, String> {
-    let mut options: Vec<String> = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote: Option<char> = None;
-    for character in text.trim().chars() {
-        match (quote, character) {
-            (Some(end), c) if c == end => quote = None,
-            (None, '\'' | '"') => {
-                quote = Some(character);
-                word.get_or_insert_default();
-            }
-            (None, ' ') => options.extend(word.take()),
-            (_, c) => word.get_or_insert_default().push(c),
-        }
-    }
-    if quote.is_some() {
-        return Err("an open quote".into());
-    }
-    options.extend(word);
-    let is_preset = |word: &String| !word.starts_with('-');
-    if !options.is_empty() && options.iter().all(is_preset) {
-        options = options
-            .into_iter()
-            .flat_map(|preset| ["--policy".into(), preset])
-            .collect();
-    }
-    Ok(options)
-}
-
-/// Decodes the escapes of `…$:` lines.
-fn unescape(text: &str) -> Result<String, String> {
-    let mut out = String::new();
-    let mut rest = text.chars();
-    while let Some(character) = rest.next() {
-        if character != '\\' {
-            out.push(character);
-            continue;
-        }
-        let escaped = rest.next().ok_or("a lone backslash at the end")?;
-        let hex = |digits: String| {
-            u32::from_str_radix(&digits, 16)
-                .ok()
-                .and_then(char::from_u32)
-                .ok_or(format!("no such character: {digits}"))
-        };
-        out.push(match escaped {
-            'n' => '\n',
-            'r' => '\r',
-            't' => '\t',
-            '0' => '\0',
-            '\\' | '\'' | '"' => escaped,
-            'x' => hex(rest.by_ref().take(2).collect())?,
-            'u' => {
-                if rest.next() != Some('{') {
-                    return Err("\\u without {".into());
-                }
-                hex(rest.by_ref().take_while(|c| *c != '}').collect())?
-            }
-            other => return Err(format!("unknown escape \\{other}")),
-        });
-    }
-    Ok(out)
 }
 
 /// The same text in syntax that changes nothing of what it does, each with the wrapping's name.
@@ -232,19 +69,6 @@ fn wrapped(case: &Case) -> Vec<(&'static str, String)> {
         forms.push(("inner blanks", text.replace(' ', " \t ")));
     }
     forms
-}
-
-/// All cases of all files.
-fn corpus() -> Vec<Case> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
-    let mut cases = Vec::new();
-    for (file, _) in FILES {
-        let path: PathBuf = folder.join(format!("{file}.cases"));
-        let content =
-            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
-        cases.extend(parse(file, &content).unwrap_or_else(|error| panic!("{error}")));
-    }
-    cases
 }
 
 #[test]
@@ -409,32 +233,8 @@ fn report(cases: &[Case], counts: &BTreeMap<(&str, &str), [usize; 4]>, misses: &
 // How a text is judged: in a workspace of which nothing is known but its name, enforcing nothing.
 
 fn judge(policy_options: &[String], text: &str) -> Verdict {
-    let mut lists: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
-    let mut policy = Policy::open();
-    let mut options = policy_options.iter();
-    while let Some(option) = options.next() {
-        match option.as_str() {
-            "--readonly" => policy = policy.with_readonly(),
-            "--policy" => {
-                let name = options.next().expect("a preset's name follows");
-                policy = policy.with_preset(name).expect("the preset exists");
-            }
-            list => lists
-                .entry(list)
-                .or_default()
-                .push(options.next().expect("a value follows")),
-        }
-    }
-    for (list, values) in lists {
-        policy = match list {
-            "--allow" => policy.with_allow(&values).expect("the entries name commands"),
-            "--deny" => policy.with_deny(&values).expect("the entries name commands"),
-            "--ignore" => policy.with_ignore(&values).expect("the patterns can be read"),
-            other => panic!("`{other}` is no option of a policy"),
-        };
-    }
     let facts = Facts::new("/work/repository".as_ref(), "/work/repository".as_ref()).with_home(Some("/home/user"));
-    policy.judge_text(text, &facts)
+    policy_of(policy_options).judge_text(text, &facts)
 }
 
 // ---------------------------------------------------------------------------------------------

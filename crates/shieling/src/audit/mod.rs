@@ -5,7 +5,8 @@
 //! reads it back; no decision depends on what an earlier record says.
 //!
 //! Records name environment variables and never hold their values, and hold the command's text as it
-//! was given: whoever writes a secret into a command finds it in the log.
+//! was given: whoever writes a secret into a command finds it in the log. What is typed into a job is
+//! never in it, only how much: it may be a password, and nobody can tell.
 //!
 //! ```text
 //! intent ──► approved ──► outcome          a command that ran
@@ -19,7 +20,7 @@
 
 mod file;
 mod line;
-mod time;
+mod typed;
 mod verify;
 
 use std::fmt;
@@ -28,9 +29,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+pub use crate::units::rfc3339;
 pub use file::{Durability, File, MAX_LINE_BYTES, Settings};
 pub use line::escape;
-pub use time::rfc3339;
+pub use typed::{MAX_KEYS, Typed};
 pub use verify::{Broken, Head, Summary, Why, verify};
 
 use crate::outcome::{Denial, Layer, Outcome, Status};
@@ -94,15 +96,19 @@ pub struct Record {
     pub monotonic_ms: f64,
     /// The process that wrote it.
     pub pid: u32,
-    /// The text of the command.
+    /// The text of the command; for what is typed, how much and into what.
     pub command: String,
+    /// What was typed, where that is what it reports; otherwise not in the line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub typed: Option<Typed>,
     /// Where it was to run; bytes that are not UTF-8 are replaced.
     pub cwd: String,
     /// The names of the variables in its environment, without their values.
     pub variables: Vec<String>,
     /// The environment it was to run in.
     pub environment: String,
-    /// The digest of text, directory, and variables with their values.
+    /// The digest of text, directory, and variables with their values. Of what is typed, the SHA-256
+    /// of `run`, a line feed, and the text: the same password has another one each time.
     pub command_digest: Digest,
     /// The digest of the policy that judged.
     pub policy_digest: Digest,
@@ -257,6 +263,7 @@ impl Record {
             monotonic_ms,
             pid: std::process::id(),
             command: command.text().to_owned(),
+            typed: None,
             cwd: lossy(command.cwd()),
             variables: command.variables().keys().cloned().collect(),
             environment: environment.to_owned(),

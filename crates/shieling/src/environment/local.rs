@@ -1,23 +1,42 @@
 //! This host, unconfined, and it says so: a command can do whatever the user can.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tokio::sync::Mutex;
 
 use super::{Capabilities, Environment, Later, Limit, Network, Shell};
 use crate::approval::Approved;
 use crate::outcome::Confinement;
-use crate::process::{Process, SpawnError};
+use crate::process::{self, Jail, JailError, Process, SpawnError, Streams};
 use crate::request::Command;
 
 /// Commands run directly on this host. Nothing is confined; only the size of files can be limited.
-#[derive(Debug, Clone)]
+///
+/// What starts them is `shieling-jail` all the same, without anything of a jail: a small process that
+/// is made once, so that a start costs the same in a host of any size.
+#[derive(Debug)]
 pub struct Local {
     shell: Shell,
+    starter: Mutex<Option<Arc<Jail>>>,
 }
 
 impl Local {
     /// With this shell.
     pub fn new(shell: Shell) -> Self {
-        Self { shell }
+        Self {
+            shell,
+            starter: Mutex::new(None),
+        }
+    }
+
+    /// What starts commands: made at the first, and made anew if somebody has ended it.
+    async fn starter(&self) -> Result<Arc<Jail>, JailError> {
+        let mut starter = self.starter.lock().await;
+        if let Some(starter) = starter.as_ref().filter(|starter| starter.is_alive()) {
+            return Ok(Arc::clone(starter));
+        }
+        Ok(Arc::clone(starter.insert(Arc::new(Jail::unconfined().await?))))
     }
 }
 
@@ -40,11 +59,32 @@ impl Environment for Local {
         Confinement::default()
     }
 
-    fn spawn(&self, command: Approved<Command>) -> Later<'_, Result<Process, SpawnError>> {
-        Box::pin(async move { Process::start(&self.shell.plan(command.request())).await })
+    fn spawn(&self, command: Approved<Command>, streams: Streams) -> Later<'_, Result<Process, SpawnError>> {
+        Box::pin(async move {
+            let starter = self.starter().await.map_err(SpawnError::Jail)?;
+            starter.spawn(&self.shell.plan(command.request()), streams).await
+        })
+    }
+
+    fn open_shell<'a>(&'a self, first: &'a Approved<Command>) -> Later<'a, Result<process::Shell, SpawnError>> {
+        Box::pin(async move {
+            let starter = self.starter().await.map_err(SpawnError::Jail)?;
+            starter.spawn_shell(self.shell.plan(first.request())).await
+        })
+    }
+
+    fn misread<'a>(&'a self, command: &'a Command) -> Later<'a, Option<(i32, String)>> {
+        Box::pin(async move {
+            let starter = self.starter().await.ok()?;
+            self.shell.misread(&starter, command).await
+        })
     }
 
     fn close(&self) -> Later<'_, ()> {
-        Box::pin(async {})
+        Box::pin(async {
+            if let Some(starter) = self.starter.lock().await.take().and_then(Arc::into_inner) {
+                starter.close().await;
+            }
+        })
     }
 }

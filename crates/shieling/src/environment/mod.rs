@@ -1,6 +1,7 @@
 //! Where commands run. An environment takes only what was approved and cannot see a policy.
 
 mod local;
+mod sandbox;
 mod shell;
 mod variables;
 
@@ -12,12 +13,16 @@ use serde::Serialize;
 
 use crate::approval::Approved;
 use crate::outcome::Confinement;
-use crate::process::{Process, SpawnError};
+use crate::process::{self, Process, SpawnError, Streams};
 use crate::request::Command;
 
 pub use local::Local;
-pub use shell::{NoShell, Shell};
+pub use sandbox::{Hidden, HiddenError, Restrictions, Sandbox, SandboxError, Sizes, ViewError};
+pub use shell::NoShell;
+pub use shell::Shell;
 pub use variables::{VariableError, Variables};
+
+pub use shieling_jail::plan::{Isolation, Limits as JailLimits};
 
 /// What of the network a command may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -63,10 +68,13 @@ pub struct Capabilities {
 /// A future on the heap, so that [`Environment`] can be a trait object.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+/// Something short that is done once a command is over.
+pub type AtEnd = Box<dyn FnOnce() + Send>;
+
 /// Where commands run.
 ///
-/// The same things hold in each: a command gets an end of file as standard input, exactly the
-/// variables it was approved with, and no descriptor of its host; its [`Process`] ends all of it.
+/// The same things hold in each: a command gets the streams that it is started with, exactly the
+/// variables it was approved with, and no other descriptor of its host; its [`Process`] ends all of it.
 pub trait Environment: Send + Sync {
     /// Its name: `local`, `sandbox`, `memory`, `container`.
     fn name(&self) -> &str;
@@ -77,13 +85,48 @@ pub trait Environment: Send + Sync {
     /// What it does enforce, read back and not wished.
     fn confinement(&self) -> Confinement;
 
-    /// Starts a command. Its time counts from here on.
+    /// Starts a command with these streams. Its time counts from here on.
     ///
     /// # Errors
-    /// [`SpawnError`]; nothing is left running.
+    /// [`SpawnError`]; nothing is left running. [`SpawnError::NoTerminal`] where it has none.
     /// # Cancel safety
     /// Dropping the future ends what may have been started.
-    fn spawn(&self, command: Approved<Command>) -> Later<'_, Result<Process, SpawnError>>;
+    fn spawn(&self, command: Approved<Command>, streams: Streams) -> Later<'_, Result<Process, SpawnError>>;
+
+    /// Starts a shell that stays, in the directory and with the variables of the first command that is
+    /// to run in it.
+    ///
+    /// # Errors
+    /// [`SpawnError`]; nothing is left running. [`SpawnError::Session`] where it has no such shell.
+    /// # Cancel safety
+    /// As [`Self::spawn`].
+    fn open_shell<'a>(&'a self, first: &'a Approved<Command>) -> Later<'a, Result<process::Shell, SpawnError>> {
+        let _ = first;
+        let why = format!("`{}` starts no shell that stays", self.name());
+        Box::pin(async move { Err(SpawnError::Session { why }) })
+    }
+
+    /// How many shells that stay may do so at once, so that there is room for what they run.
+    fn shells(&self) -> usize {
+        usize::MAX
+    }
+
+    /// What its shell says of a text that it cannot read, with its exit code: nothing of the text runs,
+    /// so it needs no approval. Nothing if the shell can read it, or cannot be asked.
+    fn misread<'a>(&'a self, command: &'a Command) -> Later<'a, Option<(i32, String)>> {
+        let _ = command;
+        Box::pin(async { None })
+    }
+
+    /// Prepares for the next command of a shell that stays: what has appeared since the last one is
+    /// hidden and protected. Gives what is to be done once that command is over.
+    ///
+    /// # Errors
+    /// [`SpawnError`]; the command must not run.
+    fn before<'a>(&'a self, next: &'a Approved<Command>) -> Later<'a, Result<Option<AtEnd>, SpawnError>> {
+        let _ = next;
+        Box::pin(async { Ok(None) })
+    }
 
     /// Gives back what it holds. Commands that still run end with their [`Process`].
     fn close(&self) -> Later<'_, ()>;

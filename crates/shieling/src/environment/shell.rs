@@ -2,8 +2,9 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use crate::process::{Plan, SCRIPT_DESCRIPTOR};
+use crate::process::{End, Jail, Limits, Plan, SCRIPT_DESCRIPTOR, Streams, run_to_end};
 use crate::request::Command;
 
 /// Where a shell is looked for if nobody names one.
@@ -11,6 +12,9 @@ const USUAL: [&str; 4] = ["/bin/bash", "/usr/bin/bash", "/bin/sh", "/usr/bin/sh"
 
 /// A longer text does not fit into one argument (128 KiB with its end), with some room to spare.
 const LONGEST_ARGUMENT: usize = 100 * 1024;
+
+/// How long bash may take to read a text.
+const READING: Duration = Duration::from_secs(5);
 
 /// A shell of this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,6 +107,38 @@ impl Shell {
             (false, _) => plan,
             (true, true) => plan.with_script(text.to_owned()),
             (true, false) => plan.with_script(format!("{close}{text}")),
+        }
+    }
+}
+
+impl Shell {
+    /// How bash reads a text and runs nothing of it (`-n`), with no variable that could have it read more.
+    fn reading(&self, command: &Command) -> Plan {
+        let mut argv = vec![name_of(&self.program)];
+        argv.extend(["--noprofile", "--norc", "-n"].map(str::to_owned));
+        let text = command.text();
+        if text.len() > LONGEST_ARGUMENT {
+            argv.push(format!("/dev/fd/{SCRIPT_DESCRIPTOR}"));
+            return Plan::new(&self.program, argv, command.cwd()).with_script(text.to_owned());
+        }
+        argv.extend(["-c".to_owned(), "--".to_owned(), text.to_owned()]);
+        Plan::new(&self.program, argv, command.cwd())
+    }
+
+    /// What bash says of a text that it cannot read, and its exit code.
+    pub(super) async fn misread(&self, jail: &Jail, command: &Command) -> Option<(i32, String)> {
+        if !self.bash {
+            return None;
+        }
+        let process = jail.spawn(&self.reading(command), Streams::Output).await.ok()?;
+        let limits = Limits {
+            deadline: READING,
+            ..Limits::of(command)
+        };
+        let read = run_to_end(process, &limits, None, None).await;
+        match read.end {
+            End::Exited(code) if code != 0 => Some((code, read.stderr.text())),
+            _ => None,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The head and the tail of a stream, in memory that does not grow with it.
 
 use super::grouped;
-use super::spill::{SpillTo, Spilled, Spiller};
+use super::ring::Ring;
+use super::spill::{OutputId, SpillTo, Spilled, Spiller};
 use crate::units::ByteCount;
 
 /// One of a command's two output streams.
@@ -23,18 +24,18 @@ pub trait Tee: Send {
 ///
 /// Memory is at most two times `keep`, and less for less output.
 #[derive(Debug)]
-pub struct Capture<'a> {
+pub struct Capture {
     streams: [Ends; 2],
-    to: Option<&'a SpillTo>,
+    to: Option<SpillTo>,
     spiller: Option<Spiller>,
 }
 
-impl<'a> Capture<'a> {
+impl Capture {
     /// Keeps so much of each stream. Once one of them has more, the whole output goes to `spill`.
-    pub fn new(keep: ByteCount, spill: Option<&'a SpillTo>) -> Self {
+    pub fn new(keep: ByteCount, spill: Option<&SpillTo>) -> Self {
         Self {
             streams: [Ends::new(keep), Ends::new(keep)],
-            to: spill,
+            to: spill.cloned(),
             spiller: None,
         }
     }
@@ -44,7 +45,7 @@ impl<'a> Capture<'a> {
         let ends = &mut self.streams[stream as usize];
         if let Some(spiller) = &mut self.spiller {
             spiller.write(stream, bytes);
-        } else if let Some(to) = self.to
+        } else if let Some(to) = &self.to
             && ends.total + bytes.len() as u64 > ends.keep() as u64
         {
             // Up to now, what is kept of both streams is all there was.
@@ -70,6 +71,16 @@ impl<'a> Capture<'a> {
     /// How much one stream has given.
     pub fn stream_total(&self, stream: Stream) -> u64 {
         self.streams[stream as usize].total
+    }
+
+    /// What is kept of a stream so far.
+    pub fn so_far(&self, stream: Stream) -> Captured {
+        Captured(self.streams[stream as usize].clone())
+    }
+
+    /// The key of the whole output, if it is more than is kept and goes to a file.
+    pub fn output_id(&self) -> Option<&OutputId> {
+        self.spiller.as_ref().and_then(Spiller::id)
     }
 
     /// What was kept of standard output and standard error, and where all of it is.
@@ -145,7 +156,7 @@ impl Captured {
 }
 
 /// The length of `bytes` without a character that its end cuts through.
-fn whole_characters(bytes: &[u8]) -> usize {
+pub(crate) fn whole_characters(bytes: &[u8]) -> usize {
     let from = bytes.len().saturating_sub(3);
     for (at, &byte) in bytes.iter().enumerate().skip(from).rev() {
         let length = match byte {
@@ -161,7 +172,7 @@ fn whole_characters(bytes: &[u8]) -> usize {
 }
 
 /// How many bytes at the beginning continue a character that is not here.
-fn partial_character(bytes: &[u8]) -> usize {
+pub(crate) fn partial_character(bytes: &[u8]) -> usize {
     let continuing = bytes
         .iter()
         .take(4)
@@ -192,7 +203,7 @@ impl Ends {
     }
 
     fn keep(&self) -> usize {
-        self.head_limit.saturating_add(self.tail.limit)
+        self.head_limit.saturating_add(self.tail.limit())
     }
 
     fn push(&mut self, bytes: &[u8]) {
@@ -200,49 +211,6 @@ impl Ends {
         let (head, rest) = bytes.split_at(bytes.len().min(self.head_limit - self.head.len()));
         self.head.extend_from_slice(head);
         self.tail.push(rest);
-    }
-}
-
-/// The last `limit` bytes of what was pushed. Bytes that will not stay are never copied.
-#[derive(Debug, Clone)]
-struct Ring {
-    bytes: Vec<u8>,
-    limit: usize,
-    /// Where the oldest byte is, once it is full.
-    start: usize,
-}
-
-impl Ring {
-    fn new(limit: usize) -> Self {
-        Self {
-            bytes: Vec::new(),
-            limit,
-            start: 0,
-        }
-    }
-
-    fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
-    fn push(&mut self, new: &[u8]) {
-        if new.len() >= self.limit {
-            self.bytes.clear();
-            self.bytes.extend_from_slice(&new[new.len() - self.limit..]);
-            self.start = 0;
-            return;
-        }
-        let (fits, over) = new.split_at(new.len().min(self.limit - self.bytes.len()));
-        self.bytes.extend_from_slice(fits);
-        let (until_end, wrapped) = over.split_at(over.len().min(self.limit - self.start));
-        self.bytes[self.start..self.start + until_end.len()].copy_from_slice(until_end);
-        self.bytes[..wrapped.len()].copy_from_slice(wrapped);
-        self.start = (self.start + over.len()) % self.limit;
-    }
-
-    fn parts(&self) -> (&[u8], &[u8]) {
-        let (newer, older) = self.bytes.split_at(self.start);
-        (older, newer)
     }
 }
 

@@ -3,10 +3,13 @@
 
 mod capture;
 mod plain;
+mod ring;
 mod spill;
 
 pub use capture::{Capture, Captured, Stream, Tee};
+pub(crate) use capture::{partial_character, whole_characters};
 pub use plain::plain_text;
+pub(crate) use ring::Ring;
 pub use spill::{Chunk, OutputId, ReadSpillError, SpillTo, Spilled, read_spilled};
 
 /// A count as people read it: `123,456`.

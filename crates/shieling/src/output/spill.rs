@@ -128,6 +128,11 @@ impl Spiller {
         spiller
     }
 
+    /// The key of what is written, if files could be made for it.
+    pub(super) fn id(&self) -> Option<&OutputId> {
+        self.id.as_ref()
+    }
+
     pub(super) fn write(&mut self, stream: Stream, bytes: &[u8]) {
         let at = stream as usize;
         let Some(files) = &mut self.files else { return };

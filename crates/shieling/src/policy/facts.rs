@@ -5,6 +5,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::script::Left;
+
 /// Which meanings the environment enforces by itself.
 ///
 /// Where it does, what cannot be decided from the text is allowed and contained.
@@ -25,29 +27,32 @@ pub struct Facts {
     pub enforced: Enforced,
     pub(crate) workspace: String,
     pub(crate) home: Option<String>,
-    /// Where the command starts, relative to the workspace.
+    /// Where the command starts, relative to the workspace if it is in there.
     pub(crate) start: String,
+    /// The same by the way that its shell has come there, through links, in which `cd ..` goes back.
+    pub(crate) way: Option<String>,
     /// Programs that the workspace itself puts on the path, and so may be anything.
     pub(crate) shadowed: BTreeSet<String>,
     /// Whether the directory where the command starts holds names that begin with a dash; unknown if
     /// nobody looked.
     pub dashed_names: Option<bool>,
+    /// What texts that ran before in the same shell may have left behind in it.
+    #[serde(skip)]
+    pub(crate) left: Left,
 }
 
 impl Facts {
     /// Facts for commands that start in `cwd`, in a workspace; nothing is enforced.
     pub fn new(workspace: &Path, cwd: &Path) -> Self {
-        let start = cwd
-            .strip_prefix(workspace)
-            .map(|start| start.to_string_lossy().into_owned())
-            .unwrap_or_default();
         Self {
             enforced: Enforced::default(),
             workspace: workspace.to_string_lossy().trim_end_matches('/').to_owned(),
             home: None,
-            start,
+            start: within(workspace, cwd),
+            way: None,
             shadowed: BTreeSet::new(),
             dashed_names: None,
+            left: Left::default(),
         }
     }
 
@@ -65,10 +70,32 @@ impl Facts {
         self
     }
 
+    /// The same in a shell that has come to where it stands by this path.
+    #[must_use]
+    pub(crate) fn by_way_of(mut self, path: &Path) -> Self {
+        self.way = Some(within(Path::new(&self.workspace), path));
+        self
+    }
+
+    /// The same in a shell in which others ran before.
+    #[must_use]
+    pub(crate) fn after(mut self, left: Left) -> Self {
+        self.left = left;
+        self
+    }
+
     /// The same with the home directory that `~` and `$HOME` name inside.
     #[must_use]
     pub fn with_home(mut self, home: Option<&str>) -> Self {
         self.home = home.map(|home| home.trim_end_matches('/').to_owned());
         self
     }
+}
+
+/// A path relative to the workspace, if it is in there.
+fn within(workspace: &Path, path: &Path) -> String {
+    path.strip_prefix(workspace)
+        .unwrap_or(path)
+        .to_string_lossy()
+        .into_owned()
 }

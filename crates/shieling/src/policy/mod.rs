@@ -30,6 +30,8 @@ mod script;
 mod verdict;
 mod word;
 
+use std::path::Path;
+
 use sha2::{Digest as _, Sha256};
 
 pub use facts::{Enforced, Facts};
@@ -40,6 +42,7 @@ pub use verdict::{CommandSeen, Decision, EffectKind, EffectSeen, Reason, Span, V
 
 use crate::request::{Command, Digest};
 use meaning::{Finding, allow, deny, ignore, paths, readonly};
+pub(crate) use script::Left;
 use script::{Deed, Effect, Reading};
 
 /// One part of a policy.
@@ -154,9 +157,40 @@ impl Policy {
             .any(|part| matches!(part, Part::Ignore(hidden) if hidden.hides(relative)))
     }
 
+    /// Whether an entry of the workspace, of which it is known whether it is a directory, is hidden.
+    pub fn hides_entry(&self, relative: &Path, is_directory: bool) -> bool {
+        self.parts
+            .iter()
+            .any(|part| matches!(part, Part::Ignore(hidden) if hidden.hides_entry(relative, is_directory)))
+    }
+
+    /// The programs that allow lists leave, by the first words of their entries; nothing if there is
+    /// no allow list. Of several lists, what all of them name.
+    pub fn programs(&self) -> Option<Vec<String>> {
+        let lists = self.parts.iter().filter_map(|part| match part {
+            Part::Allow(entries) => Some(entries.iter().filter_map(|words| words.first()).cloned().collect()),
+            Part::Readonly | Part::Deny(_) | Part::Ignore(_) | Part::Rules(_) => None,
+        });
+        lists.reduce(|mut all: Vec<String>, list: Vec<String>| {
+            all.retain(|name| list.contains(name));
+            all
+        })
+    }
+
     /// Whether nothing may change.
     pub fn is_readonly(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Readonly))
+    }
+
+    /// Whether an environment that enforces this much enforces all that the policy says. Nothing
+    /// enforces deny lists and rules: they are about texts.
+    pub fn is_enforced_by(&self, enforced: Enforced) -> bool {
+        self.parts.iter().all(|part| match part {
+            Part::Readonly => enforced.readonly,
+            Part::Allow(_) => enforced.allow,
+            Part::Ignore(_) => enforced.ignore,
+            Part::Deny(_) | Part::Rules(_) => false,
+        })
     }
 
     /// Judges a command: pure, and the same for the same facts.
@@ -166,7 +200,7 @@ impl Policy {
 
     /// Judges a text that is no request yet, such as one that is only to be explained.
     pub fn judge_text(&self, text: &str, facts: &Facts) -> Verdict {
-        let reading = match script::read(text) {
+        let reading = match script::read_after(text, &facts.left) {
             Ok(reading) => reading,
             Err(unreadable) => return unreadable_verdict(text, unreadable),
         };

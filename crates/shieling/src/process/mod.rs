@@ -7,13 +7,15 @@
 //! This is the layer below approval: whoever runs commands for an agent goes through an
 //! [`Environment`](crate::environment::Environment), which takes only what was approved.
 
-mod message;
+mod jail;
+mod job;
+mod memory;
 mod plan;
 mod run;
-mod supervised;
-mod supervisor;
+mod shell;
+mod socket;
 mod sys;
-mod tree;
+mod zygote;
 
 use std::fmt;
 use std::future::poll_fn;
@@ -23,8 +25,16 @@ use std::time::{Duration, Instant};
 
 use tokio::net::unix::pipe;
 
-pub use plan::{Plan, SCRIPT_DESCRIPTOR, SpawnError};
+pub use jail::{Jail, JailError};
+pub use plan::{Plan, SCRIPT_DESCRIPTOR, SpawnError, Streams};
+pub(crate) use run::{
+    BURST, DRAIN, LARGE, LARGE_PIPE, LEFT_BEHIND_GRACE, LINGER, QUIET, READ, Reading, STOP_MARGIN, read_pipe,
+};
 pub use run::{End, Finished, Limits, run_to_end};
+pub use shell::{Shell, ShellError, State};
+pub(crate) use sys::watch_both;
+
+pub use shieling_jail::message::{Layer as JailLayer, Refusal as JailRefusal};
 
 /// How the main process of a job ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +43,8 @@ pub enum MainEnd {
     Exited(i32),
     /// By this signal.
     Signalled(i32),
+    /// By the kernel or its jail, since its jail had used up its memory.
+    OutOfMemory,
 }
 
 /// What the main process and the children that it waited for used.
@@ -46,8 +58,8 @@ pub struct Usage {
     pub peak_memory: u64,
 }
 
-impl From<sys::Usage> for Usage {
-    fn from(raw: sys::Usage) -> Self {
+impl From<shieling_jail::message::Usage> for Usage {
+    fn from(raw: shieling_jail::message::Usage) -> Self {
         Self {
             user: Duration::from_micros(raw.user_us),
             system: Duration::from_micros(raw.system_us),
@@ -89,13 +101,24 @@ pub trait Control: Send {
 pub struct Process {
     stdout: pipe::Receiver,
     stderr: pipe::Receiver,
+    input: Option<pipe::Sender>,
     job: Job,
     pid: Option<u32>,
     started: Instant,
 }
 
-/// What is known of a job, and the way to know more.
-struct Job {
+/// A process taken apart, for whoever drives it.
+pub(crate) struct Parts {
+    pub(crate) stdout: pipe::Receiver,
+    pub(crate) stderr: pipe::Receiver,
+    pub(crate) job: Job,
+    pub(crate) started: Instant,
+}
+
+/// What is known of a job, and the way to know more. Dropping it kills every process it has.
+pub(crate) struct Job {
+    /// What is done once nothing of it is left, or it is let go of.
+    at_end: Option<Box<dyn FnOnce() + Send>>,
     control: Box<dyn Control>,
     main: Option<(MainEnd, Usage)>,
     last: Option<Result<Ended, LostError>>,
@@ -107,27 +130,6 @@ struct Job {
 pub struct LostError;
 
 impl Process {
-    /// Starts `plan` on this host. Returns once its program runs.
-    ///
-    /// Needs a tokio runtime with I/O. Changes nothing of this process: no signal handler, no
-    /// subreaper, no child that `waitpid(-1)` would see.
-    ///
-    /// # Errors
-    /// [`SpawnError`] names the program and the cause; nothing is left running.
-    /// # Cancel safety
-    /// Dropping the future kills what may have been started.
-    pub async fn start(plan: &Plan) -> Result<Self, SpawnError> {
-        let started = Instant::now();
-        let (supervised, pid, stdout, stderr) = supervised::start(plan).await?;
-        Ok(Self {
-            stdout,
-            stderr,
-            job: Job::new(Box::new(supervised)),
-            pid: Some(pid),
-            started,
-        })
-    }
-
     /// A process made from the read ends of two pipes and a way to stop it: one that runs in a
     /// container, say.
     ///
@@ -137,10 +139,46 @@ impl Process {
         Ok(Self {
             stdout: pipe::Receiver::from_owned_fd(stdout)?,
             stderr: pipe::Receiver::from_owned_fd(stderr)?,
+            input: None,
             job: Job::new(control),
             pid: None,
             started: Instant::now(),
         })
+    }
+
+    /// The process with something short that is done once nothing of it is left, or it is dropped.
+    #[must_use]
+    pub(crate) fn with_end(mut self, act: Box<dyn FnOnce() + Send>) -> Self {
+        self.job.at_end = Some(act);
+        self
+    }
+
+    /// The process with the write end of its standard input.
+    fn with_input(mut self, input: OwnedFd) -> std::io::Result<Self> {
+        self.input = Some(pipe::Sender::from_owned_fd(input)?);
+        Ok(self)
+    }
+
+    /// The way to its standard input, once, if it has one. Dropping that is its end of file.
+    pub fn take_input(&mut self) -> Option<pipe::Sender> {
+        self.input.take()
+    }
+
+    /// The process with its number, if it has one on this host, and the time when its start began.
+    fn with_origin(mut self, pid: Option<u32>, started: Instant) -> Self {
+        self.pid = pid;
+        self.started = started;
+        self
+    }
+
+    /// Its parts.
+    pub(crate) fn into_parts(self) -> Parts {
+        Parts {
+            stdout: self.stdout,
+            stderr: self.stderr,
+            job: self.job,
+            started: self.started,
+        }
     }
 
     /// The number of the main process, where it has one on this host.
@@ -176,7 +214,7 @@ impl Process {
     ///
     /// # Errors
     /// [`LostError`] if nobody can say whether they ended, also if the supervisor does not answer
-    /// within `grace` and 2 s.
+    /// within `grace` and 4 s.
     /// # Cancel safety
     /// Cancel safe: the job goes on ending, and another call waits for the rest.
     pub async fn stop(&mut self, grace: Duration) -> Result<Ended, LostError> {
@@ -200,21 +238,52 @@ impl Process {
 impl Job {
     fn new(control: Box<dyn Control>) -> Self {
         Self {
+            at_end: None,
             control,
             main: None,
             last: None,
         }
     }
 
+    fn end(&mut self) {
+        if let Some(act) = self.at_end.take() {
+            act();
+        }
+    }
+
+    /// How its main process ended, if it has.
+    pub(crate) fn main(&self) -> Option<(MainEnd, Usage)> {
+        self.main
+    }
+
+    /// How the rest of it ended, once that is known.
+    pub(crate) fn last(&self) -> Option<Result<Ended, LostError>> {
+        self.last
+    }
+
+    /// Begins to end it. The events say when it has ended.
+    pub(crate) fn begin_stop(&mut self, grace: Duration) {
+        self.control.stop(grace);
+    }
+
     /// The next event. Cancel safe; pending for ever after the last one.
-    async fn event(&mut self) -> Event {
+    pub(crate) async fn event(&mut self) -> Event {
         let event = poll_fn(|cx| self.control.poll_event(cx)).await;
         match event {
             Event::MainEnded(end, usage) => self.main = Some((end, usage)),
             Event::Gone(ended) => self.last = Some(Ok(ended)),
             Event::Lost => self.last = Some(Err(LostError)),
         }
+        if self.last.is_some() {
+            self.end();
+        }
         event
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

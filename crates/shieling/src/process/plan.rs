@@ -1,22 +1,39 @@
 //! What to start, in the terms of the operating system, and why it could not be started.
 
 use std::collections::BTreeMap;
-use std::ffi::{CString, OsString};
+use std::ffi::OsString;
 use std::io;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::supervised::Pipes;
-use super::sys::Launch;
+use shieling_bash::message::{LIBRARY, NAME};
+use shieling_jail::plan::Request;
+
+use super::JailError;
 use crate::units::ByteCount;
 
 /// The descriptor under which a program finds the script of its [`Plan`].
-pub const SCRIPT_DESCRIPTOR: i32 = 3;
+pub const SCRIPT_DESCRIPTOR: i32 = shieling_jail::SCRIPT;
+
+/// What stands at the standard streams of a program.
+#[derive(Debug)]
+pub enum Streams {
+    /// An end of file, and two pipes that its [`Process`](super::Process) is read from.
+    Output,
+    /// A pipe that is written to ([`Process::take_input`](super::Process::take_input)), and two pipes.
+    Input,
+    /// This as standard input, and two pipes.
+    Given(OwnedFd),
+    /// A terminal, as all three and as the controlling one of the program's session. The process
+    /// itself gives no output.
+    Terminal(OwnedFd),
+}
 
 /// A program to start: its file, arguments, directory and whole environment.
 ///
-/// It gets `/dev/null` as standard input, pipes as standard output and standard error, a session of
-/// its own, default signals, no core dumps, and no other descriptor (but see [`Self::with_script`]).
+/// It gets [`Streams`], a session of its own, default signals, no core dumps, and no other descriptor
+/// (but see [`Self::with_script`]).
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub(super) program: PathBuf,
@@ -25,6 +42,7 @@ pub struct Plan {
     pub(super) variables: BTreeMap<String, String>,
     pub(super) file_size: Option<ByteCount>,
     pub(super) script: Option<String>,
+    pub(super) builtin: bool,
 }
 
 impl Plan {
@@ -42,6 +60,7 @@ impl Plan {
             variables: BTreeMap::new(),
             file_size: None,
             script: None,
+            builtin: false,
         }
     }
 
@@ -67,43 +86,59 @@ impl Plan {
         self
     }
 
+    /// The plan of a bash that stays: it takes its commands over its standard input.
+    ///
+    /// What would run, or have options set, before it has loaded what it takes them with, is kept from
+    /// it until then: `BASH_ENV` is set again, and is read by those that it starts; exported options and
+    /// functions named like what loads are not taken over.
+    pub(super) fn of_a_shell(mut self) -> Self {
+        let mut load = String::new();
+        if let Some(file) = self.variables.remove("BASH_ENV") {
+            load = format!("export BASH_ENV='{}'\n", file.replace('\'', "'\\''"));
+        }
+        for name in ["SHELLOPTS", "BASHOPTS"] {
+            self.variables.remove(name);
+        }
+        for name in ["export", "enable", NAME] {
+            self.variables.remove(&format!("BASH_FUNC_{name}%%"));
+        }
+        load.push_str(&format!("enable -f /proc/self/fd/{LIBRARY} {NAME}\n{NAME}"));
+        let name = self.argv.first().cloned().unwrap_or_else(|| "bash".into());
+        let options = ["--noprofile", "--norc", "-O", "expand_aliases", "-c", &load].map(OsString::from);
+        Self {
+            argv: std::iter::once(name).chain(options).collect(),
+            script: None,
+            builtin: true,
+            ..self
+        }
+    }
+
     /// The file that is started.
     pub fn program(&self) -> &Path {
         &self.program
     }
 
-    /// The plan as `posix_spawn` wants it.
-    pub(super) fn launch(&self, pipes: &Pipes) -> Result<Launch, SpawnError> {
-        let text =
-            |what: &'static str, text: OsString| CString::new(text.into_vec()).map_err(|_| SpawnError::Nul { what });
-        let argv = self
-            .argv
-            .iter()
-            .map(|a| text("an argument", a.clone()))
-            .collect::<Result<_, _>>()?;
+    /// The plan as the jail's program takes it.
+    pub(super) fn request(&self) -> Result<Request, SpawnError> {
+        let text = |what: &'static str, text: &[u8]| {
+            if text.contains(&0) {
+                Err(SpawnError::Nul { what })
+            } else {
+                Ok(text.to_vec())
+            }
+        };
+        let argv = self.argv.iter().map(|a| text("an argument", a.as_bytes()));
         let variables = self
             .variables
             .iter()
-            .map(|(name, value)| text("the environment", format!("{name}={value}").into()))
-            .collect::<Result<_, _>>()?;
-        let program = text("the program's path", self.program.clone().into())?;
-        Launch::new(
-            program,
-            argv,
-            variables,
-            pipes.stdout(),
-            pipes.stderr(),
-            pipes.script().map(|fd| (fd, SCRIPT_DESCRIPTOR)),
-        )
-        .map_err(|source| SpawnError::Supervisor {
-            what: "preparing the start",
-            source,
-        })
-    }
-
-    pub(super) fn directory(&self) -> Result<CString, SpawnError> {
-        CString::new(self.cwd.as_os_str().as_bytes()).map_err(|_| SpawnError::Nul {
-            what: "the working directory",
+            .map(|(name, value)| text("the environment", format!("{name}={value}").as_bytes()));
+        Ok(Request {
+            program: text("the program's path", self.program.as_os_str().as_bytes())?,
+            argv: argv.collect::<Result<_, _>>()?,
+            variables: variables.collect::<Result<_, _>>()?,
+            directory: text("the working directory", self.cwd.as_os_str().as_bytes())?,
+            file_size: self.file_size.map(ByteCount::get),
+            terminal: false,
         })
     }
 
@@ -181,6 +216,24 @@ pub enum SpawnError {
     Lost {
         /// The file.
         program: PathBuf,
+    },
+    /// There is nothing to start it in.
+    #[error(transparent)]
+    Jail(JailError),
+    /// The environment could not be made as it was asked for.
+    #[error(transparent)]
+    Environment(Box<dyn std::error::Error + Send + Sync>),
+    /// It has no terminals to start programs on.
+    #[error("`{environment}` starts no program on a terminal")]
+    NoTerminal {
+        /// The environment's name.
+        environment: String,
+    },
+    /// The shell does not stay: it cannot load what a session needs, or ended while it did.
+    #[error("no session can be kept in this shell: {why}; run commands each in a fresh process instead")]
+    Session {
+        /// What it said.
+        why: String,
     },
     /// What must stand beside the program could not be made.
     #[error("{what} failed")]

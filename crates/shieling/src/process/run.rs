@@ -15,30 +15,31 @@ use std::time::{Duration, Instant};
 use tokio::net::unix::pipe;
 use tokio::time::sleep_until;
 
-use super::{Event, MainEnd, Process, Usage};
+use super::{Ended, Event, LostError, MainEnd, Process, Usage};
+use crate::outcome::{Outcome, Status};
 use crate::output::{Capture, Captured, SpillTo, Spilled, Stream, Tee};
 use crate::request::Command;
 use crate::units::ByteCount;
 
 /// What the kernel may take to end a tree, beyond the grace, before it is called lost.
-pub(super) const STOP_MARGIN: Duration = Duration::from_secs(2);
+pub(crate) const STOP_MARGIN: Duration = Duration::from_secs(4);
 /// After its main process ended, the rest of a job may go on as long as it writes something at
 /// least this often: the last stage of a process substitution, say.
-const QUIET: Duration = Duration::from_millis(20);
+pub(crate) const QUIET: Duration = Duration::from_millis(20);
 /// But no longer than this.
-const LINGER: Duration = Duration::from_millis(200);
+pub(crate) const LINGER: Duration = Duration::from_millis(200);
 /// Between SIGTERM and SIGKILL for what was left behind.
-const LEFT_BEHIND_GRACE: Duration = Duration::from_millis(100);
+pub(crate) const LEFT_BEHIND_GRACE: Duration = Duration::from_millis(100);
 /// With every process gone, only somebody outside can keep a pipe open; nobody waits longer.
-const DRAIN: Duration = Duration::from_millis(100);
+pub(crate) const DRAIN: Duration = Duration::from_millis(100);
 /// The size of one read.
-const READ: usize = 256 * 1024;
+pub(crate) const READ: usize = 256 * 1024;
 /// A stream that has given this much gets a larger pipe. Not sooner: most never need it, and all
 /// pipes of a user share one budget (64 MiB).
-const LARGE: u64 = 128 * 1024;
-const LARGE_PIPE: usize = 1024 * 1024;
+pub(crate) const LARGE: u64 = 128 * 1024;
+pub(crate) const LARGE_PIPE: usize = 1024 * 1024;
 /// Reads in a row before timers get their turn.
-const BURST: usize = 8;
+pub(crate) const BURST: usize = 8;
 
 /// The bounds of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +75,8 @@ pub enum End {
     Signalled(i32),
     /// At its deadline.
     TimedOut,
+    /// By its memory limit.
+    OutOfMemory,
     /// At its output limit.
     OutputLimit,
     /// Contact was lost; some of its processes may still be running.
@@ -81,13 +84,25 @@ pub enum End {
 }
 
 impl End {
+    /// The end of a job that was ended for this cause, or ended so by itself.
+    pub(crate) fn of(cause: Option<Self>, main: Option<MainEnd>, lost: bool) -> Self {
+        match (cause, main) {
+            _ if lost => Self::Lost,
+            (Some(cause), _) => cause,
+            (None, Some(MainEnd::Exited(code))) => Self::Exited(code),
+            (None, Some(MainEnd::Signalled(signal))) => Self::Signalled(signal),
+            (None, Some(MainEnd::OutOfMemory)) => Self::OutOfMemory,
+            (None, None) => Self::Lost,
+        }
+    }
+
     /// The code that a shell would report: 128+N for signal N, 124 for a timeout.
     pub fn exit_code(self) -> Option<i32> {
         match self {
             Self::Exited(code) => Some(code),
             Self::Signalled(signal) => Some(128 + signal),
             Self::TimedOut => Some(124),
-            Self::OutputLimit | Self::Lost => None,
+            Self::OutOfMemory | Self::OutputLimit | Self::Lost => None,
         }
     }
 }
@@ -112,6 +127,45 @@ pub struct Finished {
     pub survivors: u32,
     /// What the main process used; unknown if contact was lost.
     pub usage: Option<Usage>,
+}
+
+impl Finished {
+    /// The outcome, with all that nobody but the caller knows taken from `blank`.
+    pub(crate) fn into_outcome(self, blank: Outcome) -> Outcome {
+        let (output_id, spill_error) = self.spilled.map_or((None, None), |spilled| (spilled.id, spilled.error));
+        Outcome {
+            status: match self.end {
+                End::Exited(_) => Status::Exited,
+                End::Signalled(_) => Status::Signalled,
+                End::TimedOut => Status::TimedOut,
+                End::OutOfMemory => Status::OutOfMemory,
+                End::OutputLimit => Status::OutputLimit,
+                End::Lost => Status::Lost,
+            },
+            exit_code: self.end.exit_code(),
+            signal: if let End::Signalled(signal) = self.end {
+                Some(signal)
+            } else {
+                None
+            },
+            stdout: self.stdout.text(),
+            stderr: self.stderr.text(),
+            stdout_bytes: self.stdout.total(),
+            stderr_bytes: self.stderr.total(),
+            truncated: self.stdout.truncated() || self.stderr.truncated(),
+            output_id: output_id.map(|id| id.to_string()),
+            duration_ms: self.duration.as_secs_f64() * 1_000.0,
+            survivors: self.survivors,
+            ended_processes: self.ended_processes,
+            error: match self.end {
+                End::Lost => Some(LostError.to_string()),
+                End::Exited(_) | End::Signalled(_) | End::TimedOut | End::OutOfMemory | End::OutputLimit => {
+                    spill_error.map(|error| format!("the whole output could not be kept: {error}"))
+                }
+            },
+            ..blank
+        }
+    }
 }
 
 /// Runs `process` to its end and keeps `limits.keep` of each stream; the whole goes to `spill`.
@@ -149,13 +203,7 @@ pub async fn run_to_end(
         Some(ended) => (ended.ended, ended.survivors),
         None => (0, 1),
     };
-    let end = match (run.cause, run.process.job.main, last) {
-        (_, _, None) => End::Lost,
-        (Some(cause), _, _) => cause,
-        (None, Some((MainEnd::Exited(code), _)), _) => End::Exited(code),
-        (None, Some((MainEnd::Signalled(signal), _)), _) => End::Signalled(signal),
-        (None, None, _) => End::Lost,
-    };
+    let end = End::of(run.cause, run.process.job.main.map(|(end, _)| end), last.is_none());
     let ended_at = if run.cause.is_some() {
         now
     } else {
@@ -186,7 +234,7 @@ enum Phase {
 struct Run<'a, 'b> {
     process: Process,
     limits: &'a Limits,
-    capture: Capture<'a>,
+    capture: Capture,
     tee: Option<&'b mut dyn Tee>,
     buffer: Vec<u8>,
     open: [bool; 2],
@@ -199,7 +247,7 @@ struct Run<'a, 'b> {
 
 impl Run<'_, '_> {
     /// Until everything is over. `None` if contact was lost.
-    async fn drive(&mut self) -> Option<super::Ended> {
+    async fn drive(&mut self) -> Option<Ended> {
         // A deadline beyond the clock is none.
         let far = || Instant::now() + Duration::from_secs(60 * 60 * 24 * 365);
         let deadline = self
@@ -248,7 +296,7 @@ impl Run<'_, '_> {
                     }
                 },
                 Wake::Output(stream, true) => {
-                    let read = self.read(stream, BURST);
+                    let read = self.read(stream, BURST, Reading::Ready);
                     let total = self.capture.total();
                     match self.phase {
                         Phase::Running if self.limits.output.is_some_and(|limit| total > limit.get()) => {
@@ -285,14 +333,14 @@ impl Run<'_, '_> {
     }
 
     /// Reads what is there, `times` at most. Gives the number of bytes.
-    fn read(&mut self, stream: Stream, times: usize) -> usize {
+    fn read(&mut self, stream: Stream, times: usize, how: Reading) -> usize {
         let pipe: &pipe::Receiver = match stream {
             Stream::Stdout => &self.process.stdout,
             Stream::Stderr => &self.process.stderr,
         };
         let mut count = 0;
         for _ in 0..times {
-            match pipe.try_read(&mut self.buffer) {
+            match read_pipe(pipe, &mut self.buffer, how) {
                 Ok(0) => {
                     self.open[stream as usize] = false;
                     break;
@@ -326,9 +374,28 @@ impl Run<'_, '_> {
     fn read_rest(&mut self) {
         for stream in [Stream::Stdout, Stream::Stderr] {
             if self.open[stream as usize] {
-                self.read(stream, LARGE_PIPE / READ + 1);
+                self.read(stream, LARGE_PIPE / READ + 1, Reading::Now);
             }
         }
+    }
+}
+
+/// When a pipe is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// Once the runtime has said that there is something.
+    Ready,
+    /// Whatever the runtime knows: it may not have looked since the last bytes came.
+    Now,
+}
+
+/// Reads what is there.
+pub(crate) fn read_pipe(pipe: &pipe::Receiver, buffer: &mut [u8], how: Reading) -> io::Result<usize> {
+    match pipe.try_read(buffer) {
+        Err(error) if how == Reading::Now && error.kind() == io::ErrorKind::WouldBlock => {
+            Ok(rustix::io::read(pipe, buffer)?)
+        }
+        read => read,
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::approval::Approved;
-use crate::audit::{Ended, FileSeen, Granted, Kind, Record, Sink};
+use crate::audit::{Ended, FileSeen, Granted, Kind, Record, Sink, Typed};
 use crate::outcome::{Confinement, Denial, Outcome, Status};
 use crate::policy::Verdict;
 use crate::request::{Command, Digest};
@@ -48,6 +48,11 @@ impl Entry {
             open: false,
             started: false,
         }
+    }
+
+    /// What the records report is not a command but that `text` is typed, which none of them holds.
+    pub(super) fn typing(&mut self, text: &str, typed: Typed) {
+        self.record.set_typed(text, typed);
     }
 
     /// Records that the command is to be approved and started.
@@ -106,6 +111,7 @@ impl Entry {
         self.record.kind = kind;
         self.record.time = crate::audit::rfc3339(SystemTime::now());
         self.record.monotonic_ms = (self.offset + self.began.elapsed()).as_secs_f64() * 1_000.0;
+        self.record.unquote();
         sink.append(&self.record)
     }
 }
@@ -154,25 +160,7 @@ fn run_id(number: u64) -> String {
 /// An outcome in which nothing has happened yet.
 pub(super) fn blank(command: &Command, environment: &str, confinement: Confinement, status: Status) -> Outcome {
     Outcome {
-        status,
-        exit_code: None,
-        signal: None,
-        stdout: String::new(),
-        stderr: String::new(),
-        stdout_bytes: 0,
-        stderr_bytes: 0,
-        truncated: false,
-        output_id: None,
-        duration_ms: 0.0,
-        cwd: command.cwd().to_owned(),
-        environment: environment.to_owned(),
         confinement,
-        survivors: 0,
-        ended_processes: 0,
-        session: None,
-        session_restarted: false,
-        job: None,
-        denial: None,
-        error: None,
+        ..Outcome::blank(status, command.cwd(), environment)
     }
 }

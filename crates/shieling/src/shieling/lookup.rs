@@ -51,6 +51,13 @@ pub(super) fn facts(command: &Command, workspace: &Path) -> Facts {
     let mut facts = Facts::new(workspace, command.cwd())
         .with_home(home)
         .with_shadowed(shadowed(command, workspace));
+    // Where links have led it, `cd ..` of a shell does not go up from where it stands.
+    let way = command.variables().get("PWD").map(Path::new).filter(|way| {
+        way.is_absolute() && *way != command.cwd() && way.canonicalize().is_ok_and(|real| real == command.cwd())
+    });
+    if let Some(way) = way {
+        facts = facts.by_way_of(way);
+    }
     // A large directory takes milliseconds, and only a glob makes words of its names.
     if command.text().contains(['*', '?', '[']) {
         facts.dashed_names = dashed_names(command.cwd());

@@ -5,6 +5,7 @@ use crate::outcome::{Denial, Layer, Status};
 use crate::policy::{Decision, Reason, Span, Verdict};
 use crate::rate::TooSoon;
 use crate::request::Command;
+use crate::session::{Busy, Job, SessionName};
 
 /// Too many commands in too short a time.
 pub(super) fn too_soon(refused: TooSoon) -> (Status, Denial) {
@@ -69,5 +70,72 @@ pub(super) fn unapproved(
             reasons,
             retry_after_ms: None,
         },
+    )
+}
+
+/// What could not be recorded does not start.
+pub(super) fn unrecorded(error: &std::io::Error) -> (Status, Denial) {
+    let because = format!("it cannot be recorded: {error}");
+    not_now(
+        "recordings",
+        String::new(),
+        because,
+        "end what is being recorded, or record nothing",
+    )
+}
+
+/// The environment cannot do it as things stand.
+pub(super) fn not_now(rule: &str, object: String, because: String, instead: &str) -> (Status, Denial) {
+    let reason = Reason {
+        decision: Decision::Deny,
+        rule: rule.to_owned(),
+        object,
+        span: None,
+        because,
+        instead: Some(instead.to_owned()),
+    };
+    let denial = Denial {
+        layer: Layer::Environment,
+        decision: Decision::Deny,
+        reasons: vec![reason],
+        retry_after_ms: None,
+    };
+    (Status::Denied, denial)
+}
+
+/// The name is another job's.
+pub(super) fn other_job(job: &Job) -> (Status, Denial) {
+    let text = job.command().text();
+    let shown = text[..text.floor_char_boundary(100)].escape_debug();
+    not_now(
+        "job",
+        job.id().to_string(),
+        format!("job `{}` is another call's: it runs `{shown}`", job.id()),
+        "give this call a name of its own, or none; a name repeats the call that it was first given to",
+    )
+}
+
+/// The session is busy. Who serves a model knows the rule's name, and words the way on in the names
+/// of its own tools.
+pub(super) fn busy(session: &SessionName, busy: Option<&Busy>) -> (Status, Denial) {
+    let (object, because) = match busy {
+        Some(Busy { job, command, .. }) => {
+            let shown = &command[..command.floor_char_boundary(100)];
+            let shown = shown.escape_debug();
+            (
+                job.to_string(),
+                format!("session `{session}` is busy: job `{job}` runs `{shown}` in it"),
+            )
+        }
+        None => (
+            session.to_string(),
+            format!("session `{session}` is busy with another command"),
+        ),
+    };
+    not_now(
+        "session",
+        object,
+        because,
+        "wait for the end of what runs, end it, or use another session",
     )
 }

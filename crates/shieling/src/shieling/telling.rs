@@ -18,7 +18,7 @@ use crate::outcome::Outcome;
 use crate::policy::{Facts, Policy};
 use crate::process::run_to_end;
 use crate::request::Command;
-use crate::units::SystemClock;
+use crate::units::{ByteCount, SystemClock};
 
 /// How long one tool may take; the description waits less than that for it.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -30,8 +30,14 @@ pub struct Told {
     pub shell: PathBuf,
     /// What a command can reach: `none`, `loopback` or `host`.
     pub network: String,
+    /// What lasts from one command to the next, as the caller runs them.
+    pub persistence: Persistence,
     /// The policies in force, by the names that the caller has for them.
     pub policies: Vec<PolicyInForce>,
+    /// The memory of all processes together, if it is limited.
+    pub memory: Option<ByteCount>,
+    /// The number of processes, if it is limited.
+    pub pids: Option<u64>,
     /// The rate limit, as people read it.
     pub rate: Option<String>,
     /// The text of the file in which the system names itself (`/etc/os-release`).
@@ -69,8 +75,8 @@ impl Shieling {
             limits: Limits {
                 timeout: example.deadline(),
                 output: example.output_kept(),
-                memory: None,
-                pids: None,
+                memory: told.memory,
+                pids: told.pids,
                 file_size: example.file_size(),
                 rate: told.rate,
             },
@@ -80,7 +86,7 @@ impl Shieling {
                 Mode::OnAsk => Asking::Policy,
                 Mode::Never => Asking::Never,
             },
-            persistence: Persistence::Files,
+            persistence: told.persistence,
             confinement: self.environment.confinement(),
         };
         Description::probe(basis, tools, &probe, Patience::default()).await
@@ -143,7 +149,10 @@ impl Asked<'_> {
         let approvals = Approvals::new(Mode::Never, Arc::new(Nobody), Arc::new(SystemClock));
         let limits = crate::process::Limits::of(&command);
         let approved = approvals.approve(command.clone(), &case, |_| Vec::new()).await.ok()?;
-        let process = environment.spawn(approved).await.ok()?;
+        let process = environment
+            .spawn(approved, crate::process::Streams::Output)
+            .await
+            .ok()?;
         let finished = run_to_end(process, &limits, None, None).await;
         let blank = super::blank(
             &command,
@@ -151,7 +160,7 @@ impl Asked<'_> {
             environment.confinement(),
             crate::outcome::Status::Exited,
         );
-        Some(super::told(finished, blank))
+        Some(finished.into_outcome(blank))
     }
 }
 

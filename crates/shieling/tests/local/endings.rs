@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use shieling::process::{End, Limits, Process, run_to_end};
+use shieling::process::{End, Limits, run_to_end};
 use shieling::units::ByteCount;
 
-use super::support::{Mark, command, loud, plan, quiet, run, run_command};
+use super::support::{Mark, command, loud, plan, quiet, run, run_command, start};
 
 #[tokio::test]
 async fn every_end_has_its_code() {
@@ -61,7 +61,7 @@ async fn more_output_than_allowed_ends_the_command() {
         output: Some(ByteCount::mib(4)),
         ..Limits::of(&command)
     };
-    let process = Process::start(&plan(command.text())).await.expect("it starts");
+    let (process, _jail) = start(&plan(command.text())).await.expect("it starts");
     let finished = run_to_end(process, &limits, None, None).await;
     assert_eq!((finished.end, finished.survivors), (End::OutputLimit, 0));
     assert!(finished.stdout.total() > 4 << 20);

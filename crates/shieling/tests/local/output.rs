@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use shieling::output::{SpillTo, Stream, Tee, read_spilled};
-use shieling::process::{End, Limits, Process, run_to_end};
+use shieling::process::{End, Limits, run_to_end};
 use shieling::units::ByteCount;
 
-use super::support::{command, loud, plan, quiet, run, run_command};
+use super::support::{command, loud, plan, quiet, run, run_command, start};
 
 #[tokio::test]
 async fn both_streams_are_kept_apart_and_whole() {
@@ -82,7 +82,7 @@ async fn a_tee_gets_every_byte_and_the_file_all_of_them() {
     let command = command("seq 1 20000; echo err >&2")
         .with_output_kept(ByteCount::kib(1))
         .expect("more than zero");
-    let process = Process::start(&plan(command.text())).await.expect("it starts");
+    let (process, _jail) = start(&plan(command.text())).await.expect("it starts");
     let mut tee = Collect::default();
     let finished = run_to_end(process, &Limits::of(&command), Some(&spill), Some(&mut tee)).await;
     let expected: String = (1..=20_000).map(|n| format!("{n}\n")).collect();

@@ -3,13 +3,13 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use shieling::environment::{Environment as _, Local};
-use shieling::process::{End, Plan, Process, SpawnError};
+use shieling::process::{End, Plan, SpawnError};
 use shieling::request::{Command, CommandError};
 
-use super::support::{command, own_children, run, run_command, shell};
+use super::support::{command, own_children, run, run_command, shell, start};
 
 async fn refused(plan: &Plan) -> SpawnError {
-    let error = Process::start(plan).await.expect_err("it cannot start");
+    let error = start(plan).await.expect_err("it cannot start");
     assert!(
         !own_children().iter().any(|&pid| is_supervisor_zombie(pid)),
         "its supervisor was reaped"
@@ -112,7 +112,7 @@ async fn a_command_of_any_allowed_length_runs_as_a_short_one_does() {
 async fn a_long_command_reaches_a_plain_shell_too() {
     let sh = shieling::environment::Shell::find(Some("/bin/sh".as_ref())).expect("every host has one");
     let text = format!("echo \"$0\"; ls /proc/self/fd | wc -l; exit 7 #{}", "x".repeat(200_000));
-    let process = Process::start(&sh.plan(&command(&text))).await.expect("it starts");
+    let (process, _jail) = start(&sh.plan(&command(&text))).await.expect("it starts");
     let limits = shieling::process::Limits::of(&command(&text));
     let finished = shieling::process::run_to_end(process, &limits, None, None).await;
     assert_eq!(finished.stdout.text(), "sh\n4\n");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use shieling::environment::Shell;
-use shieling::process::{Finished, Limits, Plan, Process, run_to_end};
+use shieling::process::{Finished, Jail, Limits, Plan, Process, SpawnError, Streams, run_to_end};
 use shieling::request::Command;
 
 pub(crate) fn shell() -> Shell {
@@ -33,7 +33,7 @@ pub(crate) async fn run_within(text: &str, deadline: Duration) -> Finished {
 }
 
 pub(crate) async fn run_command(command: &Command) -> Finished {
-    let process = Process::start(&shell().plan(command)).await.expect("it starts");
+    let (process, _jail) = start(&shell().plan(command)).await.expect("it starts");
     run_to_end(process, &Limits::of(command), None, None).await
 }
 
@@ -103,6 +103,12 @@ fn processes() -> impl Iterator<Item = u32> {
     entries
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// Starts a process in a jail of its own that confines nothing, and that ends it when dropped.
+pub(crate) async fn start(plan: &Plan) -> Result<(Process, Jail), SpawnError> {
+    let jail = Jail::unconfined().await.map_err(SpawnError::Jail)?;
+    Ok((jail.spawn(plan, Streams::Output).await?, jail))
 }
 
 /// Children of this test process that are supervisors or their remains.

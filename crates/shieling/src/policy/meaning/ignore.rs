@@ -13,17 +13,18 @@ use crate::policy::verdict::Span;
 use crate::policy::word::{Atom, Fields, Known, Word, found};
 
 pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts) -> Vec<Finding> {
-    let mut bases = reading.bases.clone();
-    if !facts.start.is_empty() {
-        // Directories of the text are relative to where the command starts.
-        for base in &mut bases {
-            if let Base::At(directory) = base
-                && !directory.starts_with('/')
-            {
-                *directory = format!("{}/{directory}", facts.start);
+    let mut bases = Vec::new();
+    // Directories of the text are relative to where the command starts, and to the way by which it came there.
+    for start in std::iter::once(&facts.start).chain(&facts.way) {
+        bases.extend(reading.bases.iter().map(|base| match base {
+            Base::At(directory) if !start.is_empty() && !directory.starts_with('/') => {
+                Base::At(format!("{start}/{directory}"))
             }
+            base => base.clone(),
+        }));
+        if !start.is_empty() {
+            bases.push(Base::At(start.clone()));
         }
-        bases.push(Base::At(facts.start.clone()));
     }
     chained(&mut bases);
     let check = Check {

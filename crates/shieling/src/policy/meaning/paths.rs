@@ -1,5 +1,7 @@
 //! Paths as words name them, against patterns with the meaning of `.gitignore`.
 
+use std::path::Path;
+
 use crate::policy::facts::Facts;
 use crate::policy::script::{Base, HOME, PIPE};
 use crate::policy::word::{Atom, Fields, Known, Word};
@@ -104,10 +106,17 @@ impl Hidden {
 
     /// Whether this path below the workspace is hidden, by itself or with a directory above it.
     pub(in crate::policy) fn hides(&self, relative: &str) -> bool {
-        if relative.is_empty() {
-            return false;
-        }
-        self.exact.matched_path_or_any_parents(relative, true).is_ignore()
+        self.hides_entry(relative, true)
+    }
+
+    /// Whether a path is hidden of which it is known whether it is a directory.
+    pub(in crate::policy) fn hides_entry(&self, relative: impl AsRef<Path>, is_directory: bool) -> bool {
+        let relative = relative.as_ref();
+        !relative.as_os_str().is_empty()
+            && self
+                .exact
+                .matched_path_or_any_parents(relative, is_directory)
+                .is_ignore()
     }
 
     /// Whether a word names a hidden path, from any directory that the text may be in.

@@ -87,13 +87,17 @@ impl Reader<'_> {
     /// Follows what evaluating this variable as arithmetic can run.
     pub(super) fn evaluated(&mut self, name: &str, span: Span) -> Result<(), Unreadable> {
         let Some(values) = self.lookup(name) else { return Ok(()) };
-        if self.evaluating > 8 {
+        if self.evaluating.iter().any(|outer| outer == name) {
+            // Its values are being followed already.
+            return Ok(());
+        }
+        if self.evaluating.len() > 8 {
             self.evaluates_unknown(span);
             return Ok(());
         }
-        self.evaluating += 1;
+        self.evaluating.push(name.to_owned());
         let result = values.iter().try_for_each(|value| self.evaluated_atoms(value, span));
-        self.evaluating -= 1;
+        self.evaluating.pop();
         result
     }
 

@@ -121,6 +121,9 @@ impl Reader<'_> {
     /// The values of a variable, if the text assigns it.
     pub(super) fn lookup(&mut self, name: &str) -> Option<Vec<Vec<Atom>>> {
         self.looked_up = true;
+        if self.variables.can_be_anything() {
+            return Some(vec![vec![Atom::Hidden(Hidden::Anything)]]);
+        }
         self.variables.values(name).map(<[_]>::to_vec)
     }
 
@@ -197,7 +200,9 @@ impl Reader<'_> {
     /// The text inside `$(…)`: what it runs, and what kind of text it prints.
     fn substitution(&mut self, text: &str, place: Place) -> Result<Hidden, Unreadable> {
         let first = self.reading.commands.len();
+        let splits = self.splits_for_good;
         self.deeper(|reader| reader.scope(|reader| reader.text(text, place)))?;
+        self.splits_for_good = splits;
         // What goes wrong is told in words.
         if text.contains(">&") || text.contains("&>") || text.contains("|&") {
             return Ok(Hidden::Anything);

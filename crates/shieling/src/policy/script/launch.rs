@@ -344,7 +344,17 @@ impl Reader<'_> {
             "alias" => {
                 for word in args {
                     match word.prefix().find('=') {
-                        Some(at) => self.shell_text(&word.after(at + 1), Some(run.index))?,
+                        Some(at) => {
+                            let value = word.after(at + 1);
+                            self.shell_text(&value, Some(run.index))?;
+                            // It is put before the text that follows, and would swallow part of that.
+                            if value
+                                .known()
+                                .is_none_or(|text| text.contains('#') || text.ends_with('\\'))
+                            {
+                                self.unknown_text(word, run);
+                            }
+                        }
                         None if word.known().is_some() => {}
                         None => self.unknown_text(word, run),
                     }
@@ -411,6 +421,20 @@ impl Reader<'_> {
                 Ok(false)
             }
             "set" => {
+                let options = || args.iter().take_while(|word| word.known().as_deref() != Some("--"));
+                let hazard = options().any(|word| match word.known() {
+                    Some(text) => matches!(&*text, "keyword" | "posix") || text.starts_with('-') && text.contains('k'),
+                    None => word.is_dashed() != Known::No,
+                });
+                if hazard {
+                    self.doubt(
+                        Doubt::Launch,
+                        self.written(run.span),
+                        "it changes what the words of later commands mean",
+                        run.span,
+                        Some(run.index),
+                    );
+                }
                 if !args.iter().all(|word| {
                     word.known()
                         .is_some_and(|text| text.len() > 1 && text.starts_with(['-', '+']) && text != "--")
@@ -449,6 +473,10 @@ impl Reader<'_> {
             }
             "cd" | "pushd" => {
                 self.changes_directory(args);
+                Ok(false)
+            }
+            "popd" if self.has_past => {
+                self.base(Base::Unknown);
                 Ok(false)
             }
             "hash" => {
@@ -525,7 +553,7 @@ impl Reader<'_> {
                             self.reading.dotglob = true;
                             self.found.dotglob = true;
                         }
-                        Some("expand_aliases" | "extdebug") | None => {
+                        Some("expand_aliases" | "extdebug" | "cdable_vars" | "keyword" | "posix") | None => {
                             self.doubt(
                                 Doubt::Launch,
                                 self.written(run.span),
@@ -720,6 +748,11 @@ impl Reader<'_> {
             }
             if text.as_deref().is_some_and(|text| text.starts_with('+')) || prints {
                 continue;
+            }
+            if integer {
+                let name = word.prefix().split(['=', '[', '+']).next().unwrap_or_default();
+                self.found.integers.insert(name.to_owned());
+                self.looked_up = true;
             }
             if associative {
                 let name = word.prefix().split('=').next().unwrap_or_default();

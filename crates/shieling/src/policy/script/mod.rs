@@ -9,6 +9,7 @@
 mod arithmetic;
 mod expand;
 mod launch;
+mod left;
 mod screen;
 mod shells;
 mod source;
@@ -22,6 +23,7 @@ use super::verdict::Span;
 use super::word::Word;
 pub(crate) use expand::HOME;
 pub(in crate::policy) use launch::Launch;
+pub(crate) use left::Left;
 pub(crate) use screen::{Unreadable, escaped};
 pub(in crate::policy) use shells::{Run, is_shell};
 use source::Place;
@@ -154,6 +156,8 @@ pub(crate) struct Reading {
     pub(crate) bases: Vec<Base>,
     /// Whether `*` also matches names that start with a dot.
     pub(crate) dotglob: bool,
+    /// What it can leave behind in its shell, with what it has found there.
+    pub(crate) left: Left,
 }
 
 /// Where a command's standard input comes from, as far as it matters to a shell that reads it.
@@ -169,23 +173,31 @@ enum Input {
     Unknown,
 }
 
-/// Reads a command text.
+/// Reads a command text that runs in a fresh shell.
 ///
 /// # Errors
 /// [`Unreadable`] if the text cannot be parsed, is beyond a limit or hides characters.
 pub(crate) fn read(text: &str) -> Result<Reading, Unreadable> {
+    read_after(text, &Left::default())
+}
+
+/// Reads a command text that runs in a shell in which others ran before.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_after(text: &str, before: &Left) -> Result<Reading, Unreadable> {
     screen::screen(text)?;
     // What is ours may have faults too: a panic in it is an answer about the text, not our end.
-    std::panic::catch_unwind(|| read_to_fixpoint(text))
+    std::panic::catch_unwind(|| read_to_fixpoint(text, before))
         .unwrap_or_else(|_| Err(Unreadable::whole(text, "the parser failed on it")))
 }
 
 /// Walks the text until the values that its variables can have no longer change.
-fn read_to_fixpoint(text: &str) -> Result<Reading, Unreadable> {
-    let mut variables = Variables::default();
+fn read_to_fixpoint(text: &str, before: &Left) -> Result<Reading, Unreadable> {
+    let mut variables = before.variables().clone();
     let mut bases = Vec::new();
     for pass in 0..MAX_PASSES {
-        let mut reader = Reader::new(text, variables, bases);
+        let mut reader = Reader::new(text, variables, bases, before);
         reader.text(text, Place::From(0))?;
         let Reader {
             mut reading,
@@ -197,6 +209,7 @@ fn read_to_fixpoint(text: &str) -> Result<Reading, Unreadable> {
             && (!looked_up || reader.variables.cover(&found));
         if settled {
             reading.bases = reader.known_bases;
+            reading.left = Left::by(found, reader.splits_for_good);
             return Ok(reading);
         }
         bases = reading.bases;
@@ -223,12 +236,16 @@ pub(in crate::policy) struct Reader<'a> {
     /// Whether any expansion asked for a variable that the text assigns.
     looked_up: bool,
     known_bases: Vec<Base>,
+    /// Whether others ran before in the same shell.
+    has_past: bool,
+    /// Whether words stay split otherwise once the text has ended.
+    splits_for_good: bool,
     /// What is defined for certain when later commands run.
     defined: Defined,
     input: Input,
     depth: usize,
-    /// How many variables are being followed into each other as arithmetic.
-    evaluating: usize,
+    /// The variables that are being followed into each other as arithmetic.
+    evaluating: Vec<String>,
     nodes: usize,
     parsed: usize,
 }
@@ -243,7 +260,7 @@ struct Defined {
 }
 
 impl<'a> Reader<'a> {
-    fn new(whole: &'a str, variables: Variables, bases: Vec<Base>) -> Self {
+    fn new(whole: &'a str, variables: Variables, bases: Vec<Base>, before: &Left) -> Self {
         Self {
             whole,
             reading: Reading {
@@ -251,13 +268,15 @@ impl<'a> Reader<'a> {
                 ..Reading::default()
             },
             variables,
-            found: Variables::default(),
+            found: before.variables().clone(),
             looked_up: false,
             known_bases: bases,
+            has_past: *before != Left::default(),
+            splits_for_good: before.variables().splits_otherwise,
             defined: Defined::default(),
             input: Input::Nothing,
             depth: 0,
-            evaluating: 0,
+            evaluating: Vec::new(),
             nodes: 0,
             parsed: 0,
         }

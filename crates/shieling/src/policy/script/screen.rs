@@ -3,7 +3,7 @@
 use crate::policy::verdict::Span;
 
 /// The longest text that is parsed.
-const MAX_TEXT: usize = 64 * 1024;
+const MAX_TEXT: usize = 256 * 1024;
 /// How deeply a text may nest.
 const MAX_NESTING: usize = 100;
 

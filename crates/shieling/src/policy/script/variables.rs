@@ -19,6 +19,10 @@ pub(super) struct Variables {
     pub(super) splits_otherwise: bool,
     /// Whether `*` also matches names that start with a dot.
     pub(super) dotglob: bool,
+    /// The variables that may have been declared so that whatever is assigned to them is arithmetic.
+    pub(super) integers: BTreeSet<String>,
+    /// Whether any variable can have any value.
+    any_value: bool,
 }
 
 impl Variables {
@@ -60,6 +64,26 @@ impl Variables {
             && (self.any_associative || !found.any_associative)
             && (self.splits_otherwise || !found.splits_otherwise)
             && (self.dotglob || !found.dotglob)
+            && found.integers.is_subset(&self.integers)
+            && (self.any_value || !found.any_value)
+    }
+
+    /// Whether any variable can have any value.
+    pub(super) fn can_be_anything(&self) -> bool {
+        self.any_value
+    }
+
+    /// Gives up on telling variables apart.
+    pub(super) fn forget_names(&mut self) {
+        self.values.clear();
+        self.any_value = true;
+    }
+
+    /// How many names there are, and how many bytes of values.
+    pub(super) fn weight(&self) -> (usize, usize) {
+        let values = self.values.values().flatten();
+        let names = self.values.len() + self.functions.len() + self.integers.len();
+        (names, values.map(|value| weight(value)).sum())
     }
 
     /// Gives up on knowing any value.
@@ -68,6 +92,15 @@ impl Variables {
             *values = vec![vec![Atom::Hidden(Hidden::Anything)]];
         }
     }
+}
+
+fn weight(value: &[Atom]) -> usize {
+    let atom = |atom: &Atom| match atom {
+        Atom::Text(text) => text.len(),
+        Atom::OneOf(values) => values.iter().map(|value| weight(value)).sum(),
+        Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) => 1,
+    };
+    value.iter().map(atom).sum()
 }
 
 /// What setting a variable does to the commands that run afterwards.
@@ -181,6 +214,7 @@ const SEARCH: &[&str] = &[
     "PATH",
     "PERLLIB",
     "PHPRC",
+    "POSIXLY_CORRECT",
     "PHP_INI_SCAN_DIR",
     "RESOLV_HOST_CONF",
     "RES_OPTIONS",

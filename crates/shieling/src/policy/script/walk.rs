@@ -120,7 +120,13 @@ impl Reader<'_> {
                 self.arithmetic(&expressions.value, source.place.inner(expressions.range.start))?;
                 self.list(body, source)
             }
-            CompoundCommand::BraceGroup(list) | CompoundCommand::Subshell(list) => self.list(list, source),
+            CompoundCommand::BraceGroup(list) => self.list(list, source),
+            CompoundCommand::Subshell(list) => {
+                let splits = self.splits_for_good;
+                let result = self.list(list, source);
+                self.splits_for_good = splits;
+                result
+            }
             CompoundCommand::For {
                 variable,
                 values,
@@ -299,8 +305,13 @@ impl Reader<'_> {
         if simple.suffix.is_empty() {
             self.command_name(simple, source, &mut argv, &mut span)?;
         }
+        // With a command behind them they hold for that command alone.
+        let splits = self.splits_for_good;
         for assignment in &assigned {
             self.assignment(assignment, source)?;
+        }
+        if !argv.is_empty() {
+            self.splits_for_good = splits;
         }
         let (Some(span), Some(first)) = (span, argv.first()) else {
             return Ok(());
@@ -375,7 +386,11 @@ impl Reader<'_> {
             // Setting it makes wildcards match leading dots.
             self.reading.dotglob = true;
         }
-        if super::variables::is_integer(name) {
+        self.looked_up |= !self.found.integers.is_empty();
+        if super::variables::is_integer(name)
+            || self.variables.integers.contains(name)
+            || self.found.integers.contains(name)
+        {
             // Giving it a value evaluates that as arithmetic.
             self.evaluated_atoms(&value, span)?;
         }
@@ -422,6 +437,7 @@ impl Reader<'_> {
                 }
             }
         }
+        self.splits_for_good |= name == "IFS";
         self.found.assign(name, value);
         Ok(())
     }

@@ -1,104 +1,42 @@
-//! Starting a program with `posix_spawn`, prepared beforehand so that the start allocates nothing.
+//! Starting a program with `posix_spawn`: without a copy of the host's memory, however large it is,
+//! and without a moment in which another thread's child could inherit our descriptors.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 use std::ptr;
 
-use rustix::io::Errno;
-
-/// Everything `posix_spawn` needs, laid out in memory.
+/// Starts `program` with that one argument, no environment, `/dev/null` as its standard streams, and
+/// copies of `fds` from descriptor 3 on. None of `fds` may be below 3 plus their number. It gets no
+/// blocked and no ignored signal, and no other descriptor, as long as those are close-on-exec.
 ///
-/// The program gets a session of its own, no blocked and no ignored signal, `/dev/null` as standard
-/// input, and no descriptor that was not named here (the others must be close-on-exec or closed).
-pub(in crate::process) struct Launch {
-    program: CString,
-    argv: Vec<CString>,
-    variables: Vec<CString>,
-    attributes: Attributes,
-    actions: Actions,
-}
-
-impl Launch {
-    /// Prepares a start. `argv` begins with the program's own name for itself.
-    ///
-    /// # Errors
-    /// No memory.
-    pub(in crate::process) fn new(
-        program: CString,
-        argv: Vec<CString>,
-        variables: Vec<CString>,
-        stdout: RawFd,
-        stderr: RawFd,
-        extra: Option<(RawFd, RawFd)>,
-    ) -> io::Result<Self> {
-        let mut actions = Actions::new()?;
-        actions.open_null(0)?;
-        actions.duplicate(stdout, 1)?;
-        actions.duplicate(stderr, 2)?;
-        // Last, since it may land on one of the two above.
-        if let Some((from, to)) = extra {
-            actions.duplicate(from, to)?;
-        }
-        Ok(Self {
-            program,
-            argv,
-            variables,
-            attributes: Attributes::new()?,
-            actions,
-        })
+/// # Errors
+/// That of the exec, or of making the process.
+pub(in crate::process) fn spawn(program: &CStr, name: &CStr, fds: &[RawFd]) -> io::Result<i32> {
+    let attributes = Attributes::new()?;
+    let mut actions = Actions::new()?;
+    for standard in 0..3 {
+        actions.open_null(standard)?;
     }
-
-    /// The arrays of pointers that [`Self::start`] takes.
-    pub(in crate::process) fn pointers(&self) -> Pointers<'_> {
-        let array = |strings: &[CString]| -> Vec<*mut libc::c_char> {
-            strings
-                .iter()
-                .map(|s| s.as_ptr().cast_mut())
-                .chain([ptr::null_mut()])
-                .collect()
-        };
-        Pointers {
-            launch: self,
-            argv: array(&self.argv),
-            variables: array(&self.variables),
-        }
+    for (&from, to) in fds.iter().zip(3..) {
+        actions.duplicate(from, to)?;
     }
-}
-
-/// A [`Launch`] with its pointer arrays, ready to go.
-pub(in crate::process) struct Pointers<'launch> {
-    launch: &'launch Launch,
-    argv: Vec<*mut libc::c_char>,
-    variables: Vec<*mut libc::c_char>,
-}
-
-impl Pointers<'_> {
-    /// Starts the program and returns its pid once the exec has succeeded. Allocates nothing.
-    ///
-    /// # Errors
-    /// That of the exec, or of making the process.
-    pub(in crate::process) fn start(&self) -> Result<i32, Errno> {
-        let mut pid = 0;
-        // SAFETY: all objects are initialised and outlive the call; both arrays end with null and
-        // their strings are owned by the borrowed launch.
-        let result = unsafe {
-            libc::posix_spawn(
-                &raw mut pid,
-                self.launch.program.as_ptr(),
-                &raw const self.launch.actions.0,
-                &raw const self.launch.attributes.0,
-                self.argv.as_ptr(),
-                self.variables.as_ptr(),
-            )
-        };
-        if result == 0 {
-            Ok(pid)
-        } else {
-            Err(Errno::from_raw_os_error(result))
-        }
-    }
+    let argv = [name.as_ptr().cast_mut(), ptr::null_mut()];
+    let variables = [ptr::null_mut()];
+    let mut pid = 0;
+    // SAFETY: all objects are initialised and outlive the call; both arrays end with null.
+    check(unsafe {
+        libc::posix_spawn(
+            &raw mut pid,
+            program.as_ptr(),
+            &raw const actions.0,
+            &raw const attributes.0,
+            argv.as_ptr(),
+            variables.as_ptr(),
+        )
+    })?;
+    Ok(pid)
 }
 
 struct Attributes(libc::posix_spawnattr_t);
@@ -112,9 +50,7 @@ impl Attributes {
         let mut attributes = Self(unsafe { raw.assume_init() });
         let mut none = MaybeUninit::uninit();
         let mut all = MaybeUninit::uninit();
-        let flags = libc::POSIX_SPAWN_SETSIGMASK as libc::c_short
-            | libc::POSIX_SPAWN_SETSIGDEF as libc::c_short
-            | libc::POSIX_SPAWN_SETSID;
+        let flags = libc::POSIX_SPAWN_SETSIGMASK as libc::c_short | libc::POSIX_SPAWN_SETSIGDEF as libc::c_short;
         // SAFETY: the sets are initialised before they are read, the attributes are initialised,
         // and none of the calls keeps a pointer.
         unsafe {
@@ -149,7 +85,7 @@ impl Actions {
     fn open_null(&mut self, to: RawFd) -> io::Result<()> {
         const NULL: &CStr = c"/dev/null";
         // SAFETY: initialised object; the path is copied by the call.
-        check(unsafe { libc::posix_spawn_file_actions_addopen(&raw mut self.0, to, NULL.as_ptr(), libc::O_RDONLY, 0) })
+        check(unsafe { libc::posix_spawn_file_actions_addopen(&raw mut self.0, to, NULL.as_ptr(), libc::O_RDWR, 0) })
     }
 
     fn duplicate(&mut self, from: RawFd, to: RawFd) -> io::Result<()> {

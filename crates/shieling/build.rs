@@ -1,0 +1,102 @@
+//! Builds the program `shieling-jail` and the builtin for bash, which the library carries in itself:
+//! whoever uses the library has its sandbox and its sessions, of the same version, without a file to
+//! find.
+//!
+//! They are built by a cargo of their own, since they are no parts of this crate: the program alone in
+//! memory, static (so that it starts in a root that has no libraries, and twice as fast), and small; the
+//! builtin without any library, since it is loaded into whatever bash there is.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a build script runs cargo and copies what it made"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+fn main() {
+    let variable = |name| env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
+    let out = PathBuf::from(variable("OUT_DIR"));
+    let crates = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("..");
+    let manifest = crates.join("shieling-jail/Cargo.toml");
+    for path in [
+        "shieling-jail/src",
+        "shieling-jail/Cargo.toml",
+        "../Cargo.lock",
+        "../Cargo.toml",
+    ] {
+        println!("cargo::rerun-if-changed={}", crates.join(path).display());
+    }
+    for path in ["shieling-bash/src", "shieling-bash/Cargo.toml"] {
+        println!("cargo::rerun-if-changed={}", crates.join(path).display());
+    }
+    println!("cargo::rerun-if-changed=build.rs");
+    // One place for all profiles, beside them: it is the same program in each.
+    let beside = out.ancestors().nth(4).unwrap_or(&out);
+    let place = beside.join("jail");
+    let target = variable("TARGET");
+
+    let builtin = Built {
+        manifest: &crates.join("shieling-bash/Cargo.toml"),
+        place: &beside.join("bash"),
+        target: &target,
+    };
+    let library = builtin
+        .build(&BUILTIN, None)
+        .expect("the builtin for bash could not be built; its messages are above");
+    fs::copy(library.join("libshieling_bash.so"), out.join("libshieling_bash.so")).expect("OUT_DIR can be written to");
+
+    let jail = Built {
+        manifest: &manifest,
+        place: &place,
+        target: &target,
+    };
+    let program = jail.build(&JAIL, Some("-Ctarget-feature=+crt-static")).or_else(|| {
+        println!(
+            "cargo::warning=shieling-jail could not be linked statically (is the static C library installed?); \
+             it is linked dynamically and starts about half a millisecond slower"
+        );
+        jail.build(&JAIL, None)
+    });
+    let program = program.expect("shieling-jail could not be built; its messages are above");
+    fs::copy(program.join("shieling-jail"), out.join("shieling-jail")).expect("OUT_DIR can be written to");
+}
+
+const JAIL: [&str; 5] = ["build", "--bin", "shieling-jail", "--features", "program"];
+const BUILTIN: [&str; 6] = ["rustc", "--lib", "--crate-type", "cdylib", "--features", "builtin"];
+
+/// Something that is built by a cargo of its own.
+struct Built<'a> {
+    manifest: &'a Path,
+    place: &'a Path,
+    target: &'a str,
+}
+
+impl Built<'_> {
+    /// Where what was built is, or nothing if it could not be.
+    fn build(&self, what: &[&str], flags: Option<&str>) -> Option<PathBuf> {
+        let cargo = env::var_os("CARGO").expect("cargo names itself");
+        let mut command = Command::new(cargo);
+        command
+            .args(what)
+            .args(["--locked", "--profile", "jail", "--target", self.target])
+            .arg("--manifest-path")
+            .arg(self.manifest)
+            .arg("--target-dir")
+            .arg(self.place);
+        // What was set for this build, a linter's wrapper above all, is not for that one.
+        for name in [
+            "RUSTFLAGS",
+            "CARGO_ENCODED_RUSTFLAGS",
+            "RUSTC_WORKSPACE_WRAPPER",
+            "CARGO_BUILD_TARGET",
+        ] {
+            command.env_remove(name);
+        }
+        if let Some(flags) = flags {
+            command.env("RUSTFLAGS", flags);
+        }
+        let done = command.status().is_ok_and(|status| status.success());
+        done.then(|| self.place.join(self.target).join("jail"))
+    }
+}

@@ -1,0 +1,275 @@
+//! `/etc`: a list of what is shown of it. Everything else of it is absent, since to root it holds keys
+//! and password hashes, and to anyone the settings of this host's services.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "which of the listed files this host has is looked up here"
+)]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use shieling_jail::plan::Entry;
+
+use super::Restrictions;
+use super::place::{self, shown};
+use crate::environment::Network;
+
+/// What is shown, if it is there: by name, or by how it begins where the row ends with `*`.
+///
+/// Left out on purpose: `profile`, `profile.d` and `bash.bashrc`, which on many hosts set `PATH` back
+/// and so take a login shell's toolchains away; `npmrc`, `pip.conf`, `maven`, `wgetrc`, which may hold
+/// credentials.
+const SHOWN: &[&str] = &[
+    "ImageMagick*",
+    "R",
+    "alternatives",
+    "crypto-policies",
+    "fonts",
+    "java*",
+    "ld-musl*",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "localtime",
+    "lsb-release",
+    "mime.types",
+    "mtab",
+    "os-release",
+    "perl",
+    "php*",
+    "protocols",
+    "services",
+    "terminfo",
+];
+
+/// What is shown of directories that also hold private keys.
+const PARTLY: &[(&str, &[&str])] = &[
+    ("ca-certificates", &["extracted"]),
+    ("pki", &["ca-trust", "tls/certs", "tls/cert.pem", "tls/openssl.cnf"]),
+    ("ssl", &["certs", "cert.pem", "openssl.cnf"]),
+];
+
+/// Of the host's own account files and names, where files keep their places.
+const IN_PLACE: &[&str] = &["group", "hostname", "hosts", "nsswitch.conf", "passwd", "resolv.conf"];
+
+/// `/etc` as it is seen in a file system of its own.
+pub(super) fn entries(restrictions: &Restrictions, home: &Path) -> io::Result<Vec<Entry>> {
+    let mut entries = listed(&[])?;
+    let mut file = |name: &str, content: String| {
+        entries.push(Entry::File {
+            target: Path::new("/etc").join(name),
+            content: content.into_bytes(),
+        });
+    };
+    let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let (passwd, groups) = accounts(place::user(restrictions), user, group, home, &restrictions.shell);
+    file("passwd", passwd);
+    file("group", groups);
+    let mut hosts = format!("127.0.0.1\tlocalhost {HOSTNAME}\n::1\tlocalhost ip6-localhost ip6-loopback\n");
+    if restrictions.network == Network::Host
+        && let Ok(also) = fs::read_to_string("/etc/hosts")
+    {
+        // Names that only this host knows are needed to reach what it reaches.
+        hosts.push_str(&also);
+    }
+    file("hosts", hosts);
+    file("hostname", format!("{HOSTNAME}\n"));
+    file(
+        "nsswitch.conf",
+        "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n".to_owned(),
+    );
+    if let Some(config) = git_identity(restrictions.home.as_deref()) {
+        file("gitconfig", config);
+    }
+    if restrictions.network == Network::Host
+        && let Ok(resolver) = fs::read_to_string("/etc/resolv.conf")
+    {
+        file("resolv.conf", resolver);
+    }
+    Ok(entries)
+}
+
+/// `/etc` where files keep their places: the same list, and the host's own names.
+pub(super) fn in_place() -> io::Result<Vec<Entry>> {
+    Ok(listed(IN_PLACE)?
+        .into_iter()
+        .map(|entry| match entry {
+            Entry::Link { target, .. } => shown(target, false),
+            entry => entry,
+        })
+        .collect())
+}
+
+/// What `uname -n` should say, so that it agrees with `/etc/hosts`.
+pub(super) const HOSTNAME: &str = "shieling";
+
+fn listed(also: &[&str]) -> io::Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for found in fs::read_dir("/etc")? {
+        let found = found?;
+        let Ok(name) = found.file_name().into_string() else {
+            continue;
+        };
+        if let Some((_, parts)) = PARTLY.iter().find(|(directory, _)| *directory == name) {
+            entries.extend(
+                parts
+                    .iter()
+                    .map(|part| found.path().join(part))
+                    .filter(|path| path.exists())
+                    .map(|path| shown(path, false)),
+            );
+        } else if is_shown(&name) || also.contains(&name.as_str()) {
+            // As the link it is where its text means the same inside: time zones are told by it.
+            let to = found
+                .file_type()?
+                .is_symlink()
+                .then(|| fs::read_link(found.path()))
+                .and_then(Result::ok);
+            entries.push(match to.filter(|to| is_inside(to)) {
+                Some(to) => Entry::Link {
+                    target: found.path(),
+                    to,
+                },
+                None => shown(found.path(), false),
+            });
+        }
+    }
+    entries.sort_by(|a, b| a.target().cmp(b.target()));
+    Ok(entries)
+}
+
+fn is_shown(name: &str) -> bool {
+    SHOWN.iter().any(|row| match row.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => *row == name,
+    })
+}
+
+fn is_inside(to: &Path) -> bool {
+    ["/usr", "../usr", "/proc", "../proc"]
+        .iter()
+        .any(|start| to.starts_with(start))
+        && to
+            .components()
+            .filter(|part| *part == std::path::Component::ParentDir)
+            .count()
+            <= 1
+}
+
+fn accounts(user: &str, uid: u32, gid: u32, home: &Path, shell: &Path) -> (String, String) {
+    // A line is a line and a field is a field, whatever a path holds.
+    let field = |path: &Path| path.to_string_lossy().replace([':', '\n'], "?");
+    let (home, shell) = (field(home), field(shell));
+    let mut passwd = String::new();
+    let mut group = String::new();
+    let mut account = |name: &str, uid: u32, gid: u32, home: &str, shell: &str| {
+        writeln!(passwd, "{name}:x:{uid}:{gid}:{name}:{home}:{shell}").expect("a string takes text");
+    };
+    if uid == 0 {
+        account("root", 0, 0, &home, &shell);
+    } else {
+        account("root", 0, 0, "/root", "/usr/sbin/nologin");
+        account(
+            if user == "root" || user == "nobody" {
+                "user"
+            } else {
+                user
+            },
+            uid,
+            gid,
+            &home,
+            &shell,
+        );
+    }
+    account("nobody", 65534, 65534, "/nonexistent", "/usr/sbin/nologin");
+    group.push_str("root:x:0:\n");
+    if gid != 0 && gid != 65534 {
+        writeln!(group, "{}:x:{gid}:", if user == "root" { "user" } else { user }).expect("a string takes text");
+    }
+    group.push_str("tty:x:5:\nnogroup:x:65534:\n");
+    (passwd, group)
+}
+
+/// Whose commits these are: name and address from the caller's own git configuration and nothing else
+/// of it, since the rest may name credentials, and programs that are not there.
+fn git_identity(home: Option<&Path>) -> Option<String> {
+    let home = home?;
+    let text = [".gitconfig", ".config/git/config"]
+        .iter()
+        .find_map(|path| fs::read_to_string(PathBuf::from(home).join(path)).ok())?;
+    let mut section = String::new();
+    let mut identity = String::new();
+    for line in text.lines().map(str::trim) {
+        if let Some(header) = line.strip_prefix('[') {
+            section = header.trim_end_matches(']').trim().to_ascii_lowercase();
+        } else if let Some((key, value)) = line.split_once('=').filter(|_| section == "user") {
+            let (key, value) = (key.trim().to_ascii_lowercase(), value.trim().trim_matches('"'));
+            if ["name", "email"].contains(&key.as_str()) && !value.contains(['"', '\\']) {
+                writeln!(identity, "\t{key} = \"{value}\"").expect("a string takes text");
+            }
+        }
+    }
+    (!identity.is_empty()).then(|| format!("[user]\n{identity}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_hashes_and_services_of_the_host_are_not_shown() {
+        let shown = entries(&Restrictions::new("/w", "/bin/sh"), Path::new("/home/u")).expect("there is an /etc");
+        for entry in &shown {
+            let target = entry.target().to_str().expect("plain names");
+            for secret in [
+                "shadow",
+                "sudoers",
+                "ssh",
+                "private",
+                "npmrc",
+                "pip.conf",
+                "resolv.conf",
+                "profile",
+            ] {
+                assert!(!target.contains(secret), "{target}");
+            }
+            if ["/etc/passwd", "/etc/group", "/etc/hosts"].contains(&target) {
+                assert!(matches!(entry, Entry::File { .. }), "{target} is our own");
+            }
+        }
+        assert!(shown.len() <= 30, "each costs start-up time: {}", shown.len());
+        assert!(is_shown("java-17-openjdk") && is_shown("localtime") && !is_shown("localtimes"));
+        assert!(
+            is_inside(Path::new("../usr/lib/os-release"))
+                && !is_inside(Path::new("/run/x"))
+                && !is_inside(Path::new("/usr/../../root"))
+        );
+    }
+
+    #[test]
+    fn the_caller_has_an_account_and_cannot_forge_another() {
+        let (passwd, group) = accounts("u", 1000, 1000, Path::new("/home/u\nx:0:0"), Path::new("/bin/bash"));
+        assert_eq!(
+            passwd,
+            "root:x:0:0:root:/root:/usr/sbin/nologin\nu:x:1000:1000:u:/home/u?x?0?0:/bin/bash\n\
+             nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
+        );
+        assert_eq!(group, "root:x:0:\nu:x:1000:\ntty:x:5:\nnogroup:x:65534:\n");
+        let (passwd, _) = accounts("root", 0, 0, Path::new("/root"), Path::new("/bin/bash"));
+        assert!(passwd.starts_with("root:x:0:0:root:/root:/bin/bash\n"));
+    }
+
+    #[test]
+    fn of_the_callers_git_configuration_name_and_address_are_shown_and_nothing_else() {
+        let home = tempfile::tempdir().expect("a directory");
+        assert_eq!(git_identity(Some(home.path())), None);
+        let text = "[credential]\n helper = store\n[user]\n\tName = A B\n email = \"a@b\"\n signingkey = k\n[http]\n extraheader = token\n";
+        fs::write(home.path().join(".gitconfig"), text).expect("written");
+        assert_eq!(
+            git_identity(Some(home.path())).as_deref(),
+            Some("[user]\n\tname = \"A B\"\n\temail = \"a@b\"\n")
+        );
+    }
+}

@@ -1,0 +1,550 @@
+//! Hidden files: which files and directories of the workspace a policy hides, found before each
+//! command. Decides nothing itself and hides nothing: it asks [`Hidden`] and gives a list.
+//!
+//! The first look walks the whole workspace. Later ones ask for the times of each directory and read
+//! those again that changed, or that were read so shortly after a change that another in the same
+//! tick of the clock would not show.
+//!
+//! What counts as hidden besides what is named:
+//!
+//! - the target of a hidden link, if it lies in the workspace and does not contain the link;
+//! - every other name of a hidden file (hard links), also of a file in a hidden directory, but not of
+//!   a link's target;
+//! - a directory that cannot be read: who owns it can make it readable again, and a name in it that is
+//!   known can be opened without reading the directory;
+//! - a directory deeper than 200 levels or behind a path of 3,000 bytes: nothing in it can be named.
+//!
+//! No link is followed: each directory is opened beneath the workspace, whatever is renamed meanwhile.
+//! What appears during the look, or later, is found by the next. File systems whose listings give other
+//! inode numbers than their files (some overlays) keep their hard links.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::{OsStr, OsString};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Statx, StatxFlags};
+use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
+
+use shieling_jail::message::Hide;
+
+use super::place::below;
+use super::{Hidden, Restrictions};
+
+/// How many entries are looked at before a workspace is refused.
+const MOST_ENTRIES: usize = 2_000_000;
+const DEEPEST: usize = 200;
+const LONGEST: usize = 3_000;
+/// How many looks in a row must at first see every directory where the one before saw it; how many
+/// there are before a workspace is refused; and how long one waits for the next after a move.
+const FIRST_LOOKS: usize = 8;
+const MOST_LOOKS: usize = 40;
+const BETWEEN_LOOKS: std::time::Duration = std::time::Duration::from_millis(2);
+/// Times are as fine as a tick of the kernel: at most 10 ms, and some file systems round.
+const TICK_NS: i128 = 50_000_000;
+
+/// The hidden files of a workspace, and what is known of its directories.
+#[derive(Debug)]
+pub(super) struct HiddenFiles {
+    workspace: PathBuf,
+    hidden: Arc<dyn Hidden>,
+    most: usize,
+    tree: Directory,
+    /// Hidden regular files by inode number, which a listing tells, with one hidden name of each.
+    files: HashMap<u64, Vec<(File, PathBuf)>>,
+    links: BTreeSet<PathBuf>,
+    told: HashMap<PathBuf, Identity>,
+    /// The directories that the last look saw, and where.
+    places: HashMap<File, u64>,
+}
+
+/// The hidden files cannot be told, so nothing may start: an incomplete list hides less than was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum HiddenError {
+    /// There are too many entries.
+    #[error(
+        "the workspace `{}` has more than {limit} entries, too many to find the hidden ones before each command; \
+         hide none, or choose a smaller workspace", .workspace.display()
+    )]
+    TooMany {
+        /// The workspace.
+        workspace: PathBuf,
+        /// How many there may be.
+        limit: usize,
+    },
+    /// Something is moved about as fast as it is found.
+    #[error(
+        "hidden files of the workspace `{}` are moved about while they are to be hidden; try again once that is over", .workspace.display()
+    )]
+    Moving {
+        /// The workspace.
+        workspace: PathBuf,
+    },
+    /// A directory cannot be looked at.
+    #[error("cannot look for hidden files in `{}`", .path.display())]
+    Look {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl From<HiddenError> for io::Error {
+    fn from(error: HiddenError) -> Self {
+        let kind = match &error {
+            HiddenError::TooMany { .. } => io::ErrorKind::QuotaExceeded,
+            HiddenError::Moving { .. } => io::ErrorKind::ResourceBusy,
+            HiddenError::Look { source, .. } => source.kind(),
+        };
+        io::Error::new(kind, error)
+    }
+}
+
+/// A file, whatever its name.
+type File = (u32, u32, u64);
+/// A file, and when it came to be: a number is given again once it is free.
+type Identity = (File, i64, u32);
+
+/// A directory that was read.
+#[derive(Debug, Default)]
+struct Directory {
+    name: OsString,
+    /// As it was when it was last read, if that was late enough after its last change.
+    stamp: Option<Stamp>,
+    /// Whether it, or one above it, is hidden.
+    hidden: bool,
+    entries: usize,
+    children: Vec<Directory>,
+}
+
+type Stamp = (File, i128, i128);
+
+impl HiddenFiles {
+    /// Of this workspace; nothing is looked at yet. Nothing if nothing is hidden.
+    pub(super) fn new(restrictions: &Restrictions) -> Option<Self> {
+        Some(Self {
+            workspace: restrictions.workspace.clone(),
+            hidden: restrictions.hidden.clone()?,
+            most: MOST_ENTRIES,
+            tree: Directory::default(),
+            files: HashMap::new(),
+            links: BTreeSet::new(),
+            told: HashMap::new(),
+            places: HashMap::new(),
+        })
+    }
+
+    /// The hidden files and directories that are new since the last look, by absolute paths: all of
+    /// them at first, and nothing below one that was told. One that was replaced is told again.
+    ///
+    /// # Errors
+    /// [`HiddenError`]: nothing may be started on what is known then.
+    pub(super) fn refresh(&mut self) -> Result<Vec<PathBuf>, HiddenError> {
+        if !self.places.is_empty() {
+            // What was hidden stays so wherever it is moved to.
+            return self.look().map(|(found, _)| found);
+        }
+        // A directory that is moved from where has not been looked to where has been is missed by a look.
+        let mut new = Vec::new();
+        let mut needed = FIRST_LOOKS;
+        for _ in 0..MOST_LOOKS {
+            let (found, settled) = self.look()?;
+            new.extend(found);
+            needed = if settled { needed - 1 } else { FIRST_LOOKS };
+            if needed == 0 {
+                return Ok(new);
+            }
+            if !settled {
+                std::thread::sleep(BETWEEN_LOOKS);
+            }
+        }
+        Err(HiddenError::Moving {
+            workspace: self.workspace.clone(),
+        })
+    }
+
+    /// One look: what is new, and whether every directory is where it was.
+    fn look(&mut self) -> Result<(Vec<PathBuf>, bool), HiddenError> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let root: OwnedFd =
+            rustix::fs::openat(CWD, &self.workspace, flags, Mode::empty()).map_err(|error| self.failed("", error))?;
+        let mut look = Look {
+            root: root.as_fd(),
+            hidden: &*self.hidden,
+            files: &mut self.files,
+            links: &mut self.links,
+            found: Vec::new(),
+            entries: 0,
+            most: self.most,
+            again: false,
+            linked: false,
+            places: HashMap::new(),
+            restless: false,
+        };
+        let mut walked = look.walk(&mut self.tree);
+        if walked.is_ok() && look.linked {
+            // Other names of it may stand in directories that were read before it was known.
+            look.again = true;
+            look.entries = 0;
+            look.places.clear();
+            walked = look.walk(&mut self.tree);
+        }
+        let (mut found, entries) = (look.found, look.entries);
+        let (places, restless) = (look.places, look.restless);
+        let moved = |(directory, place): (&File, &u64)| places.get(directory).is_none_or(|now| now != place);
+        let settled = !restless && !self.places.iter().any(moved);
+        self.places = places;
+        let over = entries > self.most || self.told.len() > self.most;
+        if over || walked.is_err() || self.files.len() > 2 * entries + 1_000 {
+            // What was found in a look that failed is found again by the next; and so files that are
+            // long gone are forgotten.
+            self.tree = Directory::default();
+            self.files.clear();
+        }
+        if over {
+            return Err(HiddenError::TooMany {
+                workspace: self.workspace.clone(),
+                limit: self.most,
+            });
+        }
+        walked.map_err(|(path, error)| self.failed(path, error))?;
+        found.extend(self.targets(root.as_fd()));
+        Ok((self.tell(found, root.as_fd()), settled))
+    }
+
+    /// What was told, for who hides it: where it is, and which file it is.
+    pub(super) fn told(&self) -> Vec<Hide> {
+        let all = self.told.keys().map(|path| self.workspace.join(path));
+        self.described(all)
+    }
+
+    /// The same of some paths that were told.
+    pub(super) fn described(&self, paths: impl IntoIterator<Item = PathBuf>) -> Vec<Hide> {
+        let described = paths.into_iter().filter_map(|target| {
+            let told = self.told.get(target.strip_prefix(&self.workspace).ok()?)?;
+            let ((major, minor, inode), ..) = *told;
+            let file = (rustix::fs::makedev(major, minor), inode);
+            Some(Hide { target, file })
+        });
+        described.collect()
+    }
+
+    /// Has these told again, wherever they are found next: they were not there any more when they were
+    /// to be hidden.
+    pub(super) fn forget(&mut self, paths: &[PathBuf]) {
+        for path in paths {
+            if let Ok(path) = path.strip_prefix(&self.workspace) {
+                self.told.remove(path);
+            }
+        }
+        if !paths.is_empty() {
+            // Directories are being moved: as at first, one look could miss them.
+            self.tree = Directory::default();
+            self.places.clear();
+        }
+    }
+
+    fn failed(&self, path: impl AsRef<Path>, error: Errno) -> HiddenError {
+        HiddenError::Look {
+            path: self.workspace.join(path),
+            source: error.into(),
+        }
+    }
+
+    /// What hidden links lead to, as of now: a target may come later than its link.
+    #[expect(clippy::disallowed_methods, reason = "where a hidden link leads is looked up here")]
+    fn targets(&mut self, root: BorrowedFd<'_>) -> Vec<(PathBuf, Identity)> {
+        let mut targets = Vec::new();
+        self.links.retain(|link| {
+            let path = self.workspace.join(link);
+            if std::fs::read_link(&path).is_err() {
+                return false;
+            }
+            if let Ok(real) = std::fs::canonicalize(&path)
+                && below(&real, &self.workspace)
+                && !path.starts_with(&real)
+                && let Ok(target) = real.strip_prefix(&self.workspace)
+                && let Ok(stat) = status(root, target)
+            {
+                targets.push((target.to_path_buf(), identity(&stat)));
+            }
+            true
+        });
+        targets
+    }
+
+    /// Those that were not told, topmost only.
+    fn tell(&mut self, mut found: Vec<(PathBuf, Identity)>, root: BorrowedFd<'_>) -> Vec<PathBuf> {
+        // An ancestor is shorter, so it is told before what is below it.
+        found.sort_by(|a, b| {
+            a.0.as_os_str()
+                .len()
+                .cmp(&b.0.as_os_str().len())
+                .then_with(|| a.0.cmp(&b.0))
+        });
+        let mut new = Vec::new();
+        for (path, identity) in found {
+            // Told once and replaced since is another directory, which nothing lies over.
+            let is_told = |above: &Path| {
+                self.told
+                    .get(above)
+                    .is_some_and(|told| status(root, above).is_ok_and(|now| self::identity(&now) == *told))
+            };
+            let under = path.ancestors().skip(1).any(is_told);
+            if under || self.told.get(&path) == Some(&identity) {
+                continue;
+            }
+            new.push(self.workspace.join(&path));
+            self.told.insert(path, identity);
+        }
+        new
+    }
+}
+
+/// One look at the workspace.
+struct Look<'a> {
+    root: BorrowedFd<'a>,
+    hidden: &'a dyn Hidden,
+    files: &'a mut HashMap<u64, Vec<(File, PathBuf)>>,
+    links: &'a mut BTreeSet<PathBuf>,
+    found: Vec<(PathBuf, Identity)>,
+    entries: usize,
+    most: usize,
+    /// Whether every directory is read, whatever its times say.
+    again: bool,
+    /// Whether a hidden file came to be known that has several names.
+    linked: bool,
+    /// Each directory that was seen, and a hash of where.
+    places: HashMap<File, u64>,
+    /// Whether one was seen at two places, or was gone when it was come to.
+    restless: bool,
+}
+
+type Failed = (PathBuf, Errno);
+
+impl Look<'_> {
+    fn walk(&mut self, tree: &mut Directory) -> Result<(), Failed> {
+        self.visit(tree, &mut PathBuf::new(), 0).map(drop)
+    }
+
+    /// Looks at a directory and those in it; whether it is still there.
+    fn visit(&mut self, directory: &mut Directory, path: &mut PathBuf, depth: usize) -> Result<bool, Failed> {
+        let stat = match status(self.root, path) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if depth > 0 => return Ok(false),
+            // A directory above it cannot be searched, and so is hidden.
+            Err(Errno::ACCESS) if depth > 0 => return Ok(false),
+            Err(error) => return Err((path.clone(), error)),
+        };
+        // What its times say holds only for the directory that was read, so a link put in its place,
+        // or in the place of one above it, shows as a change; and opening it then follows none.
+        if self.again || directory.stamp != Some(stamp(&stat)) {
+            if !self.read(directory, path, depth)? {
+                return Ok(false);
+            }
+        } else {
+            self.seen(&stat, path);
+        }
+        self.entries += directory.entries;
+        if self.entries > self.most {
+            return Ok(true);
+        }
+        let mut index = 0;
+        while index < directory.children.len() {
+            path.push(&directory.children[index].name);
+            let there = self.visit(&mut directory.children[index], path, depth + 1);
+            path.pop();
+            if there? {
+                index += 1;
+            } else {
+                // It was listed a moment ago: what was in it may stand elsewhere now.
+                self.restless = true;
+                directory.children.swap_remove(index);
+            }
+        }
+        Ok(true)
+    }
+
+    fn seen(&mut self, directory: &Statx, path: &Path) {
+        let mut place = DefaultHasher::new();
+        path.hash(&mut place);
+        self.restless |= self.places.insert(file(directory), place.finish()).is_some();
+    }
+
+    fn read(&mut self, directory: &mut Directory, path: &Path, depth: usize) -> Result<bool, Failed> {
+        let failed = |error| (path.to_path_buf(), error);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let now = clock_gettime(ClockId::Realtime);
+        let opened = rustix::fs::openat2(self.root, named(path), flags, Mode::empty(), beneath);
+        let fd = match opened {
+            Ok(fd) => fd,
+            Err(Errno::ACCESS | Errno::PERM) if depth > 0 => return Ok(self.unreadable(directory, path)),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV | Errno::AGAIN) if depth > 0 => {
+                return Ok(false);
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        // Its times from before it is read: what changes meanwhile makes them differ the next time.
+        // By the name `.`, which needs the right to search it.
+        let stat = match status(fd.as_fd(), Path::new("")) {
+            Err(Errno::ACCESS) if depth > 0 => return Ok(self.unreadable(directory, path)),
+            stat => stat.map_err(failed)?,
+        };
+        // Of what is read, which may be another directory than stood here a moment ago.
+        self.seen(&stat, path);
+        let (file, modified, changed) = stamp(&stat);
+        let settled = modified.max(changed) + TICK_NS < nanoseconds(now.tv_sec, now.tv_nsec);
+        directory.stamp = settled.then_some((file, modified, changed));
+        directory.entries = 0;
+
+        let mut old: HashMap<OsString, Directory> = directory
+            .children
+            .drain(..)
+            .map(|child| (child.name.clone(), child))
+            .collect();
+        let mut buffer = [MaybeUninit::uninit(); 32 * 1024];
+        let mut entries = RawDir::new(&fd, &mut buffer);
+        while let Some(entry) = entries.next() {
+            let entry = match entry {
+                Ok(entry) => entry,
+                // Removed while it was read.
+                Err(Errno::NOENT) if depth > 0 => return Ok(false),
+                Err(error) => return Err(failed(error)),
+            };
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            directory.entries += 1;
+            if self.entries + directory.entries > self.most {
+                break;
+            }
+            let kind = match entry.file_type() {
+                FileType::Unknown => match rustix::fs::statx(&fd, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::TYPE) {
+                    Ok(stat) => FileType::from_raw_mode(stat.stx_mode.into()),
+                    Err(_) => continue,
+                },
+                kind => kind,
+            };
+            let full = path.join(name);
+            let too_deep = kind == FileType::Directory && (depth >= DEEPEST || full.as_os_str().len() > LONGEST);
+            let linked = kind == FileType::RegularFile && self.files.contains_key(&entry.ino());
+            let hidden = directory.hidden || self.is_hidden(&fd, &full, name, kind, [too_deep, linked]);
+            match kind {
+                FileType::Directory if !too_deep => {
+                    let mut child = old.remove(name).unwrap_or_default();
+                    if child.hidden != hidden {
+                        child = Directory::default();
+                    }
+                    child.hidden = hidden;
+                    child.name = name.to_owned();
+                    directory.children.push(child);
+                }
+                FileType::RegularFile if hidden => self.know(&fd, name, &full),
+                _ => {}
+            }
+        }
+        Ok(true)
+    }
+
+    /// Hides a directory that cannot be looked into.
+    fn unreadable(&mut self, directory: &mut Directory, path: &Path) -> bool {
+        let Ok(stat) = status(self.root, path) else {
+            return false;
+        };
+        self.found.push((path.to_path_buf(), identity(&stat)));
+        directory.children.clear();
+        directory.entries = 0;
+        true
+    }
+
+    /// Whether something in a directory that is not hidden is; if so, it is found.
+    fn is_hidden(&mut self, fd: &OwnedFd, path: &Path, name: &OsStr, kind: FileType, otherwise: [bool; 2]) -> bool {
+        let [too_deep, may_be_linked] = otherwise;
+        let is_link = kind == FileType::Symlink;
+        // A pattern for directories hides a link too: it may lead to one.
+        let by_name = self.hidden.hides(path, kind == FileType::Directory) || is_link && self.hidden.hides(path, true);
+        if !by_name && !too_deep && !may_be_linked {
+            return false;
+        }
+        // Gone again otherwise.
+        let Ok(stat) = status(fd.as_fd(), Path::new(name)) else {
+            return false;
+        };
+        if !by_name && !too_deep && self.hidden_name(&stat).is_none() {
+            return false;
+        }
+        if is_link {
+            self.links.insert(path.to_path_buf());
+        }
+        self.found.push((path.to_path_buf(), identity(&stat)));
+        true
+    }
+
+    /// The name by which this file is hidden, if that still is a name of it.
+    fn hidden_name(&self, stat: &Statx) -> Option<&Path> {
+        let file = file(stat);
+        let (_, name) = self.files.get(&file.2)?.iter().find(|(known, _)| *known == file)?;
+        let same = status(self.root, name).is_ok_and(|stat| self::file(&stat) == file);
+        same.then_some(name)
+    }
+
+    /// Remembers a hidden file, so that its other names are found.
+    fn know(&mut self, fd: &OwnedFd, name: &OsStr, path: &Path) {
+        let Ok(stat) = status(fd.as_fd(), Path::new(name)) else {
+            return;
+        };
+        // A name that was found by its number is not hidden by itself, and so takes nobody's place.
+        if self.hidden_name(&stat).is_none() {
+            self.linked |= stat.stx_nlink > 1;
+            let file = file(&stat);
+            let known = self.files.entry(file.2).or_default();
+            known.retain(|(other, _)| *other != file);
+            known.push((file, path.to_path_buf()));
+        }
+    }
+}
+
+/// How a path relative to the workspace is named to the kernel.
+fn named(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    }
+}
+
+fn status(directory: BorrowedFd<'_>, path: &Path) -> Result<Statx, Errno> {
+    let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+    rustix::fs::statx(directory, named(path), AtFlags::SYMLINK_NOFOLLOW, mask)
+}
+
+fn file(stat: &Statx) -> File {
+    (stat.stx_dev_major, stat.stx_dev_minor, stat.stx_ino)
+}
+
+fn identity(stat: &Statx) -> Identity {
+    let has_birth = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::BTIME);
+    let time = if has_birth { stat.stx_btime } else { stat.stx_ctime };
+    (file(stat), time.tv_sec, time.tv_nsec)
+}
+
+fn stamp(stat: &Statx) -> Stamp {
+    let time = |time: rustix::fs::StatxTimestamp| nanoseconds(time.tv_sec, time.tv_nsec.into());
+    (file(stat), time(stat.stx_mtime), time(stat.stx_ctime))
+}
+
+fn nanoseconds(seconds: i64, nanoseconds: i64) -> i128 {
+    i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)
+}
+
+#[cfg(test)]
+mod tests;

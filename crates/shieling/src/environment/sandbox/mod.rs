@@ -1,0 +1,384 @@
+//! The sandbox: a view of this host that is built from nothing, and a program in it that starts
+//! commands. What is not in the view does not exist, whatever a command's text says.
+//!
+//! ```text
+//! Restrictions ─► view (what stands where) ─► Plan ─► shieling-jail ─► Ready: what holds
+//!                 hidden, protected: before each command, what appeared since
+//! ```
+//!
+//! [`Restrictions`] say what is asked for; nothing here sees a policy. If a layer is missing on this
+//! host, nothing starts: [`SandboxError`] says which, and why.
+
+mod restrictions;
+mod view;
+mod place;
+mod etc;
+mod toolchain;
+mod allowed;
+mod masks;
+mod protect;
+mod guard;
+mod repository;
+mod hidden;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use shieling_jail::message::Update;
+use shieling_jail::plan::{self, Isolation, Plan};
+
+use super::{AtEnd, Capabilities, Environment, Later, Limit, Network, Shell};
+use crate::approval::Approved;
+use crate::outcome::Confinement;
+use crate::process::{self, Jail, JailError, Process, SpawnError, Streams};
+use crate::request::Command;
+
+use guard::Guard;
+pub use hidden::HiddenError;
+use hidden::HiddenFiles;
+pub use restrictions::{Hidden, Restrictions, Sizes};
+pub use view::ViewError;
+
+/// How often what appeared is looked for before a command starts, until nothing more does.
+const ROUNDS: usize = 100;
+
+/// How many of the processes that there may be are for one shell that stays.
+const SHARE: u64 = 4;
+
+/// What is lost without namespaces, in the words of [`Confinement`].
+const REDUCED: [&str; 10] = [
+    "user",
+    "mount",
+    "pid",
+    "network",
+    "ipc",
+    "uts",
+    "cgroup",
+    "private /tmp",
+    "allowed programs",
+    "protected paths",
+];
+
+/// Commands run in a jail of their own, which all of them share: its `/tmp` and its home live as long
+/// as it does.
+#[derive(Debug)]
+pub struct Sandbox {
+    restrictions: Restrictions,
+    shell: Shell,
+    running: tokio::sync::Mutex<Option<Arc<Running>>>,
+    /// What held when it was last started.
+    holds: Mutex<Confinement>,
+}
+
+/// A sandbox that could not be started. Nothing of it is left.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SandboxError {
+    /// What is to be seen cannot be shown so.
+    #[error(transparent)]
+    View(#[from] ViewError),
+    /// What is to be hidden could not be found.
+    #[error(transparent)]
+    Hidden(#[from] HiddenError),
+    /// This isolation cannot do what is asked.
+    #[error("{0}")]
+    Unsupported(&'static str),
+    /// A layer is missing on this host, or the jail could not be built.
+    #[error(transparent)]
+    Jail(#[from] JailError),
+}
+
+/// A jail, and what has to be looked after in it.
+#[derive(Debug)]
+struct Running {
+    jail: Jail,
+    hidden: Mutex<Option<HiddenFiles>>,
+    guard: Arc<Mutex<Option<Guard>>>,
+    /// What has appeared, and of which it is not known that the jail has been told.
+    pending: Mutex<Update>,
+}
+
+impl Sandbox {
+    /// A sandbox that starts with its first command, or with [`Self::start`].
+    pub fn new(restrictions: Restrictions, shell: Shell) -> Self {
+        Self {
+            restrictions,
+            shell,
+            running: tokio::sync::Mutex::new(None),
+            holds: Mutex::default(),
+        }
+    }
+
+    /// Starts it, if it does not run, and says what holds in it. If somebody has ended it, it is made
+    /// anew, with an empty `/tmp` and home.
+    ///
+    /// # Errors
+    /// [`SandboxError`]; nothing is left running.
+    /// # Cancel safety
+    /// Dropping the future ends what was started.
+    pub async fn start(&self) -> Result<Confinement, SandboxError> {
+        self.jail().await?;
+        Ok(self.confinement())
+    }
+
+    /// The limits that hold, read back; those that were asked for before it is started.
+    pub async fn limits(&self) -> plan::Limits {
+        match &*self.running.lock().await {
+            Some(running) => running.jail.ready().limits,
+            None => self.restrictions.limits,
+        }
+    }
+
+    async fn jail(&self) -> Result<Arc<Running>, SandboxError> {
+        let mut running = self.running.lock().await;
+        if let Some(running) = running.as_ref().filter(|running| running.jail.is_alive()) {
+            return Ok(Arc::clone(running));
+        }
+        // Without hidden files a few are looked at; with them a whole tree is, on a thread of its own.
+        let prepared = if self.restrictions.hidden.is_some() {
+            let restrictions = self.restrictions.clone();
+            let prepared = tokio::task::spawn_blocking(move || prepare(&restrictions)).await;
+            prepared.unwrap_or(Err(SandboxError::Unsupported("preparing the sandbox was broken off")))
+        } else {
+            prepare(&self.restrictions)
+        };
+        let (plan, hidden, guard) = prepared?;
+        let jail = Jail::start(&plan).await?;
+        let mut guard = guard;
+        if let Some(guard) = &mut guard {
+            guard.reserved(&jail.ready().reserved);
+        }
+        // Hidden by their paths so far; whether that met them is asked before the first command.
+        let pending = Update {
+            hide: hidden.as_ref().map(HiddenFiles::told).unwrap_or_default(),
+            ..Update::default()
+        };
+        *self.holds.lock().unwrap_or_else(PoisonError::into_inner) = Confinement {
+            enforced: jail.ready().enforced.clone(),
+            missing: missing(plan.isolation, &jail),
+        };
+        let started = Arc::new(Running {
+            jail,
+            hidden: Mutex::new(hidden),
+            guard: Arc::new(Mutex::new(guard)),
+            pending: Mutex::new(pending),
+        });
+        *running = Some(Arc::clone(&started));
+        Ok(started)
+    }
+}
+
+type Prepared = (Plan, Option<HiddenFiles>, Option<Guard>);
+
+fn prepare(restrictions: &Restrictions) -> Result<Prepared, SandboxError> {
+    let full = restrictions.isolation == Isolation::Full;
+    if !full && restrictions.hidden.is_some() {
+        return Err(SandboxError::Unsupported(
+            "files cannot be hidden without a mount namespace, which this isolation does without",
+        ));
+    }
+    let mut view = view::view(restrictions)?;
+    // Where they are shown; elsewhere there is nothing to hide.
+    let own = restrictions.own.iter();
+    if full {
+        view.entries
+            .extend(own.cloned().map(|target| plan::Entry::Hide { target }));
+    } else if own.clone().any(|path| path.starts_with(&restrictions.workspace)) {
+        return Err(SandboxError::Unsupported(
+            "Shieling's own files lie in the workspace, and this isolation cannot hide them",
+        ));
+    }
+    let mut hidden = HiddenFiles::new(restrictions);
+    if let Some(hidden) = &mut hidden {
+        let found = hidden.refresh()?;
+        // One is enough to see that hiding works at all.
+        view.probes.extend(found.first().cloned().map(plan::Probe::Hidden));
+        view.entries
+            .extend(found.into_iter().map(|target| plan::Entry::Hide { target }));
+    }
+    let plan = Plan {
+        isolation: restrictions.isolation,
+        network: match restrictions.network {
+            Network::None => plan::Network::None,
+            Network::Loopback => plan::Network::Loopback,
+            Network::Host => plan::Network::Host,
+        },
+        hostname: etc::HOSTNAME.to_owned(),
+        view: view.entries,
+        executable: view.executable,
+        limits: restrictions.limits,
+        probes: view.probes,
+    };
+    Ok((plan, hidden, view.guard))
+}
+
+fn missing(isolation: Isolation, jail: &Jail) -> Vec<String> {
+    let reduced: &[&str] = match isolation {
+        Isolation::Full => &[],
+        Isolation::None | Isolation::Landlock => &REDUCED,
+    };
+    let reduced = reduced.iter().map(|&name| name.to_owned());
+    jail.ready().missing.iter().cloned().chain(reduced).collect()
+}
+
+/// The time that files are stamped with. It may jump; a file is then looked at once more, or taken to
+/// be older than it is.
+fn now_ns() -> i128 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec)
+}
+
+impl Running {
+    /// What appeared since the last command and is to be hidden, and to be protected.
+    ///
+    /// It is told until the jail has said that it is done: a caller may stop to wait in between.
+    fn appeared(&self) -> Result<Update, HiddenError> {
+        let hide = match &mut *self.hidden.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(hidden) => {
+                let found = hidden.refresh()?;
+                hidden.described(found)
+            }
+            None => Vec::new(),
+        };
+        let (protect, pin) = match &mut *self.guard.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(guard) => guard.refresh(now_ns()),
+            None => (Vec::new(), Vec::new()),
+        };
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.hide.extend(hide);
+        pending.protect.extend(protect);
+        pending.pin.extend(pin);
+        Ok(pending.clone())
+    }
+}
+
+impl Running {
+    /// What is done once a command is over.
+    fn sweeper(&self) -> Box<dyn FnOnce() + Send> {
+        let guard = Arc::clone(&self.guard);
+        Box::new(move || {
+            if let Some(guard) = &mut *guard.lock().unwrap_or_else(PoisonError::into_inner) {
+                guard.sweep();
+            }
+        })
+    }
+
+    /// An update has been made, but for what had moved, which is looked for again.
+    fn done(&self, update: &Update, missed: &[PathBuf]) {
+        if let Some(hidden) = &mut *self.hidden.lock().unwrap_or_else(PoisonError::into_inner) {
+            hidden.forget(missed);
+        }
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.hide.retain(|path| !update.hide.contains(path));
+        pending.protect.retain(|path| !update.protect.contains(path));
+        pending.pin.retain(|path| !update.pin.contains(path));
+    }
+}
+
+impl Environment for Sandbox {
+    fn name(&self) -> &str {
+        "sandbox"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let full = self.restrictions.isolation == Isolation::Full;
+        let mut networks = BTreeSet::from([Network::None, Network::Host]);
+        if full {
+            networks.insert(Network::Loopback);
+        }
+        Capabilities {
+            hides_ignored: full,
+            enforces_readonly: self.restrictions.readonly,
+            enforces_allow: full && self.restrictions.programs.is_some(),
+            networks,
+            limits: BTreeSet::from([Limit::Memory, Limit::Pids, Limit::Cpus, Limit::FileSize]),
+        }
+    }
+
+    fn confinement(&self) -> Confinement {
+        self.holds.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn spawn(&self, command: Approved<Command>, streams: Streams) -> Later<'_, Result<Process, SpawnError>> {
+        Box::pin(async move {
+            let running = self.ready().await?;
+            let plan = self.shell.plan(command.request());
+            Ok(running.jail.spawn(&plan, streams).await?.with_end(running.sweeper()))
+        })
+    }
+
+    fn open_shell<'a>(&'a self, first: &'a Approved<Command>) -> Later<'a, Result<process::Shell, SpawnError>> {
+        Box::pin(async move {
+            let running = self.ready().await?;
+            running.jail.spawn_shell(self.shell.plan(first.request())).await
+        })
+    }
+
+    fn before<'a>(&'a self, _next: &'a Approved<Command>) -> Later<'a, Result<Option<AtEnd>, SpawnError>> {
+        Box::pin(async move {
+            let running = self.ready().await?;
+            Ok(Some(running.sweeper()))
+        })
+    }
+
+    fn shells(&self) -> usize {
+        // Each takes two processes, of which it leaves as many to what runs.
+        let pids = self.restrictions.limits.pids.unwrap_or(u64::MAX);
+        usize::try_from(pids / SHARE).unwrap_or(usize::MAX).max(1)
+    }
+
+    fn misread<'a>(&'a self, command: &'a Command) -> Later<'a, Option<(i32, String)>> {
+        Box::pin(async move {
+            let running = self.ready().await.ok()?;
+            self.shell.misread(&running.jail, command).await
+        })
+    }
+
+    fn close(&self) -> Later<'_, ()> {
+        Box::pin(async {
+            if let Some(running) = self.running.lock().await.take().and_then(Arc::into_inner) {
+                running.jail.close().await;
+            }
+        })
+    }
+}
+
+impl Sandbox {
+    /// A running jail, in which all is hidden and protected that is to be, as things stand now.
+    async fn ready(&self) -> Result<Arc<Running>, SpawnError> {
+        let running = self
+            .jail()
+            .await
+            .map_err(|error| SpawnError::Environment(Box::new(error)))?;
+        for _ in 0..ROUNDS {
+            let looked = Arc::clone(&running);
+            // Only a view with hidden files takes long enough to look at to need a thread of its own.
+            let appeared = if self.restrictions.hidden.is_some() {
+                tokio::task::spawn_blocking(move || looked.appeared())
+                    .await
+                    .map_err(|_| SpawnError::Environment("looking for hidden files was broken off".into()))?
+            } else {
+                looked.appeared()
+            };
+            let update = appeared.map_err(|error| SpawnError::Environment(Box::new(error)))?;
+            if update == Update::default() {
+                return Ok(running);
+            }
+            let missed = running.jail.update(&update).await.map_err(SpawnError::Jail)?;
+            running.done(&update, &missed);
+        }
+        let workspace = self.restrictions.workspace.clone();
+        Err(SpawnError::Environment(Box::new(HiddenError::Moving { workspace })))
+    }
+
+    /// Where the home of commands is.
+    pub fn home(&self) -> PathBuf {
+        place::home(&self.restrictions)
+    }
+
+    /// The directory that is worked in.
+    pub fn workspace(&self) -> &Path {
+        &self.restrictions.workspace
+    }
+}

@@ -1,0 +1,154 @@
+//! Git repositories: where the git directory of a working tree is, and whether one outside of the
+//! workspace truly belongs to it. Reads a few small files; runs no git.
+#![expect(clippy::disallowed_methods, reason = "git's own files are read here")]
+
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::place;
+
+/// The longest of git's pointer files and settings that is read, in bytes.
+const LONGEST: u64 = 64 * 1024;
+
+/// The git directory that a `.git` *file* leads to, outside of the workspace.
+///
+/// The workspace may be hostile, and its `.git` file then names somebody else's repository to have it
+/// shown. So the other side must name the working tree as its own: a linked tree by the `gitdir` file
+/// of its git directory, a submodule by `core.worktree`. Neither can be written from inside.
+pub(super) fn outside(workspace: &Path, home: &Path) -> Option<PathBuf> {
+    let pointer = workspace.join(".git");
+    if !fs::symlink_metadata(&pointer).ok()?.is_file() {
+        return None;
+    }
+    let text = read(&pointer)?;
+    let git = fs::canonicalize(workspace.join(text.strip_prefix("gitdir:")?.trim())).ok()?;
+    let common = match read(&git.join("gitdir")) {
+        Some(back) => {
+            let back = fs::canonicalize(git.join(back.trim())).ok()?;
+            let common = fs::canonicalize(git.join(read(&git.join("commondir"))?.trim())).ok()?;
+            (back == pointer && git.parent() == Some(&common.join("worktrees"))).then_some(common)?
+        }
+        None => {
+            let config = read(&git.join("config"))?;
+            let back = setting(&config, "core", "worktree").next()?;
+            (fs::canonicalize(git.join(back)).ok()? == workspace).then_some(git)?
+        }
+    };
+    let fine = is_git_directory(&common)
+        && !common.starts_with(workspace)
+        && !workspace.starts_with(&common)
+        && !home.starts_with(&common)
+        && place::swallows(&common).is_none();
+    fine.then_some(common)
+}
+
+/// Whether git would take this directory for a git directory.
+pub(super) fn is_git_directory(path: &Path) -> bool {
+    fs::symlink_metadata(path.join("HEAD")).is_ok()
+        && (path.join("objects").is_dir() || path.join("commondir").is_file())
+}
+
+/// The values of a setting, as they are written: git's own rules on quotes matter for none of those
+/// asked for here, which are paths.
+pub(super) fn setting<'a>(config: &'a str, section: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
+    let mut inside = false;
+    config.lines().filter_map(move |line| {
+        let mut line = line.trim();
+        if let Some((header, rest)) = line.strip_prefix('[').and_then(|line| line.split_once(']')) {
+            let name = header.split([' ', '\t', '"', '.']).next().unwrap_or_default();
+            inside = name.eq_ignore_ascii_case(section);
+            line = rest.trim();
+        }
+        let (found, value) = line.split_once('=').filter(|_| inside)?;
+        found
+            .trim()
+            .eq_ignore_ascii_case(key)
+            .then(|| value.trim().trim_matches('"'))
+    })
+}
+
+/// A small regular file. Never waits, even if somebody put a pipe there.
+pub(super) fn read(path: &Path) -> Option<String> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let flags = i32::try_from(flags.bits()).expect("open's flags fit into an int");
+    let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut text = Vec::new();
+    file.take(LONGEST).read_to_end(&mut text).ok()?;
+    Some(String::from_utf8_lossy(&text).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A main tree and a linked tree beside it.
+    fn trees() -> (tempfile::TempDir, PathBuf, PathBuf) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let at = directory.path().canonicalize().expect("it is there");
+        let (main, tree) = (at.join("main"), at.join("tree"));
+        let git = main.join(".git/worktrees/tree");
+        fs::create_dir_all(main.join(".git/objects")).expect("made");
+        fs::create_dir_all(&git).expect("made");
+        fs::create_dir_all(&tree).expect("made");
+        write(&main.join(".git/HEAD"), "ref: refs/heads/main");
+        write(&git.join("gitdir"), &format!("{}\n", tree.join(".git").display()));
+        write(&git.join("commondir"), "../..\n");
+        write(&tree.join(".git"), &format!("gitdir: {}\n", git.display()));
+        (directory, main, tree)
+    }
+
+    fn write(path: &Path, text: &str) {
+        fs::write(path, text).expect("written");
+    }
+
+    #[test]
+    fn a_linked_tree_leads_to_its_repository_and_a_forged_one_to_none() {
+        let (_directory, main, tree) = trees();
+        let nowhere = Path::new("/home/u");
+        assert_eq!(outside(&tree, nowhere), Some(main.join(".git")));
+        assert_eq!(outside(&tree, &main.join(".git/x")), None, "it would show the home");
+
+        let forged = tree.parent().expect("a parent").join("forged");
+        fs::create_dir(&forged).expect("made");
+        for text in [
+            fs::read_to_string(tree.join(".git")).expect("read"),
+            format!("gitdir: {}", main.join(".git").display()),
+            "gitdir: /".to_owned(),
+            "nothing".to_owned(),
+        ] {
+            write(&forged.join(".git"), &text);
+            assert_eq!(outside(&forged, nowhere), None, "{text}");
+        }
+        fs::remove_file(tree.join(".git")).expect("removed");
+        std::os::unix::fs::symlink(main.join(".git"), tree.join(".git")).expect("linked");
+        assert_eq!(outside(&tree, nowhere), None, "a link proves nothing");
+    }
+
+    #[test]
+    fn a_submodule_leads_to_its_git_directory_if_that_names_it() {
+        let (_directory, main, _) = trees();
+        let module = main.join(".git/modules/sub");
+        let tree = main.join("sub");
+        fs::create_dir_all(module.join("objects")).expect("made");
+        fs::create_dir_all(&tree).expect("made");
+        write(&module.join("HEAD"), "ref: refs/heads/main");
+        write(&tree.join(".git"), "gitdir: ../.git/modules/sub");
+        write(&module.join("config"), "[core]\n\tworktree = ../../../other\n");
+        assert_eq!(outside(&tree, Path::new("/home/u")), None);
+        write(&module.join("config"), "[core]\n\tworktree = ../../../sub\n");
+        assert_eq!(outside(&tree, Path::new("/home/u")), Some(module));
+    }
+
+    #[test]
+    fn settings_are_read_as_git_writes_them() {
+        let config = "[core]\n\tHooksPath = .husky/_\n[include \"x\"] path = a\n[includeIf \"gitdir:x\"]\n\tpath = b\n";
+        assert_eq!(setting(config, "core", "hookspath").collect::<Vec<_>>(), [".husky/_"]);
+        assert_eq!(setting(config, "include", "path").collect::<Vec<_>>(), ["a"]);
+        assert_eq!(setting(config, "includeif", "path").collect::<Vec<_>>(), ["b"]);
+    }
+}

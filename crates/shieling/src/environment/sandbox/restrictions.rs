@@ -1,0 +1,114 @@
+//! What a sandbox is asked to be. Plain facts, which the caller found out: nothing is read here.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use shieling_jail::plan::{Isolation, Limits};
+
+use crate::environment::Network;
+
+/// Says which paths of the workspace do not exist for a command.
+pub trait Hidden: Send + Sync {
+    /// Whether this path, relative to the workspace and never empty, is hidden.
+    fn hides(&self, path_relative_to_workspace: &Path, is_directory: bool) -> bool;
+}
+
+impl fmt::Debug for dyn Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hidden")
+    }
+}
+
+/// How much the private directories hold at most. They are in memory, and count as such.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
+    /// Bytes in `/tmp`; by default 1 GiB.
+    pub tmp: u64,
+    /// Files in `/tmp`, and as many in the home; by default 200,000.
+    pub files: u64,
+    /// Bytes in `/dev/shm`; by default 256 MiB.
+    pub shm: u64,
+    /// Bytes in `/run`; by default 16 MiB.
+    pub run: u64,
+    /// Bytes in the home; by default 1 GiB.
+    pub home: u64,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        const MIB: u64 = 1 << 20;
+        Self {
+            tmp: 1024 * MIB,
+            files: 200_000,
+            shm: 256 * MIB,
+            run: 16 * MIB,
+            home: 1024 * MIB,
+        }
+    }
+}
+
+/// What a sandbox is asked to be.
+#[derive(Debug, Clone)]
+pub struct Restrictions {
+    /// The directory that is worked in, absolute and without links.
+    pub workspace: PathBuf,
+    /// Whether it cannot be changed.
+    pub readonly: bool,
+    /// What of it does not exist.
+    pub hidden: Option<Arc<dyn Hidden>>,
+    /// The only programs that can be executed, each a name or a path (absolute, or relative to the
+    /// workspace); any if there is no list.
+    pub programs: Option<Vec<String>>,
+    /// What of the network can be reached.
+    pub network: Network,
+    /// More that can be read, absolute.
+    pub read: Vec<PathBuf>,
+    /// The caller's `PATH`, whose toolchains are shown.
+    pub path: String,
+    /// The caller's `HOME`.
+    pub home: Option<PathBuf>,
+    /// The caller's name.
+    pub user_name: Option<String>,
+    /// Where toolchains stand that are not at their usual place, by the variable that says so, such
+    /// as `CARGO_HOME`.
+    pub roots: BTreeMap<String, PathBuf>,
+    /// The limits.
+    pub limits: Limits,
+    /// How much stands between a command and the host.
+    pub isolation: Isolation,
+    /// Whether protected paths of the workspace, such as `.git/hooks`, can be changed.
+    pub open_protected: bool,
+    /// Shieling's own directories, absolute: hidden where they lie in the workspace.
+    pub own: Vec<PathBuf>,
+    /// The shell that runs commands, absolute.
+    pub shell: PathBuf,
+    /// How much the private directories hold.
+    pub sizes: Sizes,
+}
+
+impl Restrictions {
+    /// A writable workspace at this place, without network, with everything else at its default: no
+    /// home, no `PATH`, no limits.
+    pub fn new(workspace: impl Into<PathBuf>, shell: impl Into<PathBuf>) -> Self {
+        Self {
+            workspace: workspace.into(),
+            readonly: false,
+            hidden: None,
+            programs: None,
+            network: Network::None,
+            read: Vec::new(),
+            path: String::new(),
+            home: None,
+            user_name: None,
+            roots: BTreeMap::new(),
+            limits: Limits::default(),
+            isolation: Isolation::Full,
+            open_protected: false,
+            own: Vec::new(),
+            shell: shell.into(),
+            sizes: Sizes::default(),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+use super::*;
+
+fn targets(path: &str, change: impl FnOnce(&mut Restrictions)) -> Vec<String> {
+    let mut restrictions = Restrictions::new("/home/u/work/project", "/bin/sh");
+    restrictions.home = Some("/home/u".into());
+    restrictions.path = path.to_owned();
+    change(&mut restrictions);
+    let entries = entries(&restrictions).concat();
+    entries
+        .iter()
+        .map(|entry| entry.target().display().to_string())
+        .collect()
+}
+
+#[test]
+fn each_directory_of_the_path_shows_its_toolchain_and_no_more() {
+    for (path, expected) in [
+        ("/home/u/.pyenv/shims:/home/u/.pyenv/bin", vec!["/home/u/.pyenv"]),
+        ("/home/u/go/bin", vec!["/home/u/go/bin", "/home/u/go/pkg/mod"]),
+        ("/opt/tool/bin", vec!["/opt/tool"]),
+        ("/opt/tool/bin/", vec!["/opt/tool"]),
+        ("/opt/tool", vec!["/opt/tool"]),
+        ("/opt/bin", vec!["/opt/bin"]),
+        ("/home/u/bin", vec!["/home/u/bin"]),
+        ("/home/u/things/x/bin", vec!["/home/u/things/x/bin"]),
+        ("/home/other/bin", vec!["/home/other/bin"]),
+        ("/usr/bin:/bin:/usr/local/go/bin", vec![]),
+        ("/snap/bin", vec![]),
+        ("/home/u/work/project/node_modules/.bin", vec![]),
+        (
+            "/:/home:/home/u:/opt:/mnt:/mnt/disk:/home/u/work:/home/other:/var/x:/tmp:/etc/bin:/proc/self",
+            vec![],
+        ),
+        ("/mnt/c/Windows/System32", vec![]),
+        ("relative/bin::../bin:/opt/x/../../root/bin", vec![]),
+    ] {
+        assert_eq!(targets(path, |_| {}), expected, "{path}");
+    }
+}
+
+#[test]
+fn cargo_comes_with_rustup_and_without_credentials() {
+    let shown = targets("/home/u/.cargo/bin", |_| {});
+    assert_eq!(
+        shown[..3],
+        ["bin", "registry", "git"].map(|name| format!("/home/u/.cargo/{name}"))
+    );
+    assert_eq!(
+        shown[3..],
+        ["/home/u/.rustup/toolchains", "/home/u/.rustup/settings.toml"]
+    );
+    let moved = targets("/data/cargo/bin", |restrictions| {
+        restrictions.roots.insert("CARGO_HOME".into(), "/data/cargo".into());
+        restrictions.roots.insert("RUSTUP_HOME".into(), "/data/rustup".into());
+    });
+    assert_eq!(moved[0], "/data/cargo/bin");
+    assert_eq!(moved[3], "/data/rustup/toolchains");
+    let hostile = targets("/home/u/.cargo/bin", |restrictions| {
+        restrictions.roots.insert("CARGO_HOME".into(), "/".into());
+    });
+    assert_eq!(
+        hostile[0], "/home/u/.cargo/bin",
+        "a root that contains the home is no root"
+    );
+}
+
+#[test]
+fn cargo_settings_are_shown_unless_a_word_in_them_may_be_a_secrets() {
+    let root = tempfile::tempdir().expect("a directory");
+    assert_eq!(cargo_config(root.path()), None);
+    let path = root.path().join("config.toml");
+    for (text, fine) in [
+        ("[build]\njobs = 2\n", true),
+        ("[registries.x]\nToken = \"t\"\n", false),
+        ("[http]\nproxy = \"u:p@host\"\n", false),
+    ] {
+        fs::write(&path, text).expect("written");
+        assert_eq!(cargo_config(root.path()).is_some(), fine, "{text}");
+    }
+}
+
+#[test]
+fn a_registrys_token_in_an_installation_that_is_shown_whole_is_hidden_again() {
+    let home = tempfile::tempdir().expect("a directory");
+    let home = home.path().canonicalize().expect("it is there");
+    let version = home.join(".nvm/versions/node/v20");
+    fs::create_dir_all(version.join("etc")).expect("made");
+    fs::write(version.join("etc/npmrc"), "token").expect("written");
+    let mut restrictions = Restrictions::new("/w", "/bin/sh");
+    restrictions.path = version.join("bin").display().to_string();
+    restrictions.home = Some(home.clone());
+    assert_eq!(
+        entries(&restrictions).concat(),
+        [
+            shown(home.join(".nvm"), true),
+            Entry::Hide {
+                target: version.join("etc/npmrc")
+            }
+        ]
+    );
+}
+
+#[test]
+fn links_on_the_path_are_followed_to_the_toolchain_that_they_lead_to() {
+    let home = tempfile::tempdir().expect("a directory");
+    let home = home.path().canonicalize().expect("it is there");
+    let workspace = home.join("work");
+    fs::create_dir_all(home.join(".local/share/uv/python/x/bin")).expect("made");
+    fs::create_dir_all(home.join("private")).expect("made");
+    for name in ["good", "bad"] {
+        fs::create_dir_all(workspace.join(name)).expect("made");
+    }
+    let python = home.join(".local/share/uv/python/x/bin/python");
+    fs::write(&python, "").expect("written");
+    fs::write(home.join("private/python"), "").expect("written");
+    std::os::unix::fs::symlink(&python, workspace.join("good/python")).expect("linked");
+    std::os::unix::fs::symlink(home.join("private/python"), workspace.join("bad/python")).expect("linked");
+    let shown = |name: &str| {
+        let mut restrictions = Restrictions::new(&workspace, "/bin/sh");
+        restrictions.home = Some(home.clone());
+        restrictions.path = workspace.join(name).display().to_string();
+        entries(&restrictions)
+            .concat()
+            .iter()
+            .map(|entry| entry.target().to_path_buf())
+            .collect::<Vec<_>>()
+    };
+    assert!(shown("good").contains(&home.join(".local/share/uv/python")));
+    assert_eq!(
+        shown("bad"),
+        Vec::<PathBuf>::new(),
+        "the workspace does not say what is shown"
+    );
+}

@@ -1,0 +1,371 @@
+//! The view: which parts of this host a command sees, at which place, and what of them it may change.
+//! Everything that is not listed here is absent.
+//!
+//! ```text
+//! /usr, /bin…   read-only                    workspace     writable, unless readonly
+//! /etc          a list, and files of our own    .git/hooks…  protected in it (see `protect`)
+//! toolchains    of the caller's PATH         HOME          private, empty, at the caller's own path
+//! --read        read-only                    /tmp, /run    private, empty
+//! ```
+//!
+//! What lies deeper is put later, so that a private home stays private below a `--read` of `/home`;
+//! the workspace comes last, and nothing of the rest is put into it. So a home that is the workspace,
+//! or lies in it, is as real and as writable as the workspace is, with its start-up files protected.
+//!
+//! Where files keep their places (without namespaces) only binds mean something: there is then no
+//! private home, and nothing can be hidden or protected.
+#![expect(clippy::disallowed_methods, reason = "what this host has is looked up here")]
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use shieling_jail::plan::{Entry, Isolation, Probe};
+
+use super::guard::Guard;
+use super::place::{self, below, is_clean, shown};
+use super::{Restrictions, allowed, etc, masks, repository, toolchain};
+use crate::environment::Network;
+
+/// What a sandbox sees.
+#[derive(Debug)]
+pub(super) struct View {
+    /// What stands where, in this order.
+    pub(super) entries: Vec<Entry>,
+    /// The only files that can be executed, and directories with all that is in them.
+    pub(super) executable: Option<Vec<PathBuf>>,
+    /// What is to be tried from inside before the first command.
+    pub(super) probes: Vec<Probe>,
+    /// Who looks again at what is protected.
+    pub(super) guard: Option<Guard>,
+}
+
+/// A view that cannot be made of what is asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ViewError {
+    /// The workspace would lie over the system.
+    #[error(
+        "the workspace `{}` would lie over `{}`, which the sandbox needs for itself; choose a directory below it, or of your own",
+        .workspace.display(), .system
+    )]
+    WorkspaceIsSystem {
+        /// The workspace.
+        workspace: PathBuf,
+        /// What it would lie over.
+        system: &'static str,
+    },
+    /// The workspace is no absolute path without links and `..`, or no directory.
+    #[error("the workspace `{}` is not a directory by its absolute path without `..`", .workspace.display())]
+    NoWorkspace {
+        /// The workspace.
+        workspace: PathBuf,
+    },
+    /// Everything was asked to be readable.
+    #[error("`--read {}` would show the whole host, with every key on it; name the directories that are needed", .path.display())]
+    ReadsEverything {
+        /// What was asked for.
+        path: PathBuf,
+    },
+    /// The host's processes or devices were asked to be readable.
+    #[error("`--read {}` is refused: the sandbox has a `{}` of its own, and this host's shows other processes and devices", .path.display(), .system)]
+    ReadsSystem {
+        /// What was asked for.
+        path: PathBuf,
+        /// Where it lies.
+        system: &'static str,
+    },
+    /// What was asked to be readable is not there, or not by an absolute path.
+    #[error("`--read {}`: it cannot be shown; name something that is there, by its absolute path", .path.display())]
+    NotReadable {
+        /// What was asked for.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// This host's `/etc` cannot be listed.
+    #[error("cannot list this host's `/etc`, of which the sandbox shows a part")]
+    Etc(#[source] io::Error),
+}
+
+/// Decides what is seen, from what is asked and from what stands on this host.
+///
+/// Hidden files are not part of it: they are found before each command ([`super::hidden::HiddenFiles`]).
+///
+/// # Errors
+/// [`ViewError`] if the workspace or something to be read cannot be shown.
+pub(super) fn view(restrictions: &Restrictions) -> Result<View, ViewError> {
+    check_workspace(&restrictions.workspace)?;
+    let home = place::home(restrictions);
+    let own_files = restrictions.isolation == Isolation::Full;
+    let any_program = restrictions.programs.is_none();
+
+    let mut entries = place::system(any_program || !own_files);
+    entries.push(shown("/sys/devices/system/cpu", false));
+    if own_files {
+        entries.extend(etc::entries(restrictions, &home).map_err(ViewError::Etc)?);
+        entries.extend(private(restrictions, &home, any_program));
+    } else {
+        entries.extend(etc::in_place().map_err(ViewError::Etc)?);
+        entries.extend(devices(restrictions, any_program));
+    }
+    let mut toolchains = toolchain::entries(restrictions);
+    let allowed = restrictions
+        .programs
+        .as_deref()
+        .map(|programs| allowed::find(programs, restrictions));
+    if let Some(allowed) = &allowed {
+        toolchains.retain(|group| allowed.needs_one_of(group));
+    }
+    if !own_files {
+        // A secret in it could not be hidden.
+        toolchains.retain(|group| !group.iter().any(|entry| matches!(entry, Entry::Hide { .. })));
+    }
+    entries.extend(
+        toolchains
+            .into_iter()
+            .flatten()
+            .filter(|entry| !shows_again(entry, &restrictions.workspace)),
+    );
+    let mut links = Vec::new();
+    for path in &restrictions.read {
+        let real = check_read(path)?;
+        let link = own_files && real != *path && overlap(&real, &restrictions.workspace);
+        let seen = if link { &real } else { path };
+        // What it shows itself; and a link or a file could not be made in it.
+        entries.retain(|entry| {
+            entry.target() != path
+                && !(below(entry.target(), seen) && matches!(entry, Entry::Link { .. } | Entry::File { .. }))
+        });
+        entries.push(Entry::Bind {
+            target: if link { real.clone() } else { path.clone() },
+            source: real.clone(),
+            writable: false,
+            executable: any_program,
+            optional: false,
+        });
+        if link {
+            links.push((path, real));
+        }
+    }
+    // Not by both names: of the workspace, this one would show what is hidden in it.
+    for (path, real) in links {
+        let is_seen = |entry: &Entry| matches!(entry, Entry::Bind { .. }) && path.starts_with(entry.target());
+        if !entries.iter().any(is_seen) {
+            entries.push(Entry::Link {
+                target: path.clone(),
+                to: real,
+            });
+        }
+    }
+    let is_bound =
+        |entry: &Entry| matches!(entry, Entry::Bind { .. }) && restrictions.shell.starts_with(entry.target());
+    if !toolchain::is_system(&restrictions.shell) && !entries.iter().any(is_bound) {
+        entries.push(shown(&restrictions.shell, true));
+    }
+    if let Some(allowed) = allowed.as_ref().filter(|_| own_files) {
+        masks::put(&mut entries, allowed, restrictions);
+    }
+    entries.retain(|entry| !entry.target().starts_with(&restrictions.workspace));
+    entries.sort_by_key(|entry| entry.target().components().count());
+    variable_files(&mut entries, restrictions);
+
+    let git = repository::outside(&restrictions.workspace, &home);
+    for path in [Some(&restrictions.workspace), git.as_ref()].into_iter().flatten() {
+        entries.push(Entry::Bind {
+            source: path.clone(),
+            target: path.clone(),
+            writable: !restrictions.readonly,
+            executable: any_program,
+            optional: false,
+        });
+    }
+    let guard = if own_files { Guard::start(restrictions) } else { None };
+    let guard = guard.map(|(guard, protected)| {
+        entries.extend(protected);
+        guard
+    });
+    if let Some(allowed) = &allowed {
+        // Read-only, since whoever could write to it could run anything by its name.
+        entries.extend(allowed.in_workspace.iter().map(|path| Entry::Again {
+            target: path.clone(),
+            writable: false,
+            executable: true,
+        }));
+    }
+    Ok(View {
+        probes: probes(restrictions, own_files),
+        executable: allowed.map(|allowed| allowed.executable),
+        entries,
+        guard,
+    })
+}
+
+fn check_workspace(workspace: &Path) -> Result<(), ViewError> {
+    if let Some(system) = place::swallows(workspace) {
+        return Err(ViewError::WorkspaceIsSystem {
+            workspace: workspace.to_path_buf(),
+            system,
+        });
+    }
+    // A link would be followed to somewhere that was not judged.
+    let real = fs::canonicalize(workspace).is_ok_and(|real| real == workspace);
+    if !is_clean(workspace) || !real || !workspace.is_dir() {
+        return Err(ViewError::NoWorkspace {
+            workspace: workspace.to_path_buf(),
+        });
+    }
+    Ok(())
+}
+
+/// Whether one of these contains the other.
+fn overlap(one: &Path, other: &Path) -> bool {
+    one.starts_with(other) || other.starts_with(one)
+}
+
+/// Whether an entry shows something of the workspace at another place, where nothing of it is hidden
+/// or protected: a directory of the `PATH` may be a link into it.
+fn shows_again(entry: &Entry, workspace: &Path) -> bool {
+    let Entry::Bind { source, target, .. } = entry else {
+        return false;
+    };
+    // By its own name, the workspace is laid over it.
+    !target.starts_with(workspace)
+        && fs::canonicalize(source).is_ok_and(|real| real != *source && overlap(&real, workspace))
+}
+
+/// What is to be readable, without links.
+fn check_read(path: &Path) -> Result<PathBuf, ViewError> {
+    let not_readable = |source| ViewError::NotReadable {
+        path: path.to_path_buf(),
+        source,
+    };
+    if !is_clean(path) && path != Path::new("/") {
+        return Err(not_readable(io::Error::from(io::ErrorKind::InvalidInput)));
+    }
+    // What it leads to counts: a link to `/` shows as much as `/` does.
+    let real = fs::canonicalize(path).map_err(not_readable)?;
+    if real == Path::new("/") {
+        return Err(ViewError::ReadsEverything {
+            path: path.to_path_buf(),
+        });
+    }
+    for system in ["/proc", "/dev"] {
+        if real.starts_with(system) || path.starts_with(system) {
+            return Err(ViewError::ReadsSystem {
+                path: path.to_path_buf(),
+                system,
+            });
+        }
+    }
+    Ok(real)
+}
+
+/// Directories in memory, processes and devices.
+fn private(restrictions: &Restrictions, home: &Path, executable: bool) -> Vec<Entry> {
+    let sizes = restrictions.sizes;
+    let temporary = |path: &Path, bytes, files, mode| Entry::Temporary {
+        target: path.to_path_buf(),
+        bytes,
+        files,
+        mode,
+        executable,
+    };
+    let mut entries = vec![
+        Entry::Proc { target: "/proc".into() },
+        Entry::Dev {
+            target: "/dev".into(),
+            shm: sizes.shm,
+        },
+        temporary(Path::new("/tmp"), sizes.tmp, sizes.files, 0o1777),
+        temporary(Path::new("/run"), sizes.run, sizes.files / 10, 0o755),
+    ];
+    if !entries.iter().any(|entry| entry.target() == home) && home != Path::new("/var/tmp") {
+        entries.push(temporary(home, sizes.home, sizes.files, 0o700));
+    }
+    entries
+}
+
+/// `/var/tmp`: a link to `/tmp`, with which it so shares its size; nothing here outlives the jail
+/// anyway. Where something is put into it, or `/tmp` is not the private one, it is a directory.
+fn variable_files(entries: &mut Vec<Entry>, restrictions: &Restrictions) {
+    let path = Path::new("/var/tmp");
+    let used = restrictions.workspace.starts_with(path)
+        || entries
+            .iter()
+            .any(|entry| entry.target().starts_with(path) || entry.target() == Path::new("/var"));
+    let private = entries
+        .iter()
+        .any(|entry| matches!(entry, Entry::Temporary { target, .. } if target == Path::new("/tmp")));
+    if restrictions.isolation != Isolation::Full
+        || entries.iter().any(|entry| entry.target() == path)
+        || path.starts_with(&restrictions.workspace)
+    {
+        return;
+    }
+    let entry = if private && !used {
+        Entry::Link {
+            target: path.into(),
+            to: "/tmp".into(),
+        }
+    } else {
+        Entry::Temporary {
+            target: path.into(),
+            bytes: restrictions.sizes.tmp,
+            files: restrictions.sizes.files,
+            mode: 0o1777,
+            executable: restrictions.programs.is_none(),
+        }
+    };
+    let at = entries
+        .iter()
+        .position(|entry| entry.target().components().count() > 2)
+        .unwrap_or(entries.len());
+    entries.insert(at, entry);
+}
+
+/// What stays reachable of the host's own devices and processes where files keep their places.
+fn devices(restrictions: &Restrictions, executable: bool) -> Vec<Entry> {
+    let device = |path: &str| Entry::Bind {
+        source: path.into(),
+        target: path.into(),
+        writable: true,
+        executable: false,
+        optional: true,
+    };
+    let mut entries: Vec<Entry> = ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm"]
+        .iter()
+        .map(|name| device(&format!("/dev/{name}")))
+        .collect();
+    entries.push(shown("/dev/fd", false));
+    entries.push(shown("/proc", false));
+    entries.push(Entry::Temporary {
+        target: "/tmp".into(),
+        bytes: restrictions.sizes.tmp,
+        files: restrictions.sizes.files,
+        mode: 0o1777,
+        executable,
+    });
+    entries
+}
+
+fn probes(restrictions: &Restrictions, own_files: bool) -> Vec<Probe> {
+    let mut probes = vec![Probe::NoWrite("/usr".into()), Probe::NoWrite("/etc".into())];
+    if restrictions.readonly {
+        probes.push(Probe::NoWrite(restrictions.workspace.clone()));
+    }
+    // Not in the workspace: a file that comes and goes there wakes whoever watches it, and the caller
+    // may have no right to write there to begin with.
+    if own_files
+        && !below(Path::new("/tmp/x"), &restrictions.workspace)
+        && !restrictions.read.iter().any(|path| path == Path::new("/tmp"))
+    {
+        probes.push(Probe::Write("/tmp".into()));
+    }
+    if restrictions.network != Network::Host {
+        probes.push(Probe::NoConnect);
+    }
+    probes
+}
+
+#[cfg(test)]
+mod tests;

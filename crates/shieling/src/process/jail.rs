@@ -1,0 +1,371 @@
+//! The host's side of a jail: gives it its plan, hears what holds, and has it start one command after
+//! another.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::fs::MemfdFlags;
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+use rustix::process::{Pid, PidfdFlags, Signal};
+use serde::de::DeserializeOwned;
+use shieling_jail::message::{self, Answer, LONGEST_ANSWER, Numbered, Ready, Refusal, START, UPDATE, Update, Updated};
+use shieling_jail::plan::{Isolation, Request};
+use tokio::io::unix::AsyncFd;
+
+use super::job::{self, Pipes, Supervised};
+use super::memory::{self, above_standard};
+use super::shell::{self, Shell};
+use super::{Plan, Process, SpawnError, Streams, socket, sys, zygote};
+
+/// How long it may take to build a jail before it is given up.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long its last process may take to go once it was told to.
+const CLOSING: Duration = Duration::from_secs(5);
+
+/// A running jail, in which commands can be started. Dropping it ends everything in it.
+pub struct Jail {
+    control: AsyncFd<OwnedFd>,
+    /// Where it is told what to hide and protect in addition; one at a time, in order.
+    updates: tokio::sync::Mutex<Updates>,
+    /// The process that is gone once all are.
+    keeper: Arc<OwnedFd>,
+    isolation: Isolation,
+    ready: Ready,
+}
+
+/// The way of updates.
+struct Updates {
+    socket: AsyncFd<OwnedFd>,
+    /// The number of the last one.
+    sent: u64,
+}
+
+/// Why there is no jail. Nothing of it is left.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JailError {
+    /// It could not do what its plan says.
+    #[error("{}", told(.0))]
+    Refused(Refusal),
+    /// Its program could not be started.
+    #[error("the sandbox's program cannot be started: {what}")]
+    Program {
+        /// What failed.
+        what: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Its program went, or was ended, before it answered.
+    #[error("the sandbox's program ended before it could say whether it can do what it should")]
+    Silent,
+}
+
+fn told(refusal: &Refusal) -> String {
+    match refusal.errno {
+        0 => refusal.doing.clone(),
+        errno => format!("{}: {}", refusal.doing, Errno::from_raw_os_error(errno)),
+    }
+}
+
+impl Jail {
+    /// One that confines nothing: commands run on this host, each with its supervisor.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    /// # Cancel safety
+    /// As [`Self::start`].
+    pub async fn unconfined() -> Result<Self, JailError> {
+        let plan = shieling_jail::plan::Plan {
+            isolation: Isolation::None,
+            network: shieling_jail::plan::Network::Host,
+            hostname: String::new(),
+            view: Vec::new(),
+            executable: None,
+            limits: shieling_jail::plan::Limits::default(),
+            probes: Vec::new(),
+        };
+        Self::start(&plan).await
+    }
+
+    /// Starts one. Returns once it holds what the plan says, as seen from inside.
+    ///
+    /// # Errors
+    /// [`JailError`]; nothing is left running.
+    /// # Cancel safety
+    /// Dropping the future ends what was started.
+    pub async fn start(plan: &shieling_jail::plan::Plan) -> Result<Self, JailError> {
+        let failed = |what| move |source: io::Error| JailError::Program { what, source };
+        let described =
+            memory::file("plan", &message::encode(plan), MemfdFlags::empty()).map_err(failed("keeping its plan"))?;
+        let (ours, theirs) = socket_pair().map_err(failed("making its control socket"))?;
+        let (updates, for_updates) = socket_pair().map_err(failed("making its updates socket"))?;
+        zygote::order(&[theirs.as_fd(), for_updates.as_fd(), described.as_fd()]).map_err(failed("its start"))?;
+        drop((theirs, for_updates));
+        let control = sys::watch(ours).map_err(failed("watching its control socket"))?;
+        let updates = sys::watch(updates).map_err(failed("watching its updates socket"))?;
+        let answer = tokio::time::timeout(PATIENCE, hear::<Answer>(&control)).await;
+        match answer {
+            Ok(Some(Answer::Ready(ready))) => {
+                let keeper = Pid::from_raw(ready.keeper).ok_or(JailError::Silent)?;
+                let keeper = rustix::process::pidfd_open(keeper, PidfdFlags::empty())
+                    .map_err(io::Error::from)
+                    .map_err(failed("watching it"))?;
+                Ok(Self {
+                    control,
+                    updates: tokio::sync::Mutex::new(Updates {
+                        socket: updates,
+                        sent: 0,
+                    }),
+                    keeper: Arc::new(keeper),
+                    isolation: plan.isolation,
+                    ready,
+                })
+            }
+            Ok(Some(Answer::Refused(refusal))) => Err(JailError::Refused(refusal)),
+            Ok(None) | Err(_) => Err(JailError::Silent),
+        }
+    }
+
+    /// What holds in it, read back or probed from inside.
+    pub fn ready(&self) -> &Ready {
+        &self.ready
+    }
+
+    /// Whether it can still start commands.
+    pub fn is_alive(&self) -> bool {
+        let mut fds = [rustix::event::PollFd::new(&*self.keeper, rustix::event::PollFlags::IN)];
+        matches!(
+            rustix::event::poll(&mut fds, Some(&rustix::event::Timespec::default())),
+            Ok(0)
+        )
+    }
+
+    /// Starts `plan` in it. Returns once its program runs.
+    ///
+    /// The program gets these streams, a session of its own, default signals, no core dumps, and no
+    /// other descriptor.
+    ///
+    /// # Errors
+    /// [`SpawnError`] names the program and the cause; nothing is left running.
+    /// # Cancel safety
+    /// Dropping the future kills what may have been started.
+    pub async fn spawn(&self, plan: &Plan, streams: Streams) -> Result<Process, SpawnError> {
+        let pipe = || job::pipe().map_err(failed("making a pipe"));
+        let (stdout_read, stdout) = pipe()?;
+        let (stderr_read, stderr) = pipe()?;
+        let pipes = Pipes {
+            stdout: stdout_read,
+            stderr: stderr_read,
+        };
+        match streams {
+            Streams::Output => {
+                let null = null().map_err(failed("opening /dev/null"))?;
+                self.begin(plan, [null, stdout, stderr], pipes, false).await
+            }
+            Streams::Given(stdin) => {
+                self.begin(
+                    plan,
+                    [
+                        above_standard(stdin).map_err(failed("copying a descriptor"))?,
+                        stdout,
+                        stderr,
+                    ],
+                    pipes,
+                    false,
+                )
+                .await
+            }
+            Streams::Input => {
+                let (read, input) = job::input().map_err(failed("making a pipe"))?;
+                let process = self.begin(plan, [read, stdout, stderr], pipes, false).await?;
+                process.with_input(input).map_err(failed("watching a pipe"))
+            }
+            Streams::Terminal(terminal) => {
+                let copy = || {
+                    terminal
+                        .try_clone()
+                        .and_then(above_standard)
+                        .map_err(failed("copying a terminal's descriptor"))
+                };
+                let standard = [copy()?, copy()?, copy()?];
+                drop((terminal, stdout, stderr));
+                self.begin(plan, standard, pipes, true).await
+            }
+        }
+    }
+
+    async fn begin(
+        &self,
+        plan: &Plan,
+        standard: [OwnedFd; 3],
+        pipes: Pipes,
+        terminal: bool,
+    ) -> Result<Process, SpawnError> {
+        let started = Instant::now();
+        let way = self.start_program(plan, standard, terminal).await?;
+        // Elsewhere its number means nothing on this host.
+        let known = self.isolation == Isolation::None;
+        job::started(plan, way, pipes, known, started).await
+    }
+
+    /// Starts a bash that stays, in the directory and with the variables of `plan`, whose program it is.
+    ///
+    /// # Errors
+    /// As [`Self::spawn`], and [`SpawnError::Session`] if this bash cannot be spoken to.
+    /// # Cancel safety
+    /// Dropping the future kills what may have been started.
+    pub async fn spawn_shell(&self, plan: Plan) -> Result<Shell, SpawnError> {
+        let plan = plan.of_a_shell();
+        let (stdout_read, stdout) = job::pipe().map_err(failed("making a pipe"))?;
+        let (stderr_read, stderr) = job::pipe().map_err(failed("making a pipe"))?;
+        let (ours, theirs) = socket_pair().map_err(failed("making a session's socket"))?;
+        let way = self.start_program(&plan, [theirs, stdout, stderr], false).await?;
+        drop(stdout_read);
+        let (supervised, _) = Supervised::started(&plan, way).await?;
+        Shell::greet(supervised, ours, stderr_read).await
+    }
+
+    async fn start_program(
+        &self,
+        plan: &Plan,
+        standard: [OwnedFd; 3],
+        terminal: bool,
+    ) -> Result<(OwnedFd, Arc<OwnedFd>), SpawnError> {
+        let script = match &plan.script {
+            _ if plan.builtin => Some(shell::builtin()),
+            Some(text) => Some(memory::file("script", text.as_bytes(), MemfdFlags::empty())),
+            None => None,
+        };
+        let script = script.transpose().map_err(failed("keeping the script in memory"))?;
+        let request = Request {
+            terminal,
+            ..plan.request()?
+        };
+        let request = memory::file("request", &message::encode(&request), MemfdFlags::empty())
+            .map_err(failed("keeping the request in memory"))?;
+        let (ours, theirs) = socket_pair().map_err(failed("making a control socket"))?;
+        let mut fds = vec![theirs.as_fd(), request.as_fd()];
+        fds.extend(standard.iter().map(OwnedFd::as_fd));
+        fds.extend(script.as_ref().map(OwnedFd::as_fd));
+        self.order(&fds).await.map_err(|_| SpawnError::Lost {
+            program: plan.program().to_owned(),
+        })?;
+        drop((theirs, standard));
+        Ok((ours, Arc::clone(&self.keeper)))
+    }
+
+    /// Has more hidden and protected in it, before the next command is started. Gives what was to be
+    /// hidden and was not there any more, or was another file.
+    ///
+    /// # Errors
+    /// [`JailError`]: what it was to hide may be seen, so nothing should be started.
+    /// # Cancel safety
+    /// What was asked may or may not be done if the future is dropped; asking again does no harm.
+    pub async fn update(&self, update: &Update) -> Result<Vec<PathBuf>, JailError> {
+        let failed = |what| move |source: io::Error| JailError::Program { what, source };
+        let mut updates = self.updates.lock().await;
+        updates.sent += 1;
+        let number = updates.sent;
+        let numbered: Numbered = (number, update.clone());
+        let file = memory::file("update", &message::encode(&numbered), MemfdFlags::empty())
+            .map_err(failed("keeping an update in memory"))?;
+        socket::send(updates.socket.get_ref(), UPDATE, &[file.as_fd()]).map_err(failed("sending an update"))?;
+        let answer = async {
+            loop {
+                match hear::<Updated>(&updates.socket).await? {
+                    (answered, result) if answered == number => break Some(result),
+                    // To a call that did not wait for it.
+                    _ => {}
+                }
+            }
+        };
+        match tokio::time::timeout(PATIENCE, answer).await {
+            Ok(Some(Ok(missed))) => Ok(missed),
+            Ok(Some(Err(refusal))) => Err(JailError::Refused(refusal)),
+            Ok(None) | Err(_) => Err(JailError::Silent),
+        }
+    }
+
+    async fn order(&self, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+        loop {
+            match socket::send(self.control.get_ref(), START, fds) {
+                Ok(()) => return Ok(()),
+                // More orders than it takes at once: it takes them within microseconds.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Ends everything in it, and waits until all of it is gone. Whether that was seen.
+    ///
+    /// # Cancel safety
+    /// Everything ends also if the future is dropped; only nobody waits for it.
+    pub async fn close(self) -> bool {
+        self.let_go();
+        let Ok(keeper) = self.keeper.try_clone().and_then(sys::watch) else {
+            return false;
+        };
+        let gone = async { keeper.readable().await.is_ok() };
+        tokio::time::timeout(CLOSING, gone).await.unwrap_or(false)
+    }
+
+    fn let_go(&self) {
+        // Not by closing alone: a process that this host forked may hold a copy of the socket.
+        let _ = rustix::net::shutdown(self.control.get_ref(), rustix::net::Shutdown::Both);
+        // Somebody may have stopped it.
+        let _ = rustix::process::pidfd_send_signal(&*self.keeper, Signal::CONT);
+    }
+}
+
+impl Drop for Jail {
+    fn drop(&mut self) {
+        self.let_go();
+    }
+}
+
+impl fmt::Debug for Jail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Jail")
+            .field("ready", &self.ready)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One message of this kind; nothing once the other side is gone.
+async fn hear<T: DeserializeOwned>(control: &AsyncFd<OwnedFd>) -> Option<T> {
+    let mut bytes = vec![0; LONGEST_ANSWER];
+    loop {
+        let mut ready = control.readable().await.ok()?;
+        match rustix::net::recv(control.get_ref(), bytes.as_mut_slice(), RecvFlags::DONTWAIT) {
+            Ok((_, length)) => return bytes.get(..length).and_then(message::decode),
+            Err(Errno::AGAIN) => ready.clear_ready(),
+            Err(Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+fn failed(what: &'static str) -> impl Fn(io::Error) -> SpawnError {
+    move |source| SpawnError::Supervisor { what, source }
+}
+
+fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (ours, theirs) = socket::pair()?;
+    Ok((ours, above_standard(theirs)?))
+}
+
+fn null() -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(
+        c"/dev/null",
+        rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC,
+        rustix::fs::Mode::empty(),
+    )?)
+}

@@ -1,0 +1,187 @@
+//! One command of a shell that stays, as a process of its own: its end is the shell's word for it, and
+//! ending it ends what it started and not the shell.
+
+use std::collections::VecDeque;
+use std::future::Future as _;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use tokio::time::{Sleep, sleep};
+
+use super::hearing::Hearing;
+use crate::process::{Control, Ended, Event, MainEnd, Usage};
+
+/// How long a shell may take to leave a command whose processes are all gone, before it is told again:
+/// what it is told before it has begun the command is lost.
+const LEAVING: Duration = Duration::from_millis(60);
+/// How often it is told again, before it is ended.
+const AGAIN: u8 = 5;
+/// How long its supervisor may take to end them, beyond the grace.
+const ENDING: Duration = Duration::from_millis(1_500);
+
+/// What a command is told to end by.
+const SIGTERM: i32 = 15;
+
+/// A command, running or left with something behind.
+pub(super) struct Running {
+    hearing: Arc<Mutex<Hearing>>,
+    number: u64,
+    /// When it began, and ended, in milliseconds since boot.
+    since: u64,
+    until: Option<u64>,
+    pending: VecDeque<Event>,
+    over: bool,
+    /// The order to end it, until that is done.
+    order: Option<u64>,
+    /// What that has ended.
+    ended: Option<Ended>,
+    /// How often it was told again, and how much was ended before.
+    again: u8,
+    before: u32,
+    /// When the shell itself is ended for not leaving it.
+    patience: Option<Pin<Box<Sleep>>>,
+}
+
+impl Running {
+    pub(super) fn new(hearing: Arc<Mutex<Hearing>>, number: u64, since: u64) -> Self {
+        Self {
+            hearing,
+            number,
+            since,
+            until: None,
+            pending: VecDeque::new(),
+            over: false,
+            order: None,
+            ended: None,
+            again: 0,
+            before: 0,
+            patience: None,
+        }
+    }
+
+    /// What has become known. `hearing` has been listened to.
+    fn look(&mut self, hearing: &mut Hearing) {
+        if self.ended.is_none()
+            && let Some(order) = self.order
+        {
+            self.ended = hearing.part(order).map(|part| Ended {
+                ended: part.ended + self.before,
+                ..part
+            });
+            if self.ended.is_some() && self.until.is_none() {
+                self.patience = Some(Box::pin(sleep(LEAVING)));
+            }
+        }
+        if self.until.is_none() {
+            let end = match (hearing.done, hearing.main_end) {
+                // It was ended by us, with what it had started.
+                (Some(done), _) if done.number == self.number && done.broken_off && self.order.is_some() => {
+                    MainEnd::Signalled(SIGTERM)
+                }
+                (Some(done), _) if done.number == self.number => MainEnd::Exited(done.status),
+                (_, Some(end)) => end,
+                _ if hearing.lost => return self.last(Event::Lost),
+                _ => return,
+            };
+            self.until = Some(since_boot());
+            self.patience = None;
+            self.pending.push_back(Event::MainEnded(end, Usage::default()));
+        }
+        match (self.ended, hearing.gone) {
+            (Some(ended), _) => self.last(Event::Gone(ended)),
+            (None, Some(gone)) => self.last(Event::Gone(gone)),
+            (None, None) if hearing.lost => self.last(Event::Lost),
+            (None, None) => {}
+        }
+    }
+
+    fn last(&mut self, event: Event) {
+        self.over = true;
+        self.pending.push_back(event);
+    }
+}
+
+impl Control for Running {
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
+        loop {
+            if let Some(event) = self.pending.pop_front() {
+                return Poll::Ready(event);
+            }
+            if self.over {
+                return Poll::Pending;
+            }
+            let shared = Arc::clone(&self.hearing);
+            let mut hearing = lock(&shared);
+            let quiet = self.until.is_some() && self.order.is_none() && !hearing.has_ended();
+            if quiet {
+                // It is over, and something of it goes on: whoever comes next listens.
+                hearing.leave(self.number);
+                return Poll::Pending;
+            }
+            hearing.listen(self.number, cx);
+            self.look(&mut hearing);
+            if !self.pending.is_empty() {
+                continue;
+            }
+            let patience = self.patience.as_mut();
+            if patience.is_none_or(|patience| patience.as_mut().poll(cx).is_pending()) {
+                return Poll::Pending;
+            }
+            if let Some(ended) = self.ended.filter(|_| self.again < AGAIN) {
+                self.again += 1;
+                self.before = ended.ended;
+                self.ended = None;
+                self.order = Some(hearing.end_part(true, (self.since, u64::MAX), Duration::ZERO));
+                self.patience = Some(Box::pin(sleep(ENDING)));
+                continue;
+            }
+            // It does not leave what it was told to leave: it goes, and says so by that.
+            hearing.kill();
+            self.patience = None;
+        }
+    }
+
+    fn stop(&mut self, grace: Duration) {
+        if self.over || self.order.is_some() {
+            return;
+        }
+        let until = self.until.unwrap_or(u64::MAX);
+        let running = self.until.is_none();
+        self.order = Some(lock(&self.hearing).end_part(running, (self.since, until), grace));
+        if running {
+            self.patience = Some(Box::pin(sleep(grace.saturating_add(ENDING))));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut hearing = lock(&self.hearing);
+        if !self.over && self.until.is_none() {
+            match (self.order, self.ended) {
+                (Some(order), None) => hearing.abandon(order, self.since),
+                // Not told yet, or told in vain.
+                (None, _) | (_, Some(_)) => {
+                    let order = hearing.end_part(true, (self.since, u64::MAX), Duration::ZERO);
+                    hearing.abandon(order, self.since);
+                }
+            }
+        }
+        hearing.leave(self.number);
+    }
+}
+
+fn lock(hearing: &Mutex<Hearing>) -> MutexGuard<'_, Hearing> {
+    hearing.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Milliseconds since boot, in which the kernel tells when a process started.
+pub(super) fn since_boot() -> u64 {
+    let now = clock_gettime(ClockId::Boottime);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    let nanoseconds = u64::try_from(now.tv_nsec).unwrap_or(0);
+    seconds.saturating_mul(1_000).saturating_add(nanoseconds / 1_000_000)
+}

@@ -1,0 +1,51 @@
+//! The program `shieling-jail`, which the library carries in itself, and the one process of it that
+//! stands ready to make jails: started with the first jail, gone with this process.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::process::{Pid, WaitOptions};
+use shieling_jail::message::JAIL;
+
+use super::memory::{self, above_standard};
+use super::{socket, sys};
+
+/// The program, of this very version.
+static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/shieling-jail"));
+
+/// The zygote, and the process whose it is.
+static ZYGOTE: Mutex<Option<(u32, OwnedFd)>> = Mutex::new(None);
+
+/// Orders a jail, with its descriptors.
+pub(super) fn order(fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut zygote = ZYGOTE.lock().unwrap_or_else(PoisonError::into_inner);
+    let me = std::process::id();
+    // A copy of this process, such as Python's multiprocessing makes, gets one of its own: the other
+    // goes with the process that it was started by.
+    if let Some((_, orders)) = zygote.as_ref().filter(|(whose, _)| *whose == me)
+        && socket::send(orders, JAIL, fds).is_ok()
+    {
+        return Ok(());
+    }
+    let (_, orders) = zygote.insert((me, start()?));
+    socket::send(orders, JAIL, fds)
+}
+
+/// Starts a zygote. Gives the socket on which it takes orders.
+fn start() -> io::Result<OwnedFd> {
+    let program = program()?;
+    let (ours, theirs) = socket::pair()?;
+    let theirs = above_standard(theirs)?;
+    let path = CString::new(format!("/proc/self/fd/{}", program.as_raw_fd()))?;
+    let starter = sys::spawn(&path, c"shieling-jail", &[theirs.as_raw_fd()])?;
+    // It is gone as soon as it has copied itself. Somebody may have reaped it for us, which is as good.
+    let _ = rustix::process::waitpid(Pid::from_raw(starter), WaitOptions::empty());
+    Ok(ours)
+}
+
+/// The program, in memory, sealed.
+fn program() -> io::Result<OwnedFd> {
+    memory::program("shieling-jail", PROGRAM)
+}

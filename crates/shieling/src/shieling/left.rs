@@ -1,0 +1,32 @@
+//! What the commands of each session can have left in its shell, by which its next one is judged.
+//!
+//! Goes by the texts alone, and remembers a text from before it runs, since nobody knows how far it comes.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::policy::Left;
+use crate::session::SessionName;
+
+/// By the session's name.
+#[derive(Debug, Default)]
+pub(super) struct LeftBehind(Mutex<BTreeMap<SessionName, Left>>);
+
+impl LeftBehind {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<SessionName, Left>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What there is in this session.
+    pub(super) fn in_session(&self, session: Option<&SessionName>) -> Left {
+        session
+            .and_then(|session| self.all().get(session).cloned())
+            .unwrap_or_default()
+    }
+
+    /// This text is about to run in this session, whose turn the caller has.
+    pub(super) fn add(&self, session: &SessionName, text: &str) {
+        let left = self.in_session(Some(session)).after(text);
+        self.all().insert(session.clone(), left);
+    }
+}

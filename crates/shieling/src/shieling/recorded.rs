@@ -1,0 +1,110 @@
+//! What is recorded of a command: its output, and marks for what was decided about it.
+
+use std::io;
+
+use super::Shieling;
+use crate::approval::Basis;
+use crate::outcome::Outcome;
+use crate::output::{Stream, Tee};
+use crate::request::Command;
+use crate::session::{About, Call, Emulator, Recording, Session, Size, Tape, Watched, Watcher};
+
+impl Shieling {
+    /// Where this call is recorded: with its session, or alone. Nothing if nothing is recorded here.
+    ///
+    /// # Errors
+    /// It cannot be recorded, and so it does not start.
+    pub(super) fn tape(&self, call: &Call, session: Option<&Session>, command: &Command) -> io::Result<Option<Tape>> {
+        let own = call.background || call.terminal.is_some();
+        match session.filter(|_| !own) {
+            Some(session) if self.recordings.is_some() => {
+                let title = format!("session {}", session.name());
+                let tape = session.tape(|| self.begin_tape(&title, None, command))?;
+                tape.mark(&format!("command: {}", command.text()));
+                Ok(Some(tape))
+            }
+            Some(_) => Ok(None),
+            None => self.own_tape(call.terminal, command),
+        }
+    }
+
+    /// A recording of this command alone.
+    ///
+    /// # Errors
+    /// As those of [`Self::tape`].
+    pub(super) fn own_tape(&self, terminal: Option<Size>, command: &Command) -> io::Result<Option<Tape>> {
+        if self.recordings.is_none() {
+            return Ok(None);
+        }
+        let tape = self.begin_tape(command.text(), terminal, command)?;
+        tape.mark(&format!("command: {}", command.text()));
+        Ok(Some(tape))
+    }
+
+    fn begin_tape(&self, title: &str, terminal: Option<Size>, command: &Command) -> io::Result<Tape> {
+        let nowhere = || io::Error::other("there is no place for recordings");
+        let to = self.recordings.as_ref().ok_or_else(nowhere)?;
+        let variable = |name| command.variables().get(name).map(String::as_str);
+        let about = About {
+            title,
+            size: terminal.unwrap_or_default(),
+            terminal: terminal.is_some(),
+            variables: [variable("TERM"), variable("SHELL")],
+        };
+        Ok(Tape::from(Recording::begin(to, &about)?))
+    }
+}
+
+/// Both streams go on a tape, and on to whoever else wants them.
+pub(super) struct Recorded<'a> {
+    pub(super) tape: Tape,
+    pub(super) tee: Option<&'a mut dyn Tee>,
+}
+
+impl Tee for Recorded<'_> {
+    fn bytes(&mut self, stream: Stream, bytes: &[u8]) {
+        self.tape.output(stream, bytes);
+        if let Some(tee) = &mut self.tee {
+            tee.bytes(stream, bytes);
+        }
+    }
+}
+
+/// Marks on whose yes a command starts.
+pub(super) fn approved(tape: Option<&Tape>, basis: Basis) {
+    if let Some(tape) = tape {
+        tape.mark(&format!("approved: {}", basis.name()));
+    }
+}
+
+/// Marks why it does not.
+pub(super) fn refused(tape: Option<&Tape>, outcome: &Outcome) {
+    let Some(tape) = tape else { return };
+    let reasons = outcome.denial.iter().flat_map(|denial| &denial.reasons);
+    let because: Vec<&str> = reasons.map(|reason| reason.because.as_str()).collect();
+    let because = if because.is_empty() {
+        outcome.error.clone().unwrap_or_default()
+    } else {
+        because.join("; ")
+    };
+    tape.mark(&format!("denied: {because}"));
+}
+
+/// Marks how it ended.
+pub(super) fn ended(tape: &Tape, outcome: &mut Outcome) {
+    let code = outcome.exit_code.map(|code| format!(" {code}")).unwrap_or_default();
+    tape.mark(&format!("ended: {}{code}", outcome.status.name()));
+    if let Some(error) = tape.error() {
+        outcome
+            .error
+            .get_or_insert_with(|| format!("it ran, and could not be recorded to its end: {error}"));
+    }
+}
+
+/// Who looks on to it: the screen of its terminal, its recording.
+pub(super) fn watcher(call: &Call, tape: Option<Tape>) -> Option<Box<dyn Watcher>> {
+    if call.terminal.is_none() && tape.is_none() {
+        return None;
+    }
+    Some(Box::new(Watched::new(call.terminal.map(Emulator::new), tape)))
+}

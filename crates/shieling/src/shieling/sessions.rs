@@ -1,0 +1,437 @@
+//! Commands in sessions: the journey of [`Shieling::run`](super::Shieling::run) for what outlives a call.
+//!
+//! ```text
+//! a turn in the session ─► admit ─► begin ─► a job ─┬─ ended in time ──► its outcome
+//!                                                  └─ its time is over ─► ended, or left as a job
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::entry::{Entry, blank};
+use super::{Asked, STARTING, Shieling, failed, recorded, refusal, refuse};
+use crate::approval::Approved;
+use crate::outcome::{Outcome, Status};
+use crate::process::{End, Process, SpawnError, Streams};
+use crate::request::Command;
+use crate::session::{
+    Answered, Call, Claim, HumanQuestion, HumanReply, Job, JobError, JobId, Jobs, Listing, OnTimeout, Pair, Session,
+    SessionName, Setup, Size, TakeOver, Tape, Terminal, Turn,
+};
+
+/// What programs take our terminals for, unless a variable says otherwise.
+const TERM: (&str, &str) = ("TERM", "xterm-256color");
+
+/// A session's turn, which goes back with the end of its command.
+struct Seat {
+    session: Arc<Session>,
+    turn: Turn,
+}
+
+/// What was begun.
+struct Begun {
+    process: Process,
+    seat: Option<Seat>,
+    restarted: bool,
+    terminal: Option<Terminal>,
+}
+
+impl Shieling {
+    /// Runs a command in its session: judges, records, asks, starts and waits for its end, or for the
+    /// end of its time.
+    ///
+    /// A command whose session runs another one waits for its turn, for as long as it may run itself. If
+    /// that other one goes on beyond its call, it is refused at once, with the job that it waits for.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends what the command started, as a timeout with [`OnTimeout::Kill`] does; the
+    /// session stays.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O and timers.
+    pub async fn shell(&self, call: Call) -> Outcome {
+        let here = &self.environment;
+        let nothing = |command: &Command, status| {
+            let mut outcome = blank(command, here.name(), here.confinement(), status);
+            outcome.session = call.session.as_ref().map(ToString::to_string);
+            outcome
+        };
+        let refused = |no| {
+            refuse(
+                &mut self.entry(&call.command),
+                nothing(&call.command, Status::Denied),
+                no,
+            )
+        };
+        let slot = match self.jobs.claim(call.id.clone()).await {
+            Ok(Claim::New(slot)) => slot,
+            Ok(Claim::Known(job)) if is_same(&job, &call) => return job.outcome(),
+            Ok(Claim::Known(job)) => return refused(refusal::other_job(&job)),
+            Err(error) => {
+                let no = refusal::not_now("jobs", String::new(), error.to_string(), "end jobs that are not needed");
+                return refused(no);
+            }
+        };
+        let session = match call.session.as_ref().map(|name| self.sessions.named(name)) {
+            None => None,
+            Some(Ok(session)) => Some(session),
+            Some(Err(_)) => {
+                let because = format!(
+                    "there are {} sessions, which is the most",
+                    crate::session::MOST_SESSIONS
+                );
+                let no = refusal::not_now("sessions", String::new(), because, "use one of those that there are");
+                return refused(no);
+            }
+        };
+        let own = call.background || call.terminal.is_some();
+        let turn = match &session {
+            Some(session) if !own => match turn(session, call.command.deadline()).await {
+                Some(turn) => Some(turn),
+                None => return refused(refusal::busy(session.name(), session.busy().as_ref())),
+            },
+            _ => None,
+        };
+        let command = match &session {
+            Some(session) => session.here(call.command.clone()),
+            None => call.command.clone(),
+        };
+        let command = self.prepared(with_terminal(command, call.terminal));
+
+        let mut entry = self.entry(&command);
+        let mut blank = nothing(&command, Status::Exited);
+        let tape = match self.tape(&call, session.as_deref(), &command) {
+            Ok(tape) => tape,
+            Err(error) => return refused(refusal::unrecorded(&error)),
+        };
+        blank.recording = tape.as_ref().map(|tape| tape.id().to_string());
+        let asked = Asked {
+            session: call.session.as_ref(),
+            of_shell: true,
+        };
+        let approved = match self.admit(&command, &mut entry, asked).await {
+            Ok(approved) => approved,
+            Err(refused) => {
+                recorded::refused(tape.as_ref(), &refused);
+                return Outcome {
+                    session: blank.session,
+                    recording: blank.recording,
+                    ..*refused
+                };
+            }
+        };
+        recorded::approved(tape.as_ref(), approved.basis());
+        entry.starting();
+        if let (Some(session), Some(_), false) = (&session, &turn, self.is_contained()) {
+            self.left.add(session.name(), command.text());
+        }
+        let seat = session.zip(turn).map(|(session, turn)| Seat { session, turn });
+        let begun = tokio::time::timeout(STARTING, self.begin(approved, seat, &call, slot.id()));
+        let begun = match begun.await {
+            Ok(Ok(begun)) => begun,
+            Ok(Err(error)) => {
+                let status = match error {
+                    SpawnError::Lost { .. } => Status::Lost,
+                    _ => Status::Failed,
+                };
+                return failed(&mut entry, Outcome { status, ..blank }, &error);
+            }
+            Err(_) => {
+                let why = std::io::Error::other(format!("it did not start within {} s", STARTING.as_secs()));
+                return failed(
+                    &mut entry,
+                    Outcome {
+                        status: Status::Failed,
+                        ..blank
+                    },
+                    &why,
+                );
+            }
+        };
+        let left = begun.seat.as_ref().map(|seat| Arc::clone(&seat.session));
+        let (job, actor) = self.job(begun, &call, command, blank, (entry, tape), slot.id().clone());
+        let actor = Box::pin(actor);
+        // From here on it can be seen and ended by its name, also by another call.
+        slot.fill(&job);
+        if call.background {
+            job.adopt(actor);
+            return job.shown();
+        }
+        let mut forgotten = Forgotten {
+            jobs: &self.jobs,
+            id: Some(job.id().clone()),
+        };
+        let outcome = Self::wait(&job, actor, &call, left).await;
+        if !job.is_over() || call.id.is_some() {
+            forgotten.id = None;
+        }
+        outcome
+    }
+
+    /// Forgets a session: its shell ends at once, or with the command that it runs. Whether there was one.
+    pub fn end_session(&self, session: &SessionName) -> bool {
+        self.sessions.forget(session)
+    }
+
+    /// Waits for the end of a command, or for the end of its time.
+    async fn wait(
+        job: &Arc<Job>,
+        mut actor: std::pin::Pin<Box<impl Future<Output = ()> + Send + 'static>>,
+        call: &Call,
+        session: Option<Arc<Session>>,
+    ) -> Outcome {
+        let in_time = tokio::select! {
+            biased;
+            _ = job.ended() => true,
+            () = &mut actor => true,
+            () = sleep(call.command.deadline()) => false,
+        };
+        if !in_time {
+            match call.on_timeout {
+                OnTimeout::Background => {
+                    if let Some(session) = session {
+                        session.leave();
+                    }
+                    job.adopt(actor);
+                    return job.shown();
+                }
+                OnTimeout::Kill => {
+                    job.stop(Some(End::TimedOut), call.command.grace());
+                    tokio::select! {
+                        biased;
+                        _ = job.ended() => {}
+                        () = &mut actor => {}
+                    }
+                }
+            }
+        }
+        if !job.is_over() {
+            // It has left something behind, which goes on.
+            job.adopt(actor);
+        }
+        job.shown()
+    }
+
+    /// Begins what was approved: in the session whose turn it is, or as a process of its own.
+    async fn begin(
+        &self,
+        approved: Approved<Command>,
+        seat: Option<Seat>,
+        call: &Call,
+        job: &JobId,
+    ) -> Result<Begun, SpawnError> {
+        if let Some(mut seat) = seat {
+            if !Session::has_shell(&seat.turn) {
+                self.sessions.make_room(self.environment.shells());
+            }
+            let begun = seat
+                .session
+                .begin(&mut seat.turn, &*self.environment, approved, job)
+                .await?;
+            return Ok(Begun {
+                process: begun.process,
+                seat: Some(seat),
+                restarted: begun.restarted,
+                terminal: None,
+            });
+        }
+        let no_terminal = |source| SpawnError::Supervisor {
+            what: "making a terminal",
+            source,
+        };
+        let (streams, ours) = match call.terminal {
+            Some(size) => {
+                let pair = Pair::open(size).map_err(no_terminal)?;
+                (Streams::Terminal(pair.theirs), Some(pair.ours))
+            }
+            None if call.background => (Streams::Input, None),
+            None => (Streams::Output, None),
+        };
+        let terminal = ours.map(Terminal::new).transpose().map_err(no_terminal)?;
+        Ok(Begun {
+            process: self.environment.spawn(approved, streams).await?,
+            seat: None,
+            restarted: false,
+            terminal,
+        })
+    }
+
+    /// The job of what was begun.
+    fn job(
+        &self,
+        begun: Begun,
+        call: &Call,
+        command: Command,
+        blank: Outcome,
+        (mut entry, tape): (Entry, Option<Tape>),
+        id: JobId,
+    ) -> (Arc<Job>, impl Future<Output = ()> + Send + 'static) {
+        let Begun {
+            mut process,
+            seat,
+            restarted,
+            terminal,
+        } = begun;
+        let alone = seat.is_none();
+        let watcher = recorded::watcher(call, tape.clone());
+        let at_end = move |outcome: &mut Outcome| {
+            if let Some(Seat { session, mut turn }) = seat {
+                let after = session.end(&mut turn);
+                outcome.cwd = after.cwd;
+                outcome.session_restarted = restarted || after.ended;
+                if after.ended && !after.omitted.is_empty() {
+                    let names = after.omitted.join("`, `");
+                    let told = format!("the session's new shell has no `{names}`, which is not UTF-8");
+                    outcome.error.get_or_insert(told);
+                }
+            }
+            if let Some(tape) = &tape {
+                recorded::ended(tape, outcome);
+            }
+            if let Err(error) = entry.ended(outcome) {
+                outcome.error = Some(format!("it ran, and its end could not be recorded: {error}"));
+            }
+        };
+        let setup = Setup {
+            id,
+            session: call.session.clone(),
+            stdin: process.take_input(),
+            command,
+            blank,
+            alone,
+            watcher,
+            terminal,
+            progress: call.progress.clone(),
+            output_limit: self.output_limit,
+            spill: self.spill.clone(),
+            at_end: Box::new(at_end),
+        };
+        Job::make(process, setup)
+    }
+
+    /// The sessions and jobs.
+    pub fn list(&self) -> Listing {
+        Listing {
+            sessions: self.sessions.list(&self.workspace),
+            jobs: self.jobs_now(),
+        }
+    }
+
+    /// Asks a person, who sees the screen of the job, if one is given, and can take its keyboard if it has
+    /// a terminal. What is typed into it meanwhile is refused.
+    ///
+    /// # Errors
+    /// [`JobError::Unknown`].
+    /// # Cancel safety
+    /// Dropping the future takes the question back, and the keyboard.
+    pub async fn ask_human(&self, prompt: &str, job: Option<&JobId>) -> Result<Answered, JobError> {
+        let job = job.map(|id| self.jobs.find(id)).transpose()?;
+        let before = job.as_ref().map(|job| job.moment(&self.workspace));
+        if let Some(job) = &job {
+            job.mark(&format!("asked a person: {prompt}"));
+        }
+        let question = HumanQuestion {
+            prompt: prompt.to_owned(),
+            job: job.as_ref().map(|job| job.id().clone()),
+            screen: job.as_ref().and_then(|job| job.screen()),
+            terminal: job
+                .clone()
+                .filter(|job| job.has_terminal())
+                .map(|job| job as Arc<dyn TakeOver>),
+        };
+        let answered = match self.human.ask(question).await {
+            HumanReply::Answer(text) => Answered::Answer { text },
+            HumanReply::Declined => Answered::Declined,
+            HumanReply::Nobody => Answered::Nobody,
+            HumanReply::TookOver => Answered::TookOver {
+                changed: job
+                    .as_ref()
+                    .zip(before)
+                    .map(|(job, before)| job.changed(&before, &self.workspace))
+                    .unwrap_or_default(),
+            },
+        };
+        if let Some(job) = &job {
+            job.mark(match &answered {
+                Answered::Answer { .. } => "a person answered",
+                Answered::TookOver { .. } => "a person gave the keyboard back",
+                Answered::Declined => "a person declined",
+                Answered::Nobody => "nobody was there",
+            });
+        }
+        Ok(answered)
+    }
+
+    /// Ends all sessions and jobs, and gives back what the environment holds.
+    pub async fn close(&self) {
+        self.jobs.close().await;
+        self.sessions.clear();
+        self.environment.close().await;
+    }
+}
+
+/// The outcome of a text that bash cannot read, as `bash -c` has it. Nothing of it ran.
+pub(super) fn misread(entry: &mut Entry, blank: Outcome, (code, said): (i32, String)) -> Outcome {
+    let outcome = Outcome {
+        exit_code: Some(code),
+        stderr_bytes: said.len() as u64,
+        stderr: said,
+        ..blank
+    };
+    match entry.ended(&outcome) {
+        Ok(()) => outcome,
+        Err(error) => {
+            let blank = Outcome {
+                status: Status::Failed,
+                exit_code: None,
+                ..outcome
+            };
+            failed(entry, blank, &error)
+        }
+    }
+}
+
+/// A job that is forgotten once its call is over, also if that is given up.
+struct Forgotten<'a> {
+    jobs: &'a Jobs,
+    /// Its name; none if it is to be remembered.
+    id: Option<JobId>,
+}
+
+impl Drop for Forgotten<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = &self.id {
+            self.jobs.forget(id);
+        }
+    }
+}
+
+/// The session's turn; nothing if it does not come within this time, or will not for long.
+async fn turn(session: &Session, patience: Duration) -> Option<Turn> {
+    tokio::select! {
+        biased;
+        turn = session.turn() => Some(turn),
+        _ = session.left() => None,
+        () = sleep(patience) => None,
+    }
+}
+
+/// Whether a call with the name of this job is that job's call once more.
+fn is_same(job: &Job, call: &Call) -> bool {
+    job.command().text() == call.command.text()
+        && job.session() == call.session.as_ref()
+        && job.has_terminal() == call.terminal.is_some()
+}
+
+fn with_terminal(command: Command, terminal: Option<Size>) -> Command {
+    let (name, value) = TERM;
+    let known = command.variables().get(name).is_some_and(|term| term != "dumb");
+    if terminal.is_none() || known {
+        return command;
+    }
+    let mut variables = command.variables().clone();
+    variables.insert(name.to_owned(), value.to_owned());
+    command.with_variables(variables)
+}

@@ -1,0 +1,68 @@
+//! A person's own shell, in the environment and under the limits of every command.
+//!
+//! No policy can judge what the person will type, so none is asked to: whoever started the shell has
+//! said yes to it, and what holds is what the environment enforces. It is recorded like any command.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::entry::blank;
+use super::{Shieling, failed};
+use crate::approval::{Approvals, Case, Mode, Nobody};
+use crate::outcome::{Outcome, Status};
+use crate::policy::{Facts, Policy};
+use crate::process::{Limits, SpawnError, Streams, run_to_end};
+use crate::request::Command;
+use crate::units::SystemClock;
+
+impl Shieling {
+    /// Runs `shell`, a command of the caller's own wording, on a terminal. Its outcome has no output.
+    ///
+    /// # Cancel safety
+    /// Dropping the future kills every process of it and records that nobody saw its end.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O and timers.
+    pub async fn run_shell(&self, shell: Command, terminal: OwnedFd) -> Outcome {
+        let mut entry = self.entry(&shell);
+        let environment = &self.environment;
+        let blank = |status| blank(&shell, environment.name(), environment.confinement(), status);
+        let policy = Policy::open();
+        let verdict = policy.judge(&shell, &Facts::new(&self.workspace, Path::new("/")));
+        if let Err(error) = entry.intent(&verdict) {
+            return failed(&mut entry, blank(Status::Failed), &error);
+        }
+        let case = Case {
+            verdict: &verdict,
+            policy: policy.digest(),
+            environment: environment.name(),
+            session: None,
+        };
+        let approvals = Approvals::new(Mode::Never, Arc::new(Nobody), Arc::new(SystemClock));
+        let approved = match approvals.approve(shell.clone(), &case, |_| Vec::new()).await {
+            Ok(approved) => approved,
+            Err(refused) => return failed(&mut entry, blank(Status::Failed), &refused),
+        };
+        if let Err(error) = entry.approved(&approved) {
+            return failed(&mut entry, blank(Status::Failed), &error);
+        }
+        entry.starting();
+        let process = match environment.spawn(approved, Streams::Terminal(terminal)).await {
+            Ok(process) => process,
+            Err(error) => {
+                let status = match error {
+                    SpawnError::Lost { .. } => Status::Lost,
+                    _ => Status::Failed,
+                };
+                return failed(&mut entry, blank(status), &error);
+            }
+        };
+        let finished = run_to_end(process, &Limits::of(&shell), None, None).await;
+        let mut outcome = finished.into_outcome(blank(Status::Exited));
+        if let Err(error) = entry.ended(&outcome) {
+            outcome.error = Some(format!("it ran, and its end could not be recorded: {error}"));
+        }
+        outcome
+    }
+}

@@ -1,0 +1,29 @@
+//! The kernel alone: every attack of the corpora is run, with nobody who judges its text, in a sandbox
+//! that carries only what the policy means to the kernel; what it did is looked at from outside.
+//!
+//! ```text
+//! readonly   nothing in the workspace has changed, nor on the host
+//! ignore     what a text gives away is the same whatever stands in the hidden files
+//! allow      programs that are not on the list leave no mark
+//! ```
+//!
+//! A harness that sees nothing would prove everything, so the same texts run where the restriction is
+//! left out, and there they must act. No text is ever run outside of a sandbox.
+//!
+//! As root, all of it is done again as an ordinary user with every fourth text.
+//! `SHIELING_KERNEL=all` runs everything everywhere, `SHIELING_KERNEL_SEED=N` chooses other texts, and
+//! `SHIELING_KERNEL_IDLE=1` tells which of them do not act where they could.
+#![expect(clippy::disallowed_methods, reason = "places are built and looked at from outside")]
+#![expect(clippy::print_stderr, reason = "the figures are told")]
+
+#[path = "../corpus/cases.rs"]
+mod cases;
+mod allow;
+mod hidden;
+mod host;
+mod ignore;
+mod place;
+mod readonly;
+mod run;
+mod share;
+mod snapshot;

@@ -1,0 +1,140 @@
+//! Runs all cases, a few at a time.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use super::support::{Case, In, attempt, beside};
+use super::{blocking, descriptors, endings, forging, names, options, output, places, syntax, traps};
+
+/// Set in the copy of this test that runs as an ordinary user.
+const AS_USER: &str = "SHIELING_SESSIONS_AS_USER";
+/// A user and a group without a name.
+const USER: &str = "47110";
+/// How many at once. Most of them wait.
+const AT_ONCE: usize = 6;
+
+fn all() -> Vec<Case> {
+    [
+        endings::cases(),
+        traps::cases(),
+        options::cases(),
+        names::cases(),
+        descriptors::cases(),
+        syntax::cases(),
+        output::cases(),
+        places::cases(),
+        blocking::cases(),
+        forging::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+#[test]
+fn there_are_at_least_120_cases_and_each_has_a_name() {
+    let cases = all();
+    assert!(cases.len() >= 120, "{} cases", cases.len());
+    let mut names: Vec<_> = cases.iter().map(|case| case.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), cases.len());
+    eprintln!("{} cases", cases.len());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_session_is_after_it_what_it_was_before() {
+    let _beside = beside().await;
+    let only = std::env::var("SHIELING_SESSIONS").unwrap_or_default();
+    let user = std::env::var_os(AS_USER).is_some();
+    let room = Arc::new(Semaphore::new(AT_ONCE));
+    let mut tasks = JoinSet::new();
+    let begun = Instant::now();
+    for (_, case) in all()
+        .into_iter()
+        .enumerate()
+        .filter(|(at, _)| !user || at.is_multiple_of(3))
+    {
+        if !case.name.contains(&only) {
+            continue;
+        }
+        let case = Arc::new(case);
+        for &at in case.places {
+            let (case, room) = (Arc::clone(&case), Arc::clone(&room));
+            tasks.spawn(async move {
+                let _turn = room.acquire_owned().await;
+                let begun = Instant::now();
+                let mut done = attempt(&case, at).await;
+                if let Err(error) = &done {
+                    // Some hundred scripts load the machine, and bash's own word of a child that was
+                    // killed can come late. What is wrong is wrong twice; what was wrong once is told.
+                    eprintln!("once: {} ({at:?}): {error}", case.name);
+                    done = attempt(&case, at).await;
+                }
+                (case.name, at, done, begun.elapsed())
+            });
+        }
+    }
+    let (mut wrong, mut slowest, mut count) = (Vec::new(), (Duration::ZERO, ""), 0);
+    while let Some(done) = tasks.join_next().await {
+        let (name, at, done, took) = done.expect("no case panics");
+        count += 1;
+        slowest = slowest.max((took, name));
+        if let Err(error) = done {
+            wrong.push(format!("{name} ({at:?}): {error}"));
+        }
+    }
+    eprintln!("{count} in {:?}, the slowest {slowest:?}", begun.elapsed());
+    assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn and_as_an_ordinary_user_too() {
+    let _beside = beside().await;
+    if std::env::var_os(AS_USER).is_some() || !rustix::process::geteuid().is_root() {
+        return;
+    }
+    // Where this program stands, others may not be allowed to look.
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let program = folder.path().join("sessions");
+    std::fs::copy(std::env::current_exe().expect("it runs"), &program).expect("room for a copy");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(folder.path(), open).expect("our own directory");
+    let done = std::process::Command::new("setpriv")
+        .args(["--reuid", USER, "--regid", USER, "--clear-groups"])
+        .arg(&program)
+        .args([
+            "--exact",
+            "sessions::table::every_session_is_after_it_what_it_was_before",
+            "--nocapture",
+        ])
+        .current_dir(folder.path())
+        .env(AS_USER, "1")
+        .env("HOME", folder.path())
+        .env("TMPDIR", folder.path())
+        .output()
+        .expect("setpriv is there");
+    let (told, said) = (
+        String::from_utf8_lossy(&done.stderr),
+        String::from_utf8_lossy(&done.stdout),
+    );
+    assert!(
+        done.status.success() && said.contains("1 passed"),
+        "as an ordinary user: {told}\n{said}"
+    );
+    eprintln!("as an ordinary user: {told}");
+}
+
+/// Where a case's place says so.
+#[test]
+fn a_case_runs_in_both_environments_unless_it_says_otherwise() {
+    let cases = all();
+    let both = cases
+        .iter()
+        .filter(|case| case.places == [In::Local, In::Sandbox])
+        .count();
+    assert!(both * 10 >= cases.len() * 8, "{both} of {}", cases.len());
+}

@@ -1,0 +1,221 @@
+//! Traps that stay, exit, loop, change what is told, or listen to the signal that is ours.
+
+use super::support::{Case, case, run};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        case(
+            "a DEBUG trap that prints",
+            [
+                run("trap 'echo \"[$BASH_COMMAND]\"' DEBUG; echo one").out("[echo one]\none\n"),
+                run("echo two").out("[echo two]\ntwo\n"),
+                run("trap - DEBUG").out("[trap - DEBUG]\n"),
+            ],
+        ),
+        // M11
+        case(
+            "M11 a DEBUG trap that forges",
+            [
+                run("trap 'case \"$BASH_COMMAND\" in printf*) rc=0;; esac; __af_rc=0; status=0; read x' DEBUG; false")
+                    .code(1),
+                run("false").code(1),
+                run("trap - DEBUG"),
+            ],
+        ),
+        case(
+            "a DEBUG trap with extdebug that says 1",
+            [
+                run("shopt -s extdebug; trap '[[ $BASH_COMMAND != echo* ]]' DEBUG; echo skipped; :").any_code(),
+                run("echo skipped too").any_code().noisy(),
+                run("trap - DEBUG; shopt -u extdebug"),
+            ],
+        ),
+        case(
+            "a DEBUG trap with extdebug that says 2",
+            [
+                run("shopt -s extdebug; trap 'case $BASH_COMMAND in echo*) (exit 2);; esac' DEBUG; echo x")
+                    .any_code()
+                    .noisy(),
+                run("trap - DEBUG; shopt -u extdebug"),
+            ],
+        ),
+        case(
+            "a DEBUG trap that exits",
+            [run("trap 'exit 3' DEBUG; echo no").code(3).restarted()],
+        ),
+        case(
+            "a DEBUG trap that loops",
+            [
+                run("trap 'while :; do :; done' DEBUG; echo no").times_out(400),
+                run("trap - DEBUG").times_out(400),
+            ],
+        )
+        .dead(),
+        case(
+            "an ERR trap",
+            [
+                run("trap 'echo failed $?' ERR; false").code(1).out("failed 1\n"),
+                run("(exit 4)").code(4).out("failed 4\n"),
+                run("trap - ERR"),
+            ],
+        ),
+        case(
+            "an ERR trap that exits",
+            [run("trap 'exit 6' ERR; false; echo no").code(6).restarted()],
+        ),
+        case(
+            "a RETURN trap",
+            [
+                run("set -T; trap 'echo returned' RETURN; f() { :; }; f").out("returned\n"),
+                run("f").out("returned\n"),
+                run("trap - RETURN; set +T").noisy(),
+            ],
+        ),
+        case(
+            "an EXIT trap waits for the end",
+            [
+                run("trap 'echo left' EXIT"),
+                run("echo no").out("no\n"),
+                run("exit 2").code(2).out("left\n").restarted(),
+                run("echo gone").out("gone\n"),
+            ],
+        ),
+        case(
+            "an EXIT trap in a subshell",
+            [run("(trap 'echo sub' EXIT; exit 3)").code(3).out("sub\n")],
+        ),
+        case(
+            "an EXIT trap that kills",
+            [run("trap 'kill -9 $$' EXIT; exit 2").signalled(9)],
+        ),
+        case(
+            "an EXIT trap that becomes a program",
+            [run("trap 'exec echo became' EXIT; exit 2")
+                .any_code()
+                .out("became\n")
+                .restarted()],
+        ),
+        case(
+            "signals that are ignored, and a timeout",
+            [
+                run("trap '' INT TERM HUP QUIT ALRM PIPE"),
+                run("sleep 50").times_out(300),
+                run("while :; do :; done").times_out(300),
+            ],
+        ),
+        case(
+            "signals that are caught, and a timeout",
+            [
+                run("trap 'echo caught' INT TERM HUP 34 64; sleep 50")
+                    .times_out(300)
+                    .noisy(),
+                run("trap - INT TERM HUP 34 64"),
+            ],
+        ),
+        case(
+            "all signals ignored, and a builtin that loops",
+            [
+                run("for s in {1..31} {34..64}; do trap '' $s; done 2>/dev/null; while :; do :; done")
+                    .times_out(300)
+                    .perhaps_restarted(),
+            ],
+        )
+        .changing(&["trap"]),
+        case(
+            "our signal is ignored",
+            [
+                run("trap '' 59; while :; do :; done")
+                    .times_out(300)
+                    .perhaps_restarted(),
+                run("echo ok").out("ok\n"),
+            ],
+        ),
+        case(
+            "our signal is caught",
+            [
+                run("trap 'echo mine' 59; kill -59 $$; echo after").any_code().noisy(),
+                run("sleep 50").times_out(300).noisy().perhaps_restarted(),
+                run("while :; do :; done").times_out(300).noisy().perhaps_restarted(),
+            ],
+        ),
+        case(
+            "our signal is caught and reset",
+            [
+                run("trap 'echo mine' 59; trap - 59"),
+                run("while :; do :; done").times_out(300).perhaps_restarted(),
+            ],
+        ),
+        case(
+            "our signal is sent by a command",
+            [
+                run("kill -59 $$; echo broken off").any_code().noisy(),
+                run("echo ok").out("ok\n"),
+                run("(sleep 0.2; kill -59 $$) & sleep 0.6; echo no").any_code().noisy(),
+            ],
+        ),
+        case(
+            "our signal is sent between two commands",
+            [
+                run("(sleep 0.1; kill -59 $$) >/dev/null 2>&1 & disown")
+                    .any_code()
+                    .noisy(),
+                run("sleep 0.01"),
+                run("echo ok").out("ok\n"),
+                run("sleep 0.3; echo ok").noisy().any_code(),
+            ],
+        ),
+        case(
+            "a flood of our signal",
+            [
+                run("(for i in {1..3000}; do kill -59 $$; done) >/dev/null 2>&1 & disown")
+                    .any_code()
+                    .noisy(),
+                run("sleep 0.2; :").any_code().noisy(),
+                run("sleep 2; :").any_code().noisy(),
+                run("sleep 0.2; echo ok").any_code().noisy(),
+            ],
+        ),
+        case(
+            "a trap that loops",
+            [
+                run("trap 'while :; do :; done' USR2; kill -USR2 $$; echo no").times_out(300),
+                run("trap - USR2"),
+            ],
+        ),
+        case(
+            "a trap that sends itself",
+            [run("trap 'kill -USR2 $$' USR2; kill -USR2 $$; sleep 1")
+                .any_code()
+                .noisy()
+                .within(4_000)
+                .status(shieling::outcome::Status::Signalled)
+                .restarted()],
+        ),
+        case(
+            "a CHLD trap",
+            [
+                run("set -m; trap 'echo child' CHLD; sleep 0.01; sleep 0.01").noisy(),
+                run("trap - CHLD; set +m").noisy(),
+            ],
+        ),
+        case(
+            "a trap on what a child ends by",
+            [run("sh -c 'kill -9 $$'; echo $?").has("137").noisy()],
+        ),
+        case(
+            "trap is redefined",
+            [
+                run("trap() { echo mine; }; exit() { echo mine; }; kill() { :; }; exit 3").out("mine\n"),
+                run("unset -f trap exit kill"),
+            ],
+        ),
+        case(
+            "a trap on 0 set many times",
+            (0..5).map(|_| run("trap 'echo bye' 0")).chain([run("trap - 0")]),
+        ),
+        case(
+            "what a trap leaves in the status",
+            [run("trap 'false' USR2; kill -USR2 $$; echo $?").out("0\n"), run("true")],
+        ),
+    ]
+}
