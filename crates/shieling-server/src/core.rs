@@ -1,0 +1,143 @@
+//! What the tools need of the library, so that they can be tried without a shell behind them.
+//!
+//! [`Core`] is the façade's surface for sessions and jobs, and nothing else: it has no way around the
+//! policy. [`Workplace`] is a core with all that a call leaves open.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use shieling::Shieling;
+use shieling::describe::{Description, ToolName};
+use shieling::environment::Later;
+use shieling::outcome::Outcome;
+use shieling::output::SpillTo;
+use shieling::request::Command;
+use shieling::session::{Answered, Call, Input, JobError, JobId, Listing, Size, View, ViewAsk, WaitFor};
+
+/// What the tools call. Each method is the one of [`Shieling`] that has its name.
+pub trait Core: Send + Sync + 'static {
+    /// Runs a command.
+    fn shell(&self, call: Call) -> Later<'_, Outcome>;
+    /// What is new of a job.
+    fn view(&self, ask: ViewAsk) -> Later<'_, Result<View, JobError>>;
+    /// Types into a job.
+    fn write<'a>(&'a self, job: &'a JobId, input: Input, wait: Duration) -> Later<'a, Result<View, JobError>>;
+    /// Makes a job's terminal so large.
+    fn resize(&self, job: &JobId, size: Size) -> Result<(), JobError>;
+    /// Ends a job.
+    fn kill<'a>(&'a self, job: &'a JobId) -> Later<'a, Result<View, JobError>>;
+    /// Waits for something of a job.
+    fn wait_for<'a>(
+        &'a self,
+        job: &'a JobId,
+        what: WaitFor,
+        budget: Duration,
+    ) -> Later<'a, Result<(bool, View), JobError>>;
+    /// The sessions and jobs.
+    fn list(&self) -> Listing;
+    /// Asks a person.
+    fn ask_human<'a>(&'a self, prompt: &'a str, job: Option<&'a JobId>) -> Later<'a, Result<Answered, JobError>>;
+    /// The environment as a model should be told of it.
+    fn describe<'a>(
+        &'a self,
+        example: &'a Command,
+        told: shieling::Told,
+        tools: &'a [ToolName],
+    ) -> Later<'a, Description>;
+    /// How many commands the rate limit would let through now.
+    fn room(&self) -> Option<usize>;
+    /// Where whole outputs are.
+    fn spill(&self) -> Option<&SpillTo>;
+    /// Ends all of it.
+    fn close(&self) -> Later<'_, ()>;
+}
+
+impl Core for Shieling {
+    fn shell(&self, call: Call) -> Later<'_, Outcome> {
+        Box::pin(self.shell(call))
+    }
+
+    fn view(&self, ask: ViewAsk) -> Later<'_, Result<View, JobError>> {
+        Box::pin(self.view(ask))
+    }
+
+    fn write<'a>(&'a self, job: &'a JobId, input: Input, wait: Duration) -> Later<'a, Result<View, JobError>> {
+        Box::pin(self.write(job, input, wait))
+    }
+
+    fn resize(&self, job: &JobId, size: Size) -> Result<(), JobError> {
+        self.resize(job, size)
+    }
+
+    fn kill<'a>(&'a self, job: &'a JobId) -> Later<'a, Result<View, JobError>> {
+        Box::pin(self.kill(job))
+    }
+
+    fn wait_for<'a>(
+        &'a self,
+        job: &'a JobId,
+        what: WaitFor,
+        budget: Duration,
+    ) -> Later<'a, Result<(bool, View), JobError>> {
+        Box::pin(self.wait_for(job, what, budget))
+    }
+
+    fn list(&self) -> Listing {
+        self.list()
+    }
+
+    fn ask_human<'a>(&'a self, prompt: &'a str, job: Option<&'a JobId>) -> Later<'a, Result<Answered, JobError>> {
+        Box::pin(self.ask_human(prompt, job))
+    }
+
+    fn describe<'a>(
+        &'a self,
+        example: &'a Command,
+        told: shieling::Told,
+        tools: &'a [ToolName],
+    ) -> Later<'a, Description> {
+        Box::pin(self.describe(example, told, tools))
+    }
+
+    fn room(&self) -> Option<usize> {
+        self.room()
+    }
+
+    fn spill(&self) -> Option<&SpillTo> {
+        self.spill()
+    }
+
+    fn close(&self) -> Later<'_, ()> {
+        Box::pin(self.close())
+    }
+}
+
+/// Starts the environment, if it is not started. An error says why it cannot be, in lines.
+pub type Prepare = Box<dyn Fn() -> Later<'static, Result<(), String>> + Send + Sync>;
+
+/// Gives what is known of the environment, once that has started.
+pub type Told = Box<dyn Fn() -> Later<'static, shieling::Told> + Send + Sync>;
+
+/// Where the tools work.
+pub struct Workplace {
+    /// The library.
+    pub core: Arc<dyn Core>,
+    /// A command with all that a call leaves open: directory, variables, time, limits. Its text is
+    /// never run.
+    pub template: Command,
+    /// Gives what its owner knows of the environment, once that has started.
+    pub told: Told,
+    /// The programs whose versions a description names.
+    pub tools: Vec<ToolName>,
+    /// Starts the environment ahead of the first command, and says why one cannot start.
+    pub prepare: Prepare,
+}
+
+impl fmt::Debug for Workplace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workplace")
+            .field("template", &self.template)
+            .finish_non_exhaustive()
+    }
+}

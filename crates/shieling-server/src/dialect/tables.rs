@@ -1,0 +1,235 @@
+//! The dialects themselves.
+
+use super::{Argument, Fixed, How, Spoken, Table, Voice};
+use crate::tools::Tool;
+
+/// All of them, the default first.
+pub(crate) const DIALECTS: &[Table] = &[
+    Table {
+        name: "default",
+        voice: Voice::Default,
+        tools: &[],
+    },
+    Table {
+        name: "codex",
+        voice: Voice::Codex,
+        tools: CODEX,
+    },
+    Table {
+        name: "claude",
+        voice: Voice::Claude,
+        tools: CLAUDE,
+    },
+    Table {
+        name: "camel",
+        voice: Voice::Camel,
+        tools: CAMEL,
+    },
+    Table {
+        name: "pydantic",
+        voice: Voice::Pydantic,
+        tools: PYDANTIC,
+    },
+];
+
+const FRESH: (&str, Fixed) = ("session", Fixed::Text(""));
+const COMMAND: Argument = must("command", "command");
+const TOKENS: Argument = Argument {
+    how: How::Tokens,
+    about: "How much of the output to show, in tokens of about four bytes.",
+    ..may("max_output_tokens", "max_output_bytes")
+};
+
+const fn may(name: &'static str, to: &'static str) -> Argument {
+    Argument {
+        name,
+        to,
+        how: How::Same,
+        required: false,
+        default: None,
+        about: "",
+    }
+}
+
+const fn must(name: &'static str, to: &'static str) -> Argument {
+    Argument {
+        required: true,
+        ..may(name, to)
+    }
+}
+
+/// Each command is a process of its own, which goes on after the call has yielded.
+const CODEX: &[Spoken] = &[
+    Spoken {
+        name: "exec_command",
+        tool: Tool::Shell,
+        about: "Runs a command in a fresh bash, returning its output, or a session ID for what goes on after the yield time.",
+        takes: Some(&[
+            must("cmd", "command"),
+            Argument {
+                about: "The directory to run it in, absolute or from the workspace.",
+                ..may("workdir", "cwd")
+            },
+            may("tty", "tty"),
+            Argument {
+                default: Some(Fixed::Number(10_000)),
+                about: "How long to wait for output before yielding, in milliseconds.",
+                ..may("yield_time_ms", "timeout_ms")
+            },
+            TOKENS,
+            may("justification", "description"),
+        ]),
+        fixed: &[FRESH],
+    },
+    Spoken {
+        name: "write_stdin",
+        tool: Tool::ShellWrite,
+        about: "Writes characters to a running session that has a terminal, and returns recent output. Without characters it only waits for output.",
+        takes: Some(&[
+            Argument {
+                how: How::Number,
+                about: "The session ID that exec_command gave.",
+                ..must("session_id", "job")
+            },
+            Argument {
+                default: Some(Fixed::Text("")),
+                about: "Characters to write; empty to poll.",
+                ..may("chars", "text")
+            },
+            Argument {
+                default: Some(Fixed::Number(250)),
+                about: "How long to wait for output before yielding, in milliseconds.",
+                ..may("yield_time_ms", "wait_ms")
+            },
+            TOKENS,
+        ]),
+        fixed: &[("enter", Fixed::Truth(false))],
+    },
+];
+
+const CLAUDE: &[Spoken] = &[
+    Spoken {
+        name: "Bash",
+        tool: Tool::Shell,
+        about: "Executes a bash command in a persistent shell session, whose directory, variables and functions last from call to call.",
+        takes: Some(&[
+            COMMAND,
+            Argument {
+                default: Some(Fixed::Number(120_000)),
+                about: "Timeout in milliseconds. The command is ended then; the session stays.",
+                ..may("timeout", "timeout_ms")
+            },
+            may("description", "description"),
+            Argument {
+                about: "Run it in the background. Its output is read with BashOutput.",
+                ..may("run_in_background", "background")
+            },
+        ]),
+        fixed: &[("on_timeout", Fixed::Text("kill"))],
+    },
+    Spoken {
+        name: "BashOutput",
+        tool: Tool::ShellView,
+        about: "Retrieves output from a running or completed background shell: only what is new since the last check.",
+        takes: Some(&[
+            Argument {
+                about: "The ID of the background shell.",
+                ..must("bash_id", "job")
+            },
+            may("filter", "filter"),
+        ]),
+        fixed: &[],
+    },
+    Spoken {
+        name: "KillShell",
+        tool: Tool::ShellKill,
+        about: "Kills a running background shell by its ID, with every process that it started.",
+        takes: Some(&[Argument {
+            about: "The ID of the background shell.",
+            ..must("shell_id", "job")
+        }]),
+        fixed: &[],
+    },
+];
+
+const ID: Argument = Argument {
+    how: How::Alias,
+    about: "A name of your choice for the terminal session of this command.",
+    ..must("id", "job")
+};
+
+/// Each command is a process of its own, under a name that the caller gives.
+const CAMEL: &[Spoken] = &[
+    Spoken {
+        name: "shell_exec",
+        tool: Tool::Shell,
+        about: "Executes a shell command in a process of its own. Blocking, it returns the whole output; what is not done within the timeout goes on in the background. Non-blocking, it starts a session for interactive or long-running commands.",
+        takes: Some(&[
+            ID,
+            COMMAND,
+            Argument {
+                how: How::Not,
+                default: Some(Fixed::Truth(true)),
+                about: "Whether to wait for its end.",
+                ..may("block", "background")
+            },
+            Argument {
+                how: How::Seconds,
+                default: Some(Fixed::Number(20)),
+                about: "How long to wait, in seconds; then it goes on in the background.",
+                ..may("timeout", "timeout_ms")
+            },
+        ]),
+        fixed: &[FRESH],
+    },
+    Spoken {
+        name: "shell_view",
+        tool: Tool::ShellView,
+        about: "Shows new output of a session since the last view. Does not wait.",
+        takes: Some(&[ID]),
+        fixed: &[],
+    },
+    Spoken {
+        name: "shell_write_to_process",
+        tool: Tool::ShellWrite,
+        about: "Sends a line of input to a session that runs in the background, and shows the output that followed.",
+        takes: Some(&[
+            ID,
+            Argument {
+                about: "The text to write to the process; Enter is pressed after it.",
+                ..must("command", "text")
+            },
+        ]),
+        fixed: &[("enter", Fixed::Truth(true))],
+    },
+    Spoken {
+        name: "shell_kill_process",
+        tool: Tool::ShellKill,
+        about: "Ends a session with every process that it started.",
+        takes: Some(&[ID]),
+        fixed: &[],
+    },
+    Spoken {
+        name: "shell_ask_user_for_help",
+        tool: Tool::AskHuman,
+        about: "Asks the human user for help with a session, or for an answer. Says so at once if nobody is there.",
+        takes: Some(&[ID, must("prompt", "prompt")]),
+        fixed: &[],
+    },
+];
+
+const PYDANTIC: &[Spoken] = &[Spoken {
+    name: "shell",
+    tool: Tool::Shell,
+    about: "Executes a shell command in a process of its own, and returns its output and exit code.",
+    takes: Some(&[
+        COMMAND,
+        Argument {
+            how: How::Seconds,
+            default: Some(Fixed::Number(120)),
+            about: "Timeout in seconds. The command is ended then.",
+            ..may("timeout", "timeout_ms")
+        },
+    ]),
+    fixed: &[FRESH, ("on_timeout", Fixed::Text("kill"))],
+}];

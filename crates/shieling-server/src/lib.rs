@@ -1,0 +1,29 @@
+//! Serves Shieling to agents: MCP now, on standard input and output.
+//!
+//! The one crate that knows JSON-RPC. It decides nothing and starts nothing: each tool is one call of
+//! the library, which judges, asks, runs and records. What is here is what lies between the two: one
+//! definition for each tool, the names that models already know, questions to the person behind the
+//! client, and the words in which a model reads what happened.
+//!
+//! Reading order: `tools` for what there is, `dialect` for other names of the same, `service` for
+//! what a call does, `text` for how it reads, `approval` for questions, `mcp` for the protocol.
+
+mod core;
+mod arguments;
+mod check;
+mod shapes;
+mod tools;
+mod dialect;
+mod visible;
+mod text;
+mod approval;
+mod pending;
+mod service;
+mod instructions;
+mod mcp;
+
+pub use self::core::{Core, Prepare, Told, Workplace};
+pub use approval::Elicitation;
+pub use dialect::{Dialect, DialectError};
+pub use instructions::instructions;
+pub use mcp::{ServeError, Server, schemas};

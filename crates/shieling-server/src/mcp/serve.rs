@@ -1,0 +1,81 @@
+//! A server's life: from the first byte of its client to the last process of its workplace.
+
+use std::future::{Future, pending};
+
+use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
+use rmcp::transport::stdio_pipes;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::{Server, lines};
+
+/// Why a client could not be served.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// It did not begin as the protocol wants it.
+    #[error("the client did not begin as MCP wants it: {0}")]
+    Beginning(String),
+    /// The task that serves ended by itself.
+    #[error("the server ended by itself: {0}")]
+    Broken(String),
+}
+
+impl Server {
+    /// Serves the client on standard input and output, until it goes away or `stop` is done. Then ends
+    /// every session and job.
+    ///
+    /// # Errors
+    /// [`ServeError`]. Everything was ended then, too.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O and timers.
+    pub async fn serve_stdio(self, stop: impl Future<Output = ()>) -> Result<(), ServeError> {
+        let (read, write) = stdio_pipes();
+        self.serve(read, write, stop).await
+    }
+
+    /// The same over any pair of streams.
+    ///
+    /// # Errors
+    /// As [`serve_stdio`](Self::serve_stdio).
+    pub async fn serve(
+        self,
+        read: impl AsyncRead + Send + Unpin + 'static,
+        write: impl AsyncWrite + Send + Unpin + 'static,
+        stop: impl Future<Output = ()>,
+    ) -> Result<(), ServeError> {
+        let service = self.service.clone();
+        let (transport, sorting) = lines::answering(read, write);
+        let serving = async {
+            match ServiceExt::serve(self, transport).await {
+                Ok(running) => running
+                    .waiting()
+                    .await
+                    .map(drop)
+                    .map_err(|error| ServeError::Broken(error.to_string())),
+                // A client that goes away before it began has had what it wanted.
+                Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+                Err(error) => Err(ServeError::Beginning(error.to_string())),
+            }
+        };
+        // The environment starts while the client begins, so that its first command need not wait.
+        let warming = async {
+            // What is wrong with it is told by the first command.
+            let _ = (service.workplace().prepare)().await;
+            pending::<std::convert::Infallible>().await
+        };
+        let sorting = async {
+            sorting.await;
+            pending::<std::convert::Infallible>().await
+        };
+        let served = tokio::select! {
+            served = serving => served,
+            never = sorting => match never {},
+            never = warming => match never {},
+            () = stop => Ok(()),
+        };
+        service.workplace().core.close().await;
+        served
+    }
+}

@@ -1,0 +1,232 @@
+//! `shell_view`, `shell_write`, `shell_wait`, `shell_kill`: jobs that there are already.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use regex::{Regex, RegexBuilder};
+use serde_json::json;
+use shieling::outcome::{Outcome, Status};
+use shieling::session::{Input, JobError, JobId, Size, Until, View, ViewAsk, WaitFor};
+
+use super::{Given, run};
+use crate::approval::{PERSON, Person};
+use crate::arguments;
+use crate::core::Workplace;
+use crate::text::{self, About};
+
+/// How large a compiled expression may be, in bytes.
+const EXPRESSION: usize = 1 << 20;
+
+pub(super) async fn view(workplace: &Workplace, asked: arguments::ShellView, about: About) -> Given {
+    let filter = match asked.filter.as_deref().map(expression).transpose() {
+        Ok(filter) => filter,
+        Err(wrong) => return Given::wrong(wrong),
+    };
+    let job = match job(&asked.job) {
+        Ok(job) => job,
+        Err(wrong) => return wrong,
+    };
+    let mut about = of(about, &job);
+    match (asked.rows, asked.columns) {
+        (None, None) => {}
+        (Some(rows), Some(columns)) => {
+            if let Err(error) = workplace.core.resize(&job, Size { rows, columns }) {
+                return refused(workplace, error, "", &about);
+            }
+        }
+        _ => return Given::wrong("a terminal has a size in both directions: give `rows` and `columns`"),
+    }
+    let ask = ViewAsk {
+        job: job.clone(),
+        cursor: asked.cursor,
+        wait: Duration::from_millis(asked.wait_ms),
+        until: match asked.until {
+            arguments::Until::Output => Until::Output,
+            arguments::Until::Quiet => Until::Quiet,
+            arguments::Until::Exit => Until::Exit,
+        },
+        screen: asked.screen,
+    };
+    match workplace.core.view(ask).await {
+        Ok(mut view) => {
+            if let Some(filter) = filter {
+                view.outcome.stdout = only(&filter, &view.outcome.stdout);
+                view.outcome.stderr = only(&filter, &view.outcome.stderr);
+            }
+            cut(&mut view, asked.max_output_bytes);
+            if asked.cursor.is_some() {
+                about.more = Some(view.cursor).filter(|next| written(workplace, &job) > *next);
+            }
+            Given::new(text::view(&view, &about), &view, false)
+        }
+        Err(error) => refused(workplace, error, "", &about),
+    }
+}
+
+pub(super) async fn write(
+    workplace: &Workplace,
+    asked: arguments::ShellWrite,
+    about: About,
+    person: &Arc<Person>,
+) -> Given {
+    let job = match job(&asked.job) {
+        Ok(job) => job,
+        Err(wrong) => return wrong,
+    };
+    let about = of(about, &job);
+    let wait = Duration::from_millis(asked.wait_ms);
+    let input = Input {
+        enter: asked.enter.unwrap_or(asked.text.is_some()),
+        text: asked.text.unwrap_or_default(),
+        keys: asked.keys,
+    };
+    let typed = input.text.clone();
+    let done = if input == Input::default() {
+        // Nothing is typed: some write nothing to see what is new.
+        let wait = ViewAsk {
+            wait,
+            ..ViewAsk::new(job)
+        };
+        workplace.core.view(wait).await
+    } else {
+        PERSON
+            .scope(person.clone(), workplace.core.write(&job, input, wait))
+            .await
+    };
+    match done {
+        Ok(mut view) => {
+            cut(&mut view, asked.max_output_bytes);
+            Given::new(text::written(&view, &about), &view, false)
+        }
+        Err(JobError::Refused(denial)) => {
+            let silence = person.silence();
+            let mut denial = *denial;
+            if let Some(reason) = denial.reasons.iter_mut().rfind(|reason| reason.rule == "approval") {
+                reason.instead.get_or_insert_with(|| run::remedy(silence, ""));
+            }
+            refused(workplace, JobError::Refused(Box::new(denial)), &typed, &about)
+        }
+        Err(error) => refused(workplace, error, &typed, &about),
+    }
+}
+
+pub(super) async fn wait(workplace: &Workplace, asked: arguments::ShellWait, about: About) -> Given {
+    let job = match job(&asked.job) {
+        Ok(job) => job,
+        Err(wrong) => return wrong,
+    };
+    let about = of(about, &job);
+    let what = match (asked.pattern, asked.port) {
+        (None, None) => WaitFor::Exit,
+        (Some(pattern), None) => WaitFor::Pattern(pattern),
+        (None, Some(port)) => WaitFor::Port(port),
+        (Some(_), Some(_)) => return Given::wrong("one thing can be waited for: give `pattern` or `port`, not both"),
+    };
+    let said = match &what {
+        WaitFor::Exit => "its end",
+        WaitFor::Pattern(_) => "the pattern",
+        WaitFor::Port(_) => "the port",
+    };
+    let budget = Duration::from_millis(asked.timeout_ms);
+    match workplace.core.wait_for(&job, what, budget).await {
+        Ok((met, view)) => {
+            let came = if met { "came" } else { "did not come" };
+            let text = format!("[{said} {came}]\n{}", text::view(&view, &about));
+            let mut value = serde_json::to_value(&view).unwrap_or_default();
+            if let Some(object) = value.as_object_mut() {
+                object.insert("met".to_owned(), met.into());
+            }
+            Given::new(text, &value, false)
+        }
+        Err(error) => refused(workplace, error, "", &about),
+    }
+}
+
+pub(super) async fn kill(workplace: &Workplace, asked: &arguments::ShellKill, about: About) -> Given {
+    let job = match job(&asked.job) {
+        Ok(job) => job,
+        Err(wrong) => return wrong,
+    };
+    let about = of(about, &job);
+    match workplace.core.kill(&job).await {
+        Ok(view) => Given::new(text::killed(&view, &about), &view, false),
+        Err(error) => refused(workplace, error, "", &about),
+    }
+}
+
+/// How much a job has written.
+fn written(workplace: &Workplace, job: &JobId) -> u64 {
+    let jobs = workplace.core.list().jobs;
+    let found = jobs.iter().find(|info| info.job == *job);
+    found.map_or(0, |info| info.output_bytes)
+}
+
+fn of(about: About, job: &JobId) -> About {
+    About {
+        job: job.to_string(),
+        // Nothing is known of where it ran, so nothing is said of its session.
+        own: true,
+        ..about
+    }
+}
+
+fn job(name: &str) -> Result<JobId, Given> {
+    name.parse()
+        .map_err(|error: shieling::session::IdError| Given::wrong(error.to_string()))
+}
+
+fn refused(workplace: &Workplace, error: JobError, typed: &str, about: &About) -> Given {
+    let denial = match error {
+        JobError::Refused(denial) => denial,
+        JobError::Ended { job, status } => {
+            let jobs = workplace.core.list().jobs;
+            let code = jobs.iter().find(|info| info.job == job).and_then(|info| info.exit_code);
+            let code = code.map_or(String::new(), |code| format!(", exit code {code}"));
+            let how = status.name().replace('_', " ");
+            return Given::wrong(format!(
+                "job `{job}` has ended ({how}{code}); its output can still be viewed"
+            ));
+        }
+        error => return Given::wrong(error.to_string()),
+    };
+    let shown = Outcome {
+        denial: Some(*denial),
+        ..run::nothing(Status::Denied, "")
+    };
+    let value = json!({"status": shown.status, "error": "it was not approved", "denial": shown.denial});
+    Given::new(text::refusal(&shown, typed, about), &value, true)
+}
+
+fn expression(text: &str) -> Result<Regex, String> {
+    RegexBuilder::new(text)
+        .size_limit(EXPRESSION)
+        .build()
+        .map_err(|error| format!("`filter` cannot be used: {error}"))
+}
+
+/// The lines that match.
+fn only(filter: &Regex, text: &str) -> String {
+    text.split_inclusive('\n')
+        .filter(|line| filter.is_match(line.trim_end_matches('\n')))
+        .collect()
+}
+
+/// Leaves the middle out of what is more than `most` bytes.
+fn cut(view: &mut View, most: Option<u64>) {
+    let Some(most) = most.and_then(|most| usize::try_from(most).ok()) else {
+        return;
+    };
+    for text in [&mut view.outcome.stdout, &mut view.outcome.stderr] {
+        if text.len() > most {
+            let head = text.floor_char_boundary(most / 2);
+            let tail = text.ceil_char_boundary(text.len() - most / 2);
+            let missing = tail - head;
+            *text = format!(
+                "{}\n[... {missing} bytes left out ...]\n{}",
+                &text[..head],
+                &text[tail..]
+            );
+            view.outcome.truncated = true;
+        }
+    }
+}

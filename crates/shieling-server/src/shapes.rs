@@ -1,0 +1,168 @@
+//! The shapes of what the tools give as `structuredContent`: the library's own, as JSON Schema.
+//!
+//! Written by hand, since the library knows no schemas; the tests compare them with what it serialises.
+
+use serde_json::{Map, Value, json};
+
+/// An outcome, contract section 2.
+pub(crate) fn outcome() -> Map<String, Value> {
+    object(outcome_properties(), &OUTCOME)
+}
+
+/// A job as it is now.
+pub(crate) fn view() -> Map<String, Value> {
+    let mut properties = outcome_properties();
+    for (name, shape) in view_properties() {
+        properties.insert(name, shape);
+    }
+    let required: Vec<&str> = OUTCOME.into_iter().chain(VIEW).collect();
+    object(properties, &required)
+}
+
+/// A job as it is after waiting for something.
+pub(crate) fn waited() -> Map<String, Value> {
+    let mut view = view();
+    if let Some(Value::Object(properties)) = view.get_mut("properties") {
+        properties.insert(
+            "met".to_owned(),
+            json!({"type": "boolean", "description": "Whether it is so."}),
+        );
+    }
+    if let Some(Value::Array(required)) = view.get_mut("anyOf").and_then(|any| any.pointer_mut("/0/required")) {
+        required.push("met".into());
+    }
+    view
+}
+
+/// The sessions and jobs.
+pub(crate) fn listing() -> Map<String, Value> {
+    let list = |what: &str| json!({"type": "array", "items": {"type": "object"}, "description": what});
+    let properties = json!({
+        "sessions": list("session, cwd, job that keeps it busy, restarts, commands, recording"),
+        "jobs": list("job, session, command, status, exit_code, duration_ms, output_bytes, unseen_bytes, terminal, person, recording"),
+    });
+    object(
+        properties.as_object().cloned().unwrap_or_default(),
+        &["sessions", "jobs"],
+    )
+}
+
+/// What a person said.
+pub(crate) fn answer() -> Map<String, Value> {
+    let properties = json!({
+        "kind": {"type": "string", "enum": ["answer", "took_over", "declined", "dismissed", "nobody"]},
+        "text": {"type": "string"},
+        "changed": {"type": "array", "items": {"type": "string"}},
+    });
+    object(properties.as_object().cloned().unwrap_or_default(), &["kind"])
+}
+
+/// A piece of a whole output.
+pub(crate) fn chunk() -> Map<String, Value> {
+    let properties = json!({
+        "output_id": {"type": "string"},
+        "stream": {"type": "string"},
+        "text": {"type": "string"},
+        "cursor": {"type": "integer"},
+        "next_cursor": {"type": "integer"},
+        "end": {"type": "boolean"},
+    });
+    let all = ["output_id", "stream", "text", "cursor", "next_cursor", "end"];
+    object(properties.as_object().cloned().unwrap_or_default(), &all)
+}
+
+/// The environment, described.
+pub(crate) fn environment() -> Map<String, Value> {
+    let properties = json!({
+        "environment": {"type": "string"},
+        "cwd": {"type": "string"},
+        "limits": {"type": "object"},
+        "advice": {"type": "array", "items": {"type": "string"}},
+        "commands_left": {
+            "type": ["integer", "null"],
+            "description": "How many commands the rate limit lets through now; null if there is none."
+        },
+    });
+    object(
+        properties.as_object().cloned().unwrap_or_default(),
+        &["environment", "cwd", "limits", "advice"],
+    )
+}
+
+const OUTCOME: [&str; 20] = [
+    "status",
+    "exit_code",
+    "signal",
+    "stdout",
+    "stderr",
+    "stdout_bytes",
+    "stderr_bytes",
+    "truncated",
+    "output_id",
+    "duration_ms",
+    "cwd",
+    "environment",
+    "confinement",
+    "survivors",
+    "ended_processes",
+    "session",
+    "session_restarted",
+    "job",
+    "denial",
+    "error",
+];
+
+const VIEW: [&str; 4] = ["cursor", "missed_bytes", "command", "screen"];
+
+fn outcome_properties() -> Map<String, Value> {
+    let properties = json!({
+        "status": {"type": "string", "enum": [
+            "exited", "signalled", "timed_out", "out_of_memory", "output_limit", "denied", "needs_approval",
+            "rate_limited", "running", "lost", "failed"
+        ]},
+        "exit_code": {"type": ["integer", "null"]},
+        "signal": {"type": ["integer", "null"]},
+        "stdout": {"type": "string"},
+        "stderr": {"type": "string"},
+        "stdout_bytes": {"type": "integer"},
+        "stderr_bytes": {"type": "integer"},
+        "truncated": {"type": "boolean"},
+        "output_id": {"type": ["string", "null"]},
+        "duration_ms": {"type": "number"},
+        "cwd": {"type": "string"},
+        "environment": {"type": "string"},
+        "confinement": {"type": "object"},
+        "survivors": {"type": "integer"},
+        "ended_processes": {"type": "integer"},
+        "session": {"type": ["string", "null"]},
+        "session_restarted": {"type": "boolean"},
+        "job": {"type": ["string", "null"]},
+        "denial": {"type": ["object", "null"]},
+        "error": {"type": ["string", "null"]},
+    });
+    properties.as_object().cloned().unwrap_or_default()
+}
+
+fn view_properties() -> Map<String, Value> {
+    let properties = json!({
+        "cursor": {"type": "integer"},
+        "missed_bytes": {"type": "integer"},
+        "command": {"type": "string"},
+        "screen": {"type": ["object", "null"]},
+    });
+    properties.as_object().cloned().unwrap_or_default()
+}
+
+/// Fields may be added, so that others are allowed. What could not be done has its `error` alone, and
+/// its `denial` if it was refused; there are clients that hold an error to this schema, too.
+fn object(mut properties: Map<String, Value>, required: &[&str]) -> Map<String, Value> {
+    properties.entry("error").or_insert_with(|| json!({"type": "string"}));
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), "object".into());
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    schema.insert(
+        "anyOf".to_owned(),
+        json!([{"required": required}, {"required": ["error"]}]),
+    );
+    schema
+}

@@ -1,0 +1,31 @@
+//! As Codex's `exec_command` and `write_stdin` answer.
+
+use shieling::outcome::{Outcome, Status};
+
+use super::{About, ended, merged, plain, took};
+
+pub(super) fn outcome(outcome: &Outcome, about: &About) -> String {
+    let text = merged(outcome);
+    let mut lines = vec![format!("Wall time: {:.4} seconds", took(outcome).as_secs_f64())];
+    if ended(outcome.status) {
+        match outcome.exit_code {
+            Some(code) => lines.push(format!("Process exited with code {code}")),
+            // What has no exit code is told as we tell it.
+            None => return plain::outcome(outcome, about),
+        }
+    } else if let Some(job) = &outcome.job {
+        let number = job.strip_prefix('j').unwrap_or(job);
+        lines.push(format!("Process running with session ID {number}"));
+    }
+    let bytes = outcome.stdout_bytes.saturating_add(outcome.stderr_bytes);
+    if outcome.truncated {
+        lines.push(format!("Original token count: {}", bytes.div_ceil(4)));
+    }
+    if outcome.status == Status::TimedOut {
+        lines.push("The command timed out and was ended".to_owned());
+    }
+    lines.push("Output:".to_owned());
+    lines.push(text);
+    lines.extend(super::cut_short(outcome));
+    lines.join("\n")
+}

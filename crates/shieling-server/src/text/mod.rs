@@ -1,0 +1,176 @@
+//! What a model reads of a result. Facts come from the library; this alone puts them into words.
+//!
+//! What was printed comes first and as it is; a line in brackets follows where there is something to
+//! say that the output does not say itself. A plain success has no such line.
+
+mod claude;
+mod camel;
+mod codex;
+mod plain;
+mod pydantic;
+mod refusal;
+
+use std::time::Duration;
+
+use shieling::outcome::{Outcome, Status};
+use shieling::output::plain_text;
+use shieling::session::View;
+
+use crate::dialect::{Argument, Dialect, Voice};
+use crate::tools::Tool;
+
+pub(crate) use plain::{answer, chunk, listing};
+pub(crate) use refusal::refusal;
+
+/// What is known of a call besides its result.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct About {
+    /// The dialect that was spoken.
+    pub(crate) dialect: Dialect,
+    /// The command's text.
+    pub(crate) command: String,
+    /// The time that it was allowed.
+    pub(crate) allowed: Duration,
+    /// The job that was asked about.
+    pub(crate) job: String,
+    /// The caller's own name for the job.
+    pub(crate) alias: Option<String>,
+    /// Whether it was to go on in the background from the start.
+    pub(crate) background: bool,
+    /// The cursor of the next page, for a job that was looked at from a given byte on and has more.
+    pub(crate) more: Option<u64>,
+    /// Whether it is known to run as a process of its own, with an input or a terminal: what is typed
+    /// reaches it, and its end says nothing of a session.
+    pub(crate) own: bool,
+}
+
+impl About {
+    /// What a tool is called here, in backticks; nothing if the dialect has none for it.
+    fn tool(&self, tool: Tool) -> Option<String> {
+        self.dialect.name_of(tool).map(|name| format!("`{name}`"))
+    }
+
+    /// Whether a call can say in which session it runs.
+    fn names_sessions(&self) -> bool {
+        self.takes(Tool::Shell, "session")
+    }
+
+    /// Whether keys can be pressed by their names.
+    fn presses_keys(&self) -> bool {
+        self.takes(Tool::ShellWrite, "keys")
+    }
+
+    /// Whether the dialect has this argument of ours.
+    fn takes(&self, tool: Tool, name: &str) -> bool {
+        let spoken = self.dialect.tools().into_iter().find(|spoken| spoken.tool == tool);
+        spoken.is_some_and(|spoken| {
+            let has = |takes: &[Argument]| takes.iter().any(|argument| argument.to == name);
+            spoken.takes.is_none_or(has)
+        })
+    }
+}
+
+/// What ran, or was refused.
+pub(crate) fn outcome(outcome: &Outcome, about: &About) -> String {
+    if outcome.denial.is_some() {
+        return refusal(outcome, &about.command, about);
+    }
+    match about.dialect.voice() {
+        Voice::Default => plain::outcome(outcome, about),
+        Voice::Codex => codex::outcome(outcome, about),
+        Voice::Claude => claude::outcome(outcome, about),
+        Voice::Camel => camel::outcome(outcome, about),
+        Voice::Pydantic => pydantic::outcome(outcome, about),
+    }
+}
+
+/// What is new of a job.
+pub(crate) fn view(view: &View, about: &About) -> String {
+    match about.dialect.voice() {
+        Voice::Default | Voice::Pydantic => plain::view(view, about),
+        Voice::Codex => codex::outcome(&view.outcome, about),
+        Voice::Claude => claude::view(view, about),
+        Voice::Camel => camel::view(view),
+    }
+}
+
+/// What followed on what was typed.
+pub(crate) fn written(view: &View, about: &About) -> String {
+    match about.dialect.voice() {
+        Voice::Camel => camel::written(view, about),
+        Voice::Default | Voice::Pydantic | Voice::Codex | Voice::Claude => self::view(view, about),
+    }
+}
+
+/// A job that was ended.
+pub(crate) fn killed(view: &View, about: &About) -> String {
+    match about.dialect.voice() {
+        Voice::Default | Voice::Pydantic | Voice::Codex => plain::killed(view, about),
+        Voice::Claude => claude::killed(view, about),
+        Voice::Camel => camel::killed(view, about),
+    }
+}
+
+/// That the caller's own name for a job is none.
+pub(crate) fn unknown_alias(alias: &str) -> String {
+    camel::unknown(alias)
+}
+
+/// That the caller's own name for a job is taken.
+pub(crate) fn taken_alias(alias: &str) -> String {
+    camel::taken(alias)
+}
+
+/// Both streams as they would stand on paper, one after the other.
+fn merged(outcome: &Outcome) -> String {
+    let mut text = plain_text(&outcome.stdout);
+    if !outcome.stderr.is_empty() {
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&plain_text(&outcome.stderr));
+    }
+    text
+}
+
+/// Where a whole output can be read without a tool.
+fn address(id: &str) -> String {
+    format!("the whole is the resource shieling://output/{id}")
+}
+
+/// That an output is cut and where the whole is, if both is so; for voices that have no words for it.
+fn cut_short(outcome: &Outcome) -> Option<String> {
+    let id = outcome.output_id.as_ref().filter(|_| outcome.truncated)?;
+    Some(format!("[the output is cut; {}]", address(id)))
+}
+
+/// `text` with one more line.
+fn add(text: &mut String, line: &str) {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(line);
+}
+
+/// `250 ms`, `1.5 s`, `120 s`.
+fn spoken(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    if seconds < 1.0 {
+        format!("{:.0} ms", seconds * 1_000.0)
+    } else if seconds < 10.0 && seconds.fract() >= 0.05 {
+        format!("{seconds:.1} s")
+    } else {
+        format!("{seconds:.0} s")
+    }
+}
+
+fn took(outcome: &Outcome) -> Duration {
+    Duration::try_from_secs_f64(outcome.duration_ms / 1_000.0).unwrap_or_default()
+}
+
+fn ended(status: Status) -> bool {
+    status != Status::Running
+}
+
+#[cfg(test)]
+mod tests;

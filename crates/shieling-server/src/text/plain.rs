@@ -1,0 +1,296 @@
+//! The default voice.
+
+use shieling::outcome::{Outcome, Status};
+use shieling::output::plain_text;
+use shieling::session::{Answered, Listing, Screen, View};
+use shieling::units::ByteCount;
+
+use super::{About, add, spoken, took};
+use crate::tools::Tool;
+use crate::visible;
+
+pub(super) fn outcome(outcome: &Outcome, about: &About) -> String {
+    let mut text = streams(outcome);
+    for line in status(outcome, about) {
+        add(&mut text, &format!("[{line}]"));
+    }
+    if let (Status::Failed, Some(error)) = (outcome.status, &outcome.error) {
+        add(&mut text, &visible::visible(error));
+    }
+    if text.is_empty() {
+        text.push_str("[no output]");
+    }
+    text
+}
+
+pub(super) fn view(view: &View, about: &About) -> String {
+    let mut text = String::new();
+    if view.missed_bytes > 0 {
+        add(
+            &mut text,
+            &format!(
+                "[{} of older output are not kept any more]\n",
+                ByteCount::bytes(view.missed_bytes)
+            ),
+        );
+    }
+    match &view.screen {
+        Some(shown) => text.push_str(&screen(shown)),
+        None => text.push_str(&streams(&view.outcome)),
+    }
+    let job = &about.job;
+    let now = match view.outcome.status {
+        Status::Running if text.is_empty() => format!("job {job} runs, and has written nothing new"),
+        Status::Running => format!("job {job} runs"),
+        Status::Exited => format!(
+            "job {job} has ended: exit code {}",
+            view.outcome.exit_code.unwrap_or_default()
+        ),
+        _ => format!("job {job} has ended"),
+    };
+    add(&mut text, &format!("[{now}]"));
+    if view.outcome.status != Status::Running {
+        for line in status(&view.outcome, about)
+            .iter()
+            .filter(|line| !line.starts_with("exit code"))
+        {
+            add(&mut text, &format!("[{line}]"));
+        }
+    }
+    if let Some(next) = about.more {
+        add(&mut text, &format!("[more: cursor {next}]"));
+    }
+    text
+}
+
+pub(super) fn killed(view: &View, about: &About) -> String {
+    let mut text = self::view(view, about);
+    // Those that are left are told with the end.
+    if view.outcome.survivors == 0 {
+        add(&mut text, "[no process of it is left]");
+    }
+    text
+}
+
+/// What a person would see.
+fn screen(screen: &Screen) -> String {
+    let mut text = screen.text.trim_end().to_owned();
+    let at = match screen.cursor {
+        Some((line, column)) => format!(
+            "cursor at line {}, column {}",
+            line.saturating_add(1),
+            column.saturating_add(1)
+        ),
+        None => "cursor hidden".to_owned(),
+    };
+    let size = format!("screen of {} lines, {} columns", screen.size.rows, screen.size.columns);
+    add(&mut text, &format!("[{size}; {at}]"));
+    text
+}
+
+/// Sessions and jobs.
+pub(crate) fn listing(listing: &Listing) -> String {
+    let mut text = String::new();
+    for session in &listing.sessions {
+        let busy = session
+            .job
+            .as_ref()
+            .map_or("idle".to_owned(), |job| format!("busy with {job}"));
+        let cwd = visible::line(&session.cwd.to_string_lossy(), 300);
+        add(&mut text, &format!("session {}  {cwd}  {busy}", session.session));
+    }
+    for job in &listing.jobs {
+        let status = match (job.status, job.exit_code) {
+            (Status::Exited, Some(code)) => format!("exited {code}"),
+            (status, _) => name(status).to_owned(),
+        };
+        let command = visible::line(&job.command, 100);
+        let unseen = match job.unseen_bytes {
+            0 => String::new(),
+            bytes => format!(", {} not seen yet", ByteCount::bytes(bytes)),
+        };
+        let person = if job.person { ", a person has its keyboard" } else { "" };
+        add(
+            &mut text,
+            &format!("job {}  {status}{unseen}{person}  `{command}`", job.job),
+        );
+    }
+    if text.is_empty() {
+        text.push_str("[no sessions and no jobs]");
+    }
+    text
+}
+
+/// What a person said.
+pub(crate) fn answer(answer: &Answered) -> String {
+    match answer {
+        Answered::Answer { text } => text.clone(),
+        Answered::TookOver { changed } if changed.is_empty() => {
+            "[the person took the keyboard and has given it back; nothing changed]".to_owned()
+        }
+        Answered::TookOver { changed } => {
+            format!(
+                "[the person took the keyboard and has given it back]\n{}",
+                changed.join("\n")
+            )
+        }
+        Answered::Declined => "[the person does not want to answer]".to_owned(),
+        Answered::Nobody => "[nobody is there to answer: decide yourself, or say what you need at the end]".to_owned(),
+    }
+}
+
+/// A piece of a whole output.
+pub(crate) fn chunk(text: &str, next: u64, end: bool, about: &About) -> String {
+    let mut shown = plain_text(text);
+    let more = about.tool(Tool::ShellOutput).unwrap_or_default();
+    let line = if end {
+        "[the end]".to_owned()
+    } else {
+        format!("[more: {more} with `cursor` {next}]")
+    };
+    add(&mut shown, &line);
+    shown
+}
+
+fn streams(outcome: &Outcome) -> String {
+    let mut text = plain_text(&outcome.stdout);
+    if !outcome.stderr.is_empty() {
+        add(&mut text, "[stderr]\n");
+        text.push_str(&plain_text(&outcome.stderr));
+    }
+    text
+}
+
+/// All that is to be said of an end, or of a present state, besides the output.
+fn status(outcome: &Outcome, about: &About) -> Vec<String> {
+    let mut lines = Vec::new();
+    let took = spoken(took(outcome));
+    match outcome.status {
+        Status::Exited => {
+            if let Some(code) = outcome.exit_code.filter(|code| *code != 0) {
+                lines.push(format!("exit code {code}"));
+            }
+        }
+        Status::Signalled => {
+            let signal = outcome.signal.map_or_else(|| "a signal".to_owned(), signal);
+            lines.push(format!("ended by {signal} after {took}"));
+        }
+        Status::TimedOut => {
+            let stays = outcome.session.is_some() && !outcome.session_restarted && !about.own;
+            let session = if stays { "; the session stays as it was" } else { "" };
+            let allowed = spoken(about.allowed);
+            lines.push(format!("timed out: it ran {took} of an allowed {allowed} and was ended{session}"));
+        }
+        Status::OutOfMemory => lines.push(format!(
+            "out of memory: it was ended at the limit after {took}; do less at once, in smaller parts"
+        )),
+        Status::OutputLimit => lines.push(format!(
+            "too much output: it was ended by the output limit after {took}; write to a file, or narrow it with `head`, `tail` or `grep`"
+        )),
+        Status::Running => lines.push(running(outcome, about)),
+        Status::Lost => lines.push(format!(
+            "lost: contact to `{}` is gone, and the command may still be running",
+            outcome.environment
+        )),
+        Status::Failed => lines.push("failed: nothing was started".to_owned()),
+        Status::Denied | Status::NeedsApproval | Status::RateLimited => lines.push(name(outcome.status).to_owned()),
+    }
+    // Why nothing could be started takes lines of its own.
+    if outcome.status != Status::Failed {
+        lines.extend(outcome.error.as_ref().map(|error| visible::visible(error)));
+    }
+    if outcome.truncated {
+        lines.push(cut(outcome, about));
+    }
+    if outcome.ended_processes > 0 && outcome.status != Status::Running {
+        // Only what ended by itself can have left something behind.
+        let left = if outcome.status == Status::Exited {
+            " that it had left behind"
+        } else {
+            ""
+        };
+        let what = match outcome.ended_processes {
+            1 => format!("1 process{left} was ended"),
+            count => format!("{count} processes{left} were ended"),
+        };
+        lines.push(what);
+    }
+    if outcome.survivors > 0 && outcome.status != Status::Running {
+        lines.push(format!(
+            "{} of its processes could not be ended and may still run",
+            outcome.survivors
+        ));
+    }
+    if outcome.session_restarted {
+        lines.push(format!(
+            "it ended the session's shell; a new one stands in {} with the same exported variables, without functions, aliases and options",
+            visible::line(&outcome.cwd.to_string_lossy(), 300)
+        ));
+    }
+    lines
+}
+
+fn running(outcome: &Outcome, about: &About) -> String {
+    let job = outcome.job.as_deref().unwrap_or("?");
+    let after = if about.background {
+        format!("runs in the background as job {job}")
+    } else {
+        format!("still running after {}, goes on as job {job}", spoken(took(outcome)))
+    };
+    // What a session runs reads from nowhere, and can be interrupted; a fresh process cannot even be that.
+    let typing = match (about.own, &outcome.session) {
+        (true, _) => Some("types into it"),
+        (false, Some(_)) if about.presses_keys() => Some("with the key `C-c` breaks it off"),
+        (false, _) => None,
+    };
+    let ways: Vec<String> = [
+        (Tool::ShellView, Some("shows what is new")),
+        (Tool::ShellWrite, typing),
+        (Tool::ShellKill, Some("ends it")),
+    ]
+    .into_iter()
+    .filter_map(|(tool, does)| Some(format!("{} {}", about.tool(tool)?, does?)))
+    .collect();
+    if ways.is_empty() {
+        after
+    } else {
+        format!("{after}: {}", ways.join(", "))
+    }
+}
+
+/// How much is missing, and how it can be read.
+fn cut(outcome: &Outcome, about: &About) -> String {
+    let total = ByteCount::bytes(outcome.stdout_bytes.saturating_add(outcome.stderr_bytes));
+    let whole = match (&outcome.output_id, about.tool(Tool::ShellOutput)) {
+        (Some(id), Some(tool)) => format!("the whole is output {id}, read it with {tool}"),
+        (Some(id), None) => super::address(id),
+        (None, _) => "narrow it with `head`, `tail` or `grep`".to_owned(),
+    };
+    format!("the output is cut: {total} in all, its start and end are shown; {whole}")
+}
+
+/// A status as the outcome has it.
+fn name(status: Status) -> &'static str {
+    match status {
+        Status::Exited => "exited",
+        Status::Signalled => "signalled",
+        Status::TimedOut => "timed out",
+        Status::OutOfMemory => "out of memory",
+        Status::OutputLimit => "output limit",
+        Status::Denied => "denied",
+        Status::NeedsApproval => "needs approval",
+        Status::RateLimited => "rate limited",
+        Status::Running => "running",
+        Status::Lost => "lost",
+        Status::Failed => "failed",
+    }
+}
+
+/// The names of the signals that end commands in practice; the rest go by number.
+fn signal(signal: i32) -> String {
+    let name = shieling::outcome::signal_name(signal);
+    name.map_or_else(
+        || format!("signal {signal}"),
+        |name| format!("signal {signal} ({name})"),
+    )
+}

@@ -1,0 +1,98 @@
+//! A refusal, in every voice the same: what was refused, by which rule, why, and what to do instead.
+
+use shieling::outcome::{Denial, Layer, Outcome, Status};
+use shieling::policy::{Decision, Reason};
+
+use super::{About, spoken};
+use crate::tools::Tool;
+use crate::visible;
+
+/// How much of a command or an object is shown.
+const SHOWN: usize = 200;
+
+/// Why nothing was started.
+pub(crate) fn refusal(outcome: &Outcome, command: &str, about: &About) -> String {
+    let shown = visible::line(command, SHOWN);
+    let Some(denial) = &outcome.denial else {
+        return format!("denied: `{shown}`; nothing was started");
+    };
+    let mut lines = vec![headline(outcome.status, denial, &shown, &outcome.environment)];
+    for reason in &denial.reasons {
+        lines.push(format!("because  {}", sentence(reason)));
+        lines.push(format!(
+            "rule     {} ({})",
+            visible::line(&reason.rule, SHOWN),
+            decision(reason.decision)
+        ));
+        if is_busy(denial.layer, reason) {
+            lines.push(format!("instead  {}", once_free(about)));
+        } else if let Some(instead) = &reason.instead {
+            lines.push(format!("instead  {}", visible::line(instead, 1_000)));
+        }
+    }
+    if let Some(ms) = denial.retry_after_ms {
+        lines.push(format!("retry    in {}", spoken(std::time::Duration::from_millis(ms))));
+    }
+    if let Some(error) = &outcome.error {
+        lines.push(format!("and      {}", visible::line(error, 1_000)));
+    }
+    lines.join("\n")
+}
+
+fn headline(status: Status, denial: &Denial, shown: &str, environment: &str) -> String {
+    match (status, denial.layer) {
+        (Status::RateLimited, _) => format!("rate limited: `{shown}` was not started, too many were started before it"),
+        (Status::NeedsApproval, _) => format!("not approved: `{shown}` was not started, since nobody said yes"),
+        (_, Layer::Approval) => format!("denied: `{shown}` was refused by the person asked, and not started"),
+        (_, Layer::Environment) if denial.reasons.iter().any(|reason| is_busy(denial.layer, reason)) => {
+            format!("busy: the session of `{shown}` runs another command; nothing was started")
+        }
+        (_, Layer::Environment) => {
+            format!("denied: `{environment}` cannot run `{shown}` as asked; nothing was started")
+        }
+        (_, Layer::Policy | Layer::Rate) => format!("denied: `{shown}` was not started"),
+    }
+}
+
+/// Whether it is the library's refusal of a command whose session runs another one.
+fn is_busy(layer: Layer, reason: &Reason) -> bool {
+    layer == Layer::Environment && reason.rule == "session"
+}
+
+/// What can be done while a session is busy, with the tools that the dialect has.
+fn once_free(about: &About) -> String {
+    let ways = [
+        (Tool::ShellWait, "wait for its end with"),
+        (Tool::ShellView, "look at it with"),
+        (Tool::ShellKill, "end it with"),
+    ];
+    let mut ways: Vec<String> = ways
+        .into_iter()
+        .filter_map(|(tool, does)| Some(format!("{does} {}", about.tool(tool)?)))
+        .collect();
+    if about.names_sessions() {
+        ways.push("use another `session`".to_owned());
+    }
+    match ways.split_last() {
+        None => "try again once it has ended".to_owned(),
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{}, or {last}", rest.join(", ")),
+    }
+}
+
+fn sentence(reason: &Reason) -> String {
+    let because = visible::line(&reason.because, 1_000);
+    if reason.object.is_empty() {
+        because
+    } else {
+        format!("`{}`: {because}", visible::line(&reason.object, SHOWN))
+    }
+}
+
+fn decision(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Allow => "allow",
+        Decision::Ask => "ask",
+        Decision::Deny => "deny",
+    }
+}
