@@ -3,12 +3,12 @@
 use std::io;
 
 use shieling::Told;
-use shieling::describe::{Description, PolicyInForce, ToolName};
+use shieling::describe::{Description, Persistence, PolicyInForce, ToolName};
 use shieling::policy::PRESETS;
 
 use crate::config::Printable;
 use crate::options::{Describe, PolicyName, Prefix};
-use crate::plan::{self, Plan, Purpose};
+use crate::plan::{Plan, Purpose};
 use crate::run::{self, Library};
 use crate::setup;
 use crate::words::Failure;
@@ -16,13 +16,7 @@ use crate::words::Failure;
 /// Prints the description.
 pub(crate) fn describe(options: &Describe) -> Result<u8, Failure> {
     let plan = run::plan(&options.source, Purpose::Describe)?;
-    let told = Told {
-        shell: setup::shell(plan.shell.as_deref())?.program().to_owned(),
-        network: plan::default_network(plan.env).as_str().to_owned(),
-        policies: policies(&plan),
-        rate: plan.rate.map(|rate| rate.to_string()),
-        os_release: setup::os_release(),
-    };
+    let told = told(&plan, Persistence::Files)?;
     let described: Description = Library::open(&plan, None)?.describe(&plan, told, &ToolName::defaults())?;
     if options.json {
         crate::print_json(&described)?;
@@ -30,6 +24,21 @@ pub(crate) fn describe(options: &Describe) -> Result<u8, Failure> {
         crate::write_all(io::stdout().lock(), &described.to_string())?;
     }
     Ok(0)
+}
+
+/// What is known of the environment before it has started.
+pub(crate) fn told(plan: &Plan, persistence: Persistence) -> Result<Told, Failure> {
+    Ok(Told {
+        shell: setup::shell(plan.shell.as_deref())?.program().to_owned(),
+        network: plan.network.as_str().to_owned(),
+        persistence,
+        policies: policies(plan),
+        // Known once the environment has started.
+        memory: None,
+        pids: None,
+        rate: plan.rate.map(|rate| rate.to_string()),
+        os_release: setup::os_release(),
+    })
 }
 
 /// The policies in force, each in half a sentence.

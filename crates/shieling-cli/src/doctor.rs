@@ -1,6 +1,8 @@
 //! `shieling doctor`: what this host and this version can enforce, without make-up.
 //!
-//! What can be tried is tried; a layer that is not built is shown as missing, not left out.
+//! Sandboxes are really started, and commands in them; what they say from inside is what is shown. A
+//! layer that no sandbox came to is `unknown`, and one that is not built is `missing`, not left out.
+//! What was only looked up on the host stands apart, as a possible cause.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,8 +10,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::config::{Printable, files};
-use crate::options::Doctor;
-use crate::run;
+use crate::host::{Cause, Host};
+use crate::missing;
+use crate::options::{Doctor, EnvironmentName, Isolation, Network, Settings};
+use crate::plan;
+use crate::run::{self, Tried};
 use crate::words::Failure;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -17,60 +22,245 @@ use crate::words::Failure;
 enum State {
     Ok,
     Missing,
+    Unknown,
 }
 
 #[derive(Debug, Serialize)]
 struct Report {
     version: &'static str,
+    /// Whether commands run in the default environment, with all of its layers.
+    works: bool,
     layers: Vec<Finding>,
+    /// What of this host may be the cause of what is missing; looked up, not tried.
+    causes: Vec<Cause>,
+    host: Host,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Finding {
-    layer: &'static str,
+    layer: String,
     state: State,
     detail: String,
 }
 
-/// Prints the findings. Exits 0 if commands can run at all, and 1 otherwise.
-pub(crate) fn doctor(options: &Doctor) -> Result<u8, Failure> {
-    let (policy, local) = run::probe();
-    let runs = local.is_ok();
-    let found = Report {
-        version: env!("CARGO_PKG_VERSION"),
-        layers: findings(policy, local, find_bash().as_deref()),
-    };
-    if options.json {
-        crate::print_json(&found)?;
-    } else {
-        crate::write_all(io::stdout().lock(), &page(&found))?;
-    }
-    Ok(u8::from(!runs))
+/// What was tried.
+struct Trials {
+    policy: Result<(), Failure>,
+    local: Result<(), Failure>,
+    bash: Option<PathBuf>,
+    full: Tried,
+    /// The same with the network of the host, if the former failed.
+    without_network: Option<Tried>,
+    landlock: Tried,
+    cpus: Tried,
 }
 
-fn findings(policy: Result<(), Failure>, local: Result<(), Failure>, bash: Option<&Path>) -> Vec<Finding> {
-    let missing = |layer, detail: &str| Finding {
-        layer,
-        state: State::Missing,
-        detail: detail.to_owned(),
+impl Trials {
+    fn run() -> Self {
+        let (policy, local) = run::probe();
+        let sandbox = || Settings {
+            env: Some(EnvironmentName::Sandbox),
+            ..Settings::default()
+        };
+        let full = run::try_sandbox(sandbox());
+        let without_network = matches!(full, Tried::Refused { .. }).then(|| {
+            run::try_sandbox(Settings {
+                network: Some(Network::Host),
+                ..sandbox()
+            })
+        });
+        let landlock = run::try_sandbox(Settings {
+            isolation: Some(Isolation::Landlock),
+            ..sandbox()
+        });
+        let cpus = run::try_sandbox(Settings {
+            cpus: "1".parse().ok(),
+            ..sandbox()
+        });
+        Self {
+            policy,
+            local,
+            bash: find_bash(),
+            full,
+            without_network,
+            landlock,
+            cpus,
+        }
+    }
+}
+
+/// Prints the findings. Exits 0 if commands run in the default environment, and 1 otherwise.
+pub(crate) fn doctor(options: &Doctor) -> Result<u8, Failure> {
+    let report = report(env!("CARGO_PKG_VERSION"), &Trials::run(), Host::look(Path::new("/")));
+    if options.json {
+        crate::print_json(&report)?;
+    } else {
+        crate::write_all(io::stdout().lock(), &page(&report))?;
+    }
+    Ok(u8::from(!report.works))
+}
+
+fn report(version: &'static str, trials: &Trials, host: Host) -> Report {
+    let works = matches!(trials.full, Tried::Works(_));
+    let mut causes = Vec::new();
+    let refused = [&trials.full, &trials.landlock, &trials.cpus].into_iter();
+    for refusal in refused.filter_map(Tried::refusal) {
+        causes.extend(host.causes(refusal));
+    }
+    let mut seen = Vec::new();
+    causes.retain(|cause: &Cause| {
+        let new = !seen.contains(&cause.cause);
+        seen.push(cause.cause);
+        new
+    });
+    Report {
+        version,
+        works,
+        layers: findings(trials),
+        causes,
+        host,
+    }
+}
+
+fn finding(layer: impl Into<String>, state: State, detail: impl Into<String>) -> Finding {
+    Finding {
+        layer: layer.into(),
+        state,
+        detail: detail.into(),
+    }
+}
+
+fn findings(trials: &Trials) -> Vec<Finding> {
+    let probed = |layer, result: &Result<(), Failure>, detail: &str| match result {
+        Ok(()) => finding(layer, State::Ok, detail),
+        Err(failure) => finding(layer, State::Missing, failure.what()),
     };
-    let probed = |layer, result: Result<(), Failure>, detail: &str| match result {
-        Ok(()) => Finding {
-            layer,
-            state: State::Ok,
-            detail: detail.to_owned(),
+    let mut all = vec![
+        probed("policy", &trials.policy, "commands are judged before they start"),
+        match &trials.bash {
+            Some(bash) => finding("bash", State::Ok, Printable(bash).to_string()),
+            None => finding(
+                "bash",
+                State::Missing,
+                "no bash in /bin, /usr/bin or on PATH; install it, or name one with --shell",
+            ),
         },
-        Err(failure) => missing(layer, &failure.what()),
+        tier(
+            "sandbox",
+            &trials.full,
+            "a command ran in it, and probes from inside found it closed",
+        ),
+    ];
+    all.extend(layers(trials));
+    all.extend(limits(trials));
+    all.push(tier(
+        "sandbox.landlock",
+        &trials.landlock,
+        "`--isolation landlock` works, without namespaces: see `shieling exec --help`",
+    ));
+    all.push(probed(
+        "local",
+        &trials.local,
+        "commands start and end; nothing confines them",
+    ));
+    for env in [EnvironmentName::Memory, EnvironmentName::Container] {
+        if !plan::is_available(env) {
+            all.push(finding(env.as_str(), State::Missing, "not in this version"));
+        }
+    }
+    all
+}
+
+fn tier(name: &str, tried: &Tried, works: &str) -> Finding {
+    match tried {
+        Tried::Works(_) => finding(name, State::Ok, works),
+        Tried::Refused { layer, what, .. } => {
+            finding(name, State::Missing, format!("{}: {what}", missing::meaning(*layer)))
+        }
+        Tried::Failed(what) => finding(name, State::Missing, what.as_str()),
+    }
+}
+
+/// The layers of the full tier, in the order in which a sandbox makes them, each by the names that
+/// `confinement` has for it.
+const LAYERS: [(&str, &[&str]); 7] = [
+    ("user", &["user"]),
+    ("pid", &["pid"]),
+    ("ipc", &["ipc", "uts", "cgroup"]),
+    ("network", &["network"]),
+    ("mount", &["mount"]),
+    ("landlock", &["landlock", "landlock.tcp", "landlock.scope"]),
+    ("seccomp", &["seccomp", "capabilities"]),
+];
+
+fn layers(trials: &Trials) -> Vec<Finding> {
+    let held = |tried: &Tried, name: &str| match tried {
+        Tried::Works(confinement) => confinement.enforced.iter().any(|held| held == name),
+        Tried::Refused { .. } | Tried::Failed(_) => false,
     };
-    let no_bash = || Failure::new("no bash in /bin, /usr/bin or on PATH; install it, or name one with --shell");
-    let bash_at = bash.map_or_else(String::new, |path| Printable(path).to_string());
+    let failed = match &trials.full {
+        Tried::Refused { layer, .. } => Some(missing::name(*layer)),
+        Tried::Works(_) | Tried::Failed(_) => None,
+    };
+    let without = trials.without_network.as_ref();
+    // A sandbox makes one after the other.
+    let stopped = LAYERS.iter().position(|(group, _)| match failed {
+        // What probes try is what comes last.
+        Some("probe" | "capabilities") => *group == "landlock",
+        Some(failed) => failed == *group,
+        None => false,
+    });
+    let passed = |group: &str| LAYERS.iter().position(|(one, _)| *one == group) < stopped && stopped.is_some();
+    let names = LAYERS
+        .iter()
+        .flat_map(|(group, names)| names.iter().map(move |name| (*group, *name)));
+    names
+        .map(|(group, name)| {
+            if held(&trials.full, name) {
+                finding(name, State::Ok, "in force")
+            } else if without.is_some_and(|tried| held(tried, name)) {
+                finding(name, State::Ok, "in force in a sandbox with the host's network")
+            } else if held(&trials.landlock, name) {
+                finding(name, State::Ok, "in force with `--isolation landlock`")
+            } else if matches!(trials.full, Tried::Works(_)) {
+                finding(name, State::Missing, "this kernel does not have it")
+            } else if failed == Some(group) || name == "network" && without.is_some_and(|tried| tried.works()) {
+                finding(name, State::Missing, "here the sandbox was refused")
+            } else if passed(group) {
+                finding(name, State::Ok, "made, before the sandbox was refused")
+            } else {
+                finding(name, State::Unknown, "no sandbox came to it")
+            }
+        })
+        .collect()
+}
+
+fn limits(trials: &Trials) -> Vec<Finding> {
+    let one = |limit: &str, tried: &Tried| {
+        let name = format!("limit.{limit}");
+        match tried {
+            Tried::Works(confinement) => {
+                let by = confinement.enforced.iter().find_map(|held| {
+                    let (way, what) = held.split_once('.')?;
+                    (what == limit).then_some(way)
+                });
+                match by {
+                    Some("cgroup") => finding(name, State::Ok, "by a control group"),
+                    Some("rlimit") => finding(name, State::Ok, "by a resource limit"),
+                    Some("watch") => finding(name, State::Ok, "by watching, and ending what uses more"),
+                    Some(_) | None => finding(name, State::Missing, "no sandbox says that it holds"),
+                }
+            }
+            Tried::Refused { layer, what, .. } if missing::name(*layer) == "limits" => {
+                finding(name, State::Missing, what.as_str())
+            }
+            Tried::Refused { .. } | Tried::Failed(_) => finding(name, State::Unknown, "no sandbox came to it"),
+        }
+    };
     vec![
-        probed("policy", policy, "commands are judged before they start"),
-        probed("bash", bash.map(drop).ok_or_else(no_bash), &bash_at),
-        probed("local", local, "commands start and end; nothing confines them"),
-        missing("sandbox", "not in this version"),
-        missing("memory", "not in this version"),
-        missing("container", "not in this version"),
+        one("memory", &trials.full),
+        one("pids", &trials.full),
+        one("cpu", &trials.cpus),
     ]
 }
 
@@ -86,45 +276,128 @@ fn page(report: &Report) -> String {
         let state = match finding.state {
             State::Ok => "ok",
             State::Missing => "missing",
+            State::Unknown => "unknown",
         };
-        page.push_str(&format!("{:<10} {state:<8} {}\n", finding.layer, finding.detail));
+        page.push_str(&format!(
+            "{:<16} {state:<8} {}\n",
+            finding.layer,
+            crate::escape::line(&finding.detail)
+        ));
+    }
+    for cause in &report.causes {
+        page.push_str(&format!(
+            "\nbecause  {} (looked up, not tried)\nfix      {}\n",
+            crate::escape::line(&cause.because),
+            cause.fix
+        ));
     }
     page
 }
 
 #[cfg(test)]
 mod tests {
+    use shieling::outcome::Confinement;
+    use shieling::process::{JailLayer as Layer, JailRefusal};
+
     use super::*;
 
-    #[test]
-    fn what_does_not_work_or_is_not_built_is_shown_as_missing() {
-        let nothing = || Err(Failure::new("no shell\u{1b} at all").with("instead", "install one"));
-        let pages = [
-            findings(Ok(()), Ok(()), Some(Path::new("/bin/bash"))),
-            findings(nothing(), nothing(), None),
-        ]
-        .map(|layers| {
-            page(&Report {
-                version: "VERSION",
-                layers,
-            })
-        });
-        insta::assert_snapshot!(pages.join("\n"), @r"
-        shieling VERSION
-        policy     ok       commands are judged before they start
-        bash       ok       /bin/bash
-        local      ok       commands start and end; nothing confines them
-        sandbox    missing  not in this version
-        memory     missing  not in this version
-        container  missing  not in this version
+    fn works(names: &str) -> Tried {
+        Tried::Works(Confinement {
+            enforced: names.split(' ').map(str::to_owned).collect(),
+            missing: Vec::new(),
+        })
+    }
 
-        shieling VERSION
-        policy     missing  no shell\x1b at all
-        bash       missing  no bash in /bin, /usr/bin or on PATH; install it, or name one with --shell
-        local      missing  no shell\x1b at all
-        sandbox    missing  not in this version
-        memory     missing  not in this version
-        container  missing  not in this version
-        ");
+    fn refused(layer: Layer, doing: &str, errno: i32) -> Tried {
+        let refusal = JailRefusal {
+            layer,
+            doing: doing.to_owned(),
+            errno,
+        };
+        Tried::Refused {
+            layer,
+            what: format!("{doing}\u{1b}"),
+            refusal,
+        }
+    }
+
+    const FULL: &str = "user mount pid ipc uts cgroup network capabilities landlock landlock.tcp landlock.scope seccomp \
+                        watch.memory rlimit.pids rlimit.core";
+    const REDUCED: &str = "capabilities landlock landlock.tcp landlock.scope seccomp rlimit.core";
+
+    fn shown(trials: &Trials, host: Host) -> String {
+        let report = report("VERSION", trials, host);
+        assert!(serde_json::to_string(&report).is_ok());
+        format!("{}works: {}\n", page(&report), report.works)
+    }
+
+    #[test]
+    fn a_host_that_has_all_of_it() {
+        insta::assert_snapshot!(shown(
+            &Trials {
+                policy: Ok(()),
+                local: Ok(()),
+                bash: Some("/bin/bash".into()),
+                full: works(FULL),
+                without_network: None,
+                landlock: works(REDUCED),
+                cpus: refused(Layer::Limits, "to limit processor time", 13),
+            },
+            Host::default()
+        ));
+    }
+
+    #[test]
+    fn what_no_sandbox_came_to_is_unknown_and_what_failed_has_its_cause() {
+        let host = Host {
+            apparmor_restricts_user_namespaces: Some(true),
+            ..Host::default()
+        };
+        let without_namespaces = shown(
+            &Trials {
+                policy: Ok(()),
+                local: Ok(()),
+                bash: Some("/bin/bash".into()),
+                full: refused(Layer::User, "making namespaces", 1),
+                without_network: Some(refused(Layer::User, "making namespaces", 1)),
+                landlock: works(REDUCED),
+                cpus: refused(Layer::User, "making namespaces", 1),
+            },
+            host,
+        );
+        let without_network = shown(
+            &Trials {
+                policy: Ok(()),
+                local: Ok(()),
+                bash: Some("/bin/bash".into()),
+                full: refused(Layer::User, "making namespaces", 22),
+                without_network: Some(works("user mount pid ipc uts cgroup capabilities landlock seccomp")),
+                landlock: refused(
+                    Layer::Landlock,
+                    "this kernel's Landlock is version 3, and 6 is needed",
+                    0,
+                ),
+                cpus: refused(Layer::User, "making namespaces", 22),
+            },
+            Host {
+                kernel: "6.5.0-1".to_owned(),
+                ..Host::default()
+            },
+        );
+        let nothing = || Err(Failure::new("no shell\u{1b} at all").with("instead", "install one"));
+        let failed = || Tried::Failed("no shell at all".to_owned());
+        let without_bash = shown(
+            &Trials {
+                policy: nothing(),
+                local: nothing(),
+                bash: None,
+                full: failed(),
+                without_network: None,
+                landlock: failed(),
+                cpus: failed(),
+            },
+            Host::default(),
+        );
+        insta::assert_snapshot!([without_namespaces, without_network, without_bash].join("\n"));
     }
 }

@@ -27,11 +27,21 @@ pub(crate) fn exec(options: &Exec) -> Result<u8, Failure> {
     };
     match library.run(command.clone(), shown)? {
         Ran::Stopped { signal } => Ok(128 + signal),
-        Ran::Ended(outcome) => {
+        Ran::Ended { outcome, missing } => {
             if options.json {
                 crate::print_json(&outcome)?;
-            } else {
-                crate::write_all(io::stderr().lock(), &words::end(&outcome, &command))?;
+            }
+            match missing {
+                // Its cause and the ways on are no part of an outcome.
+                Some(missing) => crate::write_all(io::stderr().lock(), &format!("{missing}\n"))?,
+                None if options.json => {}
+                None => crate::write_all(
+                    io::stderr().lock(),
+                    &words::end(&outcome, &command, plan.memory_limit()),
+                )?,
+            }
+            if let Some(id) = outcome.recording.as_ref().filter(|_| !options.json) {
+                crate::write_all(io::stderr().lock(), &format!("recorded: shieling log replay {id}\n"))?;
             }
             Ok(words::exit_status(&outcome))
         }

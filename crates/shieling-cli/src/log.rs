@@ -1,4 +1,5 @@
-//! `shieling log`: the audit log for people, its hash chain, and stored output.
+//! `shieling log`: the audit log for people, its hash chain, and stored output. Recordings are played
+//! by [`replay`](crate::replay).
 //!
 //! Logs are read line by line and never held whole, except for the last lines that `-n` asks for.
 
@@ -35,6 +36,7 @@ pub(crate) fn log(options: &Log) -> Result<u8, Failure> {
             cursor,
             limit,
         } => output(id, stream == "stdout", *cursor, *limit),
+        Log::Replay(options) => crate::replay::replay(options),
     }
 }
 
@@ -112,6 +114,8 @@ fn record(number: u64, line: &str) -> String {
         (None, _, None) => or_dash(
             text("/grant/basis")
                 .map(|basis| format!("by {basis}"))
+                // Allowed was not a command of that text.
+                .or(fields.get("typed").map(|_| "typing".to_owned()))
                 .or(text("/verdict/decision")),
         ),
     };
@@ -170,6 +174,8 @@ mod tests {
             r#"{"kind":"denied","time":"2026-11-21T07:00:00Z","command":"ls","verdict":null,"denial":{"layer":"rate"}}"#,
             r#"{"kind":"outcome","time":"2026-11-21T07:00:01Z","command":"ls","outcome":{"status":"exited","exit_code":2}}"#,
             r#"{"kind":"outcome","outcome":{"status":"lost","exit_code":null}}"#,
+            r#"{"kind":"intent","time":"2026-11-21T07:00:02Z","command":"typed 12 bytes into job j1, then Enter","typed":{"job":"j1","bytes":12,"keys":["Enter"],"keys_omitted":0},"verdict":{"decision":"allow"}}"#,
+            r#"{"kind":"intent","command":"typed 12 bytes into job j1, then Enter","verdict":{"decision":"allow"}}"#,
             "\u{1b}]0;not json",
         ];
         let page: Vec<String> = (1..).zip(lines).map(|(number, line)| record(number, line)).collect();
@@ -179,7 +185,9 @@ mod tests {
             3  2026-11-21T07:00:00Z  denied   by rate       ls
             4  2026-11-21T07:00:01Z  outcome  exited 2      ls
             5  -  outcome  lost          -
-            6  not a record: \x1b]0;not json
+            6  2026-11-21T07:00:02Z  intent   typing        typed 12 bytes into job j1, then Enter
+            7  -  intent   allow         typed 12 bytes into job j1, then Enter
+            8  not a record: \x1b]0;not json
         ");
     }
 }

@@ -9,13 +9,23 @@ mod config;
 mod plan;
 mod run;
 mod setup;
+mod sandbox;
+mod host;
+mod missing;
 mod approver;
+mod person;
 mod stream;
 mod exec;
+mod pty;
+mod shell;
 mod why;
 mod describe;
+mod mcp;
+mod attach;
+mod clients;
 mod policy;
 mod log;
+mod replay;
 mod doctor;
 mod quote;
 mod words;
@@ -36,8 +46,11 @@ fn main() -> ExitCode {
     };
     let done = match &cli.command {
         Subcommands::Exec(options) => exec::exec(options),
+        Subcommands::Shell(options) => shell::shell(options),
         Subcommands::Why(options) => why::why(options),
         Subcommands::Describe(options) => describe::describe(options),
+        Subcommands::Mcp(options) => mcp::mcp(options),
+        Subcommands::Attach(options) => attach::attach(options),
         Subcommands::Doctor(options) => doctor::doctor(options),
         Subcommands::Policy(options) => policy::policy(options),
         Subcommands::Log(options) => log::log(options),

@@ -4,13 +4,16 @@
 //! Nothing is ever passed over: an option that would not hold is an error before anything starts.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use shieling::environment::JailLimits;
 use shieling::request::Command;
 use shieling::units::ByteCount;
 
 use crate::config::Loaded;
 use crate::options::{
-    Approval, Assignment, EnvironmentName, Network, PolicyName, Prefix, Rate, Settings, Size, Timeout, VariableName,
+    Approval, Assignment, Cpus, EnvironmentName, Isolation, Network, Pids, PolicyName, Prefix, Rate, Settings, Size,
+    Timeout, VariableName,
 };
 use crate::words::Failure;
 
@@ -19,6 +22,8 @@ use crate::words::Failure;
 pub(crate) enum Purpose {
     /// A command may start.
     Run,
+    /// A person works in a shell of their own.
+    Shell,
     /// The environment is described, as it would be.
     Describe,
     /// A command is judged; nothing starts, so nothing needs enforcing.
@@ -29,7 +34,7 @@ impl Purpose {
     /// The environment where nobody names one.
     pub(crate) fn default_environment(self) -> EnvironmentName {
         match self {
-            Self::Run | Self::Describe => EnvironmentName::Sandbox,
+            Self::Run | Self::Shell | Self::Describe => EnvironmentName::Sandbox,
             Self::Judge => EnvironmentName::Local,
         }
     }
@@ -51,10 +56,11 @@ pub(crate) fn default_network(env: EnvironmentName) -> Network {
     }
 }
 
-/// The limits where nobody sets one.
-pub(crate) fn defaults(env: EnvironmentName) -> Settings {
+/// The limits where nobody sets one. Without namespaces memory and processes cannot be limited on
+/// every host, so there they are only where somebody asks for it.
+pub(crate) fn defaults(env: EnvironmentName, isolation: Isolation) -> Settings {
     let value = "a default of ours is well formed";
-    let sandbox = env == EnvironmentName::Sandbox;
+    let sandbox = env == EnvironmentName::Sandbox && isolation == Isolation::Full;
     Settings {
         timeout: Some("60s".parse::<Timeout>().expect(value)),
         max_output: Some("64KiB".parse::<Size>().expect(value)),
@@ -93,7 +99,21 @@ pub(crate) struct Plan {
     pub(crate) rate: Option<Rate>,
     /// The audit file.
     pub(crate) audit: Option<PathBuf>,
-    timeout: Timeout,
+    /// Whether what commands print is recorded.
+    pub(crate) record: bool,
+    /// How much stands between a command and this host.
+    pub(crate) isolation: Isolation,
+    /// The limits that somebody asked for.
+    pub(crate) asked: JailLimits,
+    /// What of the network can be reached.
+    pub(crate) network: Network,
+    /// More that can be read, absolute.
+    pub(crate) read: Vec<PathBuf>,
+    /// Whether files that run code later can be changed.
+    pub(crate) open_protected: bool,
+    /// The limits that hold, with the defaults.
+    pub(crate) limits: JailLimits,
+    timeout: Duration,
     max_output: Size,
     file_size: Option<Size>,
 }
@@ -103,9 +123,13 @@ impl Plan {
     pub(crate) fn new(loaded: Loaded, purpose: Purpose) -> Result<Self, Failure> {
         let env = loaded.settings.env.unwrap_or(purpose.default_environment());
         if purpose != Purpose::Judge {
-            is_built(env, &loaded)?;
+            is_built(env)?;
             is_enforced(env, &loaded)?;
         }
+        if purpose == Purpose::Shell {
+            holds_unread(env, &loaded)?;
+        }
+        let typed_timeout = loaded.settings.timeout.filter(|_| loaded.file_of("timeout").is_none());
         let approval = loaded.settings.approval.unwrap_or(default_approval(env));
         if purpose == Purpose::Run
             && env == EnvironmentName::Local
@@ -127,7 +151,8 @@ impl Plan {
         let Loaded {
             settings, workspace, ..
         } = loaded;
-        let limits = defaults(env);
+        let isolation = settings.isolation.unwrap_or(Isolation::Full);
+        let limits = defaults(env, isolation);
         let value = "every environment has this default";
         Ok(Self {
             env,
@@ -143,7 +168,23 @@ impl Plan {
             pass_env: settings.pass_env,
             rate: settings.rate,
             audit: settings.audit,
-            timeout: settings.timeout.or(limits.timeout).expect(value),
+            record: settings.record,
+            isolation,
+            asked: jail_limits(settings.memory, settings.pids, settings.cpus),
+            network: settings.network.unwrap_or(default_network(env)),
+            read: settings.read,
+            open_protected: settings.open_protected,
+            limits: jail_limits(
+                settings.memory.or(limits.memory),
+                settings.pids.or(limits.pids),
+                settings.cpus,
+            ),
+            timeout: match purpose {
+                Purpose::Shell => typed_timeout.map_or(Duration::MAX, Timeout::get),
+                Purpose::Run | Purpose::Describe | Purpose::Judge => {
+                    settings.timeout.or(limits.timeout).expect(value).get()
+                }
+            },
             max_output: settings.max_output.or(limits.max_output).expect(value),
             file_size: settings.file_size,
         })
@@ -152,10 +193,15 @@ impl Plan {
     /// The command that this text asks for, with everything of it but its variables.
     pub(crate) fn command(&self, text: &str) -> Result<Command, Failure> {
         Command::new(text, &self.workspace)
-            .and_then(|command| command.with_deadline(self.timeout.get()))
+            .and_then(|command| command.with_deadline(self.timeout))
             .and_then(|command| command.with_output_kept(self.max_output.get()))
             .map(|command| command.with_file_size(self.file_size.map(Size::get)))
             .map_err(|error| Failure::new(error.to_string()))
+    }
+
+    /// How much memory all processes of the environment may use together.
+    pub(crate) fn memory_limit(&self) -> Option<ByteCount> {
+        self.limits.memory.map(ByteCount::bytes)
     }
 
     /// How much is kept of each stream.
@@ -164,35 +210,95 @@ impl Plan {
     }
 }
 
-fn is_built(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
-    match env {
-        EnvironmentName::Local => Ok(()),
-        EnvironmentName::Sandbox | EnvironmentName::Memory | EnvironmentName::Container => {
-            let by_default = if loaded.settings.env.is_none() {
-                ", and it is the default"
-            } else {
-                ""
-            };
-            Err(Failure::new(format!(
-                "the environment `{env}` is not in this version{by_default}; nothing was started"
-            ))
-            .with(
-                "because",
-                "a command is never run with less confinement than was asked for",
-            )
-            .with(
-                "instead",
-                "use `--env local --approval always` (a person is asked about every command), or \
-                     `--env local --approval policy` (about those that the policy does not decide); nothing \
-                     confines a command there",
-            ))
-        }
+fn jail_limits(memory: Option<Size>, pids: Option<Pids>, cpus: Option<Cpus>) -> JailLimits {
+    JailLimits {
+        memory: memory.map(|size| size.get().get()),
+        pids: pids.map(|pids| pids.get().into()),
+        cpu_thousandths: cpus.map(Cpus::thousandths),
+        open_files: None,
     }
 }
 
-/// Refuses what `local` cannot enforce. It is the only environment of this version.
-fn is_enforced(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
+/// Whether commands run in this environment in this version.
+pub(crate) fn is_available(env: EnvironmentName) -> bool {
+    match env {
+        EnvironmentName::Sandbox | EnvironmentName::Local => true,
+        EnvironmentName::Memory | EnvironmentName::Container => false,
+    }
+}
+
+fn is_built(env: EnvironmentName) -> Result<(), Failure> {
+    if is_available(env) {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "the environment `{env}` is not in this version; nothing was started"
+    ))
+    .with(
+        "because",
+        "a command is never run with less confinement than was asked for",
+    )
+    .with(
+        "instead",
+        "use `--env sandbox`, which is the default, or `--env local --approval always` (nothing confines a command \
+         there, and a person is asked about every one)",
+    ))
+}
+
+/// Refuses what would not hold for a person's shell, in which nobody reads what is typed.
+fn holds_unread(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
     let settings = &loaded.settings;
+    let refuse = |key: &str, why: &str, instead: &str| {
+        let by = loaded
+            .file_of(key)
+            .map_or_else(String::new, |file| format!(" (set in {})", crate::escape::line(file)));
+        Err(Failure::new(format!(
+            "`--{key}` cannot hold in a shell for a person{by}; nothing was started"
+        ))
+        .with("because", why)
+        .with("instead", instead))
+    };
+    let by_reading = "only reading each command could enforce it, and nobody reads what you type";
+    let by_kernel = "use `--readonly`, `--ignore` or `--allow`, which the kernel enforces in `sandbox`";
+    let has_rules = settings.policy.iter().any(|name| matches!(name, PolicyName::File(_)));
+    for (key, given) in [
+        ("deny", !settings.deny.is_empty()),
+        ("policy", has_rules),
+        ("rate", settings.rate.is_some()),
+        ("approval", settings.approval == Some(Approval::Always)),
+    ] {
+        if given {
+            return refuse(key, by_reading, by_kernel);
+        }
+    }
+    if settings.max_output.is_some() && loaded.file_of("max-output").is_none() {
+        return refuse("max-output", "what is shown on a terminal is not kept", "leave it out");
+    }
+    if settings.record && loaded.file_of("record").is_none() {
+        return refuse("record", "what you do yourself is not recorded", "leave it out");
+    }
+    if env == EnvironmentName::Local {
+        let restricts = |name: &PolicyName| *name != PolicyName::Preset("open".to_owned());
+        for (key, given) in [
+            ("readonly", settings.readonly),
+            ("ignore", !settings.ignore.is_empty()),
+            ("allow", !settings.allow.is_empty()),
+            ("policy", settings.policy.iter().any(restricts)),
+        ] {
+            if given {
+                return refuse(
+                    key,
+                    "`local` confines nothing, and nobody reads what you type",
+                    "use `--env sandbox`, in which the kernel enforces it",
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses what the environment cannot enforce.
+fn is_enforced(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
     let refuse = |key: &str, why: &str, instead: &str| {
         let by = loaded
             .file_of(key)
@@ -203,9 +309,22 @@ fn is_enforced(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
         .with("because", why)
         .with("instead", instead))
     };
+    let settings = &loaded.settings;
+    if env != EnvironmentName::Local {
+        // The policy may bring hidden paths too: those are looked at where it is known.
+        return match (settings.isolation, settings.network) {
+            (Some(Isolation::Landlock), Some(Network::Loopback)) => refuse(
+                "network",
+                "`--isolation landlock` does without namespaces, and a loopback of its own needs one",
+                "use `--network none` or `--network host`, or leave `--isolation landlock` out",
+            ),
+            _ => Ok(()),
+        };
+    }
     let unlimited = "this environment runs commands as ordinary processes of this host, unconfined";
-    let leave = "leave it out here; the environment `sandbox`, which is to enforce it, is not in this version";
+    let leave = "leave it out here, or use `--env sandbox`, which enforces it";
     for (key, given) in [
+        ("isolation", settings.isolation.is_some()),
         ("memory", settings.memory.is_some()),
         ("pids", settings.pids.is_some()),
         ("cpus", settings.cpus.is_some()),
@@ -222,8 +341,7 @@ fn is_enforced(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
                 "this environment reaches all that this host reaches, so `{}` would not hold",
                 network.as_str()
             ),
-            "use `--network host`, or leave it out here; the environment `sandbox`, which is to enforce it, is not \
-             in this version",
+            "use `--network host`, or leave it out here, or use `--env sandbox`, which enforces it",
         ),
         Some(Network::Host) | None => Ok(()),
     }

@@ -5,24 +5,31 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
+use shieling::approval::Approver;
 use shieling::audit;
 use shieling::describe::{Description, ToolName};
-use shieling::environment::Variables;
-use shieling::outcome::Outcome;
+use shieling::environment::{Environment as _, Variables};
+use shieling::outcome::{Confinement, Outcome, Status};
 use shieling::output::{self, Stream, Tee};
 use shieling::policy::{Decision, PRESETS, Verdict, preset_settings};
+use shieling::process::{JailLayer, JailRefusal};
 use shieling::request::Command;
+use shieling::session::Human;
 use shieling::units::ByteCount;
 use shieling::{Shieling, Told};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approver::Terminal;
-use crate::config::{Loaded, Printable, Surroundings, reason};
+use crate::config::{Loaded, Printable, Surroundings, files, reason};
+use crate::host::Host;
+use crate::missing;
 use crate::options::{Approval, EnvironmentName, Settings, Source};
 use crate::plan::{Plan, Purpose};
-use crate::setup;
+use crate::pty::Inner;
+use crate::sandbox::{self, Caller};
+use crate::setup::{self, Place};
 use crate::stream::Bounded;
 use crate::words::Failure;
 
@@ -37,39 +44,58 @@ pub(crate) fn plan(source: &Source, purpose: Purpose) -> Result<Plan, Failure> {
 
 /// The library, set up as planned.
 pub(crate) struct Library {
-    shieling: Shieling,
+    shieling: Arc<Shieling>,
     variables: BTreeMap<String, String>,
+    /// Where commands run; nothing if they are only judged.
+    place: Option<Place>,
 }
 
 impl Library {
     /// Sets the library up, to run commands. Nothing starts.
     pub(crate) fn open(plan: &Plan, approver: Option<Terminal>) -> Result<Self, Failure> {
+        Self::opened(
+            plan,
+            approver.map(|terminal| Arc::new(terminal) as Arc<dyn Approver>),
+            None,
+            false,
+        )
+    }
+
+    /// As [`Self::open`], for commands that may have a terminal.
+    pub(crate) fn opened(
+        plan: &Plan,
+        approver: Option<Arc<dyn Approver>>,
+        human: Option<Arc<dyn Human>>,
+        terminal: bool,
+    ) -> Result<Self, Failure> {
+        let mut variables = variables(plan, terminal)?;
         let state = state_directory();
-        Self::new(plan, setup::for_running(plan, approver, state.as_deref())?)
+        sandbox::keep_out(plan, state.as_deref())?;
+        let place = Place::new(plan, &Caller::of_this_process(&variables, state.clone()))?;
+        if let Place::Sandbox { sandbox, .. } = &place
+            && !plan.set_env.iter().any(|set| set.name.as_str() == "HOME")
+        {
+            variables.insert("HOME".to_owned(), sandbox.home().to_string_lossy().into_owned());
+        }
+        if matches!(place, Place::Sandbox { .. }) && plan.isolation == crate::options::Isolation::Full {
+            // The sandbox's own, with the user's name and address: a git that was not installed by the
+            // system looks for its settings elsewhere.
+            let git = variables.entry("GIT_CONFIG_SYSTEM".to_owned());
+            git.or_insert_with(|| "/etc/gitconfig".to_owned());
+        }
+        Ok(Self {
+            shieling: Arc::new(setup::for_running(plan, &place, approver, state.as_deref(), human)?),
+            variables,
+            place: Some(place),
+        })
     }
 
     /// Sets the library up, to judge commands only.
     pub(crate) fn on_paper(plan: &Plan) -> Result<Self, Failure> {
-        Self::new(plan, setup::for_judging(plan)?)
-    }
-
-    fn new(plan: &Plan, shieling: Shieling) -> Result<Self, Failure> {
-        let pass: Vec<String> = plan.pass_env.iter().map(|name| name.as_str().to_owned()).collect();
-        let set: Vec<(String, String)> = plan
-            .set_env
-            .iter()
-            .map(|set| (set.name.as_str().to_owned(), set.value.clone()))
-            .collect();
-        let variables = Variables {
-            pass: &pass,
-            set: &set,
-            terminal: false,
-        };
         Ok(Self {
-            shieling,
-            variables: variables
-                .build(std::env::vars_os())
-                .map_err(|error| Failure::new(error.to_string()))?,
+            shieling: Arc::new(setup::for_judging(plan)?),
+            variables: variables(plan, false)?,
+            place: None,
         })
     }
 
@@ -84,9 +110,50 @@ impl Library {
     }
 
     /// The environment as a model would be told of it.
-    pub(crate) fn describe(&self, plan: &Plan, told: Told, tools: &[ToolName]) -> Result<Description, Failure> {
+    pub(crate) fn describe(&self, plan: &Plan, mut told: Told, tools: &[ToolName]) -> Result<Description, Failure> {
         let example = self.command(plan, "true")?;
-        Ok(runtime()?.block_on(self.shieling.describe(&example, told, tools)))
+        runtime()?.block_on(async {
+            if let Some(failure) = self.missing().await {
+                return Err(failure);
+            }
+            self.learn(&mut told).await;
+            let described = self.shieling.describe(&example, told, tools).await;
+            self.shieling.environment().close().await;
+            Ok(described)
+        })
+    }
+
+    /// The library itself, for a server.
+    pub(crate) fn shieling(&self) -> &Arc<Shieling> {
+        &self.shieling
+    }
+
+    /// Adds what is known once the environment has started.
+    pub(crate) async fn learn(&self, told: &mut Told) {
+        if let Some(Place::Sandbox { sandbox, .. }) = &self.place {
+            let limits = sandbox.limits().await;
+            told.memory = limits.memory.map(ByteCount::bytes);
+            told.pids = limits.pids;
+        }
+    }
+
+    /// Starts the environment. Why commands cannot run here, if they cannot because of it.
+    pub(crate) async fn missing(&self) -> Option<Failure> {
+        match &self.place {
+            Some(Place::Sandbox { sandbox, lesser }) => {
+                let error = sandbox.start().await.err()?;
+                let lesser = match lesser {
+                    Some(lesser) if missing::refusal(&error).is_some() => {
+                        let works = lesser.start().await.is_ok();
+                        lesser.close().await;
+                        works
+                    }
+                    Some(_) | None => false,
+                };
+                Some(missing::explain(&error, &Host::look(Path::new("/")), lesser))
+            }
+            Some(Place::Local(_)) | None => None,
+        }
     }
 
     /// Runs a command to its end, or to ours.
@@ -96,6 +163,46 @@ impl Library {
         // A question on the terminal may still wait for its answer, which nobody needs any more.
         runtime.shutdown_background();
         ran
+    }
+
+    /// Runs a shell on a terminal inside of the person's, to its end or ours.
+    pub(crate) fn run_shell(&self, command: Command) -> Result<Ran, Failure> {
+        let runtime = runtime()?;
+        let ran = runtime.block_on(self.run_shell_until_told(command));
+        runtime.shutdown_background();
+        ran
+    }
+
+    async fn run_shell_until_told(&self, command: Command) -> Result<Ran, Failure> {
+        let no_signals = |error: io::Error| Failure::new(format!("signals cannot be received: {error}"));
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(no_signals)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
+        let mut hangup = signal(SignalKind::hangup()).map_err(no_signals)?;
+        let mut resized = signal(SignalKind::window_change()).map_err(no_signals)?;
+        // Before the terminal changes: what is missing is told on it.
+        if let Some(missing) = self.missing().await {
+            return Err(missing);
+        }
+        let no_terminal = |error: io::Error| Failure::new(format!("no terminal can be made: {}", reason(&error)));
+        let mut terminal = Inner::open().map_err(no_terminal)?;
+        let Some(theirs) = terminal.take() else {
+            return Err(Failure::new("the terminal was taken already"));
+        };
+        let mut running = std::pin::pin!(self.shieling.run_shell(command, theirs));
+        let ran = loop {
+            tokio::select! {
+                outcome = &mut running => break Ran::Ended { outcome: Box::new(outcome), missing: None },
+                _ = resized.recv() => terminal.resize(),
+                // In a raw terminal no key makes these; somebody has sent them.
+                _ = interrupt.recv() => break Ran::Stopped { signal: SIGINT },
+                _ = terminate.recv() => break Ran::Stopped { signal: SIGTERM },
+                _ = hangup.recv() => break Ran::Stopped { signal: SIGHUP },
+            }
+        };
+        // It ends the sandbox first, and with it the shell, if that still runs.
+        self.shieling.environment().close().await;
+        drop(terminal);
+        Ok(ran)
     }
 
     /// Dropping the run ends all of the command's processes, so that is how we stop: the terminal's
@@ -113,12 +220,22 @@ impl Library {
             }
         };
         let borrowed = tee.as_deref_mut().map(|tee| tee as &mut dyn Tee);
-        let outcome = tokio::select! {
-            outcome = self.shieling.run(command, borrowed) => outcome,
-            Err(error) = whole(&mut written) => return unwritten(&error),
-            _ = interrupt.recv() => return Ok(Ran::Stopped { signal: SIGINT }),
-            _ = terminate.recv() => return Ok(Ran::Stopped { signal: SIGTERM }),
-            _ = hangup.recv() => return Ok(Ran::Stopped { signal: SIGHUP }),
+        let ran = tokio::select! {
+            outcome = self.shieling.run(command, borrowed) => Ok(outcome),
+            Err(error) = whole(&mut written) => Err(unwritten(&error)),
+            _ = interrupt.recv() => Err(Ok(Ran::Stopped { signal: SIGINT })),
+            _ = terminate.recv() => Err(Ok(Ran::Stopped { signal: SIGTERM })),
+            _ = hangup.recv() => Err(Ok(Ran::Stopped { signal: SIGHUP })),
+        };
+        let missing = match &ran {
+            Ok(outcome) if outcome.status == Status::Failed => self.missing().await,
+            Ok(_) | Err(_) => None,
+        };
+        // What it has put into the workspace to keep names taken is gone once it is.
+        self.shieling.environment().close().await;
+        let outcome = match ran {
+            Ok(outcome) => outcome,
+            Err(stopped) => return stopped,
         };
         // With the tee the rest of the output goes on its way; a slow reader may take long for it.
         drop(tee);
@@ -130,21 +247,50 @@ impl Library {
                 _ = hangup.recv() => return Ok(Ran::Stopped { signal: SIGHUP }),
             }
         }
-        Ok(Ran::Ended(Box::new(outcome)))
+        Ok(Ran::Ended {
+            outcome: Box::new(outcome),
+            missing,
+        })
     }
 }
 
-fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+/// What every command gets of the caller's variables, and of the options'.
+fn variables(plan: &Plan, terminal: bool) -> Result<BTreeMap<String, String>, Failure> {
+    let pass: Vec<String> = plan.pass_env.iter().map(|name| name.as_str().to_owned()).collect();
+    let set: Vec<(String, String)> = plan
+        .set_env
+        .iter()
+        .map(|set| (set.name.as_str().to_owned(), set.value.clone()))
+        .collect();
+    let variables = Variables {
+        pass: &pass,
+        set: &set,
+        terminal,
+    };
+    let built = variables.build(std::env::vars_os());
+    built.map_err(|error| Failure::new(error.to_string()))
+}
+
+/// For many commands at once.
+pub(crate) fn serving() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("no event loop could be made: {error}")))
+}
+
+/// An event loop, with signals and timers.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("no event loop could be made: {error}")))
 }
 
-const SIGHUP: u8 = 1;
-const SIGINT: u8 = 2;
+pub(crate) const SIGHUP: u8 = 1;
+pub(crate) const SIGINT: u8 = 2;
 const SIGPIPE: u8 = 13;
-const SIGTERM: u8 = 15;
+pub(crate) const SIGTERM: u8 = 15;
 
 /// Waits until all output is written, or cannot be.
 async fn whole(written: &mut Option<Written>) -> io::Result<()> {
@@ -192,14 +338,88 @@ pub(crate) fn probe() -> (Result<(), Failure>, Result<(), Failure>) {
         Decision::Ask | Decision::Deny => Err(Failure::new("`true` is not let through")),
     };
     let ran = match library.run(command, Shown::Json) {
-        Ok(Ran::Ended(outcome)) if outcome.exit_code == Some(0) && outcome.survivors == 0 => Ok(()),
-        Ok(Ran::Ended(outcome)) => Err(Failure::new(
+        Ok(Ran::Ended { outcome, .. }) if outcome.exit_code == Some(0) && outcome.survivors == 0 => Ok(()),
+        Ok(Ran::Ended { outcome, .. }) => Err(Failure::new(
             outcome.error.unwrap_or_else(|| "`true` did not end with 0".to_owned()),
         )),
         Ok(Ran::Stopped { signal }) => Err(Failure::new(format!("stopped by signal {signal}"))),
         Err(failure) => Err(failure),
     };
     (judged, ran)
+}
+
+/// What came of trying a sandbox.
+#[derive(Debug)]
+pub(crate) enum Tried {
+    /// A command ran in it, and this holds.
+    Works(Confinement),
+    /// A layer is missing.
+    Refused {
+        /// Which.
+        layer: JailLayer,
+        /// What was being done, and what the kernel said.
+        what: String,
+        /// The same for programs.
+        refusal: JailRefusal,
+    },
+    /// It could not be tried, or no command could run in it.
+    Failed(String),
+}
+
+impl Tried {
+    /// Whether a command ran in it.
+    pub(crate) fn works(&self) -> bool {
+        matches!(self, Self::Works(_))
+    }
+
+    /// The layer that is missing, and how that was seen.
+    pub(crate) fn refusal(&self) -> Option<&JailRefusal> {
+        match self {
+            Self::Refused { refusal, .. } => Some(refusal),
+            Self::Works(_) | Self::Failed(_) => None,
+        }
+    }
+}
+
+/// Starts a sandbox as these settings say, in a directory of its own, and a command in it.
+pub(crate) fn try_sandbox(settings: Settings) -> Tried {
+    tried(settings).unwrap_or_else(|failure| Tried::Failed(failure.what()))
+}
+
+fn tried(settings: Settings) -> Result<Tried, Failure> {
+    let workspace = files::Scratch::new()
+        .map_err(|error| Failure::new(format!("no directory to try it in can be made: {}", reason(&error))))?;
+    let plan = Plan::new(Loaded::only(settings, workspace.path().to_owned()), Purpose::Run)?;
+    let library = Library::open(&plan, None)?;
+    let command = library.command(&plan, "true")?;
+    let Some(Place::Sandbox { sandbox, .. }) = &library.place else {
+        return Err(Failure::new("this is no sandbox"));
+    };
+    runtime()?.block_on(async {
+        let confinement = match sandbox.start().await {
+            Ok(confinement) => confinement,
+            Err(error) => {
+                return Ok(match missing::refusal(&error) {
+                    Some(refusal) => Tried::Refused {
+                        layer: refusal.layer,
+                        what: missing::whole(&error),
+                        refusal: refusal.clone(),
+                    },
+                    None => Tried::Failed(missing::whole(&error)),
+                });
+            }
+        };
+        let outcome = library.shieling.run(command, None).await;
+        sandbox.close().await;
+        Ok(if outcome.exit_code == Some(0) && outcome.survivors == 0 {
+            Tried::Works(confinement)
+        } else {
+            let what = outcome
+                .error
+                .unwrap_or_else(|| "`true` did not end with 0 in it".to_owned());
+            Tried::Failed(what)
+        })
+    })
 }
 
 /// What becomes of the output while the command runs.
@@ -218,7 +438,12 @@ pub(crate) enum Shown {
 #[derive(Debug)]
 pub(crate) enum Ran {
     /// With its outcome.
-    Ended(Box<Outcome>),
+    Ended {
+        /// What happened.
+        outcome: Box<Outcome>,
+        /// Why nothing could be started, if the environment could not.
+        missing: Option<Failure>,
+    },
     /// We were told to stop, and ended the command.
     Stopped {
         /// By this signal; a reader that went away counts as SIGPIPE.

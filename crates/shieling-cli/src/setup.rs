@@ -3,21 +3,23 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use shieling::approval::Mode;
+use shieling::approval::{Approver, Mode};
 use shieling::audit;
-use shieling::environment::{Capabilities, Environment, Later, Local, Network, Shell};
+use shieling::environment::{self, Capabilities, Environment, Later, Local, Network, Restrictions, Sandbox, Shell};
 use shieling::outcome::Confinement;
 use shieling::output::SpillTo;
 use shieling::policy::{Policy, RuleFile};
-use shieling::process::{Process, SpawnError};
+use shieling::process::{Process, SpawnError, Streams};
 use shieling::request::Command;
+use shieling::session::{Human, RecordTo};
 use shieling::units::ByteCount;
 use shieling::{Builder, Shieling};
 
-use crate::approver::Terminal;
 use crate::config::{Printable, files, reason};
-use crate::options::{Approval, EnvironmentName, PolicyName, Prefix};
+use crate::options::{Approval, EnvironmentName, Isolation, PolicyName, Prefix};
+use crate::person::Person;
 use crate::plan::Plan;
+use crate::sandbox;
 use crate::words::Failure;
 
 /// How much of a command's whole output is kept in files.
@@ -26,12 +28,64 @@ pub(crate) const WHOLE: ByteCount = ByteCount::mib(16);
 /// Where bash is, unless somebody chose a shell.
 const USUAL: [&str; 2] = ["/bin/bash", "/usr/bin/bash"];
 
-/// The library as `exec` needs it: what is let through runs on this host.
-pub(crate) fn for_running(plan: &Plan, approver: Option<Terminal>, state: Option<&Path>) -> Result<Shieling, Failure> {
-    let shell = shell(plan.shell.as_deref())?;
-    let mut builder = builder(plan, Arc::new(Local::new(shell)))?;
-    if let Some(terminal) = approver {
-        builder = builder.approver(Arc::new(terminal));
+/// Where commands run.
+pub(crate) enum Place {
+    /// On this host, unconfined.
+    Local(Arc<Local>),
+    /// In a sandbox.
+    Sandbox {
+        /// The sandbox.
+        sandbox: Arc<Sandbox>,
+        /// One of the lesser tier, to see whether it would work where this one does not; nothing if
+        /// it is of that tier itself, or the tier cannot do what is asked.
+        lesser: Option<Box<Sandbox>>,
+    },
+}
+
+impl Place {
+    /// As planned. Nothing starts.
+    pub(crate) fn new(plan: &Plan, caller: &sandbox::Caller) -> Result<Self, Failure> {
+        let shell = shell(plan.shell.as_deref())?;
+        if plan.env == EnvironmentName::Local {
+            return Ok(Self::Local(Arc::new(Local::new(shell))));
+        }
+        let restrictions = sandbox::restrictions(plan, &policy(plan)?, caller, shell.program())?;
+        let can = plan.isolation != Isolation::Landlock
+            && plan.network != crate::options::Network::Loopback
+            && restrictions.hidden.is_none();
+        let lesser = can.then(|| Restrictions {
+            isolation: environment::Isolation::Landlock,
+            limits: plan.asked,
+            ..restrictions.clone()
+        });
+        Ok(Self::Sandbox {
+            sandbox: Arc::new(Sandbox::new(restrictions, shell.clone())),
+            lesser: lesser.map(|lesser| Box::new(Sandbox::new(lesser, shell))),
+        })
+    }
+
+    fn environment(&self) -> Arc<dyn Environment> {
+        match self {
+            Self::Local(local) => local.clone(),
+            Self::Sandbox { sandbox, .. } => sandbox.clone(),
+        }
+    }
+}
+
+/// The library as `exec` needs it: what is let through runs.
+pub(crate) fn for_running(
+    plan: &Plan,
+    place: &Place,
+    approver: Option<Arc<dyn Approver>>,
+    state: Option<&Path>,
+    human: Option<Arc<dyn Human>>,
+) -> Result<Shieling, Failure> {
+    let mut builder = builder(plan, place.environment())?;
+    if let Some(approver) = approver {
+        builder = builder.approver(approver);
+    }
+    if let Some(human) = human.or_else(|| Person::find().map(|person| Arc::new(person) as Arc<dyn Human>)) {
+        builder = builder.human(human);
     }
     if let Some(rate) = plan.rate {
         let limit = rate.to_string().parse();
@@ -48,6 +102,14 @@ pub(crate) fn for_running(plan: &Plan, approver: Option<Terminal>, state: Option
             per_command: WHOLE,
             ..SpillTo::new(outputs(state))
         });
+    }
+    if plan.record {
+        let Some(state) = state else {
+            return Err(Failure::new(
+                "there is no place for recordings: neither XDG_STATE_HOME nor HOME is set; nothing was started",
+            ));
+        };
+        builder = builder.recordings(RecordTo::new(recordings(state)));
     }
     Ok(builder.build())
 }
@@ -66,6 +128,11 @@ pub(crate) fn os_release() -> String {
 /// Where whole outputs are kept.
 pub(crate) fn outputs(state: &Path) -> PathBuf {
     state.join("outputs")
+}
+
+/// Where recordings are kept.
+pub(crate) fn recordings(state: &Path) -> PathBuf {
+    state.join("recordings")
 }
 
 /// The shell that was chosen, or bash; another shell would read the text in another way than the
@@ -161,7 +228,7 @@ impl Environment for OnPaper {
         Confinement::default()
     }
 
-    fn spawn(&self, _: shieling::approval::Approved<Command>) -> Later<'_, Result<Process, SpawnError>> {
+    fn spawn(&self, _: shieling::approval::Approved<Command>, _: Streams) -> Later<'_, Result<Process, SpawnError>> {
         let source = std::io::Error::other("commands are judged here and not started");
         Box::pin(async move {
             Err(SpawnError::Supervisor {

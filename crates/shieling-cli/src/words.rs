@@ -9,6 +9,7 @@ use std::time::Duration;
 use shieling::outcome::{Denial, Layer, Outcome, Status};
 use shieling::policy::{Decision, Reason};
 use shieling::request::Command;
+use shieling::units::ByteCount;
 
 use crate::escape::{self, Escaped};
 use crate::setup;
@@ -75,7 +76,8 @@ pub(crate) fn exit_status(outcome: &Outcome) -> u8 {
 }
 
 /// What is to be told on stderr about how a command ended; empty if its status says it all.
-pub(crate) fn end(outcome: &Outcome, command: &Command) -> String {
+/// `memory` is the limit on its memory, if there was one.
+pub(crate) fn end(outcome: &Outcome, command: &Command, memory: Option<ByteCount>) -> String {
     let mut lines = Lines::default();
     let shown = escape::headline(command.text(), HEADLINE);
     match outcome.status {
@@ -96,7 +98,22 @@ pub(crate) fn end(outcome: &Outcome, command: &Command) -> String {
             ));
             lines.add("stopped", stopped(outcome, command.grace()));
         }
-        Status::OutOfMemory => lines.first(format!("out of memory: `{shown}` was ended by the memory limit")),
+        Status::OutOfMemory => {
+            let limit = memory.map_or_else(
+                || "the memory limit".to_owned(),
+                |limit| format!("the limit of {limit}"),
+            );
+            lines.first(format!("out of memory: `{shown}` was ended at {limit}"));
+            lines.add(
+                "because",
+                "all processes of the environment together, with the files in its /tmp, may not use more",
+            );
+            let more = memory.map_or_else(|| "SIZE".to_owned(), |limit| plain(limit.get().saturating_mul(2)));
+            lines.add(
+                "instead",
+                format!("do less at once (fewer jobs, smaller parts), or allow more with `--memory {more}`"),
+            );
+        }
         Status::OutputLimit => lines.first(format!("too much output: `{shown}` was ended by the output limit")),
         Status::Denied | Status::NeedsApproval | Status::RateLimited => match &outcome.denial {
             Some(denial) => refusal(&mut lines, outcome, denial, &shown),
@@ -276,24 +293,7 @@ pub(crate) fn decision(decision: Decision) -> &'static str {
 
 /// The names of the signals that end commands in practice; the rest go by number.
 fn signal_name(signal: i32) -> String {
-    let name = match signal {
-        1 => "SIGHUP",
-        2 => "SIGINT",
-        3 => "SIGQUIT",
-        4 => "SIGILL",
-        6 => "SIGABRT",
-        8 => "SIGFPE",
-        9 => "SIGKILL",
-        11 => "SIGSEGV",
-        13 => "SIGPIPE",
-        14 => "SIGALRM",
-        15 => "SIGTERM",
-        24 => "SIGXCPU",
-        25 => "SIGXFSZ",
-        31 => "SIGSYS",
-        _ => return format!("signal {signal}"),
-    };
-    name.to_owned()
+    shieling::outcome::signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned)
 }
 
 fn processes(count: u32) -> String {
@@ -336,32 +336,12 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
-    use shieling::outcome::Confinement;
-
     use super::*;
 
     fn outcome(status: Status) -> Outcome {
         Outcome {
-            status,
-            exit_code: None,
-            signal: None,
-            stdout: String::new(),
-            stderr: String::new(),
-            stdout_bytes: 0,
-            stderr_bytes: 0,
-            truncated: false,
-            output_id: None,
             duration_ms: 1_234.0,
-            cwd: "/w".into(),
-            environment: "local".to_owned(),
-            confinement: Confinement::default(),
-            survivors: 0,
-            ended_processes: 0,
-            session: None,
-            session_restarted: false,
-            job: None,
-            denial: None,
-            error: None,
+            ..Outcome::blank(status, "/w", "local")
         }
     }
 
@@ -395,7 +375,11 @@ mod tests {
 
     fn told(outcome: &Outcome) -> String {
         let command = Command::new("cargo test", "/w").unwrap();
-        format!("{}exit {}\n\n", end(outcome, &command), exit_status(outcome))
+        format!(
+            "{}exit {}\n\n",
+            end(outcome, &command, Some(ByteCount::mib(4096))),
+            exit_status(outcome)
+        )
     }
 
     #[test]

@@ -7,11 +7,31 @@
 #[path = "cli/support.rs"]
 mod support;
 
+#[path = "cli/attach.rs"]
+mod attach;
 #[path = "cli/configuration.rs"]
 mod configuration;
+#[path = "cli/degraded.rs"]
+mod degraded;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/mcp.rs"]
+mod mcp;
+#[path = "cli/mcp_sessions.rs"]
+mod mcp_sessions;
+#[path = "cli/official.rs"]
+mod official;
 #[path = "cli/options.rs"]
 mod options;
+#[path = "cli/recordings.rs"]
+mod recordings;
+#[path = "cli/orphans.rs"]
+mod orphans;
+#[path = "cli/replay.rs"]
+mod replay;
+#[path = "cli/sandbox.rs"]
+mod sandbox;
+#[path = "cli/shell.rs"]
+mod shell;
 #[path = "cli/transcripts.rs"]
 mod transcripts;

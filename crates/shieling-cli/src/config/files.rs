@@ -11,7 +11,9 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::OFlags;
@@ -26,6 +28,75 @@ pub(crate) enum Links {
     Follow,
     /// For files of the workspace, which could point to a file whose lines an error would show.
     Refuse,
+}
+
+/// Makes a directory for this user alone, if it is not there. Whether it is there now.
+pub(crate) fn make(directory: &Path) -> bool {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    made.is_ok()
+}
+
+/// Makes a directory for this user alone, or sees that it is.
+///
+/// # Errors
+/// It is a link, somebody else's, or cannot be made.
+pub(crate) fn private(directory: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)?;
+    let found = directory.symlink_metadata()?;
+    if !found.is_dir() || found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::other("it belongs to somebody else, or is a link"));
+    }
+    if found.mode() & 0o077 != 0 {
+        std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+/// The sockets in a directory whose names have our form, at most 1,000 of them; none if there is no
+/// directory.
+pub(crate) fn sockets(directory: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return Vec::new();
+    };
+    let ours = entries.flatten().take(1_000).filter(|entry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let parts = name.strip_suffix(".sock").and_then(|name| name.split_once('-'));
+        let form = parts.is_some_and(|(pid, random)| {
+            pid.parse::<u32>().is_ok() && random.len() == 16 && random.bytes().all(|byte| byte.is_ascii_hexdigit())
+        });
+        form && entry.file_type().is_ok_and(|kind| kind.is_socket())
+    });
+    let mut paths: Vec<PathBuf> = ours.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+/// Takes away a socket of ours. One that stays behind is taken away by the next server.
+pub(crate) fn remove_socket(path: &Path) {
+    let _ = std::fs::remove_file(path);
+}
+
+/// Whether a process is a command's that Shieling has started, or was started by one: a supervisor stands
+/// above it, whatever it did to leave. One that is gone counts as such.
+pub(crate) fn is_supervised(process: rustix::process::Pid) -> bool {
+    let mut pid = process.as_raw_nonzero().get();
+    // As many steps as there can be processes.
+    for _ in 0..10_000 {
+        let Ok(Some(status)) = read(Path::new(&format!("/proc/{pid}/status")), Links::Follow) else {
+            return true;
+        };
+        let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let parent = field("PPid:").and_then(|parent| parent.parse().ok());
+        match (field("Name:"), parent) {
+            (Some("shieling-jail") | None, _) | (_, None) => return true,
+            (Some(_), Some(0 | 1)) => return false,
+            (Some(_), Some(parent)) => pid = parent,
+        }
+    }
+    true
 }
 
 /// The text of a file, or `None` if there is no such file.
@@ -143,6 +214,43 @@ pub(crate) fn on_path(name: &Path, path: &OsStr) -> Option<PathBuf> {
 /// The terminal that the person sits at, whatever the standard streams are.
 pub(crate) fn terminal() -> io::Result<File> {
     OpenOptions::new().read(true).write(true).open("/dev/tty")
+}
+
+/// An empty directory of ours, gone when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Makes one where temporary files go.
+    ///
+    /// # Errors
+    /// There is no such place, or nothing can be made there.
+    pub(crate) fn new() -> io::Result<Self> {
+        use std::os::unix::fs::DirBuilderExt as _;
+        let place = std::env::temp_dir().canonicalize()?;
+        let mut last = io::Error::other("every name is taken");
+        for number in 0..100 {
+            let path = place.join(format!("shieling-{}-{number}", std::process::id()));
+            // Not there before, and nobody else's.
+            match std::fs::DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    /// Its path, without symbolic links.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // An empty directory that stays behind does no harm.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 #[cfg(test)]

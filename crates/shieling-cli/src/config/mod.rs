@@ -18,7 +18,7 @@ use figment::providers::Serialized;
 use figment::value::{Dict, Map};
 use figment::{Figment, Metadata, Profile, Provider};
 
-use crate::options::{EnvironmentName, PolicyName, Settings, Source};
+use crate::options::{EnvironmentName, Isolation, PolicyName, Settings, Source};
 use crate::plan;
 use crate::words::Failure;
 use files::Links;
@@ -94,7 +94,8 @@ impl Loaded {
     /// The file that set this key, or `None` for the command line.
     pub(crate) fn file_of(&self, key: &str) -> Option<&str> {
         let name = self.layers.find_metadata(key)?.name.as_ref();
-        (name != COMMAND_LINE).then_some(name)
+        // Files go by their absolute paths.
+        name.starts_with('/').then_some(name)
     }
 }
 
@@ -139,11 +140,12 @@ pub(crate) fn load(
         let at_root = Layer::read(&workspace.join(NAME), Links::Refuse)?;
 
         let env = command_line.env.or(base.env).unwrap_or(otherwise);
+        let isolation = command_line.isolation.or(base.isolation).unwrap_or(Isolation::Full);
         let measure = tighten::Base {
             settings: &base,
             approval: base.approval.unwrap_or_else(|| plan::default_approval(env)),
             network: base.network.unwrap_or_else(|| plan::default_network(env)),
-            defaults: &plan::defaults(env),
+            defaults: &plan::defaults(env, isolation),
         };
         for (layer, untrusted) in [(user, user_is_inside), (at_root, true)] {
             let Some(layer) = layer else { continue };

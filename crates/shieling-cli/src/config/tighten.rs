@@ -8,11 +8,12 @@
 //! |---|---|
 //! | `policy` | adds; presets, and files inside the workspace |
 //! | `readonly`, `deny`, `ignore` | add (an `ignore` entry with `!` shows again, so it is refused) |
-//! | `approval`, `network` | only a stricter value than the one without it |
+//! | `approval`, `network`, `isolation` | only a stricter value than the one without it |
 //! | `timeout`, `max-output`, `memory`, `pids`, `cpus`, `file-size`, `rate` | only a lower value |
 //! | `allow` | refused: an entry grants |
 //! | `env`, `shell`, `read`, `set-env`, `pass-env` | refused: they choose what runs and what it sees |
-//! | `audit`, `acknowledge-unsafe` | refused: they write outside, and speak for the user |
+//! | `open-protected` | refused: it opens what runs code later |
+//! | `audit`, `record`, `acknowledge-unsafe` | refused: they write outside, and speak for the user |
 //!
 //! A refused key is an error that names it, not a key passed over: whoever wrote it expects it to
 //! hold. The same goes for a user's file that lies inside the workspace.
@@ -20,7 +21,7 @@
 use std::path::Path;
 
 use super::files;
-use crate::options::{Approval, Network, PolicyName, Settings};
+use crate::options::{Approval, Isolation, Network, PolicyName, Settings};
 
 /// A key that would loosen, and why.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
     // Taken apart without `..`, so that a new option does not compile until it is decided here.
     let Settings {
         env,
+        isolation,
+        open_protected,
         shell,
         policy,
         readonly: _,
@@ -71,6 +74,7 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
         file_size,
         rate,
         audit,
+        record,
     } = file;
     let refuse = |key: &'static str, because: &str| {
         Err(Loosening {
@@ -81,6 +85,15 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
 
     if env.is_some() {
         return refuse("env", "it chooses what confines the command");
+    }
+    if isolation.is_some_and(|isolation| isolation > base.settings.isolation.unwrap_or(Isolation::Full)) {
+        return refuse("isolation", "less would stand between a command and this host");
+    }
+    if *open_protected {
+        return refuse(
+            "open-protected",
+            "it lets commands change files from which later commands of the user would run code",
+        );
     }
     if shell.is_some() {
         return refuse("shell", "it chooses the program that reads every command");
@@ -102,6 +115,9 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
     }
     if !pass_env.is_empty() {
         return refuse("pass-env", "it would hand the user's variables to the command");
+    }
+    if *record {
+        return refuse("record", "it writes to the user's directory");
     }
     if audit.is_some() {
         return refuse("audit", "it chooses a file that shieling writes to");
@@ -191,7 +207,7 @@ mod tests {
             }
         }
         let user: Settings = toml::from_str(user).unwrap();
-        let defaults = plan::defaults(crate::options::EnvironmentName::Sandbox);
+        let defaults = plan::defaults(crate::options::EnvironmentName::Sandbox, Isolation::Full);
         let base = Base {
             settings: &user,
             approval,
@@ -211,6 +227,7 @@ mod tests {
             "approval = 'always'",
             "approval = 'policy'",
             "network = 'none'",
+            "isolation = 'full'",
             "timeout = '10s'\nmax-output = '1KiB'\nmemory = '1GiB'\npids = 10\ncpus = 0.5\nfile-size = '1MiB'",
             "rate = '3/10,10/60'",
         ] {
@@ -223,6 +240,8 @@ mod tests {
         for (text, key) in [
             ("env = 'local'", "env"),
             ("env = 'sandbox'", "env"),
+            ("isolation = 'landlock'", "isolation"),
+            ("open-protected = true", "open-protected"),
             ("shell = '/tmp/sh'", "shell"),
             ("policy = ['../open.toml']", "policy"),
             ("policy = ['/etc/passwd']", "policy"),
@@ -242,6 +261,7 @@ mod tests {
             ("memory = '5GiB'", "memory"),
             ("pids = 513", "pids"),
             ("audit = 'x'", "audit"),
+            ("record = true", "record"),
         ] {
             assert_eq!(checked(text, "", Approval::Policy, Network::None), Err(key), "{text}");
         }
@@ -249,8 +269,9 @@ mod tests {
 
     #[test]
     fn the_measure_is_what_the_user_set() {
-        let user = "timeout = '5m'\ncpus = 2\nrate = '3/10,10/60'\nfile-size = '1MiB'";
+        let user = "isolation = 'landlock'\ntimeout = '5m'\ncpus = 2\nrate = '3/10,10/60'\nfile-size = '1MiB'";
         for (text, expected) in [
+            ("isolation = 'landlock'", Ok(())),
             ("timeout = '4m'", Ok(())),
             ("timeout = '6m'", Err("timeout")),
             ("cpus = 3", Err("cpus")),

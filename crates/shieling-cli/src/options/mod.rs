@@ -12,7 +12,8 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use settings::Settings;
 pub(crate) use values::{
-    Approval, Assignment, EnvironmentName, Network, PolicyName, Prefix, Rate, Size, Timeout, VariableName,
+    Approval, Assignment, Cpus, EnvironmentName, Isolation, Network, Pids, PolicyName, Prefix, Rate, Size, Speed,
+    Timeout, VariableName,
 };
 
 /// The place where AI agents work: every command is judged, contained, bounded, recorded and
@@ -39,18 +40,43 @@ pub(crate) enum Subcommands {
     /// Run one command and exit as it did
     #[command(after_long_help = EXEC_HELP)]
     Exec(Box<Exec>),
+    /// Open an interactive shell for yourself, where commands would run
+    ///
+    /// You see what a command sees, and nothing more can be changed. Nobody reads what you type: what
+    /// holds is what the kernel enforces. So `--readonly`, `--ignore` and `--allow` hold in `sandbox`,
+    /// by a view of files of its own, and are refused in `local`; what only a reading of each command
+    /// could enforce is refused everywhere: `--deny`, policy files, `--approval always`, `--rate`.
+    /// `--timeout` ends the whole shell, and counts only if it is given on the command line.
+    #[command(after_long_help = SHELL_HELP)]
+    Shell(Box<Shell>),
+    /// Serve an agent over MCP, on standard input and output
+    ///
+    /// An agent's client starts this, and gives its model the tools: persistent sessions, jobs, terminals.
+    /// Where a person has to be asked, the client is given the question (MCP elicitation). Every
+    /// command is recorded, in $XDG_STATE_HOME/shieling/audit/mcp.jsonl (or ~/.local/state/...) unless
+    /// `--audit` names another file.
+    #[command(after_long_help = MCP_HELP)]
+    Mcp(Box<Mcp>),
+    /// Step into a server that an agent works with, from a terminal of your own
+    ///
+    /// Without JOB it lists the sessions and jobs of your servers (`shieling mcp`), and waits for questions that
+    /// an agent has for a person, to answer them. With JOB it takes that job's keyboard, if it has a
+    /// terminal: what the agent types meanwhile is refused, and Ctrl-] gives the keyboard back. A job
+    /// without a terminal is looked at. What is shown is drawn or escaped, never copied.
+    #[command(after_long_help = ATTACH_HELP)]
+    Attach(Attach),
     /// Judge a command and explain; runs nothing
     #[command(after_long_help = WHY_HELP)]
     Why(Box<Why>),
     /// Print the environment as a model would be told of it
     Describe(Box<Describe>),
-    /// Show which layers this host and this version can enforce
-    #[command(after_help = "Exits 0 if commands can run at all, and 1 otherwise.")]
+    /// Try which layers this host and this version can enforce
+    #[command(after_long_help = DOCTOR_HELP)]
     Doctor(Doctor),
     /// Check policy files and show presets
     #[command(subcommand)]
     Policy(Policy),
-    /// Read the audit log and stored output
+    /// Read the audit log, stored output and recordings
     #[command(subcommand)]
     Log(Log),
     /// Print completions for a shell, to be sourced
@@ -67,9 +93,77 @@ Exit status:
   125                 when shieling itself failed; nothing was started
 
 Examples:
-  shieling exec --env local --approval policy 'cargo test 2>&1 | tail -5'
-  shieling exec --env local --readonly --timeout 10s -- git log --oneline
-  shieling exec --env local --json --max-output 16KiB -- make";
+  shieling exec 'cargo test 2>&1 | tail -5'
+  shieling exec --readonly --timeout 10s -- git log --oneline
+  shieling exec --json --network loopback --memory 1GiB -- make check
+  shieling exec --env local --approval always -- docker ps";
+
+const SHELL_HELP: &str = "\
+Exit status:
+  that of the shell; 125 when shieling itself failed, and nothing was started
+
+Examples:
+  shieling shell
+  shieling shell --readonly --ignore .env
+  shieling shell --env local";
+
+const MCP_HELP: &str = "\
+It ends when its client goes away, with every session and job.
+
+Exit status:
+  0      the client went away
+  128+N  signal N ended it
+  125    something is wrong in the options or in a policy file, or it could not be served
+
+Examples:
+  shieling mcp --print-config claude-code
+  shieling mcp --workspace ~/src/app --readonly
+  shieling mcp --dialect codex --network loopback";
+
+const MCP_TIMEOUT: &str = "\
+Wait this long for a command: `500ms`, `30s`, `2m`, `1h` [default: 60s]
+
+What is not done then goes on as a job, which the agent can look at and end, unless its call says to \
+end it. A call may name another time. A bare number is seconds, and 0 is refused.";
+
+const MCP_AUDIT: &str = "\
+Append who asked what and what happened to this file, as hash-chained JSON lines \
+[default: audit/mcp.jsonl in the state directory]";
+
+const MCP_AUDIT_LONG: &str = "\
+Append who asked what and what happened to this file, as hash-chained JSON lines [default: \
+$XDG_STATE_HOME/shieling/audit/mcp.jsonl, or ~/.local/state/...]
+
+A server always records. If it cannot, nothing starts. `shieling log verify FILE` checks the chain.";
+
+const ATTACH_HELP: &str = "\
+A server lets in the user that it runs as, and no command that runs under Shieling.
+
+Exit status:
+  0    you have seen enough
+  125  there is no such server or job, or its keyboard is somebody else's
+
+Examples:
+  shieling attach
+  shieling attach j3
+  shieling attach --look j3";
+
+const DOCTOR_HELP: &str = "\
+Starts sandboxes, and commands in them, and shows what holds as seen from inside.
+
+Exit status:
+  0    commands run in the default environment, `sandbox`, with all of its layers
+  1    they do not; what is missing is shown, with what of this host may be the cause, and its fix
+
+With --json, one object, to which fields may be added:
+  version, works (as the exit status says)
+  layers   a list of {layer, state, detail}; state is `ok`, `missing`, or `unknown` where no sandbox
+           came to it. The layers are: policy, bash, sandbox (the default tier), its parts by the
+           names that `confinement` has for them (user, pid, ipc, uts, cgroup, network, mount,
+           landlock, landlock.tcp, landlock.scope, seccomp, capabilities), limit.memory, limit.pids,
+           limit.cpu, sandbox.landlock (the lesser tier), local, memory, container
+  causes   a list of {cause, because, fix}, looked up and not tried
+  host     what was looked up";
 
 const WHY_HELP: &str = "\
 Exit status:
@@ -123,6 +217,41 @@ pub(crate) struct Exec {
     pub(crate) command: Vec<String>,
 }
 
+/// `shieling shell`
+#[derive(Debug, Args)]
+pub(crate) struct Shell {
+    /// Where the options come from.
+    #[command(flatten)]
+    pub(crate) source: Source,
+}
+
+/// `shieling mcp`, in which some of the shared options mean something of its own.
+#[derive(Debug, Args)]
+#[command(
+    mut_arg("approval", |arg| arg.help(
+        "Who is asked, through the agent's client, before a command starts [default: policy; local: always]",
+    )),
+    mut_arg("timeout", |arg| arg
+        .help("Wait this long for a command: `500ms`, `30s`, `2m`, `1h` [default: 60s]")
+        .long_help(MCP_TIMEOUT)),
+    mut_arg("audit", |arg| arg.help(MCP_AUDIT).long_help(MCP_AUDIT_LONG))
+)]
+pub(crate) struct Mcp {
+    /// Where the options come from.
+    #[command(flatten)]
+    pub(crate) source: Source,
+
+    /// The names that its tools have
+    #[arg(long, value_name = "NAME", default_value = "default", help_heading = "Protocol",
+          value_parser = clap::builder::PossibleValuesParser::new(shieling_server::Dialect::names()))]
+    pub(crate) dialect: String,
+
+    /// Print how a client is told of this server, and serve nothing
+    #[arg(long, value_name = "CLIENT", help_heading = "Protocol",
+          value_parser = clap::builder::PossibleValuesParser::new(crate::clients::names()))]
+    pub(crate) print_config: Option<String>,
+}
+
 /// `shieling why`
 #[derive(Debug, Args)]
 pub(crate) struct Why {
@@ -151,6 +280,22 @@ pub(crate) struct Describe {
     /// Print the description as one JSON object
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
+}
+
+/// `shieling attach`
+#[derive(Debug, Args)]
+pub(crate) struct Attach {
+    /// The job to look at, or to take the keyboard of
+    #[arg(value_name = "JOB")]
+    pub(crate) job: Option<String>,
+
+    /// Only look, also at a job with a terminal
+    #[arg(long, requires = "job")]
+    pub(crate) look: bool,
+
+    /// The server, if more than one of yours has such a job: the number of its process
+    #[arg(long, value_name = "PID")]
+    pub(crate) server: Option<String>,
 }
 
 /// `shieling doctor`
@@ -223,6 +368,31 @@ pub(crate) enum Log {
         #[arg(long, value_name = "SIZE")]
         limit: Option<Size>,
     },
+    /// Play a recording on the terminal, with its timing
+    ///
+    /// What it shows is drawn, never copied: a recording can do nothing to your terminal. Ctrl-C ends
+    /// it. Where standard output is no terminal, its text is printed.
+    Replay(Replay),
+}
+
+/// `shieling log replay`
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// A file in asciicast v2, or the id of a recording [default: lists them, newest first]
+    #[arg(value_name = "FILE|ID")]
+    pub(crate) recording: Option<PathBuf>,
+    /// How much faster than it was: `2`, `0.5`
+    #[arg(long, value_name = "N", default_value = "1", requires = "recording")]
+    pub(crate) speed: Speed,
+    /// Shorten pauses to this, before they are played faster [default: what the recording says]
+    #[arg(long, value_name = "DURATION", requires = "recording", value_parser = shieling::units::parse_duration)]
+    pub(crate) idle: Option<std::time::Duration>,
+    /// Show what happened besides: commands, approvals, that somebody typed
+    #[arg(long, requires = "recording")]
+    pub(crate) marks: bool,
+    /// Print its text at once, without what moved it about the screen
+    #[arg(long, requires = "recording", conflicts_with_all = ["speed", "idle"])]
+    pub(crate) as_text: bool,
 }
 
 /// `shieling completions`

@@ -10,7 +10,8 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::values::{
-    Approval, Assignment, Cpus, EnvironmentName, Network, Pids, PolicyName, Prefix, Rate, Size, Timeout, VariableName,
+    Approval, Assignment, Cpus, EnvironmentName, Isolation, Network, Pids, PolicyName, Prefix, Rate, Size, Timeout,
+    VariableName,
 };
 
 /// What can be set on the command line and in `shieling.toml` alike.
@@ -19,10 +20,22 @@ use super::values::{
 pub(crate) struct Settings {
     /// Where the command runs [default: sandbox; `why`: local]
     ///
-    /// This version runs commands in `local` only and refuses the others; `why` judges for all four.
+    /// This version runs commands in `sandbox` and `local` and refuses the others; `why` judges for
+    /// all four.
     #[arg(long, value_name = "NAME", help_heading = "Place")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) env: Option<EnvironmentName>,
+
+    /// How much stands between a command and this host [default: full]
+    ///
+    /// `landlock` is for hosts without user namespaces. It keeps files outside the workspace from
+    /// being changed and most of them from being read, and filters system calls. What it lacks: the
+    /// command sees this host's processes and can signal those of yours, shares your /tmp, and can
+    /// change .git/hooks and the like; nothing can be hidden (`--ignore` is refused), and there are no
+    /// limits on memory and processes but those that you give. `sandbox` only.
+    #[arg(long, value_name = "TIER", help_heading = "Place")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) isolation: Option<Isolation>,
 
     /// The bash that reads the command: an absolute path, or a name to find on PATH
     ///
@@ -104,6 +117,14 @@ pub(crate) struct Settings {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) pass_env: Vec<VariableName>,
 
+    /// Let commands change .git/hooks, .git/config and the like in the workspace
+    ///
+    /// These are files from which later commands of yours would run code: hooks and settings of
+    /// git, of editors, of shells, of build tools. In `sandbox` they are read-only without this.
+    #[arg(long, help_heading = "Reach")]
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) open_protected: bool,
+
     /// End the command after this time: `500ms`, `30s`, `2m`, `1h` [default: 60s]
     ///
     /// A bare number is seconds, and 0 is refused. All of the command's processes get SIGTERM, and
@@ -155,6 +176,16 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "FILE", help_heading = "Record")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) audit: Option<PathBuf>,
+
+    /// Record what commands print, with its timing, for `shieling log replay`
+    ///
+    /// One recording for each session, job and single command, in
+    /// $XDG_STATE_HOME/shieling/recordings (or ~/.local/state/...): 16 MiB each at most, 256 MiB in all,
+    /// of which the oldest go. What is typed is not recorded, only how much. A command that cannot be
+    /// recorded does not start.
+    #[arg(long, help_heading = "Record")]
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) record: bool,
 }
 
 fn is_false(flag: &bool) -> bool {

@@ -43,6 +43,16 @@ impl fmt::Display for EnvironmentName {
     }
 }
 
+/// How much stands between a command and this host, in falling strictness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Isolation {
+    /// Namespaces, Landlock and a filter of system calls
+    Full,
+    /// Landlock and a filter of system calls, without namespaces
+    Landlock,
+}
+
 /// Who is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -74,6 +84,28 @@ impl Network {
             Self::None => "none",
             Self::Loopback => "loopback",
             Self::Host => "host",
+        }
+    }
+}
+
+/// How much faster something is played.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Speed(f64);
+
+impl Speed {
+    /// The factor: from 0.01 to 1,000.
+    pub(crate) fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl FromStr for Speed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(factor) if (0.01..=1_000.0).contains(&factor) => Ok(Self(factor)),
+            Ok(_) | Err(_) => Err("a speed is a number from 0.01 to 1000".to_owned()),
         }
     }
 }
@@ -148,6 +180,14 @@ impl fmt::Display for Size {
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub(crate) struct Cpus(f64);
 
+impl Cpus {
+    /// In thousandths of a processor, at least one.
+    pub(crate) fn thousandths(self) -> u64 {
+        // No host has so many processors that this would saturate.
+        ((self.0 * 1_000.0).round() as u64).max(1)
+    }
+}
+
 impl FromStr for Cpus {
     type Err = String;
 
@@ -170,6 +210,13 @@ impl fmt::Display for Cpus {
 /// A number of processes above zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Pids(u32);
+
+impl Pids {
+    /// The number, never zero.
+    pub(crate) fn get(self) -> u32 {
+        self.0
+    }
+}
 
 impl FromStr for Pids {
     type Err = String;

@@ -11,6 +11,8 @@ fn a_hostile_workspace_cannot_loosen() {
     let mut page = String::new();
     for text in [
         "env = 'local'",
+        "isolation = 'landlock'",
+        "open-protected = true",
         "approval = 'never'",
         "allow = ['rm']",
         "pass-env = ['AWS_SECRET_ACCESS_KEY']",

@@ -7,6 +7,9 @@ fn the_help_of_every_command_is_as_reviewed() {
     for command in [
         "",
         "exec",
+        "shell",
+        "mcp",
+        "attach",
         "why",
         "describe",
         "doctor",
@@ -15,6 +18,7 @@ fn the_help_of_every_command_is_as_reviewed() {
         "log",
         "log show",
         "log output",
+        "log replay",
     ] {
         let ran = Shieling::in_workspace()
             .args(command.split_whitespace())

@@ -1,10 +1,10 @@
 //! Runs the binary in a workspace, a home and an environment of its own.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// An invocation to be.
 pub(crate) struct Shieling {
@@ -61,6 +61,12 @@ impl Shieling {
         self
     }
 
+    /// With the state directory where nobody can write: in the lesser tier commands share `/tmp`, in
+    /// which tests have theirs, so that it would be refused.
+    pub(crate) fn without_state(self) -> Self {
+        self.variable("XDG_STATE_HOME", "/proc/shieling")
+    }
+
     /// The workspace.
     pub(crate) fn workspace(&self) -> PathBuf {
         self.place.path().join("work")
@@ -87,6 +93,70 @@ impl Shieling {
             .env("XDG_STATE_HOME", self.place.path().join("state"))
             .envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
+    }
+
+    /// The process to be, started by one of the scripts beside this file.
+    pub(crate) fn command_through(&self, script: &str, arguments: &[&str]) -> Command {
+        self.command_by("python3".as_ref(), script, arguments)
+    }
+
+    /// Another process of the same place, with other arguments, on a terminal of its own on which these
+    /// steps are taken (see `terminal.py`).
+    pub(crate) fn beside(&self, args: &[&str], steps: &serde_json::Value) -> std::process::Child {
+        let words: Vec<OsString> = args.iter().map(OsString::from).collect();
+        let plain = self.command_with(&words);
+        let mut command = Command::new("python3");
+        command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/terminal.py"));
+        command
+            .arg(plain.get_program())
+            .args(plain.get_args())
+            .env_clear()
+            .current_dir(self.workspace());
+        for (name, value) in plain.get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("python3 is there, which gives the test a terminal");
+        let mut stdin = child.stdin.take().expect("piped above");
+        stdin
+            .write_all(steps.to_string().as_bytes())
+            .expect("it reads its steps");
+        child
+    }
+
+    /// The process to be, started by one of the scripts beside this file, which this Python runs.
+    pub(crate) fn command_by(&self, python: &OsStr, script: &str, arguments: &[&str]) -> Command {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli").join(script);
+        let plain = self.command();
+        let mut command = Command::new(python);
+        command
+            .arg(script)
+            .args(arguments)
+            .arg(plain.get_program())
+            .args(plain.get_args());
+        command.env_clear().current_dir(self.workspace());
+        for (name, value) in plain.get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        command
+    }
+
+    /// Runs it to its end, started by one of the scripts beside this file.
+    pub(crate) fn run_through(&self, script: &str, arguments: &[&str]) -> Ran {
+        let mut command = self.command_through(script, arguments);
+        self.ran(&command.stdin(Stdio::null()).output().expect("python3 is there"))
+    }
+
+    /// What came of a process of this place.
+    pub(crate) fn ran(&self, output: &Output) -> Ran {
+        Ran {
+            exit: output.status.code(),
+            stdout: self.filtered(&output.stdout),
+            stderr: self.filtered(&output.stderr),
+        }
     }
 
     /// Bash in the workspace, to prepare it.
@@ -120,12 +190,7 @@ impl Shieling {
             .expect("the binary was built by cargo");
         // It may not read its input, which is no error.
         let _ = child.stdin.take().expect("piped above").write_all(&self.input);
-        let output = child.wait_with_output().expect("it can be waited for");
-        Ran {
-            exit: output.status.code(),
-            stdout: self.filtered(&output.stdout),
-            stderr: self.filtered(&output.stderr),
-        }
+        self.ran(&child.wait_with_output().expect("it can be waited for"))
     }
 
     /// The text, with what differs from run to run replaced.
@@ -155,6 +220,14 @@ fn durations(text: &str) -> String {
         rest = &after[number..];
     }
     new + rest
+}
+
+impl Ran {
+    /// The outcome object on its standard output.
+    pub(crate) fn outcome(&self) -> serde_json::Value {
+        let text = self.stdout.replace("[DURATION]", "0");
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("no outcome: {error}: {self}"))
+    }
 }
 
 impl fmt::Display for Ran {

@@ -1,0 +1,164 @@
+//! `shieling mcp`: the library behind an MCP server on standard input and output.
+//!
+//! Standard output carries the protocol and nothing else; what there is to say goes to standard error.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use shieling::Told;
+use shieling::approval::Approver;
+use shieling::describe::{Asking, Basis, Limits, Persistence, Shell, ToolName, os_name};
+use shieling::outcome::Confinement;
+use shieling_server::{Dialect, Elicitation, Server, Workplace};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
+
+use crate::attach::{Desk, Door};
+use crate::clients;
+use crate::config::{Printable, files};
+use crate::describe;
+use crate::options::{Approval, Mcp};
+use crate::plan::{Plan, Purpose};
+use crate::run::{self, Library, SIGHUP, SIGINT, SIGTERM};
+use crate::words::Failure;
+
+/// How long what was written last may take to be taken.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// Serves until the client goes away, or a signal comes.
+pub(crate) fn mcp(options: &Mcp) -> Result<u8, Failure> {
+    if let Some(client) = &options.print_config {
+        let client = clients::named(client)?;
+        let config = client.config(&clients::given(std::env::args_os())?);
+        crate::write_all(io::stderr().lock(), &format!("{}\n", client.place))?;
+        crate::write_all(io::stdout().lock(), &config)?;
+        return Ok(0);
+    }
+    let dialect = Dialect::named(&options.dialect).map_err(|error| Failure::new(error.to_string()))?;
+    let mut plan = run::plan(&options.source, Purpose::Run)?;
+    if plan.audit.is_none() {
+        plan.audit = Some(default_audit()?);
+    }
+    let told = describe::told(&plan, Persistence::Session)?;
+    let instructions = shieling_server::instructions(basis(&plan, &told)?, dialect);
+    let approver = match plan.approval {
+        Approval::Always | Approval::Policy => Some(Arc::new(Elicitation) as Arc<dyn Approver>),
+        Approval::Never => None,
+    };
+    // What is wrong in the options is found here, before the client is told anything; the sandbox
+    // itself starts while the client begins.
+    let desk = Desk::default();
+    let library = Arc::new(Library::opened(&plan, approver, Some(Arc::new(desk.clone())), false)?);
+    let workplace = workplace(&plan, &library, told)?;
+    let runtime = run::serving()?;
+    let served = runtime.block_on(async {
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(no_signals)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
+        let mut hangup = signal(SignalKind::hangup()).map_err(no_signals)?;
+        // Nobody can step in then, and the agent is served all the same.
+        let door = run::state_directory().and_then(|state| Door::open(&state).ok());
+        let mut people = JoinSet::new();
+        if let Some(door) = door {
+            let (shieling, desk) = (Arc::clone(library.shieling()), desk.clone());
+            people.spawn(async move { door.serve(shieling, desk).await });
+        }
+        let server = Server::new(workplace, dialect, &instructions);
+        let mut by = 0;
+        let stop = async {
+            by = tokio::select! {
+                _ = interrupt.recv() => SIGINT,
+                _ = terminate.recv() => SIGTERM,
+                _ = hangup.recv() => SIGHUP,
+            };
+        };
+        let served = server.serve_stdio(stop).await;
+        // With its socket's name.
+        people.shutdown().await;
+        served.map_err(|error| Failure::new(error.to_string()))?;
+        Ok(if by == 0 { 0 } else { 128 + by })
+    });
+    // A thread may still wait for a client that has not closed its end, and would be waited for.
+    runtime.shutdown_timeout(LAST_WORDS);
+    served
+}
+
+fn no_signals(error: io::Error) -> Failure {
+    Failure::new(format!("signals cannot be received: {error}"))
+}
+
+fn workplace(plan: &Plan, library: &Arc<Library>, told: Told) -> Result<Workplace, Failure> {
+    let (prepared, learned) = (library.clone(), library.clone());
+    Ok(Workplace {
+        core: library.shieling().clone(),
+        template: library.command(plan, "true")?,
+        told: Box::new(move || {
+            let (library, mut told) = (learned.clone(), told.clone());
+            Box::pin(async move {
+                library.learn(&mut told).await;
+                told
+            })
+        }),
+        tools: ToolName::defaults(),
+        prepare: Box::new(move || {
+            let library = prepared.clone();
+            Box::pin(async move {
+                library
+                    .missing()
+                    .await
+                    .map_or(Ok(()), |failure| Err(failure.to_string()))
+            })
+        }),
+    })
+}
+
+/// Where commands are recorded unless somebody says otherwise.
+fn default_audit() -> Result<std::path::PathBuf, Failure> {
+    let nowhere = |why: String| {
+        Failure::new(format!(
+            "there is no place to record commands in: {why}; nothing was started"
+        ))
+        .with("because", "a command does not start if it cannot be recorded")
+        .with("instead", "name a file with `--audit FILE`, outside the workspace")
+    };
+    let state = run::state_directory().ok_or_else(|| nowhere("neither XDG_STATE_HOME nor HOME is set".to_owned()))?;
+    let directory = state.join("audit");
+    if files::make(&directory) {
+        Ok(directory.join("mcp.jsonl"))
+    } else {
+        Err(nowhere(format!("`{}` cannot be made", Printable(&directory))))
+    }
+}
+
+/// What is known before anything has started, for the client's prompt.
+fn basis(plan: &Plan, told: &Told) -> Result<Basis, Failure> {
+    let example = plan.command("true")?;
+    Ok(Basis {
+        environment: plan.env.as_str().to_owned(),
+        os: os_name(&told.os_release).unwrap_or_else(|| "an unnamed system".to_owned()),
+        kernel: String::new(),
+        shell: Shell {
+            path: told.shell.clone(),
+            version: String::new(),
+        },
+        cwd: Path::new(&plan.workspace).to_owned(),
+        network: told.network.clone(),
+        limits: Limits {
+            timeout: example.deadline(),
+            output: example.output_kept(),
+            memory: None,
+            pids: None,
+            file_size: example.file_size(),
+            rate: told.rate.clone(),
+        },
+        policies: told.policies.clone(),
+        asking: match plan.approval {
+            Approval::Always => Asking::Always,
+            Approval::Policy => Asking::Policy,
+            Approval::Never => Asking::Never,
+        },
+        persistence: Persistence::Session,
+        confinement: Confinement::default(),
+    })
+}

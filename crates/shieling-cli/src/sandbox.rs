@@ -1,0 +1,217 @@
+//! What a sandbox is asked to be, from the options and the caller's surroundings; and which files of
+//! ours must not be seen in it. Starts nothing.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use shieling::environment::{self, Restrictions};
+use shieling::policy::Policy;
+use shieling::restricted;
+
+use crate::config::{Printable, files, reason};
+use crate::options::{EnvironmentName, Isolation, Network};
+use crate::plan::Plan;
+use crate::words::Failure;
+
+/// The variables by which toolchains say that they stand elsewhere than usual.
+const ROOTS: [&str; 25] = [
+    "ASDF_DATA_DIR",
+    "ASDF_DIR",
+    "BUN_INSTALL",
+    "CABAL_DIR",
+    "CARGO_HOME",
+    "CONDA_ROOT",
+    "DENO_INSTALL",
+    "DENO_INSTALL_ROOT",
+    "FNM_DIR",
+    "GHCUP_INSTALL_BASE_PREFIX",
+    "GOPATH",
+    "GOROOT",
+    "HOMEBREW_PREFIX",
+    "JULIAUP_DEPOT_PATH",
+    "MAMBA_ROOT_PREFIX",
+    "MISE_DATA_DIR",
+    "NPM_CONFIG_PREFIX",
+    "NVM_DIR",
+    "OPAMROOT",
+    "PNPM_HOME",
+    "PYENV_ROOT",
+    "RBENV_ROOT",
+    "RUSTUP_HOME",
+    "SDKMAN_DIR",
+    "VOLTA_HOME",
+];
+
+/// Who asks, as far as it decides what is seen in a sandbox.
+#[derive(Debug, Default)]
+pub(crate) struct Caller {
+    /// Where the command will look for programs.
+    pub(crate) path: String,
+    /// The home.
+    pub(crate) home: Option<PathBuf>,
+    /// The name.
+    pub(crate) name: Option<String>,
+    /// Where Shieling keeps outputs.
+    pub(crate) state: Option<PathBuf>,
+    /// Toolchains that are not at their usual place.
+    pub(crate) roots: BTreeMap<String, PathBuf>,
+}
+
+impl Caller {
+    /// The caller of this process, whose commands get these variables.
+    pub(crate) fn of_this_process(variables: &BTreeMap<String, String>, state: Option<PathBuf>) -> Self {
+        let absolute = |name: &str| {
+            std::env::var_os(name)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+        };
+        let named = |name: &&str| Some(((*name).to_owned(), absolute(name)?));
+        Self {
+            path: variables.get("PATH").cloned().unwrap_or_default(),
+            home: absolute("HOME"),
+            state,
+            name: name(rustix::process::geteuid().as_raw()).or_else(|| std::env::var("USER").ok()),
+            roots: ROOTS.iter().filter_map(named).collect(),
+        }
+    }
+}
+
+/// The name of a user, as this host's own list has it.
+fn name(user: u32) -> Option<String> {
+    let list = files::read(Path::new("/etc/passwd"), files::Links::Follow).ok()??;
+    list.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, number) = (fields.next()?, fields.nth(1)?);
+        (number.parse() == Ok(user)).then(|| name.to_owned())
+    })
+}
+
+/// What the sandbox is asked to be.
+pub(crate) fn restrictions(
+    plan: &Plan,
+    policy: &Policy,
+    caller: &Caller,
+    shell: &Path,
+) -> Result<Restrictions, Failure> {
+    if plan.isolation == Isolation::Landlock && !policy.hidden().is_empty() {
+        return Err(
+            Failure::new("`--ignore` cannot be enforced with `--isolation landlock`; nothing was started")
+                .with(
+                    "because",
+                    "files can only be hidden in a view of their own, and this isolation does without one",
+                )
+                .with("instead", "leave one of them out"),
+        );
+    }
+    let mut restrictions = Restrictions::new(&plan.workspace, shell);
+    restrictions.network = match plan.network {
+        Network::None => environment::Network::None,
+        Network::Loopback => environment::Network::Loopback,
+        Network::Host => environment::Network::Host,
+    };
+    restrictions.read = plan.read.iter().map(|path| clean(path)).collect::<Result<_, _>>()?;
+    restrictions.path = caller.path.clone();
+    restrictions.home = caller.home.clone();
+    restrictions.user_name = caller.name.clone();
+    restrictions.roots = caller.roots.clone();
+    restrictions.limits = plan.limits;
+    restrictions.isolation = match plan.isolation {
+        Isolation::Full => environment::Isolation::Full,
+        Isolation::Landlock => environment::Isolation::Landlock,
+    };
+    restrictions.open_protected = plan.open_protected;
+    // Hidden where it stands, so it has to.
+    let state = caller.state.clone().filter(|state| files::make(state));
+    restrictions.own = state
+        .and_then(|state| files::canonical(&state).ok())
+        .into_iter()
+        .collect();
+    Ok(restricted(restrictions, policy))
+}
+
+/// An absolute path without `.` and `..`, which the options may hold: by the file system if there is
+/// a `..`, since what that means depends on links.
+fn clean(path: &Path) -> Result<PathBuf, Failure> {
+    if path.components().any(|part| part == std::path::Component::ParentDir) {
+        return files::canonical(path).map_err(|error| {
+            Failure::new(format!(
+                "`--read {}` cannot be shown: {}; nothing was started",
+                Printable(path),
+                reason(&error)
+            ))
+        });
+    }
+    Ok(path.components().collect())
+}
+
+/// Refuses files of ours that a command in the sandbox could see or change, where they cannot be hidden.
+pub(crate) fn keep_out(plan: &Plan, state: Option<&Path>) -> Result<(), Failure> {
+    if plan.env != EnvironmentName::Sandbox {
+        return Ok(());
+    }
+    if let Some(audit) = &plan.audit
+        && let Some(mount) = mount_of(plan, audit)
+    {
+        return Err(Failure::new(format!(
+            "the audit file `{}` would be inside the sandbox, in `{}`; nothing was started",
+            Printable(audit),
+            Printable(mount)
+        ))
+        .with("because", "a command could read or rewrite the record of what it did")
+        .with(
+            "instead",
+            "give `--audit` a file outside the workspace and outside every `--read` path",
+        ));
+    }
+    // A view of its own hides that directory, which is made before for that.
+    if plan.isolation == Isolation::Full {
+        return Ok(());
+    }
+    if let Some(state) = state
+        && let Some(mount) = mount_of(plan, state)
+    {
+        return Err(Failure::new(format!(
+            "shieling's own directory `{}` would be inside the sandbox, in `{}`; nothing was started",
+            Printable(state),
+            Printable(mount)
+        ))
+        .with(
+            "because",
+            "a command could read or rewrite the outputs that are kept there",
+        )
+        .with(
+            "instead",
+            "choose a directory below it with `--workspace DIR`, or keep that directory elsewhere with \
+             XDG_STATE_HOME=DIR",
+        ));
+    }
+    Ok(())
+}
+
+/// The path without steps into the workspace and out of it again, as in `../audit.jsonl`: the workspace
+/// itself nobody in it can replace.
+fn outward(path: &Path, workspace: &Path) -> PathBuf {
+    let (mut path, mut root) = (path.to_owned(), Some(workspace));
+    while let Some(directory) = root
+        && let Ok(rest) = path.strip_prefix(directory)
+        && let Ok(rest) = rest.strip_prefix("..")
+    {
+        root = directory.parent();
+        path = root.unwrap_or(directory).join(rest);
+    }
+    path
+}
+
+/// The directory of the host, seen in the sandbox, that decides what this path names.
+fn mount_of<'a>(plan: &'a Plan, path: &Path) -> Option<&'a Path> {
+    let path = &outward(path, &plan.workspace);
+    let shared = [Path::new("/tmp"), Path::new("/dev/shm")];
+    let shared = match plan.isolation {
+        Isolation::Full => &[][..],
+        // Without a view of its own, a command shares these with everyone.
+        Isolation::Landlock => &shared[..],
+    };
+    let seen = plan.read.iter().map(PathBuf::as_path).chain([plan.workspace.as_path()]);
+    let mut seen = seen.chain(shared.iter().copied());
+    seen.find(|mount| files::leads_through(path, &files::canonical(mount).unwrap_or_else(|_| mount.to_path_buf())))
+}

@@ -1,0 +1,161 @@
+//! `shieling attach`: a person at a terminal, beside an agent that works with a server.
+
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::mcp::{Server, UNASKED};
+use crate::support::Shieling;
+
+/// What came of a person's steps.
+fn told(child: Child) -> Value {
+    let output = child.wait_with_output().expect("it can be waited for");
+    let told: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    assert_eq!(
+        (&told["missed"], &told["restored"]),
+        (&Value::Null, &json!(true)),
+        "{told}"
+    );
+    told
+}
+
+fn server() -> Server {
+    Server::start(Shieling::in_workspace().args(UNASKED), json!({}))
+}
+
+/// Tries until it is so.
+fn until<T>(what: &str, mut so: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(value) = so() {
+            return value;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what} did not come");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_person_takes_a_jobs_keyboard_and_the_agent_waits_until_it_is_given_back() {
+    let mut server = server();
+    let script =
+        "echo ready; read -r line; echo \"got $line\"; until [ -e go ]; do sleep 0.05; done; echo release; sleep 1000";
+    server.shell(json!({"command": script, "tty": true, "background": true, "job": "dialog"}));
+    let steps = json!([
+        ["ready", "typed\n"],
+        ["release", "\u{1d}"],
+        ["is the agent's again", ""],
+    ]);
+    let person = server.shieling.beside(&["attach", "dialog"], &steps);
+    until("the person", || {
+        let (_, listed) = server.tool("shell_list", json!({}));
+        (listed["jobs"][0]["person"] == json!(true)).then_some(())
+    });
+    let (text, _) = server.tool("shell_write", json!({"job": "dialog", "text": "mine"}));
+    assert!(text.contains("a person has control of job `dialog`"), "{text}");
+    std::fs::write(server.shieling.workspace().join("go"), "").expect("a file can be written");
+    let told = told(person);
+    assert_eq!((&told["status"], &told["was_raw"]), (&json!(0), &json!(true)), "{told}");
+    let (_, listed) = server.tool("shell_list", json!({}));
+    assert_eq!(listed["jobs"][0]["person"], json!(false));
+    let (text, _) = server.tool("shell_view", json!({"job": "dialog"}));
+    assert!(
+        text.contains("got typed"),
+        "what the person saw is still new to the agent: {text}"
+    );
+    server.end();
+}
+
+#[test]
+fn a_question_is_answered_by_whoever_waits_for_it_and_without_anybody_at_once() {
+    let mut server = server();
+    let (text, _) = server.tool("ask_human", json!({"prompt": "anybody?"}));
+    assert!(text.contains("nobody is there"), "{text}");
+    let steps = json!([
+        ["waiting for questions", ""],
+        ["which\\x1b[2J colour?", "blue\n"],
+        ["answered", {"signal": "SIGTERM"}],
+    ]);
+    let person = server.shieling.beside(&["attach"], &steps);
+    let answer = until("an answer", || {
+        let (text, _) = server.tool("ask_human", json!({"prompt": "which\u{1b}[2J colour?"}));
+        (!text.contains("nobody is there")).then_some(text)
+    });
+    assert!(answer.contains("blue"), "{answer}");
+    assert_eq!(told(person)["status"], 143);
+    let (text, _) = server.tool("ask_human", json!({"prompt": "still there?"}));
+    assert!(text.contains("nobody is there"), "{text}");
+    server.end();
+}
+
+#[test]
+fn an_asked_person_takes_the_keyboard_and_the_agent_is_told_what_changed() {
+    let mut server = server();
+    server.shell(json!({"command": "bash --norc -i", "tty": true, "background": true, "job": "sh"}));
+    let steps = json!([
+        ["waiting for questions", ""],
+        ["help", "/take\n"],
+        ["you have the keyboard", "mkdir sub && cd sub && touch ../new && echo do\"\"ne\n"],
+        ["done", "\u{1d}"],
+        ["answered", {"signal": "SIGTERM"}],
+    ]);
+    let person = server.shieling.beside(&["attach"], &steps);
+    let answer = until("an answer", || {
+        let (text, _) = server.tool("ask_human", json!({"prompt": "help", "job": "sh"}));
+        (!text.contains("nobody is there")).then_some(text)
+    });
+    assert!(answer.contains("the person took the keyboard"), "{answer}");
+    assert!(answer.contains("/work/sub now, and not in"), "{answer}");
+    assert!(answer.contains("changed in the workspace: new, sub"), "{answer}");
+    assert_eq!(told(person)["status"], 143);
+    server.end();
+}
+
+#[test]
+fn what_there_is_is_listed_a_job_is_looked_at_and_what_the_agent_runs_is_not_let_in() {
+    let mut server = server();
+    server.shell(json!({"command": "printf 'line\\e[2J\\n'", "background": true, "job": "short"}));
+    let listed = server.shieling.again(["attach"]);
+    assert_eq!((listed.exit, listed.stderr.as_str()), (Some(0), ""), "{listed}");
+    assert!(
+        listed.stdout.contains("job     short") && listed.stdout.contains("printf"),
+        "{listed}"
+    );
+    let looked = server.shieling.again(["attach", "short"]);
+    assert_eq!((looked.exit, looked.stdout.as_str()), (Some(0), "line\n"), "{looked}");
+    let unknown = server.shieling.again(["attach", "nothing"]);
+    assert!(
+        unknown.exit == Some(125) && unknown.stderr.contains("there is no job `nothing`"),
+        "{unknown}"
+    );
+
+    let state = server
+        .shieling
+        .workspace()
+        .join("../state")
+        .canonicalize()
+        .expect("it is there");
+    let program = env!("CARGO_BIN_EXE_shieling");
+    for background in ["", "setsid "] {
+        let text = format!("XDG_STATE_HOME={} {background}{program} attach", state.display());
+        let (text, outcome) = server.shell(json!({"command": text}));
+        assert_eq!(outcome["exit_code"], json!(125), "{text}");
+        assert!(text.contains("no server runs that you could step into"), "{text}");
+    }
+
+    let doors = state.join("shieling/attach");
+    let sockets = || std::fs::read_dir(&doors).expect("it is there").count();
+    assert_eq!(sockets(), 1);
+    drop(std::os::unix::net::UnixListener::bind(doors.join("999999-0123456789abcdef.sock")).expect("it is made"));
+    let (shieling, ..) = server.end();
+    let none = shieling.again(["attach"]);
+    assert!(
+        none.exit == Some(125) && none.stderr.contains("no server runs"),
+        "{none}"
+    );
+    let server = Server::start(shieling, json!({}));
+    assert_eq!(sockets(), 1, "the one that nobody listens at was taken away");
+    let (_shieling, ..) = server.end();
+    assert_eq!(sockets(), 0);
+}

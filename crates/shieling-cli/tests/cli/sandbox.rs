@@ -1,0 +1,256 @@
+//! What is asked on the command line, as the kernel enforces it: each with its neighbour, that works.
+
+use serde_json::Value;
+
+use crate::support::{Ran, Shieling};
+
+fn exec(options: &[&str], command: &str) -> Shieling {
+    exec_in(Shieling::in_workspace(), options, command)
+}
+
+fn exec_in(shieling: Shieling, options: &[&str], command: &str) -> Shieling {
+    shieling
+        .args(["exec"])
+        .args(options.iter().copied())
+        .args(["--", command])
+}
+
+fn ok(ran: &Ran) -> bool {
+    ran.exit == Some(0)
+}
+
+#[test]
+fn without_a_word_commands_run_in_a_sandbox_that_lacks_nothing() {
+    let shieling = exec(&["--json"], "pwd; touch inside && touch /usr/outside");
+    let ran = shieling.run();
+    let outcome = ran.outcome();
+    assert_eq!(outcome["environment"], "sandbox", "{ran}");
+    assert_eq!(outcome["confinement"]["missing"], Value::Array(Vec::new()), "{ran}");
+    let enforced = outcome["confinement"]["enforced"].as_array().expect("a list");
+    for layer in ["user", "mount", "pid", "network", "landlock", "seccomp"] {
+        assert!(enforced.iter().any(|held| held == layer), "{layer}: {ran}");
+    }
+    assert_eq!(outcome["stdout"], "[PLACE]/work\n", "{ran}");
+    assert!(
+        outcome["stderr"]
+            .as_str()
+            .is_some_and(|text| text.contains("Read-only file system")),
+        "{ran}"
+    );
+    assert!(shieling.workspace().join("inside").exists());
+}
+
+#[test]
+fn readonly_is_held_by_the_kernel_where_the_text_cannot_be_judged() {
+    let write = "python3 -c \"open('x', 'w')\"";
+    let shieling = exec(&["--readonly"], write);
+    let ran = shieling.run();
+    assert!(ran.stderr.contains("Read-only file system"), "{ran}");
+    assert!(!shieling.workspace().join("x").exists());
+    let shieling = exec(&[], write);
+    assert!(ok(&shieling.run()) && shieling.workspace().join("x").exists());
+}
+
+#[test]
+fn hidden_files_do_not_exist_and_others_do() {
+    let place = || {
+        Shieling::in_workspace()
+            .file(".env", "SECRET=1\n")
+            .file("main.c", "int SECRET;\n")
+    };
+    let search = "grep -r SECRET . ; python3 -c \"print(open('.e' + 'nv').read())\"";
+    let ran = exec_in(place(), &["--ignore", ".env"], search).run();
+    assert_eq!(ran.stdout, "./main.c:int SECRET;\n", "{ran}");
+    assert!(ran.stderr.contains("No such file or directory"), "{ran}");
+    let ran = exec_in(place(), &[], search).run();
+    assert!(ran.stdout.contains("SECRET=1"), "{ran}");
+}
+
+#[test]
+fn only_what_is_allowed_is_there_to_execute() {
+    let run = "x=touch; $x made; echo done";
+    let shieling = exec(&["--allow", "echo"], run);
+    let ran = shieling.run();
+    assert!(!shieling.workspace().join("made").exists(), "{ran}");
+    let shieling = exec(&["--allow", "echo", "--allow", "touch"], run);
+    let ran = shieling.run();
+    assert!(shieling.workspace().join("made").exists(), "{ran}");
+}
+
+#[test]
+fn more_can_be_read_if_it_is_asked_for() {
+    for (options, seen) in [
+        (&[][..], false),
+        (&["--read", "../shown"], true),
+        (&["--read", "../work/../shown"], true),
+        (&["--read", "../other"], false),
+    ] {
+        let shieling = Shieling::in_workspace();
+        for name in ["shown", "other"] {
+            let directory = shieling.workspace().join("..").join(name);
+            std::fs::create_dir(&directory).expect("it can be made");
+            std::fs::write(directory.join("file"), name).expect("it can be written");
+        }
+        let ran = exec_in(shieling, options, "cat ../shown/file && ! touch ../shown/new").run();
+        assert_eq!(ok(&ran), seen, "{options:?}: {ran}");
+    }
+    let ran = exec(&["--read", "../absent"], "true").run();
+    assert_eq!(ran.exit, Some(125), "{ran}");
+    assert!(ran.stderr.contains("absent"), "{ran}");
+}
+
+#[test]
+fn a_loopback_is_there_if_it_is_asked_for_and_nothing_else_is() {
+    let serve =
+        "import socket as s; l = s.create_server(('127.0.0.1', 0)); s.create_connection(l.getsockname()); print('met')";
+    for (network, met) in [("none", false), ("loopback", true)] {
+        let ran = exec(&["--network", network], &format!("python3 -c \"{serve}\"")).run();
+        assert_eq!(ran.stdout == "met\n", met, "{network}: {ran}");
+        let ran = exec(&["--network", network], "cat /proc/net/dev | tail -n +3 | cut -d: -f1").run();
+        assert_eq!(ran.stdout.trim(), "lo", "{network}: {ran}");
+    }
+}
+
+#[test]
+fn the_home_is_private_and_its_variables_say_where_it_is() {
+    let shieling = exec(&[], "echo $HOME; touch ~/x && ls -A ~/.ssh");
+    let secret = shieling.workspace().join("../home/.ssh");
+    std::fs::create_dir(&secret).expect("it can be made");
+    std::fs::write(secret.join("id"), "key").expect("it can be written");
+    let ran = shieling.run();
+    assert_eq!(ran.stdout, "[PLACE]/home\n", "{ran}");
+    assert!(ran.stderr.contains("No such file or directory"), "{ran}");
+    assert!(!shieling.workspace().join("../home/x").exists());
+    let ran = exec(&["--set-env", "HOME=/tmp"], "echo ~").run();
+    assert_eq!(ran.stdout, "/tmp\n", "{ran}");
+}
+
+#[test]
+fn what_runs_code_later_is_protected_unless_it_is_opened() {
+    let hook = "echo evil > .git/hooks/pre-commit";
+    for (options, written) in [(&[][..], false), (&["--open-protected"], true)] {
+        let shieling = exec(options, hook);
+        assert!(
+            shieling
+                .in_bash("git init -q .")
+                .status()
+                .is_ok_and(|status| status.success())
+        );
+        let ran = shieling.run();
+        assert_eq!(ok(&ran), written, "{options:?}: {ran}");
+        assert_eq!(shieling.workspace().join(".git/hooks/pre-commit").exists(), written);
+        assert!(ok(&shieling.again([
+            "exec",
+            "--",
+            "git status --short && git -c user.name=A -c user.email=a@b commit -q --allow-empty -m x"
+        ])));
+    }
+}
+
+#[test]
+fn nothing_of_ours_stays_in_the_workspace() {
+    let shieling = exec(&[], "true");
+    assert!(ok(&shieling.run()));
+    let left = std::fs::read_dir(shieling.workspace()).expect("it is there").count();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn running_out_of_memory_is_told_with_the_limit() {
+    let ran = exec(&["--memory", "128MiB"], "python3 -c 'bytearray(1 << 30)'").run();
+    insta::assert_snapshot!(ran);
+    let fits = exec(&["--memory", "512MiB"], "python3 -c 'bytearray(64 << 20)'").run();
+    assert!(ok(&fits), "{fits}");
+}
+
+#[test]
+fn the_number_of_processes_is_limited() {
+    let many = "for i in $(seq 60); do sleep 5 & done 2> errors; wc -l < errors";
+    let ran = exec(&["--pids", "20"], many).run();
+    assert!(ran.stdout.is_empty() || ran.stdout.trim() != "0", "{ran}");
+    let ran = exec(&["--pids", "200"], many).run();
+    assert_eq!(ran.stdout.trim(), "0", "{ran}");
+}
+
+#[test]
+fn files_of_ours_are_kept_out_of_it() {
+    let mut page = String::new();
+    for (options, variable) in [
+        (&["--audit", "audit.jsonl"][..], None),
+        (&["--audit", "../link/audit.jsonl"], None),
+        (&["--read", "..", "--audit", "../audit.jsonl"], None),
+        (
+            &["--isolation", "landlock", "--audit", "/tmp/shieling-test-audit.jsonl"],
+            None,
+        ),
+        (&["--isolation", "landlock"], Some("work/state")),
+    ] {
+        let mut shieling = exec(options, "touch canary");
+        std::os::unix::fs::symlink("work", shieling.workspace().join("../link")).expect("linked");
+        if let Some(state) = variable {
+            let state = shieling.workspace().join("..").join(state);
+            shieling = shieling.variable("XDG_STATE_HOME", &state.to_string_lossy());
+        }
+        let ran = shieling.run();
+        assert_eq!((ran.exit, ran.stdout.as_str()), (Some(125), ""), "{options:?}: {ran}");
+        assert!(!shieling.workspace().join("canary").exists(), "{options:?}");
+        page.push_str(&format!("$ shieling exec {}\n{}\n", options.join(" "), ran.stderr));
+    }
+    insta::assert_snapshot!(page.replace("work/../", ""));
+    assert!(ok(&exec(&["--audit", "../audit.jsonl"], "true").run()));
+    // With a view of its own, the directory of ours is hidden where it stands.
+    let shieling = exec(&[], "ls -A state/shieling; echo x > state/shieling/mine");
+    let state = shieling.workspace().join("state");
+    let ran = shieling.variable("XDG_STATE_HOME", &state.to_string_lossy()).run();
+    assert_eq!((ran.exit, ran.stdout.as_str()), (Some(1), ""), "{ran}");
+}
+
+#[test]
+fn the_lesser_tier_says_what_it_lacks_and_refuses_what_it_cannot_do() {
+    let ran = exec_in(
+        Shieling::in_workspace().without_state(),
+        &["--isolation", "landlock", "--json"],
+        "touch inside && ! touch /var/outside",
+    )
+    .run();
+    let outcome = ran.outcome();
+    assert_eq!(outcome["exit_code"], 0, "{ran}");
+    let missing = outcome["confinement"]["missing"].as_array().expect("a list");
+    assert!(missing.iter().any(|layer| layer == "mount"), "{ran}");
+    let mut page = String::new();
+    for options in [
+        &["--isolation", "landlock", "--ignore", ".env"][..],
+        &["--isolation", "landlock", "--network", "loopback"],
+    ] {
+        let ran = exec_in(Shieling::in_workspace().without_state(), options, "true").run();
+        assert_eq!(ran.exit, Some(125), "{ran}");
+        page.push_str(&format!("$ shieling exec {}\n{}\n", options.join(" "), ran.stderr));
+    }
+    insta::assert_snapshot!(page);
+}
+
+#[test]
+fn a_timeout_ends_everything_in_it() {
+    let ran = exec(
+        &["--timeout", "300ms"],
+        "echo partial; (setsid sleep 77.25 &) ; sleep 77.25",
+    )
+    .run();
+    assert_eq!((ran.exit, ran.stdout.as_str()), (Some(124), "partial\n"), "{ran}");
+}
+
+#[test]
+fn describe_starts_it_and_tells_its_limits() {
+    let ran = Shieling::in_workspace()
+        .args(["describe", "--memory", "1GiB", "--pids", "99"])
+        .run();
+    assert!(ok(&ran), "{ran}");
+    for part in [
+        "Environment  sandbox:",
+        "Network      none",
+        "1 GiB of memory, 99 processes",
+        "seccomp",
+    ] {
+        assert!(ran.stdout.contains(part), "{part}: {ran}");
+    }
+}
