@@ -31,6 +31,23 @@ const BEFORE_TIDY: &[CargoStep] = &[
         ],
         &[],
     ),
+    (
+        "clippy of the builtin",
+        // What the library's build script builds, which has no standard library and no tests.
+        &[
+            "clippy",
+            "--package",
+            "shieling-bash",
+            "--lib",
+            "--features",
+            "builtin",
+            "--quiet",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        &[],
+    ),
 ];
 
 const AFTER_TIDY: &[CargoStep] = &[

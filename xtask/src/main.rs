@@ -25,6 +25,7 @@ cargo xtask check     formatting, lints, directions, tests, documentation: what 
 cargo xtask tidy      the directions between modules and crates, and what clippy cannot see
 cargo xtask bless     accept the snapshots that the tests produce now; review them as code
 cargo xtask bench     measure, and write BENCHMARKS.md
+                      (`bench SECTION` measures one and only prints it: sandbox, say)
 cargo xtask fuzz      judge made-up lines: `--lines N` (1,000,000), `--seed N`, `--threads N`";
 
 fn main() -> ExitCode {
@@ -43,14 +44,16 @@ fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
         Some((task, rest)) => (task.as_str(), rest),
         None => ("help", arguments),
     };
-    if let (Some(unwanted), "tidy" | "bless" | "bench") = (rest.first(), task) {
+    if let (Some(unwanted), "tidy" | "bless") = (rest.first(), task) {
         bail!("`{task}` takes no argument, not `{unwanted}`");
     }
     match task {
         "check" => check::run(rest),
         "tidy" => tidy::run(),
         "bless" => bless(),
-        "bench" => bench::run(),
+        "bench" => bench::run(rest),
+        // What the bench starts anew, as another user or as a fresh process.
+        "bench-worker" => bench::work(rest),
         "fuzz" => fuzz::run(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

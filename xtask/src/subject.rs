@@ -2,6 +2,8 @@
 //!
 //! A subject that does not exist yet is absent here, and its rows say so; none is imitated.
 
+mod place;
+
 use std::sync::Arc;
 
 use shieling::Shieling;
@@ -9,6 +11,8 @@ use shieling::approval::Mode;
 use shieling::environment::{Local, Shell};
 use shieling::policy::{Decision, Facts, Policy, RuleFile};
 use shieling::request::Command;
+
+pub(crate) use place::{Caller, Library, Place};
 
 /// Judges one text under one policy.
 pub(crate) type Judge = Box<dyn Fn(&str) -> Decision + Send + Sync>;

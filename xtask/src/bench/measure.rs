@@ -45,6 +45,10 @@ impl Measured {
             .unwrap_or_default()
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.samples.len()
+    }
+
     pub(crate) fn median(&self) -> Duration {
         self.quantile(0.5)
     }

@@ -59,7 +59,7 @@ fn bash(script: &str) -> Command {
 }
 
 /// From before the start to after the end, with both output streams read, as every runner must.
-fn time(mut command: Command) -> anyhow::Result<Duration> {
+pub(super) fn time(mut command: Command) -> anyhow::Result<Duration> {
     let start = Instant::now();
     let output = command.output()?;
     let took = start.elapsed();

@@ -7,8 +7,9 @@ use super::Finding;
 
 /// For each crate, which crates of this workspace it may depend on, not counting dev-dependencies.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("shieling", &["shieling-jail"]),
+    ("shieling", &["shieling-jail", "shieling-bash"]),
     ("shieling-jail", &[]),
+    ("shieling-bash", &[]),
     ("shieling-server", &["shieling"]),
     ("shieling-cli", &["shieling", "shieling-server"]),
     ("shieling-py", &["shieling"]),
