@@ -206,7 +206,7 @@ fn nothing_is_left_once_the_client_is_gone() {
     assert_eq!(server.end().1, Some(0));
     let begun = Instant::now();
     while !leftovers(&marker).is_empty() {
-        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", leftovers(&marker));
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", leftovers(&marker));
         std::thread::yield_now();
     }
 }

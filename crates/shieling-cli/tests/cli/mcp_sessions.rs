@@ -279,7 +279,7 @@ fn two_calls_at_once_take_turns_and_a_cancelled_one_leaves_nothing_to_the_next()
         };
         assert_eq!(answer["stdout"], "after-cancel variable\n", "{place}: {answer}");
         assert!(
-            begun.elapsed() < std::time::Duration::from_secs(8),
+            begun.elapsed() < std::time::Duration::from_secs(25),
             "{place}: {:?}",
             begun.elapsed()
         );

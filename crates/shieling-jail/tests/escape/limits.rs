@@ -81,7 +81,7 @@ fn tasks(field: &Field<'_>) -> Checked {
         check(outcome.survivors == 0, || format!("`{text}`: {}", line(&outcome)))?;
         let cleared = Instant::now();
         while tasks_of(&inside(&space)) > 0 {
-            check(cleared.elapsed() < Duration::from_secs(1), || {
+            check(cleared.elapsed() < Duration::from_secs(20), || {
                 format!("`{text}` is still there")
             })?;
             std::thread::sleep(Duration::from_millis(5));

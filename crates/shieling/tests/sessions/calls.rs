@@ -14,11 +14,14 @@ async fn eight_sessions_run_side_by_side_and_hear_only_themselves() {
     let _beside = beside().await;
     for at in BOTH {
         let place = Place::new(at, None);
-        let begun = Instant::now();
         let calls = (0..8).map(|number| {
+            // Each waits for all of them: one after the other they would wait for ever.
             let mut call = place.call(
-                &format!("x={number}; sleep 0.4; for i in {{1..200}}; do echo $x; done"),
-                Duration::from_secs(10),
+                &format!(
+                    "x={number}; : >begun$x; until [[ $(echo begun*) == *0*1*2*3*4*5*6*7 ]]; do sleep 0.01; done; \
+                     for i in {{1..200}}; do echo $x; done"
+                ),
+                Duration::from_secs(30),
             );
             call.session = Some(format!("s{number}").parse::<SessionName>().expect("a good name"));
             let shieling = std::sync::Arc::clone(&place.shieling);
@@ -28,7 +31,6 @@ async fn eight_sessions_run_side_by_side_and_hear_only_themselves() {
             let (number, outcome) = call.await.expect("no panic");
             assert_eq!(outcome.stdout, format!("{number}\n").repeat(200));
         }
-        assert!(begun.elapsed() < Duration::from_millis(2_800), "{:?}", begun.elapsed());
         place.close().await.expect("nothing is left");
     }
 }
@@ -81,7 +83,7 @@ async fn m13_a_call_that_is_given_up_leaves_nothing_for_the_next() {
             let begun = Instant::now();
             let next = place.shell("echo \"next ${kept-new}\"").await;
             assert!(
-                begun.elapsed() < Duration::from_secs(5),
+                begun.elapsed() < Duration::from_secs(20),
                 "{text}: {:?}",
                 begun.elapsed()
             );
@@ -128,7 +130,7 @@ async fn a_command_that_goes_on_keeps_its_session_busy_until_c_c() {
             let begun = Instant::now();
             let busy = place.shell("echo mine").await;
             assert_eq!((busy.status, busy.stdout.as_str()), (Status::Denied, ""), "{busy:?}");
-            assert!(begun.elapsed() < Duration::from_secs(1));
+            assert!(begun.elapsed() < Duration::from_secs(20));
             let keys = Input {
                 keys: vec!["C-c".to_owned()],
                 ..Input::default()
@@ -232,7 +234,7 @@ async fn two_hundred_sessions_leave_no_descriptor_behind() {
         }
         place.close().await.expect("nothing is left");
         let begun = Instant::now();
-        while open() > before && begun.elapsed() < Duration::from_secs(3) {
+        while open() > before && begun.elapsed() < Duration::from_secs(20) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         assert!(open() <= before, "{at:?}: {before} before, {} after", open());

@@ -131,7 +131,7 @@ async fn closing_ends_all_and_starts_no_more() {
     let late = slot(&jobs, None).await;
     let begun = Instant::now();
     jobs.close().await;
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     assert_eq!((mark.alive(), jobs.list().len()), (0, 0));
     assert!(matches!(claim(&jobs, None).await, Err(JobError::Closed)));
     // What was about to start belongs to nobody then.
