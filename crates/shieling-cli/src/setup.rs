@@ -1,11 +1,12 @@
 //! The library, set up as planned: environment, policy, approver, limits, log.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use shieling::approval::{Approver, Mode};
 use shieling::audit;
-use shieling::environment::{self, Capabilities, Environment, Later, Local, Network, Restrictions, Sandbox, Shell};
+use shieling::environment::{self, Ability, Capabilities, Environment, Later, Local, Network, Restrictions, Sandbox, Shell};
 use shieling::outcome::Confinement;
 use shieling::output::SpillTo;
 use shieling::policy::{Policy, RuleFile};
@@ -221,6 +222,7 @@ impl Environment for OnPaper {
             enforces_allow: allow,
             networks: [Network::None].into(),
             limits: [].into(),
+            abilities: BTreeSet::from(Ability::ALL),
         }
     }
 

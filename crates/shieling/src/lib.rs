@@ -19,6 +19,7 @@ pub mod rate;
 pub mod process;
 pub mod environment;
 pub mod session;
+pub mod files;
 pub mod output;
 pub mod outcome;
 pub mod describe;

@@ -5,6 +5,7 @@
 //! approval approves, the environment runs.
 
 mod entry;
+mod files;
 mod hidden;
 mod jobs;
 mod kernel;

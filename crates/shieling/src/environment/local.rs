@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
-use super::{Capabilities, Environment, Later, Limit, Network, Shell};
+use super::{Ability, Capabilities, Environment, Later, Limit, Network, Shell};
 use crate::approval::Approved;
 use crate::outcome::Confinement;
-use crate::process::{self, Jail, JailError, Process, SpawnError, Streams};
+use crate::process::{Jail, JailError, Process, SessionShell, SpawnError, Streams};
 use crate::request::Command;
 
 /// Commands run directly on this host. Nothing is confined; only the size of files can be limited.
@@ -52,6 +52,7 @@ impl Environment for Local {
             enforces_allow: false,
             networks: BTreeSet::from([Network::Host]),
             limits: BTreeSet::from([Limit::FileSize]),
+            abilities: BTreeSet::from(Ability::ALL),
         }
     }
 
@@ -66,10 +67,11 @@ impl Environment for Local {
         })
     }
 
-    fn open_shell<'a>(&'a self, first: &'a Approved<Command>) -> Later<'a, Result<process::Shell, SpawnError>> {
+    fn open_shell<'a>(&'a self, first: &'a Approved<Command>) -> Later<'a, Result<Box<dyn SessionShell>, SpawnError>> {
         Box::pin(async move {
             let starter = self.starter().await.map_err(SpawnError::Jail)?;
-            starter.spawn_shell(self.shell.plan(first.request())).await
+            let shell = starter.spawn_shell(self.shell.plan(first.request())).await?;
+            Ok(Box::new(shell) as Box<dyn SessionShell>)
         })
     }
 

@@ -1,5 +1,6 @@
 //! Where commands run. An environment takes only what was approved and cannot see a policy.
 
+mod files;
 mod local;
 mod sandbox;
 mod shell;
@@ -8,14 +9,16 @@ mod variables;
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::approval::Approved;
 use crate::outcome::Confinement;
-use crate::process::{self, Process, SpawnError, Streams};
+use crate::process::{Process, SessionShell, SpawnError, Streams};
 use crate::request::Command;
 
+pub use files::{Content, Entry, Expect, FileError, Files, Kind, Links, Meta, Node, Spot, Stamp};
 pub use local::Local;
 pub use sandbox::{Hidden, HiddenError, Restrictions, Sandbox, SandboxError, Sizes, ViewError};
 pub use shell::NoShell;
@@ -63,6 +66,44 @@ pub struct Capabilities {
     pub networks: BTreeSet<Network>,
     /// The limits that it can set.
     pub limits: BTreeSet<Limit>,
+    /// What can be done in it.
+    pub abilities: BTreeSet<Ability>,
+}
+
+/// Something that can be done in an environment. A tool that needs one that is missing is not offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ability {
+    /// Commands run in it.
+    Commands,
+    /// Shells stay in it, with directory, variables and functions.
+    Sessions,
+    /// Commands go on in it while others run.
+    Jobs,
+    /// A command that runs can be written to.
+    Input,
+    /// Commands run on a terminal in it.
+    Terminals,
+    /// Its files are read.
+    ReadFiles,
+    /// Its files are written.
+    WriteFiles,
+    /// Commands are processes of this host.
+    Processes,
+}
+
+impl Ability {
+    /// All that an environment with processes has.
+    pub const ALL: [Self; 8] = [
+        Self::Commands,
+        Self::Sessions,
+        Self::Jobs,
+        Self::Input,
+        Self::Terminals,
+        Self::ReadFiles,
+        Self::WriteFiles,
+        Self::Processes,
+    ];
 }
 
 /// A future on the heap, so that [`Environment`] can be a trait object.
@@ -100,7 +141,7 @@ pub trait Environment: Send + Sync {
     /// [`SpawnError`]; nothing is left running. [`SpawnError::Session`] where it has no such shell.
     /// # Cancel safety
     /// As [`Self::spawn`].
-    fn open_shell<'a>(&'a self, first: &'a Approved<Command>) -> Later<'a, Result<process::Shell, SpawnError>> {
+    fn open_shell<'a>(&'a self, first: &'a Approved<Command>) -> Later<'a, Result<Box<dyn SessionShell>, SpawnError>> {
         let _ = first;
         let why = format!("`{}` starts no shell that stays", self.name());
         Box::pin(async move { Err(SpawnError::Session { why }) })
@@ -126,6 +167,17 @@ pub trait Environment: Send + Sync {
     fn before<'a>(&'a self, next: &'a Approved<Command>) -> Later<'a, Result<Option<AtEnd>, SpawnError>> {
         let _ = next;
         Box::pin(async { Ok(None) })
+    }
+
+    /// Its files, as a command that starts now would see them.
+    ///
+    /// # Errors
+    /// [`SpawnError`]: it cannot be started, or has no files.
+    /// # Cancel safety
+    /// As [`Self::spawn`].
+    fn files(&self) -> Later<'_, Result<Arc<dyn Files>, SpawnError>> {
+        let why = format!("`{}` has no files that could be reached", self.name());
+        Box::pin(async move { Err(SpawnError::Environment(why.into())) })
     }
 
     /// Gives back what it holds. Commands that still run end with their [`Process`].

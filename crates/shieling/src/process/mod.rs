@@ -31,7 +31,7 @@ pub(crate) use run::{
     BURST, DRAIN, LARGE, LARGE_PIPE, LEFT_BEHIND_GRACE, LINGER, QUIET, READ, Reading, STOP_MARGIN, read_pipe,
 };
 pub use run::{End, Finished, Limits, run_to_end};
-pub use shell::{Shell, ShellError, State};
+pub use shell::{SessionShell, Shell, ShellError, Starting, State};
 pub(crate) use sys::watch_both;
 
 pub use shieling_jail::message::{Layer as JailLayer, Refusal as JailRefusal};

@@ -2,6 +2,7 @@
 //! it, in the same directory with the same exported variables. One command at a time.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +11,7 @@ use std::time::Instant;
 use super::{JobId, SessionInfo, SessionName, Tape};
 use crate::approval::Approved;
 use crate::environment::Environment;
-use crate::process::{self, Process, ShellError, SpawnError};
+use crate::process::{Process, SessionShell, ShellError, SpawnError};
 use crate::request::Command;
 
 /// How many levels of shells a shell is in: each counts itself, and one that takes another's place is
@@ -32,11 +33,19 @@ pub(crate) struct Session {
 }
 
 /// The right to run a command, and the shell to run it in.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Turn {
-    shell: Option<process::Shell>,
+    shell: Option<Box<dyn SessionShell>>,
     /// Whether there has been one.
     begun: bool,
+}
+
+impl fmt::Debug for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turn")
+            .field("begun", &self.begun)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What is known of it, also while a command runs.

@@ -401,6 +401,7 @@ mod tests {
             enforces_allow: false,
             networks: [].into(),
             limits: [Limit::FileSize].into(),
+            abilities: [].into(),
         };
         assert_eq!(verdict.decision, Decision::Allow, "{text}: {:?}", verdict.reasons);
         !reasons(&verdict, &can, &policy, &command, root, "local").is_empty()

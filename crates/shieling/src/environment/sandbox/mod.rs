@@ -28,10 +28,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use shieling_jail::message::Update;
 use shieling_jail::plan::{self, Isolation, Plan};
 
-use super::{AtEnd, Capabilities, Environment, Later, Limit, Network, Shell};
+use super::{Ability, AtEnd, Capabilities, Environment, Later, Limit, Network, Shell};
 use crate::approval::Approved;
 use crate::outcome::Confinement;
-use crate::process::{self, Jail, JailError, Process, SpawnError, Streams};
+use crate::process::{Jail, JailError, Process, SessionShell, SpawnError, Streams};
 use crate::request::Command;
 
 use guard::Guard;
@@ -293,6 +293,7 @@ impl Environment for Sandbox {
             enforces_allow: full && self.restrictions.programs.is_some(),
             networks,
             limits: BTreeSet::from([Limit::Memory, Limit::Pids, Limit::Cpus, Limit::FileSize]),
+            abilities: BTreeSet::from(Ability::ALL),
         }
     }
 
@@ -308,10 +309,11 @@ impl Environment for Sandbox {
         })
     }
 
-    fn open_shell<'a>(&'a self, first: &'a Approved<Command>) -> Later<'a, Result<process::Shell, SpawnError>> {
+    fn open_shell<'a>(&'a self, first: &'a Approved<Command>) -> Later<'a, Result<Box<dyn SessionShell>, SpawnError>> {
         Box::pin(async move {
             let running = self.ready().await?;
-            running.jail.spawn_shell(self.shell.plan(first.request())).await
+            let shell = running.jail.spawn_shell(self.shell.plan(first.request())).await?;
+            Ok(Box::new(shell) as Box<dyn SessionShell>)
         })
     }
 

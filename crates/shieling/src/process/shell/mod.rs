@@ -14,13 +14,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 use rustix::net::SendFlags;
-use shieling_bash::message::{KEY, LONGEST_TEXT, order};
+use shieling_bash::message::{KEY, LONGEST_TEXT, order as ordered};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 
@@ -52,6 +53,45 @@ pub(super) fn builtin() -> io::Result<OwnedFd> {
     };
     // Bash opens it anew, by its name in `/proc`.
     Ok(rustix::io::fcntl_dupfd_cloexec(file, memory::FIRST_FREE)?)
+}
+
+/// A shell that stays, wherever it runs. Dropping it ends it, with everything that its commands have
+/// left behind.
+pub trait SessionShell: Send {
+    /// Runs a text. The process that this gives is that text alone: its output, its end (whose code is
+    /// the shell's `$?`), and [`stop`](Process::stop), after which the shell stays. If the text ends the
+    /// shell, it ends as the shell did.
+    ///
+    /// One at a time: a further call waits until the one before has ended, if nobody waits for that.
+    ///
+    /// # Errors
+    /// [`ShellError`]; the text does not run.
+    /// # Cancel safety
+    /// Cancel safe: nothing runs before this returns.
+    fn run<'a>(&'a mut self, text: &'a str) -> Starting<'a>;
+
+    /// How it stands, as it has told after its last command, or at its end.
+    fn state(&self) -> State;
+
+    /// Whether it takes no command any more.
+    fn has_ended(&self) -> bool;
+}
+
+/// A command of a shell that is about to run.
+pub type Starting<'a> = Pin<Box<dyn Future<Output = Result<Process, ShellError>> + Send + 'a>>;
+
+impl SessionShell for Shell {
+    fn run<'a>(&'a mut self, text: &'a str) -> Starting<'a> {
+        Box::pin(self.order(text))
+    }
+
+    fn state(&self) -> State {
+        self.hear().state()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.hear().has_ended()
+    }
 }
 
 /// A bash that stays. Dropping it ends it, with everything that its commands have left behind.
@@ -128,27 +168,7 @@ impl Shell {
         self.hearing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How it stands, as it has told after its last command, or at its end.
-    pub fn state(&self) -> State {
-        self.hear().state()
-    }
-
-    /// Whether it takes no command any more.
-    pub fn has_ended(&self) -> bool {
-        self.hear().has_ended()
-    }
-
-    /// Runs a text. The process that this gives is that text alone: its output, its end (whose code is
-    /// the shell's `$?`), and [`stop`](Process::stop), after which the shell stays. If the text ends the
-    /// shell, it ends as the shell did.
-    ///
-    /// One at a time: a further call waits until the one before has ended, if nobody waits for that.
-    ///
-    /// # Errors
-    /// [`ShellError`]; the text does not run.
-    /// # Cancel safety
-    /// Cancel safe: nothing runs before this returns.
-    pub async fn run(&mut self, text: &str) -> Result<Process, ShellError> {
+    async fn order(&mut self, text: &str) -> Result<Process, ShellError> {
         let settled = async {
             loop {
                 let settled = std::future::poll_fn(|cx| self.hear().poll_settled(cx));
@@ -181,12 +201,12 @@ impl Shell {
         let mut hearing = self.hear();
         let number = hearing.next();
         if text.len() <= LONGEST_TEXT {
-            let message = [&order(number, 0)[..], text.as_bytes()].concat();
+            let message = [&ordered(number, 0)[..], text.as_bytes()].concat();
             hearing.send(&message, &[stdout.as_fd(), stderr.as_fd()])?;
         } else {
             let ended = [text.as_bytes(), b"\0"].concat();
             let file = memory::file("text", &ended, MemfdFlags::empty()).map_err(failed("keeping its text"))?;
-            let message = order(number, text.len() as u64);
+            let message = ordered(number, text.len() as u64);
             hearing.send(&message, &[stdout.as_fd(), stderr.as_fd(), file.as_fd()])?;
         }
         hearing.begin(number, pipes);

@@ -1,0 +1,272 @@
+//! Files as the commands of an environment see them, by handles: what was looked at is what is used.
+//!
+//! A path is resolved once, to a [`Node`] (something that is there) or a [`Spot`] (a name in a
+//! directory that is there). Whoever has to decide whether it may be touched looks at the handle's own
+//! path, which has no link in it, and then uses the same handle: a link or a rename in between changes
+//! nothing.
+//!
+//! Everything here may block, and belongs on a thread that may.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::Serialize;
+
+/// What stands at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A named pipe.
+    Fifo,
+    /// A socket.
+    Socket,
+    /// A device.
+    Device,
+}
+
+/// What is known of something without opening it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meta {
+    /// What it is.
+    pub kind: Kind,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its permission bits, without the kind.
+    pub mode: u32,
+    /// When its content last changed, on a clock that may jump.
+    pub modified: SystemTime,
+    /// How many names it has.
+    pub names: u64,
+    /// What tells this content from an earlier or a later one of the same path, as far as the file
+    /// system notices changes.
+    pub stamp: Stamp,
+}
+
+/// Tells one state of a file from another: its identity, its size and its times. Equal stamps are no
+/// proof of equal content, since a clock has ticks; different ones mean that something happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Stamp(pub [u64; 6]);
+
+/// An entry of a directory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// Its name; bytes that are not UTF-8 are kept.
+    pub name: std::ffi::OsString,
+    /// What it is; a link is a link.
+    pub kind: Kind,
+}
+
+/// Whether a link at the end of a path is followed. Those before it always are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    /// It is.
+    Follow,
+    /// It stands for itself.
+    Keep,
+}
+
+/// Something that is there.
+pub trait Node: Send {
+    /// Where it is, as the environment's commands would say: absolute, with no link in it.
+    fn path(&self) -> &Path;
+
+    /// What is known of it now.
+    ///
+    /// # Errors
+    /// [`FileError`].
+    fn meta(&self) -> Result<Meta, FileError>;
+
+    /// Opens it for reading. Never waits for anybody: pipes, sockets and devices are refused.
+    ///
+    /// # Errors
+    /// [`FileError::Special`], [`FileError::IsDirectory`] and others.
+    fn open(&self) -> Result<Box<dyn Content>, FileError>;
+
+    /// What is in it, in no order, if it is a directory. `.` and `..` are left out.
+    ///
+    /// # Errors
+    /// [`FileError::NotADirectory`] and others.
+    fn entries(&self) -> Result<Vec<Entry>, FileError>;
+
+    /// What stands at a name in it. No link is followed; `name` is one component.
+    ///
+    /// # Errors
+    /// [`FileError::NotFound`] and others.
+    fn child(&self, name: &std::ffi::OsStr) -> Result<Box<dyn Node>, FileError>;
+
+    /// Where it leads, as it is written, if it is a link.
+    ///
+    /// # Errors
+    /// [`FileError`].
+    fn target(&self) -> Result<PathBuf, FileError>;
+}
+
+/// The bytes of an open file.
+pub trait Content: Send {
+    /// Reads at an offset, as much as there is room for but for the end of the file, where it reads
+    /// less, and 0 beyond it.
+    ///
+    /// # Errors
+    /// [`FileError`].
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<usize, FileError>;
+
+    /// What is known of it now: of this very file, whatever stands at its path.
+    ///
+    /// # Errors
+    /// [`FileError`].
+    fn meta(&self) -> Result<Meta, FileError>;
+}
+
+/// A name in a directory that is there, to be filled, replaced or emptied. All of it happens in that
+/// directory, wherever its path leads by now.
+pub trait Spot: Send {
+    /// Where it is: absolute, with no link in it. What is missing of it is made with the file.
+    fn path(&self) -> &Path;
+
+    /// What stands there, if anything does. A link that leads nowhere is not followed.
+    ///
+    /// # Errors
+    /// [`FileError`].
+    fn current(&self) -> Result<Option<Box<dyn Node>>, FileError>;
+
+    /// Puts this content there, whole or not at all, with the directories that are missing. A file
+    /// that was there keeps its permissions and, where this process may, its owner; a new one gets
+    /// those that commands of the environment would give it (`0644` but for the umask, and executable
+    /// if `executable`).
+    ///
+    /// # Errors
+    /// [`FileError::Changed`] if what stands there is not what `expect` says: nothing, or this state.
+    /// Nothing has changed then.
+    fn replace(&self, content: &[u8], executable: bool, expect: Expect) -> Result<(), FileError>;
+
+    /// Removes what stands there: a file, a link, or a directory, with all that is in it if
+    /// `recursive`.
+    ///
+    /// # Errors
+    /// [`FileError::NotEmpty`] for a directory that is not, and others.
+    fn remove(&self, recursive: bool) -> Result<(), FileError>;
+
+    /// Moves what stands here to another spot of the same files, which must be empty unless
+    /// `replace` (and then no directory).
+    ///
+    /// # Errors
+    /// [`FileError::Exists`] and others.
+    fn rename(&self, to: &dyn Spot, replace: bool) -> Result<(), FileError>;
+
+    /// For [`Self::rename`]: what the files behind it know it by.
+    fn as_any(&self) -> &dyn std::any::Any;
+}
+
+/// What must stand at a spot for it to be replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// Anything.
+    Any,
+    /// Nothing.
+    Nothing,
+    /// A file in this state.
+    Stamp(Stamp),
+}
+
+/// The files of one environment. A path is absolute, as its commands would say it.
+pub trait Files: Send + Sync {
+    /// What stands at a path. Has no effect on it, whatever it is.
+    ///
+    /// # Errors
+    /// [`FileError::NotFound`], [`FileError::Outside`], and others.
+    fn node(&self, path: &Path, links: Links) -> Result<Box<dyn Node>, FileError>;
+
+    /// Where something would be put that is to stand at a path: links are followed, also one at its
+    /// end that leads to a file (or, [`Links::Keep`], that one itself is meant). Directories may be
+    /// missing.
+    ///
+    /// # Errors
+    /// [`FileError::Outside`], [`FileError::NotADirectory`] if a file stands in the way, and others.
+    fn spot(&self, path: &Path, links: Links) -> Result<Box<dyn Spot>, FileError>;
+}
+
+/// Why nothing could be done with a file. Paths are those that were asked for, or that a link has led
+/// to within the environment.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// It is not there, or is hidden.
+    #[error("there is no `{}`", .0.display())]
+    NotFound(PathBuf),
+    /// It leads out of what may be reached.
+    #[error("`{}` is outside {within}", path.display())]
+    Outside {
+        /// It.
+        path: PathBuf,
+        /// Of what.
+        within: &'static str,
+    },
+    /// A directory is where a file was meant.
+    #[error("`{}` is a directory, not a file", .0.display())]
+    IsDirectory(PathBuf),
+    /// Something else is where a directory was meant.
+    #[error("`{}` is not a directory", .0.display())]
+    NotADirectory(PathBuf),
+    /// It is a pipe, a socket or a device.
+    #[error("`{}` is {}, not a file", path.display(), match kind { Kind::Fifo => "a named pipe", Kind::Socket => "a socket", _ => "a device" })]
+    Special {
+        /// It.
+        path: PathBuf,
+        /// What it is.
+        kind: Kind,
+    },
+    /// Something is there already.
+    #[error("`{}` exists already", .0.display())]
+    Exists(PathBuf),
+    /// A directory is not empty.
+    #[error("the directory `{}` is not empty", .0.display())]
+    NotEmpty(PathBuf),
+    /// Links lead in a circle, or too many after each other.
+    #[error("the links at `{}` lead in a circle", .0.display())]
+    LinkLoop(PathBuf),
+    /// It may not be changed here.
+    #[error("`{}` is read-only here", .0.display())]
+    ReadOnly(PathBuf),
+    /// The system does not permit it.
+    #[error("permission denied: `{}`", .0.display())]
+    Permission(PathBuf),
+    /// What stands there is not what was expected.
+    #[error("`{}` has changed in the meantime", .0.display())]
+    Changed(PathBuf),
+    /// A name that no file can have.
+    #[error("`{}` cannot be a path: {why}", path.display())]
+    BadPath {
+        /// It.
+        path: PathBuf,
+        /// Why.
+        why: &'static str,
+    },
+    /// There is no room.
+    #[error("there is no room for `{}`: {why}", path.display())]
+    Full {
+        /// It.
+        path: PathBuf,
+        /// Which limit.
+        why: String,
+    },
+    /// Something that this environment does not do.
+    #[error("{0}")]
+    Unsupported(&'static str),
+    /// Anything else that the system says.
+    #[error("cannot {doing} `{}`", path.display())]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,15 @@
+//! What agents do with files: read, write, edit, patch, list, find, search. Written once, above
+//! [`Files`](crate::environment::Files), and the same in every environment.
+//!
+//! Works on handles that its caller has let it have, and asks a [`Gate`] about each path that it
+//! reaches before it uses it. Knows no policy; starts nothing.
+
+mod ask;
+mod error;
+
+pub use ask::{
+    DeleteAsk, EditAsk, Edited, FileAnswer, FileAsk, FileHash, FileInfo, FileRead, Found, Glob, GlobAsk, GrepAsk,
+    GrepMode, Grepped, Hit, ListAsk, Listed, MoveAsk, PatchAsk, Patched, PatchedFile, ReadAsk, Seen, StatAsk, WriteAsk,
+    Written,
+};
+pub use error::{Candidate, FilesError};
