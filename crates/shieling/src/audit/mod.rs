@@ -37,7 +37,7 @@ pub use verify::{Broken, Head, Summary, Why, verify};
 
 use crate::outcome::{Denial, Layer, Outcome, Status};
 use crate::policy::{Decision, Reason, Verdict};
-use crate::request::{Command, Digest};
+use crate::request::{Digest, Request};
 
 /// The largest number of reasons that a record repeats; the rest is counted.
 pub const MAX_REASONS: usize = 64;
@@ -252,7 +252,7 @@ impl Record {
         kind: Kind,
         run: String,
         monotonic_ms: f64,
-        command: &Command,
+        request: &impl Request,
         environment: &str,
         policy_digest: Digest,
     ) -> Self {
@@ -262,12 +262,12 @@ impl Record {
             time: rfc3339(std::time::SystemTime::now()),
             monotonic_ms,
             pid: std::process::id(),
-            command: command.text().to_owned(),
+            command: request.text().to_owned(),
             typed: None,
-            cwd: lossy(command.cwd()),
-            variables: command.variables().keys().cloned().collect(),
+            cwd: lossy(request.cwd()),
+            variables: request.variable_names(),
             environment: environment.to_owned(),
-            command_digest: command.digest(),
+            command_digest: request.digest(),
             policy_digest,
             verdict: None,
             grant: None,

@@ -16,7 +16,7 @@ use crate::approval::Approved;
 use crate::audit::{Ended, FileSeen, Granted, Kind, Record, Sink, Typed};
 use crate::outcome::{Confinement, Denial, Outcome, Status};
 use crate::policy::Verdict;
-use crate::request::{Command, Digest};
+use crate::request::{Command, Digest, Request};
 
 /// One run's place in the log.
 pub(super) struct Entry {
@@ -33,13 +33,13 @@ pub(super) struct Entry {
 impl Entry {
     pub(super) fn new(
         sink: Option<Arc<dyn Sink>>,
-        command: &Command,
+        request: &impl Request,
         environment: &str,
         policy: Digest,
         number: u64,
         offset: Duration,
     ) -> Self {
-        let record = Record::new(Kind::Intent, run_id(number), 0.0, command, environment, policy);
+        let record = Record::new(Kind::Intent, run_id(number), 0.0, request, environment, policy);
         Self {
             sink,
             record,
@@ -70,7 +70,7 @@ impl Entry {
 
     /// Records on whose yes the command starts. Where the policy alone decided, the intent has said
     /// so already.
-    pub(super) fn approved(&mut self, approved: &Approved<Command>) -> io::Result<()> {
+    pub(super) fn approved(&mut self, approved: &Approved<impl Request>) -> io::Result<()> {
         self.record.grant = Some(Granted {
             id: approved.grant().to_string(),
             basis: approved.basis().name().to_owned(),

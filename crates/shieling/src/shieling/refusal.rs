@@ -4,7 +4,7 @@ use crate::approval::Refused;
 use crate::outcome::{Denial, Layer, Status};
 use crate::policy::{Decision, Reason, Span, Verdict};
 use crate::rate::TooSoon;
-use crate::request::Command;
+use crate::request::{Request, RequestKind};
 use crate::session::{Busy, Job, SessionName};
 
 /// Too many commands in too short a time.
@@ -30,7 +30,7 @@ pub(super) fn too_soon(refused: TooSoon) -> (Status, Denial) {
 pub(super) fn unapproved(
     refused: &Refused,
     verdict: &Verdict,
-    command: &Command,
+    request: &impl Request,
     by_environment: bool,
 ) -> (Status, Denial) {
     let (status, layer, decision) = match refused {
@@ -54,10 +54,14 @@ pub(super) fn unapproved(
                     names.join(", ").escape_debug().to_string()
                 }
                 Refused::Denied | Refused::SaidNo { .. } | Refused::NobodyToAsk | Refused::Unanswered => {
-                    "the whole command".to_owned()
+                    match request.kind() {
+                        RequestKind::Command => "the whole command",
+                        RequestKind::Files => "the whole operation",
+                    }
+                    .to_owned()
                 }
             },
-            span: Some(Span::new(0, command.text().len())),
+            span: Some(Span::new(0, request.text().len())),
             because: refused.to_string(),
             instead: None,
         });
