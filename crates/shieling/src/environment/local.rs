@@ -1,11 +1,12 @@
 //! This host, unconfined, and it says so: a command can do whatever the user can.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
-use super::{Ability, Capabilities, Environment, Later, Limit, Network, Shell};
+use super::{Ability, Capabilities, Environment, Later, Limit, Network, Shell, sandbox};
 use crate::approval::Approved;
 use crate::outcome::Confinement;
 use crate::process::{Jail, JailError, Process, SessionShell, SpawnError, Streams};
@@ -80,6 +81,10 @@ impl Environment for Local {
             let starter = self.starter().await.ok()?;
             self.shell.misread(&starter, command).await
         })
+    }
+
+    fn exposes(&self, path: &Path, workspace: &Path) -> bool {
+        sandbox::is_protected(path, workspace)
     }
 
     fn close(&self) -> Later<'_, ()> {

@@ -134,7 +134,14 @@ impl FileOp {
                 Some(named) => named.span.clone(),
                 None => {
                     let inside = path.strip_prefix(&workspace).unwrap_or(&path);
-                    push_word(&mut text, if inside == Path::new("") { Path::new(".") } else { inside })
+                    push_word(
+                        &mut text,
+                        if inside == Path::new("") {
+                            Path::new(".")
+                        } else {
+                            inside
+                        },
+                    )
                 }
             };
             touched.push(Touched { access, path, span });
@@ -273,7 +280,10 @@ mod tests {
             (paths(&["/work/a b"]), r#"apply_patch "a b""#),
             (paths(&["/work/a", "/work/b"]), "apply_patch a b"),
             (paths(&["/work/a\" \"b"]), r#"apply_patch "a\" \"b""#),
-            (paths(&["/work/a\nrm \u{1b}[2K\u{202e}"]), r#"apply_patch "a\nrm \u{1b}[2K\u{202e}""#),
+            (
+                paths(&["/work/a\nrm \u{1b}[2K\u{202e}"]),
+                r#"apply_patch "a\nrm \u{1b}[2K\u{202e}""#,
+            ),
             (paths(&["/workspace/x"]), "apply_patch /workspace/x"),
             (paths(&["/work/ä.txt"]), "apply_patch ä.txt"),
         ];
@@ -301,8 +311,18 @@ mod tests {
             write("/work/b"),
             write("/work/a").with_content(Digest::of(b"other")),
             write("/work/a").with_change("-x\n+y"),
-            FileOp::new(Operation::EditFile, "/work", &[], vec![(Access::Write, "/work/a".into())]),
-            FileOp::new(Operation::WriteFile, "/work", &[], vec![(Access::Remove, "/work/a".into())]),
+            FileOp::new(
+                Operation::EditFile,
+                "/work",
+                &[],
+                vec![(Access::Write, "/work/a".into())],
+            ),
+            FileOp::new(
+                Operation::WriteFile,
+                "/work",
+                &[],
+                vec![(Access::Remove, "/work/a".into())],
+            ),
             FileOp::new(Operation::WriteFile, "/", &[], vec![(Access::Write, "/a".into())]),
         ];
         for other in others {

@@ -86,24 +86,46 @@ fn rules_are_about_what_is_read_and_what_is_changed_and_default_about_changes() 
     let verdict = policy.judge_file(&touching(Access::Write, "/work/Cargo.lock"));
     let reason = &verdict.reasons[0];
     assert_eq!(
-        (reason.rule.as_str(), reason.object.as_str(), reason.because.as_str(), reason.instead.as_deref()),
-        ("policy.toml:7 (rule 2)", "Cargo.lock", "a tool writes it", Some("run the tool"))
+        (
+            reason.rule.as_str(),
+            reason.object.as_str(),
+            reason.because.as_str(),
+            reason.instead.as_deref()
+        ),
+        (
+            "policy.toml:7 (rule 2)",
+            "Cargo.lock",
+            "a tool writes it",
+            Some("run the tool")
+        )
     );
     assert!(policy.has_rules_of_reading() && !Policy::open().with_readonly().has_rules_of_reading());
 }
 
 #[test]
 fn a_verdict_names_each_path_once_and_where_the_text_has_it() {
-    let paths = vec![(Access::Remove, "/work/a".into()), (Access::Write, "/work/b\u{1b}".into())];
+    let paths = vec![
+        (Access::Remove, "/work/a".into()),
+        (Access::Write, "/work/b\u{1b}".into()),
+    ];
     let op = FileOp::new(Operation::MoveFile, "/work", &[], paths);
     let verdict = Policy::open().with_readonly().judge_file(&op);
     let seen: Vec<_> = verdict
         .effects
         .iter()
-        .map(|effect| (effect.kind, effect.object.as_str(), op.text().get(effect.span.start..effect.span.end)))
+        .map(|effect| {
+            (
+                effect.kind,
+                effect.object.as_str(),
+                op.text().get(effect.span.start..effect.span.end),
+            )
+        })
         .collect();
     let (a, b) = ("a", r#""b\u{1b}""#);
-    assert_eq!(seen, [(EffectKind::Writes, a, Some(a)), (EffectKind::Writes, b, Some(b))]);
+    assert_eq!(
+        seen,
+        [(EffectKind::Writes, a, Some(a)), (EffectKind::Writes, b, Some(b))]
+    );
     assert_eq!(verdict.reasons.len(), 2);
     assert!(verdict.commands.is_empty());
 }

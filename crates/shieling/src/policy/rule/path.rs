@@ -35,7 +35,12 @@ impl RuleFile {
                 (format!("{}:{} ({})", self.name, rule.line, rule.id), finding)
             })
             .collect();
-        let allowed = || self.rules.iter().filter(matching).any(|rule| rule.decision == Decision::Allow);
+        let allowed = || {
+            self.rules
+                .iter()
+                .filter(matching)
+                .any(|rule| rule.decision == Decision::Allow)
+        };
         if self.default != Decision::Allow && access.changes() && all.is_empty() && !allowed() {
             let because = "no rule allows that it is changed";
             all.push((
@@ -51,6 +56,8 @@ impl Rule {
     fn is_about(&self, access: Access, inside: &Path) -> bool {
         let patterns = if access.changes() { &self.writes } else { &self.reads };
         // Whether it is a directory is not known; below one that matches, all does.
-        patterns.as_ref().is_some_and(|patterns| patterns.hides_entry(inside, true))
+        patterns
+            .as_ref()
+            .is_some_and(|patterns| patterns.hides_entry(inside, true))
     }
 }
