@@ -190,7 +190,12 @@ impl Grants {
             Scope::Prefix(..) => (exact(), once),
             Scope::Session(limits) => {
                 let session = question.session.clone();
-                let rules = question.verdict.reasons.iter().map(|reason| reason.rule.clone()).collect();
+                let rules = question
+                    .verdict
+                    .reasons
+                    .iter()
+                    .map(|reason| reason.rule.clone())
+                    .collect();
                 (Covers::Session { session, rules }, limits)
             }
         };

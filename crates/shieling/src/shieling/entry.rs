@@ -14,9 +14,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::approval::Approved;
 use crate::audit::{Ended, FileSeen, Granted, Kind, Record, Sink, Typed};
+use crate::files::FilesError;
 use crate::outcome::{Confinement, Denial, Outcome, Status};
 use crate::policy::Verdict;
-use crate::request::{Command, Digest, Request};
+use crate::request::{Command, Digest, FileOp, Request};
 
 /// One run's place in the log.
 pub(super) struct Entry {
@@ -55,6 +56,35 @@ impl Entry {
         self.record.set_typed(text, typed);
     }
 
+    /// What the records report from here on is this operation on files: the same as before, worked out
+    /// anew perhaps.
+    pub(super) fn of_files(&mut self, op: &FileOp) {
+        op.text().clone_into(&mut self.record.command);
+        self.record.command_digest = op.digest();
+        self.record.set_files(op);
+    }
+
+    /// Records how an operation on files ended, in an environment in which this holds.
+    ///
+    /// # Errors
+    /// Those of the log.
+    pub(super) fn ended_files(&mut self, end: Result<Option<u64>, &FilesError>, holds: Confinement) -> io::Result<()> {
+        if let (Some(file), Ok(bytes)) = (&mut self.record.file, end) {
+            file.bytes = bytes;
+        }
+        let (status, error) = match end {
+            Ok(_) => (Status::Exited, None),
+            Err(error) => (Status::Failed, Some(error.to_string())),
+        };
+        let outcome = Outcome {
+            confinement: holds,
+            duration_ms: self.began.elapsed().as_secs_f64() * 1_000.0,
+            error,
+            ..Outcome::blank(status, &self.record.cwd, &self.record.environment)
+        };
+        self.ended(&outcome)
+    }
+
     /// Records that the command is to be approved and started.
     pub(super) fn intent(&mut self, verdict: &Verdict) -> io::Result<()> {
         self.judged(verdict);
@@ -86,6 +116,11 @@ impl Entry {
     /// From here on the command may be running.
     pub(super) fn starting(&mut self) {
         self.started = true;
+    }
+
+    /// It is not: nothing was done, and it may be tried again.
+    pub(super) fn not_started(&mut self) {
+        self.started = false;
     }
 
     /// Records a refusal.
@@ -122,13 +157,16 @@ impl Drop for Entry {
         if !self.open {
             return;
         }
-        let (status, error) = if self.started {
-            (
+        let (status, error) = match (self.started, &self.record.file) {
+            (false, _) => (Status::Failed, "the caller went away before it was started"),
+            (true, None) => (
                 Status::Lost,
                 "the caller went away: all processes of the command were killed, and nobody saw its end",
-            )
-        } else {
-            (Status::Failed, "the caller went away before it was started")
+            ),
+            (true, Some(_)) => (
+                Status::Lost,
+                "it was broken off while it was made, and nobody saw its end",
+            ),
         };
         let ended = Ended {
             status,

@@ -77,6 +77,18 @@ pub(super) fn unapproved(
     )
 }
 
+/// A yes is wanted whatever the policy says.
+pub(super) fn required(text: &str, because: &str) -> Reason {
+    Reason {
+        decision: Decision::Ask,
+        rule: "approval".to_owned(),
+        object: text[..text.floor_char_boundary(200)].escape_debug().to_string(),
+        span: Some(Span::new(0, text.len())),
+        because: because.to_owned(),
+        instead: None,
+    }
+}
+
 /// What could not be recorded does not start.
 pub(super) fn unrecorded(error: &std::io::Error) -> (Status, Denial) {
     let because = format!("it cannot be recorded: {error}");
