@@ -101,6 +101,16 @@ pub trait Node: Send {
     /// [`FileError::NotFound`] and others.
     fn child(&self, name: &std::ffi::OsStr) -> Result<Box<dyn Node>, FileError>;
 
+    /// Opens what stands at a name in it, which [`Self::entries`] has called a file: [`Self::child`] and
+    /// [`Self::open`] in one, for who opens a hundred thousand. What became something else meanwhile is
+    /// refused as there.
+    ///
+    /// # Errors
+    /// As those two.
+    fn open_child(&self, name: &std::ffi::OsStr) -> Result<Box<dyn Content>, FileError> {
+        self.child(name)?.open()
+    }
+
     /// Where it leads, as it is written, if it is a link.
     ///
     /// # Errors
