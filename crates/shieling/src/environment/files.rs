@@ -7,6 +7,8 @@
 //!
 //! Everything here may block, and belongs on a thread that may.
 
+pub(in crate::environment) mod host;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
