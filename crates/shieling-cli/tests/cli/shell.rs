@@ -68,9 +68,14 @@ fn the_window_has_its_size_and_gets_a_new_one() {
     let steps = json!([
         ["(sandbox) ", "stty size\n"],
         ["33 101", {"resize": [40, 120]}],
-        // It waits there by itself, in the foreground, so that no key overtakes the news.
-        ["(sandbox) ", "trap 'stty size; told=1' WINCH; stty size; until [ $told ]; do :; done\n"],
-        ["40 120", {"resize": [20, 50]}],
+        // It waits there by itself, in the foreground, so that no key overtakes the news. Only once it is
+        // back there: while `stty` runs, the news is for `stty`.
+        [
+            "(sandbox) ",
+            "trap 'stty size; told=1' WINCH; stty size; echo rea''dy; until [ $told ]; do :; done\n"
+        ],
+        ["40 120", ""],
+        ["ready", {"resize": [20, 50]}],
         ["20 50", "exit\n"],
     ]);
     assert_eq!(typed(&[], &steps)["status"], 0);
