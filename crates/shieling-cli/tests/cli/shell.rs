@@ -1,8 +1,5 @@
 //! `shieling shell`, on a terminal.
 
-use std::io::Write as _;
-use std::process::Stdio;
-
 use serde_json::{Value, json};
 
 use crate::support::Shieling;
@@ -14,25 +11,8 @@ fn typed(options: &[&str], steps: &Value) -> Value {
         .args(options.iter().copied())
         .variable("TERM", "dumb")
         .without_state();
-    let mut child = shieling
-        .command_through("terminal.py", &[])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("python3 is there, which gives the test a terminal");
-    let mut stdin = child.stdin.take().expect("piped above");
-    stdin
-        .write_all(steps.to_string().as_bytes())
-        .expect("it reads its steps");
-    drop(stdin);
-    let output = child.wait_with_output().expect("it can be waited for");
-    let told: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
-    assert_eq!(told["missed"], Value::Null, "{told}");
-    assert_eq!(
-        (&told["was_raw"], &told["restored"]),
-        (&json!(true), &json!(true)),
-        "{told}"
-    );
+    let told = shieling.typed(steps);
+    assert_eq!(told["was_raw"], json!(true), "{told}");
     told
 }
 
