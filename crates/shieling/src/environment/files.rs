@@ -74,8 +74,9 @@ pub enum Links {
     Keep,
 }
 
-/// Something that is there.
-pub trait Node: Send {
+/// Something that is there. Several threads may use it at once: a search opens the files of one directory
+/// in parallel.
+pub trait Node: Send + Sync {
     /// Where it is, as the environment's commands would say: absolute, with no link in it.
     fn path(&self) -> &Path;
 

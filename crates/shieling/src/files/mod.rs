@@ -6,10 +6,15 @@
 
 mod ask;
 mod error;
+mod gate;
+mod remembered;
 
 pub use ask::{
     DeleteAsk, EditAsk, Edited, FileAnswer, FileAsk, FileHash, FileInfo, FileRead, Found, Glob, GlobAsk, GrepAsk,
     GrepMode, Grepped, Hit, ListAsk, Listed, MoveAsk, PatchAsk, Patched, PatchedFile, ReadAsk, Seen, StatAsk, WriteAsk,
     Written,
 };
+#[expect(unused_imports, reason = "each operation uses its part")]
+pub(crate) use gate::{Access, Context, Gate, Planned};
+pub(crate) use remembered::Remembered;
 pub use error::{Candidate, FilesError};
