@@ -5,7 +5,18 @@
 //! reaches before it uses it. Knows no policy; starts nothing.
 
 mod ask;
+mod cursor;
 mod error;
+mod gate;
+mod glob;
+mod grep;
+mod ignored;
+mod info;
+mod list;
+mod pattern;
+mod asked;
+mod remembered;
+mod walk;
 
 pub use ask::{
     DeleteAsk, EditAsk, Edited, FileAnswer, FileAsk, FileHash, FileInfo, FileRead, Found, Glob, GlobAsk, GrepAsk,
@@ -13,3 +24,8 @@ pub use ask::{
     Written,
 };
 pub use error::{Candidate, FilesError};
+#[expect(unused_imports, reason = "each operation uses its part")]
+pub(crate) use gate::{Access, Context, Gate, Planned};
+pub(crate) use remembered::Remembered;
+#[expect(unused_imports, reason = "the facade calls them")]
+pub(crate) use {glob::find, grep::grep, info::stat, list::list};
