@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use shieling::approval::{Approver, Mode};
 use shieling::audit;
-use shieling::environment::{self, Ability, Capabilities, Environment, Later, Local, Network, Restrictions, Sandbox, Shell};
+use shieling::environment::{
+    self, Ability, Capabilities, Environment, Later, Local, Network, Restrictions, Sandbox, Shell,
+};
 use shieling::outcome::Confinement;
 use shieling::output::SpillTo;
 use shieling::policy::{Policy, RuleFile};
@@ -48,7 +50,8 @@ impl Place {
     pub(crate) fn new(plan: &Plan, caller: &sandbox::Caller) -> Result<Self, Failure> {
         let shell = shell(plan.shell.as_deref())?;
         if plan.env == EnvironmentName::Local {
-            return Ok(Self::Local(Arc::new(Local::new(shell))));
+            let local = Local::new(shell).with_workspace(&plan.workspace);
+            return Ok(Self::Local(Arc::new(local)));
         }
         let restrictions = sandbox::restrictions(plan, &policy(plan)?, caller, shell.program())?;
         let can = plan.isolation != Isolation::Landlock
