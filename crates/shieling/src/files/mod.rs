@@ -29,8 +29,6 @@ pub use ask::{
     Written,
 };
 pub use error::{Candidate, FilesError};
-#[expect(unused_imports, reason = "each operation uses its part")]
 pub(crate) use gate::{Access, Context, Gate, Planned};
 pub(crate) use remembered::Remembered;
-#[expect(unused_imports, reason = "the façade does what it is asked")]
 pub(crate) use {edit::plan_edit, read::read, write::plan_write};
