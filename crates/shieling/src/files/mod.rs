@@ -8,6 +8,7 @@ mod ask;
 mod error;
 mod gate;
 mod remembered;
+mod asked;
 mod reach;
 mod hash;
 mod encoding;
@@ -19,6 +20,14 @@ mod diff;
 mod write;
 mod edit;
 mod nearest;
+mod info;
+mod cursor;
+mod list;
+mod pattern;
+mod ignored;
+mod walk;
+mod glob;
+mod grep;
 
 #[cfg(test)]
 mod double;
@@ -31,4 +40,4 @@ pub use ask::{
 pub use error::{Candidate, FilesError};
 pub(crate) use gate::{Access, Context, Gate, Planned};
 pub(crate) use remembered::Remembered;
-pub(crate) use {edit::plan_edit, read::read, write::plan_write};
+pub(crate) use {edit::plan_edit, glob::find, grep::grep, info::stat, list::list, read::read, write::plan_write};
