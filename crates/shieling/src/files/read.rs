@@ -87,8 +87,7 @@ struct Open<'a> {
 
 impl Open<'_> {
     /// Passes the file by, piece by piece, up to the size that it had when it was opened, until `each` says
-    /// no. Gives how far it came, and whether that
-    /// was the end.
+    /// no. Gives how far it came, and whether that was the end.
     fn pass(&mut self, mut each: impl FnMut(&[u8]) -> bool) -> Result<(u64, bool), FilesError> {
         let bound = self.meta.size;
         let mut piece = vec![0; CHUNK.min(usize::try_from(bound).unwrap_or(CHUNK))];
