@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use shieling::approval::{Approver, Mode};
 use shieling::audit;
-use shieling::environment::{self, Ability, Capabilities, Environment, Later, Local, Network, Restrictions, Sandbox, Shell};
+use shieling::environment::{
+    self, Ability, Capabilities, Environment, Later, Local, Network, Restrictions, Sandbox, Shell,
+};
 use shieling::outcome::Confinement;
 use shieling::output::SpillTo;
 use shieling::policy::{Policy, RuleFile};
@@ -48,7 +50,8 @@ impl Place {
     pub(crate) fn new(plan: &Plan, caller: &sandbox::Caller) -> Result<Self, Failure> {
         let shell = shell(plan.shell.as_deref())?;
         if plan.env == EnvironmentName::Local {
-            return Ok(Self::Local(Arc::new(Local::new(shell))));
+            let local = Local::new(shell).with_workspace(&plan.workspace);
+            return Ok(Self::Local(Arc::new(local)));
         }
         let restrictions = sandbox::restrictions(plan, &policy(plan)?, caller, shell.program())?;
         let can = plan.isolation != Isolation::Landlock
@@ -98,6 +101,9 @@ pub(crate) fn for_running(
             Failure::new(error.to_string()).with("because", "a command does not start if it cannot be recorded")
         })?));
     }
+    // They are there by now; what is not cannot be read either.
+    let own = plan.audit.iter().map(PathBuf::as_path).chain(state);
+    builder = builder.own_files(own.filter_map(|path| files::canonical(path).ok()).collect());
     if let Some(state) = state {
         builder = builder.spill(SpillTo {
             per_command: WHOLE,

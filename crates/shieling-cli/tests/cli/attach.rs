@@ -1,24 +1,11 @@
 //! `shieling attach`: a person at a terminal, beside an agent that works with a server.
 
-use std::process::Child;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::mcp::{Server, UNASKED};
-use crate::support::Shieling;
-
-/// What came of a person's steps.
-fn told(child: Child) -> Value {
-    let output = child.wait_with_output().expect("it can be waited for");
-    let told: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
-    assert_eq!(
-        (&told["missed"], &told["restored"]),
-        (&Value::Null, &json!(true)),
-        "{told}"
-    );
-    told
-}
+use crate::support::{Shieling, told};
 
 fn server() -> Server {
     Server::start(Shieling::in_workspace().args(UNASKED), json!({}))
@@ -55,8 +42,12 @@ fn a_person_takes_a_jobs_keyboard_and_the_agent_waits_until_it_is_given_back() {
     let (text, _) = server.tool("shell_write", json!({"job": "dialog", "text": "mine"}));
     assert!(text.contains("a person has control of job `dialog`"), "{text}");
     std::fs::write(server.shieling.workspace().join("go"), "").expect("a file can be written");
-    let told = told(person);
-    assert_eq!((&told["status"], &told["was_raw"]), (&json!(0), &json!(true)), "{told}");
+    let person = told(person);
+    assert_eq!(
+        (&person["status"], &person["was_raw"]),
+        (&json!(0), &json!(true)),
+        "{person}"
+    );
     let (_, listed) = server.tool("shell_list", json!({}));
     assert_eq!(listed["jobs"][0]["person"], json!(false));
     let (text, _) = server.tool("shell_view", json!({"job": "dialog"}));

@@ -1,9 +1,6 @@
 //! `shieling log replay`: on a terminal of its own, and as text.
 
-use std::io::Write as _;
-use std::process::Stdio;
-
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::Shieling;
 
@@ -32,29 +29,6 @@ const EVENTS: [(f64, &str, &str); 7] = [
     (0.6, "o", "the last \u{202e}line"),
 ];
 
-/// What came of playing it on a terminal of 33 lines of 101 characters, doing `steps` meanwhile.
-fn played(shieling: &Shieling, steps: &Value) -> Value {
-    let mut child = shieling
-        .command_through("terminal.py", &[])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("python3 is there, which gives the test a terminal");
-    let mut stdin = child.stdin.take().expect("piped above");
-    stdin
-        .write_all(steps.to_string().as_bytes())
-        .expect("it reads its steps");
-    drop(stdin);
-    let output = child.wait_with_output().expect("it can be waited for");
-    let told: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
-    assert_eq!(
-        (&told["missed"], &told["restored"]),
-        (&Value::Null, &json!(true)),
-        "{told}"
-    );
-    told
-}
-
 fn replay(text: &str, options: &[&str]) -> Shieling {
     Shieling::in_workspace()
         .file("a.cast", text)
@@ -80,7 +54,7 @@ fn as_text_it_reads_as_it_was_seen() {
 #[test]
 fn on_a_terminal_it_is_drawn_and_the_terminal_is_given_back() {
     let shieling = replay(&recording(&EVENTS), &["--marks", "--speed", "2"]);
-    let told = played(&shieling, &json!([["last", ""]]));
+    let told = shieling.typed(&json!([["last", ""]]));
     let output = told["output"].as_str().expect("a text");
     assert_eq!(told["status"], 0, "{told}");
     for seen in [
@@ -103,13 +77,13 @@ fn on_a_terminal_it_is_drawn_and_the_terminal_is_given_back() {
 fn it_keeps_its_time_and_a_signal_ends_it_with_the_terminal_given_back() {
     let long = recording(&[(0.0, "o", "begun"), (1_000.0, "o", "never")]);
     for (signal, status) in [("SIGINT", 130), ("SIGTERM", 143)] {
-        let told = played(&replay(&long, &[]), &json!([["begun", {"signal": signal}]]));
+        let told = replay(&long, &[]).typed(&json!([["begun", {"signal": signal}]]));
         let output = told["output"].as_str().expect("a text");
         assert_eq!(told["status"], status, "{told}");
         assert!(output.contains("\u{1b}[?1049l") && !output.contains("never"), "{told}");
     }
     for options in [&["--idle", "100ms"][..], &["--speed", "1000", "--idle", "50s"]] {
-        let told = played(&replay(&long, options), &json!([["never", ""]]));
+        let told = replay(&long, options).typed(&json!([["never", ""]]));
         assert_eq!(told["status"], 0, "{told}");
     }
 }
@@ -117,7 +91,7 @@ fn it_keeps_its_time_and_a_signal_ends_it_with_the_terminal_given_back() {
 #[test]
 fn a_terminal_that_is_too_small_is_told() {
     let text = recording(&[(0.0, "o", "x")]).replace("\"width\": 40", "\"width\": 102");
-    let told = played(&replay(&text, &[]), &json!([["error", ""]]));
+    let told = replay(&text, &[]).typed(&json!([["error", ""]]));
     assert_eq!(told["status"], 125, "{told}");
     let output = told["output"].as_str().expect("a text");
     assert!(output.contains("102 × 10") && output.contains("--as-text"), "{told}");

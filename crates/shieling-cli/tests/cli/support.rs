@@ -4,7 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::{Value, json};
 
 /// An invocation to be.
 pub(crate) struct Shieling {
@@ -102,46 +104,20 @@ impl Shieling {
 
     /// Another process of the same place, with other arguments, on a terminal of its own on which these
     /// steps are taken (see `terminal.py`).
-    pub(crate) fn beside(&self, args: &[&str], steps: &serde_json::Value) -> std::process::Child {
+    pub(crate) fn beside(&self, args: &[&str], steps: &Value) -> Child {
         let words: Vec<OsString> = args.iter().map(OsString::from).collect();
-        let plain = self.command_with(&words);
-        let mut command = Command::new("python3");
-        command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/terminal.py"));
-        command
-            .arg(plain.get_program())
-            .args(plain.get_args())
-            .env_clear()
-            .current_dir(self.workspace());
-        for (name, value) in plain.get_envs() {
-            command.env(name, value.unwrap_or_default());
-        }
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("python3 is there, which gives the test a terminal");
-        let mut stdin = child.stdin.take().expect("piped above");
-        stdin
-            .write_all(steps.to_string().as_bytes())
-            .expect("it reads its steps");
-        child
+        on_terminal(&self.command_with(&words), steps)
+    }
+
+    /// What came of it on a terminal of its own, of 33 lines of 101 characters, on which these steps were
+    /// taken.
+    pub(crate) fn typed(&self, steps: &Value) -> Value {
+        told(on_terminal(&self.command(), steps))
     }
 
     /// The process to be, started by one of the scripts beside this file, which this Python runs.
     pub(crate) fn command_by(&self, python: &OsStr, script: &str, arguments: &[&str]) -> Command {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli").join(script);
-        let plain = self.command();
-        let mut command = Command::new(python);
-        command
-            .arg(script)
-            .args(arguments)
-            .arg(plain.get_program())
-            .args(plain.get_args());
-        command.env_clear().current_dir(self.workspace());
-        for (name, value) in plain.get_envs() {
-            command.env(name, value.unwrap_or_default());
-        }
-        command
+        by_script(python, script, arguments, &self.command())
     }
 
     /// Runs it to its end, started by one of the scripts beside this file.
@@ -243,4 +219,48 @@ impl fmt::Display for Ran {
         write!(f, "--- stdout\n{}{newline}", self.stdout)?;
         write!(f, "--- stderr\n{}", self.stderr)
     }
+}
+
+/// That process, started by one of the scripts beside this file, which this Python runs.
+fn by_script(python: &OsStr, script: &str, arguments: &[&str], plain: &Command) -> Command {
+    let mut command = Command::new(python);
+    command
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli").join(script))
+        .args(arguments)
+        .arg(plain.get_program())
+        .args(plain.get_args())
+        .env_clear();
+    if let Some(directory) = plain.get_current_dir() {
+        command.current_dir(directory);
+    }
+    for (name, value) in plain.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    command
+}
+
+/// That process on a terminal of its own, on which these steps are taken.
+fn on_terminal(plain: &Command, steps: &Value) -> Child {
+    let mut child = by_script("python3".as_ref(), "terminal.py", &[], plain)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("python3 is there, which gives the test a terminal");
+    let mut stdin = child.stdin.take().expect("piped above");
+    stdin
+        .write_all(steps.to_string().as_bytes())
+        .expect("it reads its steps");
+    child
+}
+
+/// What came of a process on a terminal, all of whose steps were taken, and which gave it back as it was.
+pub(crate) fn told(child: Child) -> Value {
+    let output = child.wait_with_output().expect("it can be waited for");
+    let told: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    assert_eq!(
+        (&told["missed"], &told["restored"]),
+        (&Value::Null, &json!(true)),
+        "{told}"
+    );
+    told
 }

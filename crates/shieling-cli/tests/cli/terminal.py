@@ -14,7 +14,7 @@ import sys
 import termios
 import time
 
-LIMIT = 20  # seconds for each step
+LIMIT = 60  # seconds for each step
 
 
 def resize(fd, rows, columns):
@@ -56,7 +56,8 @@ def main():
                 missed = mark
         if missed is not None:
             break
-        seen = b""
+        # What came after it may be what the next step waits for.
+        seen = seen.partition(mark.encode())[2]
         raw = raw or not termios.tcgetattr(fd)[3] & termios.ICANON
         if isinstance(action, str):
             os.write(fd, action.encode())

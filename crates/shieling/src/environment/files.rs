@@ -7,6 +7,8 @@
 //!
 //! Everything here may block, and belongs on a thread that may.
 
+pub(in crate::environment) mod host;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -72,8 +74,9 @@ pub enum Links {
     Keep,
 }
 
-/// Something that is there.
-pub trait Node: Send {
+/// Something that is there. Several threads may use it at once: a search opens the files of one directory
+/// in parallel.
+pub trait Node: Send + Sync {
     /// Where it is, as the environment's commands would say: absolute, with no link in it.
     fn path(&self) -> &Path;
 
@@ -100,6 +103,16 @@ pub trait Node: Send {
     /// # Errors
     /// [`FileError::NotFound`] and others.
     fn child(&self, name: &std::ffi::OsStr) -> Result<Box<dyn Node>, FileError>;
+
+    /// Opens what stands at a name in it, which [`Self::entries`] has called a file: [`Self::child`] and
+    /// [`Self::open`] in one, for who opens a hundred thousand. What became something else meanwhile is
+    /// refused as there.
+    ///
+    /// # Errors
+    /// As those two.
+    fn open_child(&self, name: &std::ffi::OsStr) -> Result<Box<dyn Content>, FileError> {
+        self.child(name)?.open()
+    }
 
     /// Where it leads, as it is written, if it is a link.
     ///

@@ -1,11 +1,13 @@
 //! This host, unconfined, and it says so: a command can do whatever the user can.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
-use super::{Ability, Capabilities, Environment, Later, Limit, Network, Shell};
+use super::files::host::{Confined, HostFiles, View};
+use super::{Ability, Capabilities, Environment, Files, Later, Limit, Network, Shell, sandbox};
 use crate::approval::Approved;
 use crate::outcome::Confinement;
 use crate::process::{Jail, JailError, Process, SessionShell, SpawnError, Streams};
@@ -18,16 +20,39 @@ use crate::request::Command;
 #[derive(Debug)]
 pub struct Local {
     shell: Shell,
+    workspace: Option<PathBuf>,
     starter: Mutex<Option<Arc<Jail>>>,
 }
 
 impl Local {
-    /// With this shell.
+    /// With this shell, and without files: [`Environment::files`] is an error until
+    /// [`Self::with_workspace`] says which they are.
     pub fn new(shell: Shell) -> Self {
         Self {
             shell,
+            workspace: None,
             starter: Mutex::new(None),
         }
+    }
+
+    /// With the files of this directory, an absolute path without links: what is asked of files reaches
+    /// nothing else, although commands do.
+    #[must_use]
+    pub fn with_workspace(self, workspace: impl Into<PathBuf>) -> Self {
+        Self {
+            workspace: Some(workspace.into()),
+            ..self
+        }
+    }
+
+    fn confined_files(&self) -> Result<Arc<dyn Files>, SpawnError> {
+        let directory = self.workspace.clone().ok_or_else(|| {
+            SpawnError::Environment("`local` was given no workspace to which files would be confined".into())
+        })?;
+        let called = "the workspace";
+        let view = View::of_this_host(Confined { directory, called })
+            .map_err(|errno| SpawnError::Environment(format!("this host's root cannot be opened: {errno}").into()))?;
+        Ok(Arc::new(HostFiles::new(view)))
     }
 
     /// What starts commands: made at the first, and made anew if somebody has ended it.
@@ -80,6 +105,15 @@ impl Environment for Local {
             let starter = self.starter().await.ok()?;
             self.shell.misread(&starter, command).await
         })
+    }
+
+    fn exposes(&self, path: &Path, workspace: &Path) -> bool {
+        sandbox::is_protected(path, workspace)
+    }
+
+    fn files(&self) -> Later<'_, Result<Arc<dyn Files>, SpawnError>> {
+        let files = self.confined_files();
+        Box::pin(async move { files })
     }
 
     fn close(&self) -> Later<'_, ()> {

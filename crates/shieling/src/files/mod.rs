@@ -6,6 +6,30 @@
 
 mod ask;
 mod error;
+mod gate;
+mod remembered;
+mod reach;
+mod hash;
+mod encoding;
+mod image;
+mod lines;
+mod read;
+mod numbered;
+mod diff;
+mod write;
+mod edit;
+mod nearest;
+mod info;
+mod cursor;
+mod list;
+mod pattern;
+mod ignored;
+mod walk;
+mod glob;
+mod grep;
+
+#[cfg(test)]
+mod double;
 
 pub use ask::{
     DeleteAsk, EditAsk, Edited, FileAnswer, FileAsk, FileHash, FileInfo, FileRead, Found, Glob, GlobAsk, GrepAsk,
@@ -13,3 +37,6 @@ pub use ask::{
     Written,
 };
 pub use error::{Candidate, FilesError};
+pub(crate) use gate::{Access, Context, Gate, Planned};
+pub(crate) use remembered::Remembered;
+pub(crate) use {edit::plan_edit, glob::find, grep::grep, info::stat, list::list, read::read, write::plan_write};

@@ -10,6 +10,7 @@ pub use capture::{Capture, Captured, Stream, Tee};
 pub(crate) use capture::{partial_character, whole_characters};
 pub use plain::plain_text;
 pub(crate) use ring::Ring;
+pub(crate) use spill::private_directory;
 pub use spill::{Chunk, OutputId, ReadSpillError, SpillTo, Spilled, read_spilled};
 
 /// A count as people read it: `123,456`.

@@ -175,7 +175,7 @@ impl Spiller {
 }
 
 fn create(to: &SpillTo) -> io::Result<(OutputId, [File; 2])> {
-    private_directory(&to.directory)?;
+    private_directory(&to.directory, "whole outputs")?;
     rotate(&to.directory, to.in_all.get().saturating_sub(to.per_command.get()));
     let id = OutputId::random()?;
     let open = |stream| {
@@ -189,14 +189,14 @@ fn create(to: &SpillTo) -> io::Result<(OutputId, [File; 2])> {
     Ok((id, files))
 }
 
-/// Makes the directory for its owner alone, or sees that it is.
-fn private_directory(directory: &Path) -> io::Result<()> {
+/// Makes the directory for its owner alone, or sees that it is. `what` is what it is for.
+pub(crate) fn private_directory(directory: &Path, what: &str) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let found = fs::symlink_metadata(directory)?;
     if !found.is_dir() || found.uid() != rustix::process::geteuid().as_raw() {
         return Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
-            "the directory for whole outputs belongs to somebody else",
+            format!("the directory for {what} belongs to somebody else, or is a link"),
         ));
     }
     if found.mode() & 0o077 != 0 {

@@ -9,9 +9,9 @@
 )]
 
 use std::fmt;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::SystemTime;
@@ -163,22 +163,6 @@ pub(super) fn create(to: &RecordTo, now: SystemTime) -> io::Result<(RecordingId,
 /// Removes one that was begun and could not be written. If that fails too, it stays, empty.
 pub(super) fn remove(to: &RecordTo, id: &RecordingId) {
     let _ = fs::remove_file(to.directory.join(id.file_name()));
-}
-
-/// Makes the directory for its owner alone, or sees that it is.
-pub(super) fn private(directory: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let found = fs::symlink_metadata(directory)?;
-    if !found.is_dir() || found.uid() != rustix::process::geteuid().as_raw() {
-        return Err(io::Error::new(
-            io::ErrorKind::PermissionDenied,
-            "the directory for recordings belongs to somebody else, or is a link",
-        ));
-    }
-    if found.mode() & 0o077 != 0 {
-        fs::set_permissions(directory, fs::Permissions::from_mode(0o700))?;
-    }
-    Ok(())
 }
 
 /// Removes the oldest recordings until the rest take no more than `bound` bytes; whether they do.

@@ -82,7 +82,8 @@ impl Recording {
         });
         // Looked for before it is there, since an empty file would count as well.
         let room = files::taken(0);
-        let has_room = files::private(&to.directory).and_then(|()| files::has_room(to, room))?;
+        let has_room =
+            crate::output::private_directory(&to.directory, "recordings").and_then(|()| files::has_room(to, room))?;
         let (id, file) = files::create(to, now)?;
         let mut recording = Self {
             id,

@@ -1,0 +1,155 @@
+//! Puts content where a name is: whole, at once, in the directory that is held.
+//!
+//! ```text
+//! look at what is there ─► write a file of another name beside it ─► give that the name
+//!        │ writable? expected?                                            │ nothing: if nothing is there
+//!        ▼                                                                │ a state: exchange, look at what
+//!     refused, nothing changed                                            ▼  came out, else exchange back
+//! ```
+//!
+//! The new file is another file: a hard link keeps the old one, who has that open reads the old one, and
+//! attributes beyond mode, owner and group (access lists, `user.*`) are those of a new file. In return
+//! nobody ever sees half of it, and nothing is written through any link. Set-user-id, set-group-id are
+//! never given. It is not forced to the disk: after a loss of power, either content may be there.
+
+use rustix::fs::{Access, AtFlags, CWD, Gid, Mode, Uid};
+use rustix::io::Errno;
+
+use super::super::{Expect, FileError, Kind};
+use super::error::refused;
+use super::look::{Look, hold};
+use super::spot::HostSpot;
+use super::temporary::Temporary;
+use super::view::own_link;
+
+impl HostSpot {
+    /// Puts content at the name.
+    pub(super) fn write(&self, content: &[u8], executable: bool, expect: Expect) -> Result<(), FileError> {
+        let made = self.make_directories()?;
+        let before = match self.held(&made.directory)? {
+            Some((file, look)) => {
+                self.check_replaceable(&look)?;
+                // As every way to write to it would: a file that is read-only is not replaced either.
+                if look.kind() == Kind::File {
+                    rustix::fs::accessat(CWD, own_link(&file), Access::WRITE_OK, AtFlags::EACCESS)
+                        .map_err(self.said("write"))?;
+                }
+                Some(look)
+            }
+            None => None,
+        };
+        let as_expected = match (expect, &before) {
+            (Expect::Any, _) | (Expect::Nothing, None) => true,
+            (Expect::Stamp(stamp), Some(look)) => look.stamp() == stamp,
+            (Expect::Nothing, Some(_)) | (Expect::Stamp(_), None) => false,
+        };
+        if !as_expected {
+            return Err(FileError::Changed(self.path.clone()));
+        }
+        let new = self.prepare(&made.directory, content, executable, before.as_ref())?;
+        match (expect, &before) {
+            (Expect::Stamp(_), Some(before)) => self.exchange(&made.directory, &new, before)?,
+            (Expect::Any | Expect::Nothing | Expect::Stamp(_), _) => {
+                let replace = expect != Expect::Nothing;
+                new.become_named(&self.name, replace).map_err(|errno| match errno {
+                    Errno::EXIST => FileError::Changed(self.path.clone()),
+                    errno => self.said("write")(errno),
+                })?;
+            }
+        }
+        drop(new);
+        made.keep();
+        Ok(())
+    }
+
+    /// Whether what stands here can be replaced by a file.
+    fn check_replaceable(&self, look: &Look) -> Result<(), FileError> {
+        self.check_free(look)?;
+        let path = self.path.clone();
+        match look.kind() {
+            Kind::File => Ok(()),
+            Kind::Link => match self.links {
+                super::super::Links::Keep => Ok(()),
+                // It was not there when the path was judged.
+                super::super::Links::Follow => Err(FileError::Changed(path)),
+            },
+            Kind::Directory => Err(FileError::IsDirectory(path)),
+            kind @ (Kind::Fifo | Kind::Socket | Kind::Device) => Err(FileError::Special { path, kind }),
+        }
+    }
+
+    /// The new file, complete but for its name.
+    fn prepare<'a>(
+        &self,
+        directory: &'a rustix::fd::OwnedFd,
+        content: &[u8],
+        executable: bool,
+        before: Option<&Look>,
+    ) -> Result<Temporary<'a>, FileError> {
+        let before = before.filter(|look| look.kind() == Kind::File);
+        let said = self.said("write");
+        let mode = match (before, executable) {
+            // Until it has its owner, nobody else's.
+            (Some(_), _) => 0o600,
+            (None, true) => 0o777,
+            (None, false) => 0o666,
+        };
+        let new = Temporary::create(directory, mode).map_err(&said)?;
+        new.write(content).map_err(&said)?;
+        if let Some(before) = before {
+            let look = Look::at(new.file()).map_err(&said)?;
+            if look.owner() != before.owner() {
+                self.give(&new, before);
+            }
+            // After the owner, since a change of that takes permissions away.
+            let kept = Mode::from_raw_mode(before.mode() & 0o1777);
+            rustix::fs::fchmod(new.file(), kept).map_err(&said)?;
+        }
+        Ok(new)
+    }
+
+    /// Gives the new file the owner of the old one, or only its group, as far as this process may.
+    fn give(&self, new: &Temporary<'_>, before: &Look) {
+        let (user, group) = before.owner();
+        let (user, group) = (Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
+        if rustix::fs::fchown(new.file(), user, group).is_err() {
+            let _ = rustix::fs::fchown(new.file(), None, group);
+        }
+    }
+
+    /// Gives the new file the name of a file that is still as it was. If it is another one by now, that
+    /// one has its name back when this returns; the new content was to be seen for a moment.
+    fn exchange(&self, directory: &rustix::fd::OwnedFd, new: &Temporary<'_>, before: &Look) -> Result<(), FileError> {
+        let changed = || FileError::Changed(self.path.clone());
+        let said = |errno| match errno {
+            Errno::NOENT => changed(),
+            errno => refused(errno, "write", &self.path),
+        };
+        match new.exchange(&self.name) {
+            Ok(()) => {}
+            // A file system that cannot: what was compared a moment ago has to do.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                return new.become_named(&self.name, true).map_err(said);
+            }
+            Err(errno) => return Err(said(errno)),
+        }
+        let out = || hold(directory, new.name()).map_err(self.said("look at"));
+        let is_before = |found: &Option<(_, Look)>| {
+            found
+                .as_ref()
+                .is_some_and(|(_, look)| look.content() == before.content())
+        };
+        if is_before(&out()?) {
+            return Ok(());
+        }
+        // Whoever came in between has its name back.
+        new.exchange(&self.name).map_err(said)?;
+        let ours = Look::at(new.file()).map_err(self.said("look at"))?.identity();
+        let back = out()?.is_some_and(|(_, look)| look.identity() == ours);
+        if !back {
+            // It was replaced once more meanwhile, by what came out now: the newest has the name.
+            new.exchange(&self.name).map_err(said)?;
+        }
+        Err(changed())
+    }
+}
