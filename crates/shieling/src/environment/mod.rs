@@ -2,6 +2,8 @@
 
 mod files;
 mod local;
+#[cfg(feature = "memory")]
+mod memory;
 mod sandbox;
 mod shell;
 mod variables;
@@ -20,6 +22,8 @@ use crate::request::Command;
 
 pub use files::{Content, Entry, Expect, FileError, Files, Kind, Links, Meta, Node, Spot, Stamp};
 pub use local::Local;
+#[cfg(feature = "memory")]
+pub use memory::{Answer, Builder, Call, ExportError, Handler, Memory, Program, SeedError, Snapshot};
 pub use sandbox::{Hidden, HiddenError, Restrictions, Sandbox, SandboxError, Sizes, ViewError};
 pub use shell::NoShell;
 pub use shell::Shell;
@@ -178,6 +182,14 @@ pub trait Environment: Send + Sync {
     fn files(&self) -> Later<'_, Result<Arc<dyn Files>, SpawnError>> {
         let why = format!("`{}` has no files that could be reached", self.name());
         Box::pin(async move { Err(SpawnError::Environment(why.into())) })
+    }
+
+    /// Whether something of the user's own would run code from this path, absolute and without links, or
+    /// from below it, and nothing here keeps a command from changing it: the hooks of a repository, the
+    /// settings of an editor, in a workspace that is writable. May block.
+    fn exposes(&self, path: &std::path::Path, workspace: &std::path::Path) -> bool {
+        let _ = (path, workspace);
+        false
     }
 
     /// Gives back what it holds. Commands that still run end with their [`Process`].

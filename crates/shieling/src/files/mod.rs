@@ -8,13 +8,35 @@ mod ask;
 mod error;
 mod gate;
 mod remembered;
+mod reach;
+mod hash;
+mod encoding;
+mod image;
+mod lines;
+mod read;
+mod numbered;
+mod diff;
+mod write;
+mod edit;
+mod nearest;
+mod info;
+mod cursor;
+mod list;
+mod pattern;
+mod ignored;
+mod walk;
+mod glob;
+mod grep;
+
+#[cfg(test)]
+mod double;
 
 pub use ask::{
     DeleteAsk, EditAsk, Edited, FileAnswer, FileAsk, FileHash, FileInfo, FileRead, Found, Glob, GlobAsk, GrepAsk,
     GrepMode, Grepped, Hit, ListAsk, Listed, MoveAsk, PatchAsk, Patched, PatchedFile, ReadAsk, Seen, StatAsk, WriteAsk,
     Written,
 };
-#[expect(unused_imports, reason = "each operation uses its part")]
+pub use error::{Candidate, FilesError};
 pub(crate) use gate::{Access, Context, Gate, Planned};
 pub(crate) use remembered::Remembered;
-pub use error::{Candidate, FilesError};
+pub(crate) use {edit::plan_edit, glob::find, grep::grep, info::stat, list::list, read::read, write::plan_write};
