@@ -8,13 +8,29 @@ mod ask;
 mod error;
 mod gate;
 mod remembered;
+mod reach;
+mod hash;
+mod encoding;
+mod image;
+mod lines;
+mod read;
+mod numbered;
+mod diff;
+mod write;
+mod edit;
+mod nearest;
+
+#[cfg(test)]
+mod double;
 
 pub use ask::{
     DeleteAsk, EditAsk, Edited, FileAnswer, FileAsk, FileHash, FileInfo, FileRead, Found, Glob, GlobAsk, GrepAsk,
     GrepMode, Grepped, Hit, ListAsk, Listed, MoveAsk, PatchAsk, Patched, PatchedFile, ReadAsk, Seen, StatAsk, WriteAsk,
     Written,
 };
+pub use error::{Candidate, FilesError};
 #[expect(unused_imports, reason = "each operation uses its part")]
 pub(crate) use gate::{Access, Context, Gate, Planned};
 pub(crate) use remembered::Remembered;
-pub use error::{Candidate, FilesError};
+#[expect(unused_imports, reason = "the façade does what it is asked")]
+pub(crate) use {edit::plan_edit, read::read, write::plan_write};
