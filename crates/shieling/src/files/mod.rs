@@ -8,6 +8,7 @@ mod ask;
 mod error;
 mod gate;
 mod remembered;
+mod asked;
 mod reach;
 mod hash;
 mod encoding;
@@ -19,6 +20,14 @@ mod diff;
 mod write;
 mod edit;
 mod nearest;
+mod info;
+mod cursor;
+mod list;
+mod pattern;
+mod ignored;
+mod walk;
+mod glob;
+mod grep;
 
 #[cfg(test)]
 mod double;
@@ -29,8 +38,6 @@ pub use ask::{
     Written,
 };
 pub use error::{Candidate, FilesError};
-#[expect(unused_imports, reason = "each operation uses its part")]
 pub(crate) use gate::{Access, Context, Gate, Planned};
 pub(crate) use remembered::Remembered;
-#[expect(unused_imports, reason = "the façade does what it is asked")]
-pub(crate) use {edit::plan_edit, read::read, write::plan_write};
+pub(crate) use {edit::plan_edit, glob::find, grep::grep, info::stat, list::list, read::read, write::plan_write};

@@ -1,0 +1,180 @@
+//! What `.gitignore` and its like leave out of a tree.
+//!
+//! Of each directory `.gitignore`, `.ignore` and, at the root of a repository, `.git/info/exclude` are
+//! honoured, whether git is used there or not; those of the directories above the one that is searched,
+//! too, up to the workspace. As git has it, what stands deeper is stronger, a repository within another
+//! starts anew, and a link is no ignore file; as other search tools have it, `.ignore` is stronger than
+//! `.gitignore`. No file of the user's own is read.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::Context;
+use crate::environment::{Entry, FileError, Kind, Links, Node};
+
+/// The largest ignore file that is honoured, in bytes.
+const LARGEST: u64 = 256 << 10;
+
+/// How many directories above each other may have ignore files.
+const DEEPEST: usize = 128;
+
+/// The ignore files that are honoured in a directory.
+#[derive(Clone, Default)]
+pub(super) struct Ignored {
+    /// One for each directory that has some; the outermost first. No list that points to its parent:
+    /// dropping that would need a stack as deep as the tree.
+    levels: Arc<[Arc<Level>]>,
+}
+
+/// The ignore files of one directory.
+struct Level {
+    git: Gitignore,
+    exclude: Gitignore,
+    other: Gitignore,
+    /// Whether what stands above says nothing of what git does here.
+    repository: bool,
+}
+
+/// Those of a directory, and how many could not be read.
+pub(super) type Counted = (Ignored, u64);
+
+impl Ignored {
+    /// Those that stand above a directory, up to the workspace.
+    pub(super) fn above(context: Context<'_>, searched: &dyn Node) -> Counted {
+        let mut found = (Self::default(), 0);
+        let Ok(mut node) = context.files.node(context.workspace, Links::Follow) else {
+            return found;
+        };
+        let Ok(below) = searched.path().strip_prefix(node.path()).map(Path::to_path_buf) else {
+            return found;
+        };
+        for name in below.components() {
+            let (above, unread) = found.0.with(context, &*node, None);
+            found = (above, found.1 + unread);
+            // Each step keeps to what stands there, so that no link leads elsewhere.
+            match node.child(name.as_os_str()) {
+                Ok(child) => node = child,
+                Err(_) => break,
+            }
+        }
+        found
+    }
+
+    /// These and those of a directory below, whose entries may be known.
+    pub(super) fn with(&self, context: Context<'_>, directory: &dyn Node, entries: Option<&[Entry]>) -> Counted {
+        let has = |name: &str| entries.is_none_or(|entries| entries.iter().any(|entry| entry.name == name));
+        let mut unread = 0;
+        let mut read = |names: &[&str]| {
+            if !has(names[0]) {
+                return Gitignore::empty();
+            }
+            rules(context, directory, names).unwrap_or_else(|why| {
+                unread += u64::from(matches!(why, Unread::Unreadable));
+                Gitignore::empty()
+            })
+        };
+        let level = Level {
+            git: read(&[".gitignore"]),
+            exclude: read(&[".git", "info", "exclude"]),
+            other: read(&[".ignore"]),
+            repository: has(".git") && directory.child(".git".as_ref()).is_ok(),
+        };
+        let silent = level.git.is_empty() && level.exclude.is_empty() && level.other.is_empty();
+        if silent && (!level.repository || self.levels.is_empty()) {
+            return (self.clone(), unread);
+        }
+        if self.levels.len() >= DEEPEST {
+            return (self.clone(), unread + 1);
+        }
+        let levels = self.levels.iter().cloned().chain([Arc::new(level)]).collect();
+        (Self { levels }, unread)
+    }
+
+    /// Whether they leave out what stands at a path.
+    pub(super) fn leaves_out(&self, path: &Path, is_directory: bool) -> bool {
+        let others = self.levels.iter().rev().map(|level| &level.other);
+        verdict(others, path, is_directory)
+            .or_else(|| verdict(self.of_git().map(|level| &level.git), path, is_directory))
+            .or_else(|| verdict(self.of_git().map(|level| &level.exclude), path, is_directory))
+            .unwrap_or(false)
+    }
+
+    /// From the innermost out, as far as the repository goes.
+    fn of_git(&self) -> impl Iterator<Item = &Level> {
+        let mut within = true;
+        self.levels.iter().rev().map_while(move |level| {
+            let here = within;
+            within &= !level.repository;
+            here.then_some(&**level)
+        })
+    }
+}
+
+/// What the first that says anything says.
+fn verdict<'a>(files: impl Iterator<Item = &'a Gitignore>, path: &Path, is_directory: bool) -> Option<bool> {
+    files
+        .filter_map(|file| match file.matched(path, is_directory) {
+            Match::None => None,
+            Match::Ignore(_) => Some(true),
+            Match::Whitelist(_) => Some(false),
+        })
+        .next()
+}
+
+/// Why an ignore file says nothing.
+enum Unread {
+    /// It is not there, or is no file.
+    Missing,
+    /// It is there, and cannot be honoured.
+    Unreadable,
+}
+
+impl From<FileError> for Unread {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::NotFound(_) | FileError::NotADirectory(_) => Self::Missing,
+            _other => Self::Unreadable,
+        }
+    }
+}
+
+/// The rules of one ignore file.
+fn rules(context: Context<'_>, directory: &dyn Node, names: &[&str]) -> Result<Gitignore, Unread> {
+    let content = content(context, directory, names)?;
+    let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&content);
+    let mut builder = GitignoreBuilder::new(directory.path());
+    for line in content.split(|byte| *byte == b'\n') {
+        // A line that is no pattern excludes nothing, and the others stand.
+        if let Ok(line) = std::str::from_utf8(line) {
+            drop(builder.add_line(None, line));
+        }
+    }
+    builder.build().map_err(|_| Unread::Unreadable)
+}
+
+fn content(context: Context<'_>, directory: &dyn Node, names: &[&str]) -> Result<Vec<u8>, Unread> {
+    let mut node: Option<Box<dyn Node>> = None;
+    for name in names {
+        let next = node.as_deref().unwrap_or(directory).child(name.as_ref())?;
+        if context.hides(&*next)? {
+            return Err(Unread::Missing);
+        }
+        node = Some(next);
+    }
+    let node = node.ok_or(Unread::Missing)?;
+    if node.meta()?.kind != Kind::File {
+        return Err(Unread::Missing);
+    }
+    let mut file = node.open()?;
+    let size = file.meta()?.size;
+    if size > LARGEST || context.gate.reads(node.path()).is_err() {
+        return Err(Unread::Unreadable);
+    }
+    let mut content = vec![0; size as usize];
+    let read = file.read_at(0, &mut content)?;
+    content.truncate(read);
+    Ok(content)
+}
