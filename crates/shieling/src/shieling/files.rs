@@ -124,7 +124,12 @@ impl Shieling {
                 }
             }
         }
-        let error = FileError::Changed(task.asked().first().map_or(Path::new("a file of the patch"), |(_, path)| path).to_owned());
+        let error = FileError::Changed(
+            task.asked()
+                .first()
+                .map_or(Path::new("a file of the patch"), |(_, path)| path)
+                .to_owned(),
+        );
         Err(self.failed_files(&mut entry, error.into()))
     }
 
@@ -134,7 +139,10 @@ impl Shieling {
         let (workspace, own) = (self.workspace.clone(), self.own.clone());
         let remembered = Arc::clone(&self.remembered);
         let gone = Arc::clone(&gone.0);
-        let required = self.requires.writes.then_some("every change of files is asked about here");
+        let required = self
+            .requires
+            .writes
+            .then_some("every change of files is asked about here");
         on_thread(move || {
             let failed = |op: FileOp, error: FilesError| Looked::Failed { op, error };
             let sight = Sight::new(Seen {
@@ -145,7 +153,6 @@ impl Shieling {
                 operation: task.operation(),
                 is_search: task.is_search(),
                 hides_ignored: environment.capabilities().hides_ignored,
-                gone,
             });
             let sight = match sight {
                 Ok(sight) => sight,
@@ -161,7 +168,7 @@ impl Shieling {
                 remembered: &remembered,
                 workspace: &sight.root,
             };
-            match task.work(with) {
+            match task.work(with, &gone) {
                 Err(error) => failed(asked, error),
                 Ok(Worked::Done(answer)) => {
                     let op = match own_path(&answer) {
@@ -172,14 +179,19 @@ impl Shieling {
                     Looked::Read { answer, op, asks }
                 }
                 Ok(Worked::Planned(planned)) => {
-                    let op = task.op(&sight.root, planned.paths.clone()).with_change(planned.preview.clone());
+                    let op = task
+                        .op(&sight.root, planned.paths.clone())
+                        .with_change(planned.preview.clone());
                     let mut verdict = sight.policy.judge_file(&op);
                     add(&mut verdict, beyond::inside(&op, &sight));
                     add(&mut verdict, sight.asks());
                     let policy = verdict.decision;
                     add(&mut verdict, beyond::exposed(&op, environment.as_ref()));
                     let by_environment = policy == Decision::Allow && verdict.decision != Decision::Allow;
-                    add(&mut verdict, required.map(|because| refusal::required(op.text(), because)));
+                    add(
+                        &mut verdict,
+                        required.map(|because| refusal::required(op.text(), because)),
+                    );
                     Looked::Change(Box::new(Judged {
                         planned,
                         op,
@@ -304,14 +316,20 @@ impl Shieling {
 /// would change it is told that it is hidden, whether or not it is there.
 fn named_hidden(task: &Task, sight: &Sight, op: &FileOp) -> Option<FilesError> {
     let plain = |path: &Path| path.components().all(|part| part != Component::ParentDir);
-    let mut hidden = op.touched().iter().filter(|touched| plain(&touched.path) && sight.is_ignored(&touched.path, false));
+    let mut hidden = op
+        .touched()
+        .iter()
+        .filter(|touched| plain(&touched.path) && sight.is_ignored(&touched.path, false));
     let first = hidden.next()?;
     if !task.operation().changes() {
         let (_, asked) = task.asked().into_iter().next()?;
         return Some(FileError::NotFound(asked.to_owned()).into());
     }
     let verdict = sight.policy.judge_file(op);
-    debug_assert!(first.access.changes() && verdict.decision == Decision::Deny, "it is hidden");
+    debug_assert!(
+        first.access.changes() && verdict.decision == Decision::Deny,
+        "it is hidden"
+    );
     let (status, denial) = refusal::unapproved(&Refused::Denied, &verdict, op, false);
     Some(FilesError::Refused { status, denial })
 }

@@ -36,7 +36,11 @@ async fn reading_asks_nobody_in_any_mode_and_writing_as_the_mode_says() {
                 .build();
             assert!(text(&shieling, "a").await.is_ok());
             assert!(approver.asked().is_empty());
-            assert_eq!(shieling.write_file(write("a", "new\n")).await.is_ok(), written, "{here:?} {mode:?}");
+            assert_eq!(
+                shieling.write_file(write("a", "new\n")).await.is_ok(),
+                written,
+                "{here:?} {mode:?}"
+            );
             assert_eq!(approver.asked().len(), questions, "{here:?} {mode:?}");
         }
     }
@@ -51,9 +55,15 @@ async fn whoever_is_asked_sees_the_operation_and_its_change() {
         .approval(Mode::Always)
         .approver(approver.clone())
         .build();
-    shieling.edit_file(edit("src/a.txt", "two", "three")).await.expect("yes");
+    shieling
+        .edit_file(edit("src/a.txt", "two", "three"))
+        .await
+        .expect("yes");
     let question = &approver.asked()[0];
-    assert_eq!((question.kind, question.text.as_str()), (RequestKind::Files, "edit_file src/a.txt"));
+    assert_eq!(
+        (question.kind, question.text.as_str()),
+        (RequestKind::Files, "edit_file src/a.txt")
+    );
     let change = question.change.as_deref().expect("a diff");
     assert!(change.contains("-two\n+three"), "{change}");
     assert_eq!(question.cwd, workspace.root());
@@ -67,7 +77,11 @@ async fn required_approvals_ask_whatever_the_mode_and_nobody_there_is_a_no() {
 
         let shieling = builder().require_write_approval(true).build();
         let (status, denial) = refusal(shieling.write_file(write("a", "new\n")).await);
-        assert_eq!((status, denial.layer), (Status::NeedsApproval, Layer::Approval), "{mode:?}");
+        assert_eq!(
+            (status, denial.layer),
+            (Status::NeedsApproval, Layer::Approval),
+            "{mode:?}"
+        );
         assert_eq!(content(&workspace, "a"), "old\n");
         assert!(text(&shieling, "a").await.is_ok(), "reading is not writing");
 
@@ -89,7 +103,11 @@ async fn required_approvals_ask_whatever_the_mode_and_nobody_there_is_a_no() {
     let command = Command::new("cat a", workspace.root()).expect("a command");
     assert_eq!(shieling.run(command, None).await.stdout, "new\n");
     assert_eq!(approver.asked().len(), 2);
-    assert!(approver.asked()[0].verdict.reasons[0].because.contains("every change of files"));
+    assert!(
+        approver.asked()[0].verdict.reasons[0]
+            .because
+            .contains("every change of files")
+    );
 }
 
 #[tokio::test]
@@ -133,7 +151,12 @@ async fn how_far_a_yes_to_a_change_goes() {
         // the yes, the same change again, another file, what is asked about by a rule besides
         (Scope::Once, false, false, false),
         (Scope::Exact(limits()), true, false, false),
-        (Scope::Prefix(vec!["write_file".to_owned()], limits()), false, false, false),
+        (
+            Scope::Prefix(vec!["write_file".to_owned()], limits()),
+            false,
+            false,
+            false,
+        ),
         (Scope::Session(limits()), true, true, false),
     ];
     for (scope, again, another, protected) in cases {
@@ -184,12 +207,22 @@ async fn a_file_that_changed_between_question_and_yes_is_asked_about_again_three
         .approval(Mode::Always)
         .approver(approver.clone())
         .build();
-    let error = shieling.edit_file(edit("a", "old", "new")).await.expect_err("it never stood still");
+    let error = shieling
+        .edit_file(edit("a", "old", "new"))
+        .await
+        .expect_err("it never stood still");
     assert!(error.to_string().contains("changed"), "{error}");
     assert_eq!(approver.asked().len(), 3);
     assert_eq!(content(&workspace, "a"), "old 3\n", "nothing of ours was written");
-    let shown: Vec<_> = approver.asked().iter().map(|question| question.change.clone().expect("a diff")).collect();
-    assert!(shown[1].contains("-old 1") && shown[2].contains("-old 2"), "each shows what is there: {shown:?}");
+    let shown: Vec<_> = approver
+        .asked()
+        .iter()
+        .map(|question| question.change.clone().expect("a diff"))
+        .collect();
+    assert!(
+        shown[1].contains("-old 1") && shown[2].contains("-old 2"),
+        "each shows what is there: {shown:?}"
+    );
 
     let once = Arc::new(Workspace::new().with("a", "old\n"));
     let (changed, first) = (Arc::clone(&once), std::sync::atomic::AtomicBool::new(true));
@@ -198,8 +231,15 @@ async fn a_file_that_changed_between_question_and_yes_is_asked_about_again_three
             changed.write("a", "above\nold\n");
         }
     });
-    let shieling = In::Local.builder(&once, Policy::open()).approval(Mode::Always).approver(approver).build();
-    shieling.edit_file(edit("a", "old", "new")).await.expect("the second yes holds");
+    let shieling = In::Local
+        .builder(&once, Policy::open())
+        .approval(Mode::Always)
+        .approver(approver)
+        .build();
+    shieling
+        .edit_file(edit("a", "old", "new"))
+        .await
+        .expect("the second yes holds");
     assert_eq!(content(&once, "a"), "above\nnew\n");
 }
 
@@ -212,7 +252,10 @@ async fn a_rate_limit_counts_commands_only() {
         .build();
     for _ in 0..5 {
         shieling.read_file(ReadAsk::new("a")).await.expect("no limit for files");
-        shieling.write_file(write("a", "new")).await.expect("no limit for files");
+        shieling
+            .write_file(write("a", "new"))
+            .await
+            .expect("no limit for files");
     }
     let command = || Command::new("true", workspace.root()).expect("a command");
     assert_eq!(shieling.run(command(), None).await.status, Status::Exited);

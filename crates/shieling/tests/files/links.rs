@@ -40,7 +40,10 @@ async fn a_link_to_a_hidden_file_leads_nowhere() {
             ignore_case: false,
             multiline: false,
             globs: Vec::new(),
-            of: Glob { ignored: true, dotted: true },
+            of: Glob {
+                ignored: true,
+                dotted: true,
+            },
             before: 0,
             after_lines: 0,
             mode: GrepMode::Content,
@@ -68,7 +71,10 @@ async fn a_hidden_file_is_hidden_by_its_other_names_too() {
             let read = text(&shieling, path).await;
             assert!(read.is_err(), "{here:?} {path}: {read:?}");
             let edited = shieling.edit_file(edit(path, "SECRE", "x")).await;
-            assert!(edited.is_err() && !format!("{edited:?}").contains("SECRET"), "{here:?} {path}: {edited:?}");
+            assert!(
+                edited.is_err() && !format!("{edited:?}").contains("SECRET"),
+                "{here:?} {path}: {edited:?}"
+            );
             if here == In::Local {
                 let (status, denial) = refusal(read);
                 assert_eq!((status, denial.reasons[0].rule.as_str()), (Status::Denied, "ignore"));
@@ -89,7 +95,10 @@ async fn what_leads_out_of_the_workspace_is_refused_for_reading_and_for_changing
         let absolute = outside.path("secret");
         for path in ["file", "directory/secret", absolute.to_str().expect("a plain path")] {
             let read = text(&shieling, path).await;
-            assert!(read.is_err() && !format!("{read:?}").contains("SECRET"), "{here:?} {path}: {read:?}");
+            assert!(
+                read.is_err() && !format!("{read:?}").contains("SECRET"),
+                "{here:?} {path}: {read:?}"
+            );
             let written = shieling.write_file(write(path, "changed")).await;
             assert!(written.is_err() || here == In::Sandbox, "{here:?} {path}: {written:?}");
             let edited = shieling.edit_file(edit(path, "SECRET", "changed")).await;
@@ -106,7 +115,10 @@ async fn what_leads_out_of_the_workspace_is_refused_for_reading_and_for_changing
                     after: None,
                 })
                 .await;
-            assert!(!format!("{found:?}").contains("secret"), "{here:?} {pattern}: {found:?}");
+            assert!(
+                !format!("{found:?}").contains("secret"),
+                "{here:?} {pattern}: {found:?}"
+            );
         }
     }
 }
@@ -118,13 +130,19 @@ async fn a_directory_with_hidden_files_in_it_is_not_moved_into_the_light() {
     let shieling = In::Local.builder(&workspace, policy()).build();
     let (status, denial) = refusal(shieling.move_file(rename("config", "open")).await);
     assert_eq!(status, Status::NeedsApproval);
-    assert!(!format!("{denial:?}").contains(".env"), "which one is not told: {denial:?}");
+    assert!(
+        !format!("{denial:?}").contains(".env"),
+        "which one is not told: {denial:?}"
+    );
     let (status, _) = refusal(shieling.delete_file(delete("config", true)).await);
     assert_eq!(status, Status::NeedsApproval);
     assert!(workspace.path("config/.env").exists());
 
     let approver = Scripted::new([Answer::Yes(Scope::Once)]);
     let shieling = In::Local.builder(&workspace, policy()).approver(approver).build();
-    shieling.delete_file(delete("config", true)).await.expect("somebody said yes");
+    shieling
+        .delete_file(delete("config", true))
+        .await
+        .expect("somebody said yes");
     assert!(!workspace.path("config").exists());
 }

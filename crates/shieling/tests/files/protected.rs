@@ -42,7 +42,11 @@ async fn what_the_users_own_tools_run_is_not_changed_unasked() {
             assert!(result.is_err(), "{here:?} {path}: {result:?}");
             if here == In::Local {
                 let (status, denial) = refusal(result);
-                assert_eq!((status, denial.layer), (Status::NeedsApproval, Layer::Environment), "{path}");
+                assert_eq!(
+                    (status, denial.layer),
+                    (Status::NeedsApproval, Layer::Environment),
+                    "{path}"
+                );
             }
         }
         for (from, to) in [(".git", "git"), (".git/hooks", "hooks"), ("evil", ".vscode")] {
@@ -53,8 +57,14 @@ async fn what_the_users_own_tools_run_is_not_changed_unasked() {
             let result = shieling.delete_file(delete(path, true)).await;
             assert!(result.is_err(), "{here:?} {path}: {result:?}");
         }
-        shieling.write_file(write("src/a", "new\n")).await.expect("a plain file");
-        shieling.write_file(write(".gitignore", "x\n")).await.expect("settles what is ignored, runs nothing");
+        shieling
+            .write_file(write("src/a", "new\n"))
+            .await
+            .expect("a plain file");
+        shieling
+            .write_file(write(".gitignore", "x\n"))
+            .await
+            .expect("settles what is ignored, runs nothing");
         assert!(!workspace.path(".git/hooks/pre-commit").exists());
         assert!(text(&shieling, ".git/config").await.is_ok(), "reading runs nothing");
     }
@@ -71,8 +81,14 @@ async fn what_the_users_own_tools_run_is_not_changed_unasked() {
 async fn in_local_a_yes_makes_it() {
     let workspace = repository();
     let approver = Scripted::new([Answer::Yes(Scope::Once)]);
-    let shieling = In::Local.builder(&workspace, Policy::open()).approver(approver.clone()).build();
-    shieling.write_file(write(".git/hooks/pre-commit", "#!/bin/sh\n")).await.expect("yes");
+    let shieling = In::Local
+        .builder(&workspace, Policy::open())
+        .approver(approver.clone())
+        .build();
+    shieling
+        .write_file(write(".git/hooks/pre-commit", "#!/bin/sh\n"))
+        .await
+        .expect("yes");
     let because = approver.asked()[0].verdict.reasons[0].because.clone();
     assert!(because.contains("tools of the user run code from there"), "{because}");
 }

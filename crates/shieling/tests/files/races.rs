@@ -75,7 +75,10 @@ async fn attack(here: In, policy: Policy, secret_at: Option<&str>, kind: &str) {
     };
     fs::create_dir_all(secret.parent().expect("it is in a directory")).expect("writable");
     fs::write(&secret, SECRET).expect("writable");
-    let before = fs::metadata(&secret).expect("it is there").modified().expect("it has a time");
+    let before = fs::metadata(&secret)
+        .expect("it is there")
+        .modified()
+        .expect("it has a time");
     let shieling = here.builder(&workspace, policy).build();
     let mut swapping = Swapping::begin(workspace.root(), secret.clone());
     let mut done = 0_usize;
@@ -88,14 +91,23 @@ async fn attack(here: In, policy: Policy, secret_at: Option<&str>, kind: &str) {
         };
         let answer = shieling.file(ask).await;
         done += usize::from(answer.is_ok());
-        assert!(!format!("{answer:?}").contains("SECRET"), "{here:?} {kind} round {round}: {answer:?}");
+        assert!(
+            !format!("{answer:?}").contains("SECRET"),
+            "{here:?} {kind} round {round}: {answer:?}"
+        );
     }
     let swaps = swapping.end();
     let label = format!("{here:?} {kind}: {done} of {ROUNDS} done, {swaps} swaps");
     assert_eq!(fs::read_to_string(&secret).expect("it is there"), SECRET, "{label}");
-    let after = fs::metadata(&secret).expect("it is there").modified().expect("it has a time");
+    let after = fs::metadata(&secret)
+        .expect("it is there")
+        .modified()
+        .expect("it has a time");
     assert_eq!(before, after, "{label}");
-    let beside: Vec<_> = fs::read_dir(secret.parent().expect("it is in a directory")).expect("ours").flatten().collect();
+    let beside: Vec<_> = fs::read_dir(secret.parent().expect("it is in a directory"))
+        .expect("ours")
+        .flatten()
+        .collect();
     if secret_at.is_none() {
         assert_eq!(beside.len(), 1, "nothing was made beside it: {label}: {beside:?}");
     }

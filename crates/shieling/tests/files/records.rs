@@ -50,8 +50,14 @@ async fn reads_leave_one_line_and_changes_an_intent_and_an_outcome() {
         text(&shieling, "none").await.expect_err("it is not there");
         shieling.stat(StatAsk { path: ".".into() }).await.expect("it is there");
         shieling.write_file(write("sub/b", "12345")).await.expect("writable");
-        shieling.edit_file(edit("a", "old", "older")).await.expect("it is in there");
-        shieling.edit_file(edit("a", "young", "old")).await.expect_err("it is not");
+        shieling
+            .edit_file(edit("a", "old", "older"))
+            .await
+            .expect("it is in there");
+        shieling
+            .edit_file(edit("a", "young", "old"))
+            .await
+            .expect_err("it is not");
         shieling.apply_patch(adding("c")).await.expect("a patch");
         shieling.move_file(rename("c", "d")).await.expect("it is there");
         shieling.delete_file(delete("d", false)).await.expect("it is there");
@@ -64,13 +70,19 @@ async fn reads_leave_one_line_and_changes_an_intent_and_an_outcome() {
         assert_eq!(intent.run, outcome.run);
         assert_eq!(intent.command_digest, outcome.command_digest);
         let line = serde_json::to_string(&records).expect("records are JSON");
-        assert!(!line.contains("older") && !line.contains("12345"), "no content is in the log");
+        assert!(
+            !line.contains("older") && !line.contains("12345"),
+            "no content is in the log"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_refusal_and_a_yes_stand_in_the_log() {
-    let (workspace, log) = (Workspace::new().with("a", "old\n").with(".env", "SECRET"), Recording::new());
+    let (workspace, log) = (
+        Workspace::new().with("a", "old\n").with(".env", "SECRET"),
+        Recording::new(),
+    );
     let approver = Scripted::new([Answer::Yes(Scope::Once), Answer::No("not that".to_owned())]);
     let policy = Policy::open().with_ignore(&[".env"]).expect("a pattern");
     let shieling = In::Local
@@ -90,27 +102,47 @@ async fn a_refusal_and_a_yes_stand_in_the_log() {
 #[tokio::test]
 async fn a_log_that_fails_stops_the_operation() {
     let workspace = Workspace::new().with("a", "old\n");
-    let with = |kind| In::Local.builder(&workspace, Policy::open()).audit(Arc::new(Broken(kind))).build();
+    let with = |kind| {
+        In::Local
+            .builder(&workspace, Policy::open())
+            .audit(Arc::new(Broken(kind)))
+            .build()
+    };
 
     let read = text(&with(Kind::Outcome), "a").await;
-    assert!(matches!(&read, Err(FilesError::Fault(why)) if why.contains("disk is full")), "{read:?}");
+    assert!(
+        matches!(&read, Err(FilesError::Fault(why)) if why.contains("disk is full")),
+        "{read:?}"
+    );
     let written = with(Kind::Intent).write_file(write("a", "new\n")).await;
     assert!(matches!(&written, Err(FilesError::Fault(_))), "{written:?}");
     assert_eq!(content(&workspace, "a"), "old\n");
 
     let written = with(Kind::Outcome).write_file(write("a", "new\n")).await;
-    assert!(matches!(&written, Err(FilesError::Fault(why)) if why.contains("was done")), "{written:?}");
+    assert!(
+        matches!(&written, Err(FilesError::Fault(why)) if why.contains("was done")),
+        "{written:?}"
+    );
     assert_eq!(content(&workspace, "a"), "new\n");
 }
 
 #[tokio::test]
 async fn a_log_of_operations_on_files_is_a_whole_chain() {
-    let (workspace, place) = (Workspace::new().with("a", "old\n"), tempfile::tempdir().expect("a directory"));
+    let (workspace, place) = (
+        Workspace::new().with("a", "old\n"),
+        tempfile::tempdir().expect("a directory"),
+    );
     let path = place.path().join("log");
     let log = audit::File::open(&path, audit::Settings::default()).expect("a new log");
-    let shieling = In::Local.builder(&workspace, Policy::open()).audit(Arc::new(log)).build();
+    let shieling = In::Local
+        .builder(&workspace, Policy::open())
+        .audit(Arc::new(log))
+        .build();
     text(&shieling, "a").await.expect("it is there");
-    shieling.write_file(write("\u{1b}[2K\u{202e}x", "x")).await.expect("any name will do");
+    shieling
+        .write_file(write("\u{1b}[2K\u{202e}x", "x"))
+        .await
+        .expect("any name will do");
     let summary = audit::verify(&path, None).expect("it is whole");
     assert_eq!(summary.records, 3);
     let lines = std::fs::read_to_string(&path).expect("ours");
@@ -131,7 +163,10 @@ async fn a_caller_that_goes_away_leaves_a_true_record() {
     assert!(waited.is_err(), "nobody answers");
     assert_eq!(log.kinds(), [Kind::Intent, Kind::Outcome]);
     let end = log.records()[1].outcome.clone().expect("an end");
-    assert!(end.error.is_some_and(|error| error.contains("went away before it was started")));
+    assert!(
+        end.error
+            .is_some_and(|error| error.contains("went away before it was started"))
+    );
     assert!(!workspace.path("a").exists());
 }
 

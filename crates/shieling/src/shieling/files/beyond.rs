@@ -70,7 +70,8 @@ pub(super) fn inside(op: &FileOp, sight: &Sight) -> Vec<Reason> {
         };
         if !look.walk(node.as_ref(), removed, 0) {
             let because = "there is more in it than can be looked at, and the policy may be about some of that";
-            look.reasons.push(asking(op, removed, "files".to_owned(), because.to_owned()));
+            look.reasons
+                .push(asking(op, removed, "files".to_owned(), because.to_owned()));
         }
     }
     look.reasons

@@ -22,12 +22,7 @@ pub(super) struct HiddenNames {
 
 impl HiddenNames {
     /// Those below `root`, and those of `own`.
-    pub(super) fn find(
-        files: &dyn Files,
-        root: &Path,
-        own: &[PathBuf],
-        hides: impl Fn(&Path, bool) -> bool,
-    ) -> Self {
+    pub(super) fn find(files: &dyn Files, root: &Path, own: &[PathBuf], hides: impl Fn(&Path, bool) -> bool) -> Self {
         let mut search = Search {
             found: HashSet::new(),
             left: ENTRIES,

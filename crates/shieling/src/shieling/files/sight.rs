@@ -7,11 +7,8 @@
 //! | a rule denies reading | | refused, by name |
 //! | a rule asks about reading | | noted, for the façade to ask; refused to a search, which leaves it out |
 //! | is another name of a hidden file, where nothing hides that | | refused, by name |
-//!
-//! Once whoever asked has gone away, nothing is there any more, so that a long search ends.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::environment::{FileError, Files, Kind, Links};
@@ -39,7 +36,6 @@ pub(super) struct Sight {
     hides_ignored: bool,
     names: OnceLock<HiddenNames>,
     asks: Mutex<Vec<Reason>>,
-    gone: Arc<AtomicBool>,
 }
 
 /// What a sight is made of.
@@ -51,7 +47,6 @@ pub(super) struct Seen<'a> {
     pub(super) operation: Operation,
     pub(super) is_search: bool,
     pub(super) hides_ignored: bool,
-    pub(super) gone: Arc<AtomicBool>,
 }
 
 impl Sight {
@@ -63,7 +58,11 @@ impl Sight {
         let root = of.files.node(of.workspace, Links::Follow)?.path().to_path_buf();
         // By the name they were given, and by the place that it leads to.
         let real = |path: &PathBuf| Some(of.files.node(path, Links::Follow).ok()?.path().to_path_buf());
-        let own = of.own.iter().flat_map(|path| [Some(path.clone()), real(path)]).flatten();
+        let own = of
+            .own
+            .iter()
+            .flat_map(|path| [Some(path.clone()), real(path)])
+            .flatten();
         Ok(Self {
             own: own.collect(),
             files: of.files,
@@ -74,7 +73,6 @@ impl Sight {
             hides_ignored: of.hides_ignored,
             names: OnceLock::new(),
             asks: Mutex::default(),
-            gone: of.gone,
         })
     }
 
@@ -141,7 +139,12 @@ impl Sight {
         Some(Reason {
             decision,
             rule: "ignore".to_owned(),
-            object: path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().escape_debug().to_string(),
+            object: path
+                .strip_prefix(&self.root)
+                .unwrap_or(path)
+                .to_string_lossy()
+                .escape_debug()
+                .to_string(),
             span: None,
             because: because.to_owned(),
             instead: None,
@@ -151,7 +154,7 @@ impl Sight {
 
 impl Gate for Sight {
     fn hides(&self, path: &Path, is_directory: bool) -> bool {
-        self.gone.load(Ordering::Relaxed) || self.is_own(path) || self.is_ignored(path, is_directory)
+        self.is_own(path) || self.is_ignored(path, is_directory)
     }
 
     fn reads(&self, path: &Path) -> Result<(), FilesError> {
