@@ -8,7 +8,6 @@ mod ask;
 mod error;
 mod gate;
 mod remembered;
-mod asked;
 mod reach;
 mod hash;
 mod encoding;

@@ -14,29 +14,56 @@ pub(super) const CHUNK: usize = 1 << 20;
 /// How often a content is read again that changed while it was read.
 const TRIES: usize = 3;
 
-/// Something that is there and not hidden.
-///
-/// # Errors
-/// [`FileError::NotFound`] with the path as it was asked, and whatever the files say.
-pub(super) fn node(context: Context<'_>, asked: &Path, links: Links) -> Result<Box<dyn Node>, FilesError> {
-    let path = context.absolute(asked);
-    let node = context
-        .files
-        .node(&path, links)
-        .map_err(|error| discreet(context, asked, error))?;
-    let is_directory = node.meta()?.kind == Kind::Directory;
-    if context.gate.hides(node.path(), is_directory) {
-        return Err(missing(asked));
+impl Context<'_> {
+    /// What stands at a path, if it may be read: the gate is asked about the name itself and about where
+    /// it leads.
+    ///
+    /// # Errors
+    /// [`FileError::NotFound`] with the path as it was asked for if one of the two is hidden or missing,
+    /// and others.
+    pub(crate) fn reach(&self, asked: &Path, links: Links) -> Result<Box<dyn Node>, FilesError> {
+        let path = self.absolute(asked);
+        let node = |links| {
+            self.files
+                .node(&path, links)
+                .map_err(|error| discreet(*self, asked, error))
+        };
+        let named = self.visible(node(Links::Keep)?, asked)?;
+        if links == Links::Keep || named.meta()?.kind != Kind::Link {
+            return self.readable(named);
+        }
+        let led = self.visible(node(Links::Follow)?, asked)?;
+        self.readable(led)
     }
-    Ok(node)
+
+    /// Whether what a handle stands for is hidden.
+    pub(crate) fn hides(&self, node: &dyn Node) -> Result<bool, FileError> {
+        Ok(self.gate.hides(node.path(), node.meta()?.kind == Kind::Directory))
+    }
+
+    fn visible(&self, node: Box<dyn Node>, asked: &Path) -> Result<Box<dyn Node>, FilesError> {
+        if self.hides(&*node)? {
+            Err(missing(asked))
+        } else {
+            Ok(node)
+        }
+    }
+
+    fn readable(&self, node: Box<dyn Node>) -> Result<Box<dyn Node>, FilesError> {
+        self.gate.reads(node.path()).map(|()| node)
+    }
 }
 
-/// A place in a directory that is not hidden, with what stands there.
+/// A place that is not hidden, and what stands there. A link that leads to a file is followed, unless it
+/// is to be kept.
 ///
 /// # Errors
-/// As [`node`].
+/// As [`Context::reach`].
 pub(super) fn spot(context: Context<'_>, asked: &Path, links: Links) -> Result<Reached, FilesError> {
     let path = context.absolute(asked);
+    if let Ok(named) = context.files.node(&path, Links::Keep) {
+        context.visible(named, asked)?;
+    }
     let spot = context
         .files
         .spot(&path, links)

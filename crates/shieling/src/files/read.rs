@@ -8,7 +8,7 @@ use super::encoding::{Encoding, HEAD, Head, SAMPLE};
 use super::hash::{DIGESTED, Digest};
 use super::lines::{Kept, Lines, Range};
 use super::reach::CHUNK;
-use super::{Context, FileHash, FileRead, FilesError, ReadAsk, Seen, image, reach};
+use super::{Context, FileHash, FileRead, FilesError, ReadAsk, Seen, image};
 use crate::environment::{Content, Links, Meta};
 use crate::units::ByteCount;
 
@@ -34,8 +34,7 @@ pub(crate) fn read(context: Context<'_>, ask: &ReadAsk) -> Result<FileRead, File
     if ask.max_bytes.get() < 4 || ask.max_bytes > MOST_TEXT {
         return bad("max_bytes", format!("it must be between 4 bytes and {MOST_TEXT}"));
     }
-    let node = reach::node(context, &ask.path, Links::Follow)?;
-    context.gate.reads(node.path())?;
+    let node = context.reach(&ask.path, Links::Follow)?;
     let mut file = node.open()?;
     let meta = file.meta()?;
     let mut head = vec![0; HEAD];
@@ -87,20 +86,10 @@ struct Open<'a> {
 }
 
 impl Open<'_> {
-    /// How far the file is read: to the size that it had when it was opened. Some files of the kernel
-    /// claim to be empty and are not.
-    fn bound(&self) -> u64 {
-        if self.meta.size == 0 {
-            CHUNK as u64
-        } else {
-            self.meta.size
-        }
-    }
-
-    /// Passes the file by, piece by piece, until `each` says no. Gives how far it came, and whether that
-    /// was the end.
+    /// Passes the file by, piece by piece, up to the size that it had when it was opened, until `each` says
+    /// no. Gives how far it came, and whether that was the end.
     fn pass(&mut self, mut each: impl FnMut(&[u8]) -> bool) -> Result<(u64, bool), FilesError> {
-        let bound = self.bound();
+        let bound = self.meta.size;
         let mut piece = vec![0; CHUNK.min(usize::try_from(bound).unwrap_or(CHUNK))];
         let mut at = 0;
         while at < bound {
@@ -242,7 +231,7 @@ impl Open<'_> {
 
     /// The encoding of a text whose first byte that is not ASCII is at `at`.
     fn sample(&mut self, at: u64) -> Result<Encoding, FilesError> {
-        let left = usize::try_from(self.bound() - at).unwrap_or(SAMPLE);
+        let left = usize::try_from(self.meta.size - at).unwrap_or(SAMPLE);
         let mut sample = vec![0; SAMPLE.min(left)];
         let filled = self.file.read_at(at, &mut sample)?;
         Ok(Encoding::of_sample(&sample[..filled]))
