@@ -1,5 +1,6 @@
 //! What a record says of an operation on files: which, and how much; never what is in them.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde::Serialize;
@@ -28,12 +29,9 @@ pub struct FilesTouched {
 
 impl From<&FileOp> for FilesTouched {
     fn from(op: &FileOp) -> Self {
-        let mut paths: Vec<&Path> = Vec::new();
-        for touched in op.touched() {
-            if !paths.contains(&touched.path.as_path()) {
-                paths.push(&touched.path);
-            }
-        }
+        let mut seen = HashSet::new();
+        let paths = op.touched().iter().map(|touched| touched.path.as_path());
+        let paths: Vec<&Path> = paths.filter(|path| seen.insert(*path)).collect();
         let named = &paths[..paths.len().min(MAX_PATHS)];
         Self {
             operation: op.operation(),

@@ -40,16 +40,23 @@ impl Policy {
                 reasons.push(reason);
             }
         }
-        let effects = op.touched().iter().map(|touched| EffectSeen {
-            kind: if touched.access.changes() {
-                EffectKind::Writes
-            } else {
-                EffectKind::Reads
-            },
-            object: script::escaped(op.named(touched)),
-            span: span(touched),
-        });
-        of_reasons(reasons, Vec::new(), effects.collect())
+        let mut effects = Vec::new();
+        for touched in op.touched() {
+            let effect = EffectSeen {
+                kind: if touched.access.changes() {
+                    EffectKind::Writes
+                } else {
+                    EffectKind::Reads
+                },
+                object: script::escaped(op.named(touched)),
+                span: span(touched),
+            };
+            // All that is in a directory goes by its name.
+            if !effects.contains(&effect) {
+                effects.push(effect);
+            }
+        }
+        of_reasons(reasons, Vec::new(), effects)
     }
 
     /// Whether there is a rule about what is read.
@@ -57,14 +64,6 @@ impl Policy {
         self.parts.iter().any(|part| match part {
             Part::Rules(rules) => rules.is_about_reading(),
             Part::Readonly | Part::Allow(_) | Part::Deny(_) | Part::Ignore(_) => false,
-        })
-    }
-
-    /// Whether what it says depends on the path that is touched.
-    pub(crate) fn is_about_paths(&self) -> bool {
-        self.parts.iter().any(|part| match part {
-            Part::Ignore(_) | Part::Rules(_) => true,
-            Part::Readonly | Part::Allow(_) | Part::Deny(_) => false,
         })
     }
 }

@@ -1,6 +1,7 @@
 //! An operation on files, worked out and not made: what it reads and changes, by paths in which no link
 //! is left.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -90,7 +91,7 @@ pub struct Touched {
     pub access: Access,
     /// The path: absolute, with no link in it.
     pub path: PathBuf,
-    /// Where the operation's text names it, in bytes.
+    /// Where the operation's text names it, or the directory that it goes with, in bytes.
     pub span: Range<usize>,
 }
 
@@ -127,21 +128,22 @@ impl FileOp {
         for word in words {
             push_word(&mut text, word.as_ref());
         }
+        // Where each path stands that the text names.
+        let mut named: HashMap<PathBuf, (Access, Range<usize>)> = HashMap::new();
         let mut touched: Vec<Touched> = Vec::with_capacity(paths.len());
         for (access, path) in paths {
-            let named = touched.iter().find(|touched| touched.path == path);
-            let span = match named {
-                Some(named) => named.span.clone(),
+            let above = |above: &Path| {
+                let (same, span) = named.get(above)?;
+                (above == path || *same == access).then(|| span.clone())
+            };
+            let span = match path.ancestors().find_map(above) {
+                Some(span) => span,
                 None => {
                     let inside = path.strip_prefix(&workspace).unwrap_or(&path);
-                    push_word(
-                        &mut text,
-                        if inside == Path::new("") {
-                            Path::new(".")
-                        } else {
-                            inside
-                        },
-                    )
+                    let here = Path::new(".");
+                    let span = push_word(&mut text, if inside == Path::new("") { here } else { inside });
+                    named.insert(path.clone(), (access, span.clone()));
+                    span
                 }
             };
             touched.push(Touched { access, path, span });
@@ -191,7 +193,7 @@ impl FileOp {
         &self.touched
     }
 
-    /// How a path stands in the text.
+    /// How a path stands in the text: by itself, or by the directory that it goes with.
     pub fn named(&self, touched: &Touched) -> &str {
         self.text.get(touched.span.clone()).unwrap_or_default()
     }
@@ -302,6 +304,27 @@ mod tests {
         let op = FileOp::new(Operation::EditFile, "/work", &[], both);
         assert_eq!(op.text(), "edit_file a");
         assert_eq!(op.touched().len(), 2);
+    }
+
+    #[test]
+    fn what_goes_with_a_directory_is_touched_and_not_named() {
+        let all = ["/work/d", "/work/d/a", "/work/d/e/f", "/work/other"].map(|path| (Access::Remove, path.into()));
+        let op = FileOp::new(Operation::DeleteFile, "/work", &["--recursive"], all.to_vec());
+        assert_eq!(op.text(), "delete_file --recursive d other");
+        assert_eq!(op.touched().len(), 4);
+        assert_eq!(op.named(&op.touched()[2]), "d");
+        let fewer = FileOp::new(
+            Operation::DeleteFile,
+            "/work",
+            &["--recursive"],
+            [&all[..1], &all[3..]].concat(),
+        );
+        assert_eq!(fewer.text(), op.text());
+        assert_ne!(
+            fewer.digest(),
+            op.digest(),
+            "what goes with it is part of what is agreed to"
+        );
     }
 
     #[test]

@@ -20,7 +20,7 @@
 //! stale. Somebody who is no part of this, such as a running command, may still write in the instant
 //! between that last look and the change.
 
-mod beyond;
+mod exposed;
 mod names;
 mod sight;
 mod task;
@@ -179,14 +179,14 @@ impl Shieling {
                     Looked::Read { answer, op, asks }
                 }
                 Ok(Worked::Planned(planned)) => {
-                    let op = task
-                        .op(&sight.root, planned.paths.clone())
-                        .with_change(planned.preview.clone());
+                    let mut paths = planned.paths.clone();
+                    // From where, and then to where, as it was asked.
+                    paths.sort_by_key(|(access, _)| *access != Access::Remove);
+                    let op = task.op(&sight.root, paths).with_change(planned.preview.clone());
                     let mut verdict = sight.policy.judge_file(&op);
-                    add(&mut verdict, beyond::inside(&op, &sight));
                     add(&mut verdict, sight.asks());
                     let policy = verdict.decision;
-                    add(&mut verdict, beyond::exposed(&op, environment.as_ref()));
+                    add(&mut verdict, exposed::reasons(&op, environment.as_ref()));
                     let by_environment = policy == Decision::Allow && verdict.decision != Decision::Allow;
                     add(
                         &mut verdict,

@@ -3,11 +3,10 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use shieling::approval::{Answer, Scope};
 use shieling::files::{Glob, GlobAsk, GrepAsk, GrepMode, ReadAsk};
 use shieling::outcome::Status;
-use shieling::policy::Policy;
-use shieling_testkit::{Scripted, Workspace};
+use shieling::policy::{Policy, RuleFile};
+use shieling_testkit::Workspace;
 
 use crate::place::{BOTH, In, content, delete, edit, is_not_found, refusal, rename, text, write};
 
@@ -125,24 +124,40 @@ async fn what_leads_out_of_the_workspace_is_refused_for_reading_and_for_changing
 
 #[tokio::test]
 async fn a_directory_with_hidden_files_in_it_is_not_moved_into_the_light() {
-    let workspace = Workspace::new().with("config/.env", "SECRET\n").with("config/a", "a");
-    let policy = || Policy::open().with_ignore(&["config/.env"]).expect("a pattern");
-    let shieling = In::Local.builder(&workspace, policy()).build();
-    let (status, denial) = refusal(shieling.move_file(rename("config", "open")).await);
-    assert_eq!(status, Status::NeedsApproval);
-    assert!(
-        !format!("{denial:?}").contains(".env"),
-        "which one is not told: {denial:?}"
-    );
-    let (status, _) = refusal(shieling.delete_file(delete("config", true)).await);
-    assert_eq!(status, Status::NeedsApproval);
-    assert!(workspace.path("config/.env").exists());
+    for here in BOTH {
+        let workspace = Workspace::new().with("config/.env", "SECRET\n").with("config/a", "a");
+        let policy = Policy::open().with_ignore(&["config/.env"]).expect("a pattern");
+        let shieling = here.builder(&workspace, policy).build();
+        let moved = shieling.move_file(rename("config", "open")).await;
+        let removed = shieling.delete_file(delete("config", true)).await;
+        for result in [moved, removed] {
+            assert!(result.is_err(), "{here:?}");
+            assert!(
+                !format!("{result:?}").contains(".env"),
+                "which one is not told: {result:?}"
+            );
+        }
+        assert!(workspace.path("config/.env").exists());
+    }
+}
 
-    let approver = Scripted::new([Answer::Yes(Scope::Once)]);
-    let shieling = In::Local.builder(&workspace, policy()).approver(approver).build();
+#[tokio::test]
+async fn what_goes_with_a_directory_is_judged_with_it() {
+    let rules = "[[rule]]\nid = \"locked\"\ndecision = \"deny\"\nwrites = [\"*.lock\", \"made/**\"]\n";
+    let workspace = Workspace::new().with("src/deep/a.lock", "x").with("plain/a", "x");
+    let policy = Policy::open().with_rules(RuleFile::parse("policy.toml", rules).expect("rules"));
+    let shieling = In::Local.builder(&workspace, policy).build();
+    for result in [
+        shieling.delete_file(delete("src", true)).await,
+        shieling.move_file(rename("src", "elsewhere")).await,
+        shieling.move_file(rename("plain", "made")).await,
+    ] {
+        let (status, denial) = refusal(result);
+        assert_eq!(status, Status::Denied);
+        assert!(denial.reasons[0].rule.contains("locked"), "{denial:?}");
+    }
     shieling
-        .delete_file(delete("config", true))
+        .move_file(rename("plain", "fine"))
         .await
-        .expect("somebody said yes");
-    assert!(!workspace.path("config").exists());
+        .expect("no rule is about it");
 }

@@ -63,7 +63,24 @@ async fn reads_leave_one_line_and_changes_an_intent_and_an_outcome() {
         shieling.delete_file(delete("d", false)).await.expect("it is there");
         shieling.delete_file(delete("sub", true)).await.expect("it is there");
         insta::allow_duplicates! {
-            insta::assert_snapshot!(page(&log, &workspace), @"");
+            insta::assert_snapshot!(page(&log, &workspace), @r#"
+            Outcome `read_file a` ["<workspace>/a"] 4 bytes, exited
+            Outcome `read_file none` ["<workspace>/none"], failed: there is no `none`
+            Outcome `stat .` ["<workspace>"], exited
+            Intent `write_file sub/b` ["<workspace>/sub/b"] with the digest of a change
+            Outcome `write_file sub/b` ["<workspace>/sub/b"] 5 bytes with the digest of a change, by policy, exited
+            Intent `edit_file a` ["<workspace>/a"] with the digest of a change
+            Outcome `edit_file a` ["<workspace>/a"] 6 bytes with the digest of a change, by policy, exited
+            Outcome `edit_file a` ["<workspace>/a"], failed: the text to replace is not in `<workspace>/a`
+            Intent `apply_patch c` ["<workspace>/c"] with the digest of a change
+            Outcome `apply_patch c` ["<workspace>/c"] with the digest of a change, by policy, exited
+            Intent `move_file c d` ["<workspace>/c", "<workspace>/d"] with the digest of a change
+            Outcome `move_file c d` ["<workspace>/c", "<workspace>/d"] with the digest of a change, by policy, exited
+            Intent `delete_file d` ["<workspace>/d"] with the digest of a change
+            Outcome `delete_file d` ["<workspace>/d"] with the digest of a change, by policy, exited
+            Intent `delete_file --recursive sub` ["<workspace>/sub", "<workspace>/sub/b"] with the digest of a change
+            Outcome `delete_file --recursive sub` ["<workspace>/sub", "<workspace>/sub/b"] with the digest of a change, by policy, exited
+            "#);
         }
         let records = log.records();
         let (intent, outcome) = (&records[3], &records[4]);
@@ -96,7 +113,17 @@ async fn a_refusal_and_a_yes_stand_in_the_log() {
     shieling.write_file(write("a", "newest\n")).await.expect_err("nobody");
     shieling.write_file(write(".env", "x")).await.expect_err("hidden");
     shieling.read_file(ReadAsk::new(".env")).await.expect_err("hidden");
-    insta::assert_snapshot!(page(&log, &workspace), @"");
+    insta::assert_snapshot!(page(&log, &workspace), @r#"
+    Intent `write_file a` ["<workspace>/a"] with the digest of a change
+    Approved `write_file a` ["<workspace>/a"] with the digest of a change, by answer
+    Outcome `write_file a` ["<workspace>/a"] 4 bytes with the digest of a change, by answer, exited
+    Intent `write_file a` ["<workspace>/a"] with the digest of a change
+    Denied `write_file a` ["<workspace>/a"] with the digest of a change, refused by Approval: the approver said no: not that
+    Intent `write_file a` ["<workspace>/a"] with the digest of a change
+    Denied `write_file a` ["<workspace>/a"] with the digest of a change, refused by Approval: it needs a yes, and nobody answered
+    Denied `write_file .env` ["<workspace>/.env"], refused by Policy: this path is hidden
+    Outcome `read_file .env` ["<workspace>/.env"], failed: there is no `.env`
+    "#);
 }
 
 #[tokio::test]

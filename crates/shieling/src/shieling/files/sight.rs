@@ -87,11 +87,6 @@ impl Sight {
         inside.is_ok_and(|inside| self.policy.hides_entry(inside, is_directory))
     }
 
-    /// Whether Shieling's own files lie in a directory.
-    pub(super) fn holds_own(&self, directory: &Path) -> bool {
-        self.own.iter().any(|own| own.starts_with(directory))
-    }
-
     fn is_own(&self, path: &Path) -> bool {
         self.own.iter().any(|own| path.starts_with(own))
     }

@@ -3,7 +3,6 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use crate::environment::FileError;
 use crate::files::{self, Context, FileAnswer, FileAsk, FilesError, Planned};
 use crate::request::{Access, Digest, FileOp, Operation};
 
@@ -106,9 +105,9 @@ impl Task {
             FileAsk::Stat(ask) => Worked::Done(FileAnswer::Info(files::stat(with, ask)?)),
             FileAsk::Write(ask) => Worked::Planned(files::plan_write(with, ask)?),
             FileAsk::Edit(ask) => Worked::Planned(files::plan_edit(with, ask)?),
-            FileAsk::Patch(_) => return Err(FileError::Unsupported("this is not done yet").into()),
-            FileAsk::Delete(_) => return Err(FileError::Unsupported("this is not done yet").into()),
-            FileAsk::Move(_) => return Err(FileError::Unsupported("this is not done yet").into()),
+            FileAsk::Patch(ask) => Worked::Planned(files::plan_patch(with, ask)?),
+            FileAsk::Delete(ask) => Worked::Planned(files::plan_delete(with, ask)?),
+            FileAsk::Move(ask) => Worked::Planned(files::plan_move(with, ask)?),
         })
     }
 }
