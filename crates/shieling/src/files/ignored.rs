@@ -149,10 +149,24 @@ fn rules(context: Context<'_>, directory: &dyn Node, names: &[&str]) -> Result<G
     for line in content.split(|byte| *byte == b'\n') {
         // A line that is no pattern excludes nothing, and the others stand.
         if let Ok(line) = std::str::from_utf8(line) {
-            drop(builder.add_line(None, line));
+            drop(builder.add_line(None, &as_git_reads(line)));
         }
     }
     builder.build().map_err(|_| Unread::Unreadable)
+}
+
+/// A line with its braces taken as they stand: to git they mean nothing.
+fn as_git_reads(line: &str) -> String {
+    let mut escaped = false;
+    let mut read = String::with_capacity(line.len());
+    for character in line.chars() {
+        if matches!(character, '{' | '}') && !escaped {
+            read.push('\\');
+        }
+        escaped = character == '\\' && !escaped;
+        read.push(character);
+    }
+    read
 }
 
 fn content(context: Context<'_>, directory: &dyn Node, names: &[&str]) -> Result<Vec<u8>, Unread> {

@@ -16,6 +16,8 @@ mod list;
 mod pattern;
 mod asked;
 mod remembered;
+#[cfg(test)]
+mod trial;
 mod walk;
 
 pub use ask::{

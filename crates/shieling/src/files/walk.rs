@@ -244,6 +244,17 @@ impl<'a> Walk<'a> {
 }
 
 impl Rules<'_> {
+    /// That nobody broke the walk off.
+    ///
+    /// # Errors
+    /// [`FilesError::Fault`], which nobody waits for.
+    pub(super) fn whole(&self) -> Result<(), FilesError> {
+        match self.stopped.load(atomic::Ordering::Relaxed) {
+            true => Err(FilesError::Fault("it was broken off".to_owned())),
+            false => Ok(()),
+        }
+    }
+
     /// The path of an entry, unless it is hidden or ignored.
     pub(super) fn admits(&self, directory: &Directory, entry: &Entry) -> Option<PathBuf> {
         let path = directory.node.path().join(&entry.name);
