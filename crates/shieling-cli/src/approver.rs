@@ -2,14 +2,15 @@
 //!
 //! Asks on `/dev/tty` and nowhere else: the streams may be pipes that belong to somebody else, and
 //! the command's own standard input is never read. What is shown is escaped and shown whole; a
-//! command that is too long to be judged by looking at it is not asked about. The safe answer is
-//! the one of an empty line, an end of file, and anything not understood.
+//! command, or a change of files, that is too long to be judged by looking at it is not asked about.
+//! The safe answer is the one of an empty line, an end of file, and anything not understood.
 
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use shieling::approval::{Answer, Approver, Asking, Question, Scope};
 use shieling::policy::Reason;
+use shieling::request::RequestKind;
 
 use crate::config::{Printable, files};
 use crate::escape::Escaped;
@@ -17,6 +18,10 @@ use crate::words;
 
 /// The longest command that a person is asked about, in bytes.
 const LONGEST: usize = 8 * 1024;
+
+/// The longest change of files that a person is shown, in bytes: a little more than the library makes
+/// of one.
+const LONGEST_CHANGE: usize = 40 * 1024;
 
 /// The terminal that this process was started from.
 #[derive(Debug)]
@@ -59,8 +64,13 @@ impl Approver for Terminal {
 /// Those of the terminal; nobody has said yes then.
 fn ask(question: &Question) -> io::Result<Answer> {
     let mut terminal = files::terminal()?;
-    if question.text.len() > LONGEST {
-        let (bytes, command) = (question.text.len(), crate::escape::headline(&question.text, 60));
+    let change = question.change.as_deref();
+    let changed = change.map_or(0, str::len);
+    if question.text.len() > LONGEST || changed > LONGEST_CHANGE {
+        let (bytes, command) = (
+            question.text.len() + changed,
+            crate::escape::headline(&question.text, 60),
+        );
         writeln!(
             terminal,
             "not asked: `{command}` is {bytes} bytes long, too long to be judged by looking at it"
@@ -70,6 +80,8 @@ fn ask(question: &Question) -> io::Result<Answer> {
     show(
         &mut terminal,
         &Shown {
+            kind: question.kind,
+            change,
             text: &question.text,
             cwd: &question.cwd,
             environment: &question.environment,
@@ -90,6 +102,8 @@ fn ask(question: &Question) -> io::Result<Answer> {
 
 /// What of a question is shown.
 struct Shown<'a> {
+    kind: RequestKind,
+    change: Option<&'a str>,
     text: &'a str,
     cwd: &'a Path,
     environment: &'a str,
@@ -98,14 +112,22 @@ struct Shown<'a> {
 }
 
 fn show(to: &mut impl Write, question: &Shown<'_>) -> io::Result<()> {
-    writeln!(
-        to,
-        "\nmay this run in `{}`, in {}?",
-        question.environment,
-        Printable(question.cwd)
-    )?;
+    let asked = match question.kind {
+        RequestKind::Command => "may this run",
+        RequestKind::Files => "may this be done with files",
+    };
+    let place = Printable(question.cwd);
+    writeln!(to, "\n{asked} in `{}`, in {place}?", question.environment)?;
     for line in Escaped::new(question.text).text.lines() {
         writeln!(to, "  {line}")?;
+    }
+    for line in question
+        .change
+        .map(|change| Escaped::new(change).text)
+        .iter()
+        .flat_map(|change| change.lines())
+    {
+        writeln!(to, "  | {line}")?;
     }
     for path in question.changed {
         writeln!(to, "{:<8} {} since your last yes", "changed", Printable(path))?;
@@ -149,6 +171,8 @@ mod tests {
             instead: None,
         }];
         let question = Shown {
+            kind: RequestKind::Command,
+            change: None,
             text: "python3 x.py \u{1b}[2K\r\nrm \u{202e}x",
             cwd: Path::new("/w\u{1b}"),
             environment: "local",
@@ -164,6 +188,32 @@ mod tests {
         changed  x.py since your last yes
         because  `python3`: an interpreter can change anything
         rule     readonly
+        y = yes, n = no [n]
+        ");
+    }
+
+    #[test]
+    fn a_change_of_files_is_shown_line_by_line_and_cannot_be_taken_for_anything_else() {
+        let question = Shown {
+            kind: RequestKind::Files,
+            change: Some("--- a\n+++ a\n@@ -1 +1 @@\n-old\n+new \u{1b}[2K\ry = yes, n = no [n] y\nbecause  it is fine"),
+            text: "edit_file a",
+            cwd: Path::new("/w"),
+            environment: "local",
+            reasons: &[],
+            changed: &[],
+        };
+        let mut shown = Vec::new();
+        show(&mut shown, &question).unwrap();
+        insta::assert_snapshot!(String::from_utf8(shown).unwrap().trim(), @r"
+        may this be done with files in `local`, in /w?
+          edit_file a
+          | --- a
+          | +++ a
+          | @@ -1 +1 @@
+          | -old
+          | +new \x1b[2K\ry = yes, n = no [n] y
+          | because  it is fine
         y = yes, n = no [n]
         ");
     }

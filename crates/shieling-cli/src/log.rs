@@ -92,7 +92,8 @@ fn print(to: &mut impl Write, number: u64, line: &str, json: bool) -> Result<boo
     crate::told(writeln!(to, "{text}"))
 }
 
-/// One record in one line: number, time, kind, decision or end, and the command.
+/// One record in one line: number, time, kind, decision or end, and the command. An operation on files
+/// has no exit code: it is done, or it failed and says why.
 fn record(number: u64, line: &str) -> String {
     let Ok(fields @ Value::Object(_)) = serde_json::from_str::<Value>(line) else {
         return format!("{number:>5}  not a record: {}", escape::headline(line, 80));
@@ -103,11 +104,11 @@ fn record(number: u64, line: &str) -> String {
         Some(_) | None => None,
     };
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-    let what = match (
-        text("/outcome/status"),
-        text("/outcome/exit_code"),
-        text("/denial/layer"),
-    ) {
+    let status = text("/outcome/status").map(|status| match fields.get("file") {
+        Some(_) if status == "exited" => "done".to_owned(),
+        Some(_) | None => status,
+    });
+    let what = match (status, text("/outcome/exit_code"), text("/denial/layer")) {
         (Some(status), Some(code), _) => format!("{status} {code}"),
         (Some(status), None, _) => status,
         (None, _, Some(layer)) => format!("by {layer}"),
@@ -124,7 +125,10 @@ fn record(number: u64, line: &str) -> String {
         or_dash(text("/kind")),
         or_dash(text("/command")),
     );
-    format!("{number:>5}  {time}  {kind:<8} {what:<13} {command}")
+    let file = |at: &str| fields.get("file").and_then(|_| text(at));
+    let bytes = file("/file/bytes").map_or_else(String::new, |bytes| format!(" ({bytes} bytes)"));
+    let error = file("/outcome/error").map_or_else(String::new, |error| format!(": {error}"));
+    format!("{number:>5}  {time}  {kind:<8} {what:<13} {command}{bytes}{error}")
 }
 
 fn verify(file: &Path, noted: Option<&str>) -> Result<u8, Failure> {
@@ -176,6 +180,8 @@ mod tests {
             r#"{"kind":"outcome","outcome":{"status":"lost","exit_code":null}}"#,
             r#"{"kind":"intent","time":"2026-11-21T07:00:02Z","command":"typed 12 bytes into job j1, then Enter","typed":{"job":"j1","bytes":12,"keys":["Enter"],"keys_omitted":0},"verdict":{"decision":"allow"}}"#,
             r#"{"kind":"intent","command":"typed 12 bytes into job j1, then Enter","verdict":{"decision":"allow"}}"#,
+            r#"{"kind":"outcome","command":"read_file a","file":{"operation":"read_file","bytes":12},"outcome":{"status":"exited","exit_code":null}}"#,
+            r#"{"kind":"outcome","command":"edit_file a","file":{"operation":"edit_file","bytes":null},"outcome":{"status":"failed","exit_code":null,"error":"not \u001bthere"}}"#,
             "\u{1b}]0;not json",
         ];
         let page: Vec<String> = (1..).zip(lines).map(|(number, line)| record(number, line)).collect();
@@ -187,7 +193,9 @@ mod tests {
             5  -  outcome  lost          -
             6  2026-11-21T07:00:02Z  intent   typing        typed 12 bytes into job j1, then Enter
             7  -  intent   allow         typed 12 bytes into job j1, then Enter
-            8  not a record: \x1b]0;not json
+            8  -  outcome  done          read_file a (12 bytes)
+            9  -  outcome  failed        edit_file a: not \x1bthere
+           10  not a record: \x1b]0;not json
         ");
     }
 }

@@ -101,6 +101,9 @@ pub(crate) fn for_running(
             Failure::new(error.to_string()).with("because", "a command does not start if it cannot be recorded")
         })?));
     }
+    // They are there by now; what is not cannot be read either.
+    let own = plan.audit.iter().map(PathBuf::as_path).chain(state);
+    builder = builder.own_files(own.filter_map(|path| files::canonical(path).ok()).collect());
     if let Some(state) = state {
         builder = builder.spill(SpillTo {
             per_command: WHOLE,

@@ -21,7 +21,7 @@ use rmcp::service::Peer;
 use serde_json::{Map, Value, json};
 use shieling::approval::{Answer, Approver, Asking, Limits, Question, Scope};
 use shieling::policy::Decision;
-use shieling::request::Digest;
+use shieling::request::{Digest, RequestKind};
 use shieling::session::Answered;
 
 use crate::visible;
@@ -275,10 +275,20 @@ fn subject(question: &Question) -> Digest {
 
 /// What the person reads.
 fn wording(question: &Question, purpose: Option<&str>) -> String {
-    let mut lines = vec!["May this command run?".to_owned(), String::new()];
+    let asked = match question.kind {
+        RequestKind::Command => "May this command run?",
+        RequestKind::Files => "May this be done with files?",
+    };
+    let mut lines = vec![asked.to_owned(), String::new()];
     let text = visible::within(&question.text, SHOWN);
     lines.extend(text.lines().map(|line| format!("    {line}")));
     lines.push(String::new());
+    if let Some(change) = &question.change {
+        // Each line is marked, so that none can be taken for one of ours.
+        let change = visible::within(change, SHOWN);
+        lines.extend(change.lines().map(|line| format!("    | {line}")));
+        lines.push(String::new());
+    }
     let session = question
         .session
         .as_ref()

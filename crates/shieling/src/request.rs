@@ -1,7 +1,9 @@
-//! What is asked: one command, with everything that decides how it runs.
+//! What is asked: one command, or one operation on files, with everything that decides what it does.
 //!
 //! Built once at the edge and not changed afterwards: the policy judges exactly this value and the
-//! environment starts exactly this value.
+//! environment starts, or the operation makes, exactly this value.
+
+mod file;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,6 +13,42 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::units::ByteCount;
+
+pub use file::{Access, FileOp, Operation, Touched};
+
+/// What kind of thing is asked. A yes to one kind never covers another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RequestKind {
+    /// A shell command.
+    Command,
+    /// An operation on files.
+    Files,
+}
+
+/// Something that is judged, asked about and recorded before it happens.
+pub trait Request {
+    /// What kind of thing it is.
+    fn kind(&self) -> RequestKind;
+
+    /// How it reads.
+    fn text(&self) -> &str;
+
+    /// Where it happens.
+    fn cwd(&self) -> &Path;
+
+    /// The names of the variables that it gets.
+    fn variable_names(&self) -> Vec<String>;
+
+    /// The digest of everything that a yes to it is bound to. Two kinds never share one.
+    fn digest(&self) -> Digest;
+
+    /// The digest of all that decides what its text means, but the text.
+    fn place(&self) -> Digest;
+
+    /// What it would change, for whoever has to say yes, as far as that can be shown.
+    fn change(&self) -> Option<&str>;
+}
 
 /// The longest command text that is passed on, in bytes. The kernel refuses a single argument of
 /// 128 KiB and more (`MAX_ARG_STRLEN`), so a longer text travels by another way than an argument.
@@ -178,18 +216,72 @@ impl Command {
 
     /// A digest of everything an approval is bound to: text, directory and environment.
     pub fn digest(&self) -> Digest {
-        let mut hasher = Sha256::new();
-        let mut field = |bytes: &[u8]| {
-            hasher.update((bytes.len() as u64).to_le_bytes());
-            hasher.update(bytes);
-        };
-        field(self.text.as_bytes());
-        field(self.cwd.as_os_str().as_encoded_bytes());
+        let mut fields = Fields::default();
+        fields.add(self.text.as_bytes());
+        self.add_place(&mut fields);
+        fields.digest()
+    }
+
+    fn add_place(&self, fields: &mut Fields) {
+        fields.add(self.cwd.as_os_str().as_encoded_bytes());
         for (name, value) in &self.variables {
-            field(name.as_bytes());
-            field(value.as_bytes());
+            fields.add(name.as_bytes());
+            fields.add(value.as_bytes());
         }
-        Digest(hasher.finalize().into())
+    }
+}
+
+impl Request for Command {
+    fn kind(&self) -> RequestKind {
+        RequestKind::Command
+    }
+
+    fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    fn variable_names(&self) -> Vec<String> {
+        self.variables.keys().cloned().collect()
+    }
+
+    fn digest(&self) -> Digest {
+        Self::digest(self)
+    }
+
+    fn place(&self) -> Digest {
+        let mut fields = Fields::default();
+        self.add_place(&mut fields);
+        fields.digest()
+    }
+
+    fn change(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// A digest over fields, of which each is told from the next by its length.
+#[derive(Default)]
+struct Fields(Sha256);
+
+impl Fields {
+    /// Those of an operation on files. No field is so long, and so no command has the same.
+    fn of_files() -> Self {
+        let mut hasher = Sha256::new();
+        hasher.update(u64::MAX.to_le_bytes());
+        Self(hasher)
+    }
+
+    fn add(&mut self, field: &[u8]) {
+        self.0.update((field.len() as u64).to_le_bytes());
+        self.0.update(field);
+    }
+
+    fn digest(self) -> Digest {
+        Digest(self.0.finalize().into())
     }
 }
 

@@ -20,19 +20,20 @@ mod terminal;
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::approval::{Approvals, Approved, Approver, Case, Mode, Nobody, Refused};
 use crate::audit::Sink;
 use crate::environment::Environment;
+use crate::files::Remembered;
 use crate::outcome::{Denial, Outcome, Status};
 use crate::output::{SpillTo, Tee};
 use crate::policy::{Decision, Enforced, Left, Policy, Verdict};
 use crate::process::{Limits, SpawnError, Streams, run_to_end};
 use crate::rate::{Limit, RateLimiter};
-use crate::request::{Command, Digest};
+use crate::request::{Command, Digest, Request};
 use crate::session::{Human, Jobs, NobodyThere, RecordTo, SessionName, Sessions};
 use crate::units::{ByteCount, Clock, SystemClock};
 
@@ -68,7 +69,7 @@ const STARTING: Duration = Duration::from_secs(120);
 /// ```
 pub struct Shieling {
     environment: Arc<dyn Environment>,
-    policy: Policy,
+    policy: Arc<Policy>,
     policy_digest: Digest,
     workspace: PathBuf,
     approvals: Approvals,
@@ -81,8 +82,20 @@ pub struct Shieling {
     left: LeftBehind,
     recordings: Option<RecordTo>,
     human: Arc<dyn Human>,
+    requires: Requires,
+    own: Vec<PathBuf>,
+    remembered: Arc<Remembered>,
+    /// Changes of files are made one after the other.
+    making: Arc<Mutex<()>>,
     born: Instant,
     runs: AtomicU64,
+}
+
+/// What is asked about whatever policy and mode say.
+#[derive(Debug, Clone, Copy, Default)]
+struct Requires {
+    commands: bool,
+    writes: bool,
 }
 
 impl fmt::Debug for Shieling {
@@ -112,6 +125,8 @@ impl Shieling {
             recordings: None,
             human: Arc::new(NobodyThere),
             clock: Arc::new(SystemClock),
+            requires: Requires::default(),
+            own: Vec::new(),
         }
     }
 
@@ -327,15 +342,20 @@ impl Shieling {
             verdict.decision = verdict.decision.max(reason.decision);
             verdict.reasons.push(reason);
         }
+        if self.requires.commands && verdict.decision != Decision::Deny {
+            verdict.decision = Decision::Ask;
+            let because = "every command is asked about here";
+            verdict.reasons.push(refusal::required(command.text(), because));
+        }
         (verdict, by_environment)
     }
 
-    fn entry(&self, command: &Command) -> Entry {
+    fn entry(&self, request: &impl Request) -> Entry {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         let name = self.environment.name();
         Entry::new(
             self.audit.clone(),
-            command,
+            request,
             name,
             self.policy_digest,
             number,
@@ -371,19 +391,24 @@ fn refuse(entry: &mut Entry, blank: Outcome, (status, denial): (Status, Denial))
 
 /// The outcome of a fault of our own, recorded if the log still takes it.
 fn failed(entry: &mut Entry, blank: Outcome, error: &(dyn std::error::Error + 'static)) -> Outcome {
+    let outcome = Outcome {
+        error: Some(told(error)),
+        ..blank
+    };
+    // If the log is what failed, the outcome says so already.
+    let _ = entry.ended(&outcome);
+    outcome
+}
+
+/// An error with its causes.
+fn told(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(deeper) = cause {
         text = format!("{text}: {deeper}");
         cause = deeper.source();
     }
-    let outcome = Outcome {
-        error: Some(text),
-        ..blank
-    };
-    // If the log is what failed, the outcome says so already.
-    let _ = entry.ended(&outcome);
-    outcome
+    text
 }
 
 /// Builds a [`Shieling`]. What is not given: nobody answers, no rate limit, no log, no whole outputs, no
@@ -403,6 +428,8 @@ pub struct Builder {
     recordings: Option<RecordTo>,
     human: Arc<dyn Human>,
     clock: Arc<dyn Clock>,
+    requires: Requires,
+    own: Vec<PathBuf>,
 }
 
 impl Builder {
@@ -425,7 +452,29 @@ impl Builder {
         self
     }
 
-    /// With a rate limit.
+    /// With every command asked about, whatever policy and mode say (default: no). Without somebody who
+    /// answers, none runs.
+    pub fn require_shell_approval(mut self, required: bool) -> Self {
+        self.requires.commands = required;
+        self
+    }
+
+    /// With every change of files asked about that is asked of [`Shieling::file`], whatever policy and
+    /// mode say (default: no). Without somebody who answers, none is made. What commands change is theirs.
+    pub fn require_write_approval(mut self, required: bool) -> Self {
+        self.requires.writes = required;
+        self
+    }
+
+    /// With these files and directories, absolute, as Shieling's own: the log, the state directory. For
+    /// [`Shieling::file`] they are not there, where they lie among the files that it reaches. Commands
+    /// are kept from them by their environment, if it can.
+    pub fn own_files(mut self, paths: Vec<PathBuf>) -> Self {
+        self.own = paths;
+        self
+    }
+
+    /// With a rate limit. It counts commands, and no operations on files.
     pub fn rate(mut self, limit: Limit) -> Self {
         self.rate = Some(limit);
         self
@@ -482,7 +531,7 @@ impl Builder {
             approvals,
             rate: self.rate.map(|limit| RateLimiter::new(limit, self.clock.clone())),
             environment: self.environment,
-            policy: self.policy,
+            policy: Arc::new(self.policy),
             workspace: self.workspace,
             audit: self.audit,
             spill: self.spill,
@@ -492,6 +541,10 @@ impl Builder {
             left: LeftBehind::default(),
             recordings: self.recordings,
             human: self.human,
+            requires: self.requires,
+            own: self.own,
+            remembered: Arc::default(),
+            making: Arc::default(),
             born: Instant::now(),
             runs: AtomicU64::new(0),
         }

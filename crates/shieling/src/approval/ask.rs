@@ -5,11 +5,11 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 
-use super::grant::{Scope, place};
+use super::grant::Scope;
 use crate::policy::Verdict;
-use crate::request::{Command, Digest};
+use crate::request::{Digest, Request, RequestKind};
 
-/// What a command is judged by besides itself.
+/// What a request is judged by besides itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
     /// What the policy says.
@@ -28,8 +28,12 @@ pub struct Case<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Question {
-    /// The text of the command.
+    /// Whether it is a command or an operation on files.
+    pub kind: RequestKind,
+    /// The text of the command, or how the operation reads.
     pub text: String,
+    /// What an operation on files would change: a unified diff, or a line that says it.
+    pub change: Option<String>,
     /// Where it is to run.
     pub cwd: PathBuf,
     /// The names of the variables that it gets.
@@ -40,7 +44,8 @@ pub struct Question {
     pub environment: String,
     /// The session that it belongs to, if any.
     pub session: Option<String>,
-    /// The digest of text, directory, and variables with their values.
+    /// The digest of text, directory, and variables with their values; of an operation on files, of all
+    /// that it would change.
     pub command_digest: Digest,
     /// The digest of the policy.
     pub policy_digest: Digest,
@@ -54,19 +59,21 @@ pub struct Question {
 }
 
 impl Question {
-    pub(super) fn new(command: &Command, case: &Case<'_>, files: Vec<(PathBuf, Digest)>) -> Self {
+    pub(super) fn new(request: &impl Request, case: &Case<'_>, files: Vec<(PathBuf, Digest)>) -> Self {
         Self {
-            text: command.text().to_owned(),
-            cwd: command.cwd().to_owned(),
-            variables: command.variables().keys().cloned().collect(),
+            kind: request.kind(),
+            text: request.text().to_owned(),
+            change: request.change().map(str::to_owned),
+            cwd: request.cwd().to_owned(),
+            variables: request.variable_names(),
             verdict: case.verdict.clone(),
             environment: case.environment.to_owned(),
             session: case.session.map(str::to_owned),
-            command_digest: command.digest(),
+            command_digest: request.digest(),
             policy_digest: case.policy,
             files,
             changed: Vec::new(),
-            place: place(command),
+            place: request.place(),
         }
     }
 }

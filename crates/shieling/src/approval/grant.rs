@@ -8,6 +8,10 @@
 //! | prefix | each command begins so, see [`plain`](super::plain) | same | only those seen, unchanged | any |
 //! | session | any | any | any | same |
 //!
+//! A grant for a command never covers an operation on files, nor the other way round. Of operations on
+//! files, a prefix holds for one only, and a session's yes for what is asked about by the same rules
+//! only: who agrees to edits does not agree to a hook of git.
+//!
 //! What the policy denies is never covered, since it never gets here.
 
 use std::num::NonZeroU32;
@@ -17,7 +21,7 @@ use std::time::{Duration, Instant};
 use super::plain::{is_plain, is_plain_word};
 use super::{GrantId, Question};
 use crate::policy::{Decision, Reason};
-use crate::request::{Command, Digest};
+use crate::request::{Digest, RequestKind};
 
 /// The most grants that are held. Beyond it the oldest goes, which only means to be asked again.
 const MAX_HELD: usize = 1_024;
@@ -49,7 +53,7 @@ pub enum Scope {
     /// This exact command again, too.
     Exact(Limits),
     /// Commands of which every part begins with these words. Where not even the command that was
-    /// asked about is so, the yes is for this one start.
+    /// asked about is so, or it is no command, the yes is for this one start.
     Prefix(Vec<String>, Limits),
     /// Everything that would be asked about in the session of this command.
     Session(Limits),
@@ -65,6 +69,7 @@ pub(super) struct Grants {
 struct Held {
     id: GrantId,
     covers: Covers,
+    kind: RequestKind,
     environment: String,
     policy: Digest,
     uses: u32,
@@ -84,7 +89,11 @@ enum Covers {
         reasons: Vec<Reason>,
         files: Vec<(PathBuf, Digest)>,
     },
-    Session(Option<String>),
+    Session {
+        session: Option<String>,
+        /// The rules that asked then. Of commands, none matters.
+        rules: Vec<String>,
+    },
 }
 
 impl Covers {
@@ -92,7 +101,7 @@ impl Covers {
         match self {
             Self::Exact { .. } => 0,
             Self::Prefix { .. } => 1,
-            Self::Session(_) => 2,
+            Self::Session { .. } => 2,
         }
     }
 
@@ -114,7 +123,17 @@ impl Covers {
                         .all(|reason| was_said_yes_to(reason, reasons, words))
                     && question.files.iter().all(|file| files.contains(file))
             }
-            Self::Session(session) => *session == question.session,
+            Self::Session { session, rules } => {
+                *session == question.session
+                    && match question.kind {
+                        RequestKind::Command => true,
+                        RequestKind::Files => question
+                            .verdict
+                            .reasons
+                            .iter()
+                            .all(|reason| rules.contains(&reason.rule)),
+                    }
+            }
         }
     }
 }
@@ -128,7 +147,8 @@ impl Grants {
             .iter()
             .enumerate()
             .filter(|(_, held)| {
-                held.environment == question.environment
+                held.kind == question.kind
+                    && held.environment == question.environment
                     && held.policy == question.policy_digest
                     && held.covers.covers(question)
             })
@@ -168,7 +188,16 @@ impl Grants {
                 )
             }
             Scope::Prefix(..) => (exact(), once),
-            Scope::Session(limits) => (Covers::Session(question.session.clone()), limits),
+            Scope::Session(limits) => {
+                let session = question.session.clone();
+                let rules = question
+                    .verdict
+                    .reasons
+                    .iter()
+                    .map(|reason| reason.rule.clone())
+                    .collect();
+                (Covers::Session { session, rules }, limits)
+            }
         };
         let uses = limits.uses.get().saturating_sub(used);
         // A time beyond the clock is longer than any process lives.
@@ -185,6 +214,7 @@ impl Grants {
         self.held.push(Held {
             id,
             covers,
+            kind: question.kind,
             environment,
             policy,
             uses,
@@ -202,7 +232,8 @@ impl Grants {
 
 /// Whether every command of a plain text begins with these words.
 fn begins_with(question: &Question, words: &[String]) -> bool {
-    !words.is_empty()
+    question.kind == RequestKind::Command
+        && !words.is_empty()
         && words.iter().all(|word| is_plain_word(word))
         && is_plain(&question.text)
         && !question.verdict.commands.is_empty()
@@ -221,19 +252,4 @@ fn was_said_yes_to(reason: &Reason, seen: &[Reason], words: &[String]) -> bool {
         && seen
             .iter()
             .any(|seen| seen.rule == reason.rule && (seen.object == reason.object || about_the_prefix))
-}
-
-/// The digest of directory and variables: of all that decides what a text means, but the text.
-pub(super) fn place(command: &Command) -> Digest {
-    let mut bytes = Vec::new();
-    let mut field = |field: &[u8]| {
-        bytes.extend_from_slice(&(field.len() as u64).to_le_bytes());
-        bytes.extend_from_slice(field);
-    };
-    field(command.cwd().as_os_str().as_encoded_bytes());
-    for (name, value) in command.variables() {
-        field(name.as_bytes());
-        field(value.as_bytes());
-    }
-    Digest::of(&bytes)
 }

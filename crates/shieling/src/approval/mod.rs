@@ -28,7 +28,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::policy::Decision;
-use crate::request::{Command, Digest};
+use crate::request::{Digest, Request};
 use crate::units::Clock;
 
 pub use ask::{Answer, Approver, Asking, Callback, Case, Nobody, Question};
@@ -205,7 +205,7 @@ impl Approvals {
         self.mode
     }
 
-    /// Approves a command, or says why not.
+    /// Approves a request, or says why not.
     ///
     /// `files` looks up the files that the text runs, with their digests. It is called before a
     /// question and again right after the yes: what somebody said yes to is what starts. A change in
@@ -220,12 +220,12 @@ impl Approvals {
     ///
     /// # Panics
     /// Outside a tokio runtime with timers, if somebody has to be asked.
-    pub async fn approve(
+    pub async fn approve<R: Request>(
         &self,
-        command: Command,
+        request: R,
         case: &Case<'_>,
-        files: impl Fn(&Command) -> Vec<(PathBuf, Digest)>,
-    ) -> Result<Approved<Command>, Refused> {
+        files: impl Fn(&R) -> Vec<(PathBuf, Digest)>,
+    ) -> Result<Approved<R>, Refused> {
         let asked = match (case.verdict.decision, self.mode) {
             (Decision::Deny, _) => return Err(Refused::Denied),
             (Decision::Allow, Mode::OnAsk | Mode::Never) => false,
@@ -233,16 +233,16 @@ impl Approvals {
         };
         if !asked {
             return Ok(Approved {
-                request: command,
+                request,
                 grant: self.number(),
                 basis: Basis::Policy,
                 files: Vec::new(),
             });
         }
-        let mut question = Question::new(&command, case, files(&command));
+        let mut question = Question::new(&request, case, files(&request));
         if let Some(grant) = self.held(|grants, now| grants.take(&question, now)) {
             return Ok(Approved {
-                request: command,
+                request,
                 grant,
                 basis: Basis::Grant,
                 files: question.files,
@@ -258,12 +258,12 @@ impl Approvals {
                 Answer::No(because) => return Err(Refused::SaidNo { because }),
                 Answer::Nobody => return Err(Refused::Unanswered),
             };
-            let found = files(&command);
+            let found = files(&request);
             if found == question.files {
                 let grant = self.number();
                 self.held(|grants, now| grants.keep(grant, &question, scope, 1, now));
                 return Ok(Approved {
-                    request: command,
+                    request,
                     grant,
                     basis: Basis::Answer,
                     files: found,

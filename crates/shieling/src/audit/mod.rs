@@ -14,12 +14,19 @@
 //! denied                                   that the policy or the rate limit refused
 //! ```
 //!
+//! A change of files is recorded as a command is: each time that it is worked out, an intent. Of what is
+//! only read there is one line, the outcome, written before the caller gets to see it; if a rule had
+//! somebody asked about it, the intent and the yes stand before that. What could not even be worked out,
+//! such as an edit of what is not there, leaves an outcome alone. What is in the files, and what a
+//! change puts there, is never in a record: only a digest of it.
+//!
 //! Each line of a [`File`] carries the SHA-256 of the line before. That shows every change by
 //! somebody who cannot rewrite the rest of the file; against somebody who can, or who cuts off the
 //! end, compare with a [`Head`] that was noted elsewhere.
 
 mod file;
 mod line;
+mod touched;
 mod typed;
 mod verify;
 
@@ -32,12 +39,13 @@ use serde::Serialize;
 pub use crate::units::rfc3339;
 pub use file::{Durability, File, MAX_LINE_BYTES, Settings};
 pub use line::escape;
+pub use touched::{FilesTouched, MAX_PATHS};
 pub use typed::{MAX_KEYS, Typed};
 pub use verify::{Broken, Head, Summary, Why, verify};
 
 use crate::outcome::{Denial, Layer, Outcome, Status};
 use crate::policy::{Decision, Reason, Verdict};
-use crate::request::{Command, Digest};
+use crate::request::{Digest, Request};
 
 /// The largest number of reasons that a record repeats; the rest is counted.
 pub const MAX_REASONS: usize = 64;
@@ -96,8 +104,12 @@ pub struct Record {
     pub monotonic_ms: f64,
     /// The process that wrote it.
     pub pid: u32,
-    /// The text of the command; for what is typed, how much and into what.
+    /// The text of the command; how an operation on files reads; for what is typed, how much and into
+    /// what.
     pub command: String,
+    /// The operation on files, where that is what it reports; otherwise not in the line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<FilesTouched>,
     /// What was typed, where that is what it reports; otherwise not in the line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub typed: Option<Typed>,
@@ -107,8 +119,8 @@ pub struct Record {
     pub variables: Vec<String>,
     /// The environment it was to run in.
     pub environment: String,
-    /// The digest of text, directory, and variables with their values. Of what is typed, the SHA-256
-    /// of `run`, a line feed, and the text: the same password has another one each time.
+    /// The digest of text, directory, and variables with their values; of an operation on files, of all
+    /// that it changes and by what. Of what is typed, the SHA-256 of `run`, a line feed, and the text: the same password has another one each time.
     pub command_digest: Digest,
     /// The digest of the policy that judged.
     pub policy_digest: Digest,
@@ -252,7 +264,7 @@ impl Record {
         kind: Kind,
         run: String,
         monotonic_ms: f64,
-        command: &Command,
+        request: &impl Request,
         environment: &str,
         policy_digest: Digest,
     ) -> Self {
@@ -262,12 +274,13 @@ impl Record {
             time: rfc3339(std::time::SystemTime::now()),
             monotonic_ms,
             pid: std::process::id(),
-            command: command.text().to_owned(),
+            command: request.text().to_owned(),
+            file: None,
             typed: None,
-            cwd: lossy(command.cwd()),
-            variables: command.variables().keys().cloned().collect(),
+            cwd: lossy(request.cwd()),
+            variables: request.variable_names(),
             environment: environment.to_owned(),
-            command_digest: command.digest(),
+            command_digest: request.digest(),
             policy_digest,
             verdict: None,
             grant: None,

@@ -1,13 +1,13 @@
 //! This host, unconfined, and it says so: a command can do whatever the user can.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
 use super::files::host::{Confined, HostFiles, View};
-use super::{Ability, Capabilities, Environment, Files, Later, Limit, Network, Shell};
+use super::{Ability, Capabilities, Environment, Files, Later, Limit, Network, Shell, sandbox};
 use crate::approval::Approved;
 use crate::outcome::Confinement;
 use crate::process::{Jail, JailError, Process, SessionShell, SpawnError, Streams};
@@ -105,6 +105,10 @@ impl Environment for Local {
             let starter = self.starter().await.ok()?;
             self.shell.misread(&starter, command).await
         })
+    }
+
+    fn exposes(&self, path: &Path, workspace: &Path) -> bool {
+        sandbox::is_protected(path, workspace)
     }
 
     fn files(&self) -> Later<'_, Result<Arc<dyn Files>, SpawnError>> {

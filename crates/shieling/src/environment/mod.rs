@@ -180,6 +180,14 @@ pub trait Environment: Send + Sync {
         Box::pin(async move { Err(SpawnError::Environment(why.into())) })
     }
 
+    /// Whether something of the user's own would run code from this path, absolute and without links, or
+    /// from below it, and nothing here keeps a command from changing it: the hooks of a repository, the
+    /// settings of an editor, in a workspace that is writable. May block.
+    fn exposes(&self, path: &std::path::Path, workspace: &std::path::Path) -> bool {
+        let _ = (path, workspace);
+        false
+    }
+
     /// Gives back what it holds. Commands that still run end with their [`Process`].
     fn close(&self) -> Later<'_, ()>;
 }

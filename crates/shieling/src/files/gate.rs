@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::{FileAnswer, FilesError, Remembered};
 use crate::environment::Files;
+pub(crate) use crate::request::Access;
 
 /// Says of each path that was reached whether it may be used: it is asked with the path of a handle,
 /// in which no link is left, before that handle is used.
@@ -44,18 +45,9 @@ impl Context<'_> {
     }
 }
 
-/// What will happen to a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Access {
-    /// It is made, or gets other content.
-    Write,
-    /// It is removed, or moved away.
-    Remove,
-}
-
 /// A change that was worked out and not made.
 pub(crate) struct Planned {
-    /// The paths that it changes, with no link in them.
+    /// The paths that it changes, with no link in them: never [`Access::Read`].
     pub(crate) paths: Vec<(Access, PathBuf)>,
     /// What it changes, for whoever has to say yes: a unified diff, or a line that says it.
     pub(crate) preview: String,

@@ -5,20 +5,33 @@
 //! reaches before it uses it. Knows no policy; starts nothing.
 
 mod ask;
-mod cursor;
 mod error;
 mod gate;
-mod glob;
-mod grep;
-mod ignored;
+mod remembered;
+mod reach;
+mod hash;
+mod encoding;
+mod image;
+mod lines;
+mod read;
+mod numbered;
+mod diff;
+mod write;
+mod edit;
+mod nearest;
 mod info;
+mod cursor;
 mod list;
 mod pattern;
-mod asked;
-mod remembered;
+mod ignored;
+mod walk;
+mod glob;
+mod grep;
+
+#[cfg(test)]
+mod double;
 #[cfg(test)]
 mod trial;
-mod walk;
 
 pub use ask::{
     DeleteAsk, EditAsk, Edited, FileAnswer, FileAsk, FileHash, FileInfo, FileRead, Found, Glob, GlobAsk, GrepAsk,
@@ -26,8 +39,6 @@ pub use ask::{
     Written,
 };
 pub use error::{Candidate, FilesError};
-#[expect(unused_imports, reason = "each operation uses its part")]
 pub(crate) use gate::{Access, Context, Gate, Planned};
 pub(crate) use remembered::Remembered;
-#[expect(unused_imports, reason = "the facade calls them")]
-pub(crate) use {glob::find, grep::grep, info::stat, list::list};
+pub(crate) use {edit::plan_edit, glob::find, grep::grep, info::stat, list::list, read::read, write::plan_write};

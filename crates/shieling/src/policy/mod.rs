@@ -22,6 +22,7 @@
 //! ```
 
 mod facts;
+mod file;
 mod meaning;
 mod preset;
 mod program;
@@ -213,18 +214,11 @@ impl Policy {
                 }
             }
         }
-        // The strictest first, then as they stand in the text.
-        reasons.sort_by_key(|reason| (std::cmp::Reverse(reason.decision), reason.span));
-        Verdict {
-            decision: reasons
-                .iter()
-                .map(|reason| reason.decision)
-                .max()
-                .unwrap_or(Decision::Allow),
+        of_reasons(
             reasons,
-            commands: reading.commands.iter().map(command_seen).collect(),
-            effects: reading.effects.iter().filter_map(effect_seen).collect(),
-        }
+            reading.commands.iter().map(command_seen).collect(),
+            reading.effects.iter().filter_map(effect_seen).collect(),
+        )
     }
 
     /// A digest of everything that the policy says.
@@ -291,6 +285,18 @@ fn shadowed(reading: &Reading, facts: &Facts) -> Vec<Finding> {
             })
         })
         .collect()
+}
+
+/// The verdict of these reasons: the strictest first, then as they stand in the text.
+fn of_reasons(mut reasons: Vec<Reason>, commands: Vec<CommandSeen>, effects: Vec<EffectSeen>) -> Verdict {
+    reasons.sort_by_key(|reason| (std::cmp::Reverse(reason.decision), reason.span));
+    let strictest = reasons.iter().map(|reason| reason.decision).max();
+    Verdict {
+        decision: strictest.unwrap_or(Decision::Allow),
+        reasons,
+        commands,
+        effects,
+    }
 }
 
 fn reason(rule: String, finding: Finding) -> Reason {

@@ -1,5 +1,7 @@
 //! Policy files: rules in TOML, each with its own examples, which are checked when it is loaded.
 
+mod path;
+
 use std::ops::Range;
 
 use serde::Deserialize;
@@ -344,13 +346,17 @@ impl RuleFile {
 }
 
 impl Rule {
-    /// What this rule matches; with `surely`, only what it matches for certain.
-    fn findings(&self, reading: &Reading, facts: &Facts, surely: bool) -> Vec<Finding> {
-        let because = self.because.clone().unwrap_or_else(|| match self.decision {
+    fn because(&self) -> String {
+        self.because.clone().unwrap_or_else(|| match self.decision {
             Decision::Allow => "a rule allows it".to_owned(),
             Decision::Ask => "a rule asks about it".to_owned(),
             Decision::Deny => "a rule denies it".to_owned(),
-        });
+        })
+    }
+
+    /// What this rule matches; with `surely`, only what it matches for certain.
+    fn findings(&self, reading: &Reading, facts: &Facts, surely: bool) -> Vec<Finding> {
+        let because = self.because();
         let finding = |known: Known, object: String, span| {
             let decision = match known {
                 Known::Yes => self.decision,

@@ -14,9 +14,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::approval::Approved;
 use crate::audit::{Ended, FileSeen, Granted, Kind, Record, Sink, Typed};
+use crate::files::FilesError;
 use crate::outcome::{Confinement, Denial, Outcome, Status};
 use crate::policy::Verdict;
-use crate::request::{Command, Digest};
+use crate::request::{Command, Digest, FileOp, Request};
 
 /// One run's place in the log.
 pub(super) struct Entry {
@@ -33,13 +34,13 @@ pub(super) struct Entry {
 impl Entry {
     pub(super) fn new(
         sink: Option<Arc<dyn Sink>>,
-        command: &Command,
+        request: &impl Request,
         environment: &str,
         policy: Digest,
         number: u64,
         offset: Duration,
     ) -> Self {
-        let record = Record::new(Kind::Intent, run_id(number), 0.0, command, environment, policy);
+        let record = Record::new(Kind::Intent, run_id(number), 0.0, request, environment, policy);
         Self {
             sink,
             record,
@@ -53,6 +54,35 @@ impl Entry {
     /// What the records report is not a command but that `text` is typed, which none of them holds.
     pub(super) fn typing(&mut self, text: &str, typed: Typed) {
         self.record.set_typed(text, typed);
+    }
+
+    /// What the records report from here on is this operation on files: the same as before, worked out
+    /// anew perhaps.
+    pub(super) fn of_files(&mut self, op: &FileOp) {
+        op.text().clone_into(&mut self.record.command);
+        self.record.command_digest = op.digest();
+        self.record.set_files(op);
+    }
+
+    /// Records how an operation on files ended, in an environment in which this holds.
+    ///
+    /// # Errors
+    /// Those of the log.
+    pub(super) fn ended_files(&mut self, end: Result<Option<u64>, &FilesError>, holds: Confinement) -> io::Result<()> {
+        if let (Some(file), Ok(bytes)) = (&mut self.record.file, end) {
+            file.bytes = bytes;
+        }
+        let (status, error) = match end {
+            Ok(_) => (Status::Exited, None),
+            Err(error) => (Status::Failed, Some(error.to_string())),
+        };
+        let outcome = Outcome {
+            confinement: holds,
+            duration_ms: self.began.elapsed().as_secs_f64() * 1_000.0,
+            error,
+            ..Outcome::blank(status, &self.record.cwd, &self.record.environment)
+        };
+        self.ended(&outcome)
     }
 
     /// Records that the command is to be approved and started.
@@ -70,7 +100,7 @@ impl Entry {
 
     /// Records on whose yes the command starts. Where the policy alone decided, the intent has said
     /// so already.
-    pub(super) fn approved(&mut self, approved: &Approved<Command>) -> io::Result<()> {
+    pub(super) fn approved(&mut self, approved: &Approved<impl Request>) -> io::Result<()> {
         self.record.grant = Some(Granted {
             id: approved.grant().to_string(),
             basis: approved.basis().name().to_owned(),
@@ -86,6 +116,11 @@ impl Entry {
     /// From here on the command may be running.
     pub(super) fn starting(&mut self) {
         self.started = true;
+    }
+
+    /// It is not: nothing was done, and it may be tried again.
+    pub(super) fn not_started(&mut self) {
+        self.started = false;
     }
 
     /// Records a refusal.
@@ -122,13 +157,16 @@ impl Drop for Entry {
         if !self.open {
             return;
         }
-        let (status, error) = if self.started {
-            (
+        let (status, error) = match (self.started, &self.record.file) {
+            (false, _) => (Status::Failed, "the caller went away before it was started"),
+            (true, None) => (
                 Status::Lost,
                 "the caller went away: all processes of the command were killed, and nobody saw its end",
-            )
-        } else {
-            (Status::Failed, "the caller went away before it was started")
+            ),
+            (true, Some(_)) => (
+                Status::Lost,
+                "it was broken off while it was made, and nobody saw its end",
+            ),
         };
         let ended = Ended {
             status,

@@ -4,7 +4,7 @@ use crate::approval::Refused;
 use crate::outcome::{Denial, Layer, Status};
 use crate::policy::{Decision, Reason, Span, Verdict};
 use crate::rate::TooSoon;
-use crate::request::Command;
+use crate::request::{Request, RequestKind};
 use crate::session::{Busy, Job, SessionName};
 
 /// Too many commands in too short a time.
@@ -30,7 +30,7 @@ pub(super) fn too_soon(refused: TooSoon) -> (Status, Denial) {
 pub(super) fn unapproved(
     refused: &Refused,
     verdict: &Verdict,
-    command: &Command,
+    request: &impl Request,
     by_environment: bool,
 ) -> (Status, Denial) {
     let (status, layer, decision) = match refused {
@@ -54,10 +54,14 @@ pub(super) fn unapproved(
                     names.join(", ").escape_debug().to_string()
                 }
                 Refused::Denied | Refused::SaidNo { .. } | Refused::NobodyToAsk | Refused::Unanswered => {
-                    "the whole command".to_owned()
+                    match request.kind() {
+                        RequestKind::Command => "the whole command",
+                        RequestKind::Files => "the whole operation",
+                    }
+                    .to_owned()
                 }
             },
-            span: Some(Span::new(0, command.text().len())),
+            span: Some(Span::new(0, request.text().len())),
             because: refused.to_string(),
             instead: None,
         });
@@ -71,6 +75,18 @@ pub(super) fn unapproved(
             retry_after_ms: None,
         },
     )
+}
+
+/// A yes is wanted whatever the policy says.
+pub(super) fn required(text: &str, because: &str) -> Reason {
+    Reason {
+        decision: Decision::Ask,
+        rule: "approval".to_owned(),
+        object: text[..text.floor_char_boundary(200)].escape_debug().to_string(),
+        span: Some(Span::new(0, text.len())),
+        because: because.to_owned(),
+        instead: None,
+    }
 }
 
 /// What could not be recorded does not start.

@@ -37,6 +37,7 @@ use crate::request::Command;
 use guard::Guard;
 pub use hidden::HiddenError;
 use hidden::HiddenFiles;
+pub(super) use protect::is_protected;
 pub use restrictions::{Hidden, Restrictions, Sizes};
 pub use view::ViewError;
 
@@ -335,6 +336,12 @@ impl Environment for Sandbox {
             let running = self.ready().await.ok()?;
             self.shell.misread(&running.jail, command).await
         })
+    }
+
+    fn exposes(&self, path: &Path, workspace: &Path) -> bool {
+        // With a view of its own it is protected there.
+        let open = self.restrictions.isolation != Isolation::Full && !self.restrictions.open_protected;
+        open && is_protected(path, workspace)
     }
 
     fn close(&self) -> Later<'_, ()> {

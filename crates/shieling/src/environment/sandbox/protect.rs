@@ -181,6 +181,26 @@ pub(super) fn find(workspace: &Path, home: &Path, outside: Option<&Path>, execut
     search.finish(executable)
 }
 
+/// Whether a change of this path, absolute and without links, is one of what is protected in a writable
+/// workspace, or of what lies below or above that. Whatever a git directory has is, at any depth.
+pub(in crate::environment) fn is_protected(path: &Path, workspace: &Path) -> bool {
+    let inside = path.strip_prefix(workspace).unwrap_or(path);
+    if inside.iter().any(|part| part.eq_ignore_ascii_case(".git")) {
+        return true;
+    }
+    // Which directory is a home is not known; a home itself as workspace has its files protected if they
+    // are there.
+    let found = find(workspace, Path::new("/nonexistent"), None, true);
+    let targets = found.entries.iter().filter_map(|entry| {
+        let Entry::Protect { target, .. } = entry else {
+            return None;
+        };
+        Some(target)
+    });
+    let mut all = targets.chain(&found.watched);
+    all.any(|target| path.starts_with(target) || target.starts_with(path))
+}
+
 struct Search<'a> {
     workspace: &'a Path,
     pins: Vec<PathBuf>,

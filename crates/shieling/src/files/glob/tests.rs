@@ -301,6 +301,11 @@ fn names_that_are_no_text_or_hold_line_ends_are_found_and_gone_on_after() {
         trial.put(name, "");
     }
     assert_eq!(paged(&trial, &ask("*"), 1), names);
+    let told = serde_json::to_value(trial.find(&ask("*")).unwrap()).unwrap();
+    assert_eq!(
+        told["paths"][1], "a\u{fffd}",
+        "a name that is no text does not keep the others from being told"
+    );
 }
 
 fn paged(trial: &Trial, first: &GlobAsk, limit: u64) -> Vec<std::ffi::OsString> {

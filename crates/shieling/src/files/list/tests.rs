@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use proptest::prelude::*;
 
 use super::super::trial::{Trial, list as ask};
-use super::super::{FileInfo, FilesError, ListAsk, Listed, StatAsk, stat};
+use super::super::{FileHash, FileInfo, FilesError, ListAsk, Listed, StatAsk, stat};
 use super::list;
 use crate::environment::{FileError, Kind};
 
@@ -138,9 +138,10 @@ fn a_link_is_looked_at_where_it_leads_and_one_that_leads_nowhere_for_itself() {
     trial.link("to-secret", "secret/key");
     let good = look(&trial, "good").unwrap();
     assert_eq!(
-        (good.path, good.kind, good.size),
-        (trial.workspace().join("file"), Kind::File, Some(2))
+        (&*good.path, good.kind, good.size),
+        (&*trial.workspace().join("file"), Kind::File, Some(2))
     );
+    assert_eq!(good.hash, Some(FileHash::of(b"12")));
     for name in ["nowhere", "out", "to-secret"] {
         let info = look(&trial, name).unwrap();
         assert_eq!(

@@ -1,0 +1,260 @@
+//! How the text of a file is encoded, found by its bytes alone, and where its lines end.
+//!
+//! Never changes a byte: whoever edits encodes the text that is sought and the text that is put there,
+//! and leaves the rest of the file as it is.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE};
+use memchr::{memchr, memchr_iter, memmem, memrchr};
+
+/// How much of a file is looked at to tell text from other things, in bytes.
+pub(super) const HEAD: usize = 8 << 10;
+
+/// How much is looked at to tell a legacy encoding, in bytes, from the first one that is not ASCII.
+pub(super) const SAMPLE: usize = 64 << 10;
+
+/// An encoding, and whether the file begins with its byte-order mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Encoding {
+    of: &'static encoding_rs::Encoding,
+    mark: usize,
+}
+
+/// What the first bytes of a file tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Head {
+    /// Text in this encoding.
+    Known(Encoding),
+    /// Text; the first bytes beyond ASCII tell its encoding ([`Encoding::of_sample`]). Its lines end as
+    /// in UTF-8.
+    Unlabelled,
+    /// No text.
+    Binary,
+}
+
+impl Head {
+    /// Looks at the first [`HEAD`] bytes.
+    pub(super) fn of(head: &[u8]) -> Self {
+        let utf16 = |of, mark| Self::Known(Encoding { of, mark });
+        if head.starts_with(b"\xff\xfe\0\0") {
+            return Self::Binary;
+        }
+        if head.starts_with(b"\xff\xfe") {
+            return utf16(UTF_16LE, 2);
+        }
+        if head.starts_with(b"\xfe\xff") {
+            return utf16(UTF_16BE, 2);
+        }
+        if memchr(0, head).is_some() {
+            return match unmarked_utf16(head) {
+                Some(of) => utf16(of, 0),
+                None => Self::Binary,
+            };
+        }
+        if head.starts_with(b"\xef\xbb\xbf") {
+            return Self::Known(Encoding { of: UTF_8, mark: 3 });
+        }
+        Self::Unlabelled
+    }
+}
+
+/// UTF-16 without a mark: more than half of the units have a zero, all of them on the same side, and
+/// what it says is plain text.
+fn unmarked_utf16(head: &[u8]) -> Option<&'static encoding_rs::Encoding> {
+    if head.len() % 2 == 1 {
+        return None;
+    }
+    let zeros = |side: usize| head.iter().skip(side).step_by(2).filter(|byte| **byte == 0).count();
+    let of = match (zeros(0), zeros(1)) {
+        (0, low) if low > head.len() / 4 => UTF_16LE,
+        (high, 0) if high > head.len() / 4 => UTF_16BE,
+        (_, _) => return None,
+    };
+    let (text, broken) = of.decode_without_bom_handling(head);
+    // A head may end within a pair.
+    let text = if broken && head.len() == HEAD {
+        text.trim_end_matches('\u{fffd}')
+    } else {
+        &text
+    };
+    let plain = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r' | '\x0b' | '\x0c' | '\x1b');
+    text.chars().all(|c| plain(c) && c != '\u{fffd}').then_some(of)
+}
+
+impl Encoding {
+    /// UTF-8 without a mark.
+    pub(super) const UTF_8: Self = Self { of: UTF_8, mark: 0 };
+
+    /// The encoding of an unlabelled text, by up to [`SAMPLE`] bytes from the first one that is not
+    /// ASCII. It is UTF-8 unless more is invalid in it than is valid: a few broken bytes make no other
+    /// encoding of it.
+    pub(super) fn of_sample(sample: &[u8]) -> Self {
+        let (mut valid, mut broken) = (0_usize, 0_usize);
+        let mut chunks = sample.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            valid += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+            let cut = sample.len() == SAMPLE && chunks.peek().is_none();
+            broken += usize::from(!chunk.invalid().is_empty() && !cut);
+        }
+        if broken <= valid {
+            return Self::UTF_8;
+        }
+        let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+        detector.feed(sample, true);
+        Self {
+            of: detector.guess(None, Utf8Detection::Deny),
+            mark: 0,
+        }
+    }
+
+    /// The encoding of a whole content; none if it is no text.
+    pub(super) fn of(content: &[u8]) -> Option<Self> {
+        match Head::of(&content[..content.len().min(HEAD)]) {
+            Head::Known(encoding) => Some(encoding),
+            Head::Binary => None,
+            Head::Unlabelled => {
+                let Some(first) = content.iter().position(|byte| !byte.is_ascii()) else {
+                    return Some(Self::UTF_8);
+                };
+                Some(Self::of_sample(&content[first..content.len().min(first + SAMPLE)]))
+            }
+        }
+    }
+
+    /// Its name, as reads tell it.
+    pub(super) fn name(self) -> String {
+        let name = self.of.name().to_ascii_lowercase();
+        if self.is_utf8() && self.mark > 0 {
+            format!("{name}-bom")
+        } else {
+            name
+        }
+    }
+
+    /// Whether bytes and text are the same.
+    pub(super) fn is_utf8(self) -> bool {
+        self.of == UTF_8
+    }
+
+    /// Whether two bytes are a unit.
+    pub(super) fn is_wide(self) -> bool {
+        self.of == UTF_16LE || self.of == UTF_16BE
+    }
+
+    /// How many bytes its mark at the beginning of the file has.
+    pub(super) fn mark(self) -> usize {
+        self.mark
+    }
+
+    /// The text; what is no text in it becomes U+FFFD.
+    pub(super) fn decode(self, bytes: &[u8]) -> Cow<'_, str> {
+        self.of.decode_without_bom_handling(bytes).0
+    }
+
+    /// As much of the text as has room in `room` bytes of UTF-8, how many bytes it was made of, and
+    /// whether some of them were no text.
+    pub(super) fn decode_within(self, bytes: &[u8], room: usize) -> (String, usize, bool) {
+        let mut text = vec![0; room.min(bytes.len().saturating_mul(3))];
+        let mut decoder = self.of.new_decoder_without_bom_handling();
+        let (_, read, written, broken) = decoder.decode_to_utf8(bytes, &mut text, true);
+        text.truncate(written);
+        (String::from_utf8(text).expect("a decoder writes UTF-8"), read, broken)
+    }
+
+    /// The bytes of a text.
+    ///
+    /// # Errors
+    /// The first character that this encoding does not have.
+    pub(super) fn encode(self, text: &str) -> Result<Vec<u8>, char> {
+        if self.is_utf8() {
+            return Ok(text.as_bytes().to_vec());
+        }
+        if self.of == UTF_16LE {
+            return Ok(text.encode_utf16().flat_map(u16::to_le_bytes).collect());
+        }
+        if self.of == UTF_16BE {
+            return Ok(text.encode_utf16().flat_map(u16::to_be_bytes).collect());
+        }
+        let lacks = |c: &char| self.of.encode(c.encode_utf8(&mut [0; 4])).2;
+        match self.of.encode(text) {
+            (bytes, _, false) => Ok(bytes.into_owned()),
+            (_, _, true) => Err(text.chars().find(lacks).unwrap_or(char::REPLACEMENT_CHARACTER)),
+        }
+    }
+
+    /// Whether these bytes of a content begin and end between two characters of it.
+    pub(super) fn is_aligned(self, content: &[u8], at: Range<usize>) -> bool {
+        if self.is_wide() {
+            return at.start.is_multiple_of(2);
+        }
+        if self.is_utf8() || self.of.is_single_byte() {
+            return true;
+        }
+        // A line's end is never part of a longer character in these encodings.
+        let line = memrchr(b'\n', &content[..at.start]).map_or(0, |end| end + 1);
+        let (before, found) = (&content[line..at.start], &content[at.clone()]);
+        let apart = [self.decode(before), self.decode(found)].concat();
+        self.decode(&content[line..at.end]) == apart
+    }
+
+    /// Where the line ends that has the byte at `from`: behind its line end, or at the end of the text.
+    pub(super) fn line_end(self, bytes: &[u8], from: usize) -> Option<usize> {
+        if !self.is_wide() {
+            return memchr(b'\n', &bytes[from..]).map(|at| from + at + 1);
+        }
+        memchr_iter(b'\n', &bytes[from..]).find_map(|at| self.wide_end(bytes, from + at))
+    }
+
+    /// Where the line begins that has the byte before `at`, or the one at it if it begins there.
+    pub(super) fn line_start(self, bytes: &[u8], at: usize) -> usize {
+        if !self.is_wide() {
+            return memrchr(b'\n', &bytes[..at]).map_or(0, |end| end + 1);
+        }
+        let found = memchr::memrchr_iter(b'\n', &bytes[..at]);
+        found
+            .filter_map(|end| self.wide_end(bytes, end))
+            .find(|end| *end <= at)
+            .unwrap_or(0)
+    }
+
+    /// How many lines end in these bytes.
+    pub(super) fn count_ends(self, bytes: &[u8]) -> u64 {
+        if !self.is_wide() {
+            return memchr_iter(b'\n', bytes).count() as u64;
+        }
+        memchr_iter(b'\n', bytes)
+            .filter(|at| self.wide_end(bytes, *at).is_some())
+            .count() as u64
+    }
+
+    /// Behind the unit that this byte `\n` belongs to, if that unit is a line end.
+    fn wide_end(self, bytes: &[u8], at: usize) -> Option<usize> {
+        let low_first = self.of == UTF_16LE;
+        let even = at.is_multiple_of(2);
+        if low_first && even && bytes.get(at + 1) == Some(&0) {
+            Some(at + 2)
+        } else if !low_first && !even && bytes[at - 1] == 0 {
+            Some(at + 1)
+        } else {
+            None
+        }
+    }
+
+    /// Where `\r\n` stands.
+    pub(super) fn carriage_returns(self, bytes: &[u8]) -> impl Iterator<Item = usize> {
+        let sought: &[u8] = match (self.is_wide(), self.of == UTF_16LE) {
+            (false, _) => b"\r\n",
+            (true, true) => b"\r\0\n\0",
+            (true, false) => b"\0\r\0\n",
+        };
+        memmem::find_iter(bytes, sought).filter(move |at| !self.is_wide() || at.is_multiple_of(2))
+    }
+
+    /// How many bytes a carriage return has.
+    pub(super) fn width(self) -> usize {
+        if self.is_wide() { 2 } else { 1 }
+    }
+}

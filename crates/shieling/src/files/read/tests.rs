@@ -1,0 +1,420 @@
+use proptest::prelude::*;
+
+use crate::environment::{FileError, Kind};
+use crate::files::double::{World, make};
+use crate::files::{FileRead, FilesError, ReadAsk, Seen, WriteAsk, plan_write, read};
+use crate::units::ByteCount;
+
+fn world(content: &[u8]) -> World {
+    World::with(&[("f", content)])
+}
+
+fn whole(world: &World) -> FileRead {
+    read(world.context(), &ReadAsk::new("f")).unwrap()
+}
+
+fn lines(world: &World, offset: u64, limit: u64) -> Result<FileRead, FilesError> {
+    read(
+        world.context(),
+        &ReadAsk {
+            offset,
+            limit,
+            ..ReadAsk::new("f")
+        },
+    )
+}
+
+fn text(read: &FileRead) -> (&str, u64, Option<u64>, Option<u64>) {
+    match &read.seen {
+        Seen::Text {
+            text,
+            lines,
+            total_lines,
+            next_offset,
+            ..
+        } => (text, *lines, *total_lines, *next_offset),
+        other => panic!("no text: {other:?}"),
+    }
+}
+
+fn encoding(read: &FileRead) -> &str {
+    match &read.seen {
+        Seen::Text { encoding, .. } => encoding,
+        other => panic!("no text: {other:?}"),
+    }
+}
+
+#[test]
+fn lines_end_at_a_line_feed_and_nowhere_else() {
+    for strange in ["\x0c", "\u{2028}", "\u{2029}", "\x0b", "\u{85}", "\r", "\x1c"] {
+        let content = format!("a{strange}b\nc\n");
+        assert_eq!(
+            text(&whole(&world(content.as_bytes()))),
+            (content.as_str(), 2, Some(2), None),
+            "{strange:?}"
+        );
+    }
+}
+
+#[test]
+fn an_empty_file_has_no_lines() {
+    let world = world(b"");
+    assert_eq!(text(&whole(&world)), ("", 0, Some(0), None));
+    assert_eq!(whole(&world).numbered(), "… the file is empty\n");
+}
+
+#[test]
+fn a_file_of_one_line_end_has_one_empty_line() {
+    let world = world(b"\n");
+    assert_eq!(text(&whole(&world)), ("\n", 1, Some(1), None));
+    assert_eq!(whole(&world).numbered(), "     1\t\n");
+}
+
+#[test]
+fn an_offset_beyond_the_end_says_how_many_lines_there_are() {
+    let world = world(b"a\nb\nc");
+    for offset in [3, 4, u64::MAX] {
+        let error = lines(&world, offset, 1).unwrap_err();
+        assert!(matches!(error, FilesError::BeyondEnd { lines: 3, .. }), "{error}");
+    }
+    assert_eq!(text(&lines(&world, 2, 1).unwrap()), ("c", 1, Some(3), None));
+}
+
+#[test]
+fn a_limit_of_nothing_is_refused() {
+    let error = lines(&world(b"a\n"), 0, 0).unwrap_err();
+    assert!(
+        matches!(error, FilesError::Argument { argument: "limit", .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn whoever_follows_the_footer_sees_each_line_once() {
+    let content: String = (0..25).map(|n| format!("line {n}\n")).collect();
+    for (limit, max) in [(1, 1024), (7, 1024), (100, 20), (3, 9), (2, 4)] {
+        let world = world(content.as_bytes());
+        let (mut offset, mut steps, mut seen) = (0, 0, Vec::new());
+        loop {
+            let max_bytes = ByteCount::bytes(max);
+            let ask = ReadAsk {
+                offset,
+                limit,
+                max_bytes,
+                ..ReadAsk::new("f")
+            };
+            let read = read(world.context(), &ask).unwrap();
+            let (_, count, _, next) = text(&read);
+            seen.extend(offset..offset + count);
+            steps += 1;
+            assert!(steps < 100, "a loop");
+            match next {
+                Some(next) => {
+                    assert!(
+                        read.numbered().contains(&format!("read on with offset={next}\n")),
+                        "{}",
+                        read.numbered()
+                    );
+                    offset = next;
+                }
+                None => break,
+            }
+        }
+        assert_eq!(seen, (0..25).collect::<Vec<_>>(), "{limit} {max}");
+    }
+}
+
+#[test]
+fn lines_are_numbered_from_one_and_keep_their_carriage_returns() {
+    let read = lines(&world(b"a\r\nb\r\nc\r\nd"), 1, 2).unwrap();
+    assert_eq!(
+        read.numbered(),
+        "     2\tb\r\n     3\tc\r\n… 1 more line; read on with offset=3\n"
+    );
+    let read = lines(&world(b"a\r\nb"), 1, 2).unwrap();
+    assert_eq!(read.numbered(), "     2\tb\n… no line end after the last line\n");
+}
+
+#[test]
+fn a_long_line_is_cut_and_says_by_how_much() {
+    let mut content = vec![b'x'; 5_000];
+    content.extend_from_slice("é\nnext\n".as_bytes());
+    let world = world(&content);
+    let max_bytes = ByteCount::bytes(1_000);
+    let cut = read(
+        world.context(),
+        &ReadAsk {
+            max_bytes,
+            ..ReadAsk::new("f")
+        },
+    )
+    .unwrap();
+    let Seen::Text {
+        text,
+        cut_bytes,
+        next_offset,
+        ..
+    } = &cut.seen
+    else {
+        panic!()
+    };
+    assert!(text.len() <= 1_000 && text.len() > 900, "{}", text.len());
+    assert_eq!(text.len() as u64 + cut_bytes, 5_003);
+    assert_eq!(*next_offset, Some(1));
+    assert!(cut.numbered().contains("… line 1 is cut: "), "{}", cut.numbered());
+}
+
+#[test]
+fn a_long_line_behind_others_is_left_to_the_next_read() {
+    let content = [b"a\n".as_slice(), &[b'x'; 3_000], b"\nb\n"].concat();
+    let max_bytes = ByteCount::bytes(1_000);
+    let read = read(
+        world(&content).context(),
+        &ReadAsk {
+            max_bytes,
+            ..ReadAsk::new("f")
+        },
+    )
+    .unwrap();
+    assert_eq!(text(&read), ("a\n", 1, Some(3), Some(1)));
+}
+
+#[test]
+fn a_range_of_a_gigabyte_is_read_in_small_pieces() {
+    let world = World::default();
+    world
+        .files
+        .put_large("f", 1 << 30, |at| if at % 64 == 63 { b'\n' } else { b'x' });
+    let read = lines(&world, 2_000_000, 3).unwrap();
+    let line = "x".repeat(63) + "\n";
+    assert_eq!(text(&read), (line.repeat(3).as_str(), 3, None, Some(2_000_003)));
+    assert!(world.files.widest() <= 1 << 20, "{}", world.files.widest());
+    assert!(read.hash.0.starts_with("stat-"), "{:?}", read.hash);
+    assert!(read.numbered().ends_with("… more lines; read on with offset=2000003\n"));
+}
+
+#[test]
+fn a_line_of_a_hundred_megabytes_is_cut_to_its_beginning() {
+    let world = World::default();
+    world.files.put_large("f", 100 << 20, |_| b'x');
+    let read = whole(&world);
+    let Seen::Text {
+        text,
+        cut_bytes,
+        total_lines,
+        next_offset,
+        ..
+    } = read.seen
+    else {
+        panic!()
+    };
+    assert!(text.len() <= 64 << 10);
+    assert_eq!(text.len() as u64 + cut_bytes, 100 << 20);
+    assert_eq!((total_lines, next_offset), (Some(1), None));
+    assert!(world.files.widest() <= 1 << 20);
+}
+
+#[test]
+fn a_file_that_grows_while_it_is_read_ends_where_it_ended() {
+    let world = world(b"one\ntwo\n");
+    world.files.at_read(|content| content.extend_from_slice(b"more\n"));
+    let read = whole(&world);
+    assert_eq!(text(&read), ("one\ntwo\n", 2, Some(2), None));
+    assert_eq!(read.size, 8);
+}
+
+#[test]
+fn a_file_that_shrinks_while_it_is_read_is_what_is_left() {
+    let world = world(b"one\ntwo\nthree\n");
+    world.files.at_read(|content| content.truncate(4));
+    let read = whole(&world);
+    assert_eq!(text(&read), ("one\n", 1, Some(1), None));
+    assert_eq!(read.size, 4);
+}
+
+#[test]
+fn images_are_known_by_their_content() {
+    let images: [(&[u8], &str); 4] = [
+        (b"\x89PNG\r\n\x1a\n\0\0", "image/png"),
+        (b"\xff\xd8\xff\xe0", "image/jpeg"),
+        (b"GIF89a\x01\0\x01\0", "image/gif"),
+        (b"RIFF\x01\0\0\0WEBPVP8 ", "image/webp"),
+    ];
+    for (content, expected) in images {
+        let read = whole(&world(content));
+        let Seen::Image { mime, bytes } = read.seen else {
+            panic!("{:?}", read.seen)
+        };
+        assert_eq!((mime.as_str(), bytes.as_slice()), (expected, content));
+    }
+    let named = World::with(&[("f", b"I am no image, whatever.png says\n")]);
+    assert!(matches!(whole(&named).seen, Seen::Text { .. }));
+    assert!(matches!(whole(&world(b"GIF89a is a format\n")).seen, Seen::Text { .. }));
+}
+
+#[test]
+fn an_image_that_is_not_shown_says_why() {
+    let world = world(&[b"\x89PNG\r\n\x1a\n".as_slice(), &[0; 100]].concat());
+    for (max_image, expected) in [(None, "not shown here"), (Some(ByteCount::bytes(20)), "at most 20 B")] {
+        let read = read(
+            world.context(),
+            &ReadAsk {
+                max_image,
+                ..ReadAsk::new("f")
+            },
+        )
+        .unwrap();
+        let Seen::Binary { why: Some(why), .. } = &read.seen else {
+            panic!("{:?}", read.seen)
+        };
+        assert!(why.contains(expected), "{why}");
+        assert!(read.numbered().contains(expected));
+    }
+}
+
+#[test]
+fn what_is_no_text_is_told_by_name() {
+    let formats: [(&[u8], Option<&str>); 5] = [
+        (b"\x7fELF\x02\x01\0", Some("ELF")),
+        (b"PK\x03\x04\x14\0", Some("zip")),
+        (b"SQLite format 3\0", Some("SQLite")),
+        (b"\x1f\x8b\x08\0", Some("gzip")),
+        (b"abc\0def", None),
+    ];
+    for (content, expected) in formats {
+        let read = whole(&world(content));
+        let Seen::Binary { format, .. } = &read.seen else {
+            panic!("{:?}", read.seen)
+        };
+        assert_eq!(format.is_some(), expected.is_some());
+        assert!(expected.is_none_or(|name| format.as_deref().is_some_and(|format| format.contains(name))));
+        assert!(read.numbered().starts_with("… no text: "));
+    }
+}
+
+#[test]
+fn encodings_are_found_by_the_bytes() {
+    let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let big = |text: &str| text.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<u8>>();
+    let japanese = "これは日本語の文章です。ファイルを読みます。\n二行目です。\n";
+    let (sjis, _, _) = encoding_rs::SHIFT_JIS.encode(japanese);
+    let french = "Le café était fermé, à côté de la forêt où l'été s'achève.\n";
+    let (latin, _, _) = encoding_rs::WINDOWS_1252.encode(french);
+    let cases: [(Vec<u8>, &str, &str); 8] = [
+        (b"plain\n".to_vec(), "utf-8", "plain\n"),
+        ("é\n".into(), "utf-8", "é\n"),
+        ("\u{feff}é\n".into(), "utf-8-bom", "é\n"),
+        (utf16("\u{feff}hé\nb\n"), "utf-16le", "hé\nb\n"),
+        (big("\u{feff}hé\nb\n"), "utf-16be", "hé\nb\n"),
+        (utf16("plain\ntext\n"), "utf-16le", "plain\ntext\n"),
+        (sjis.into_owned(), "shift_jis", japanese),
+        (latin.into_owned(), "windows-1252", french),
+    ];
+    for (content, name, expected) in cases {
+        let read = whole(&world(&content));
+        assert_eq!(encoding(&read), name, "{expected}");
+        assert_eq!(text(&read).0, expected, "{name}");
+        assert_eq!(text(&read).2, Some(expected.matches('\n').count() as u64), "{name}");
+    }
+}
+
+#[test]
+fn a_character_that_holds_the_byte_of_a_line_end_is_no_line_end() {
+    // U+0A0A and U+0A41 have a byte 0x0A in UTF-16.
+    let content: Vec<u8> = "\u{feff}\u{0a0a}\u{0a41}\u{410a}\nb"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    assert_eq!(
+        text(&whole(&world(&content))),
+        ("\u{0a0a}\u{0a41}\u{410a}\nb", 2, Some(2), None)
+    );
+}
+
+#[test]
+fn a_few_broken_bytes_make_no_other_encoding_of_a_text() {
+    let content = ["ééééé ünï\n".as_bytes(), b"\xff\xfe\n"].concat();
+    let read = whole(&world(&content));
+    assert_eq!(encoding(&read), "utf-8-lossy");
+    assert_eq!(text(&read).0, "ééééé ünï\n\u{fffd}\u{fffd}\n");
+    assert!(read.numbered().contains("bytes that are no text"));
+}
+
+#[test]
+fn pipes_devices_and_directories_are_refused() {
+    let world = World::default();
+    for kind in [Kind::Fifo, Kind::Socket, Kind::Device] {
+        world.files.other("f", kind);
+        let error = read(world.context(), &ReadAsk::new("f")).unwrap_err();
+        assert!(matches!(error, FilesError::File(FileError::Special { .. })), "{error}");
+    }
+    world.files.directory("d");
+    let error = read(world.context(), &ReadAsk::new("d")).unwrap_err();
+    assert!(matches!(error, FilesError::File(FileError::IsDirectory(_))), "{error}");
+}
+
+#[test]
+fn what_is_hidden_and_what_is_missing_get_the_same_answer() {
+    let world = World::with(&[(".env", b"secret"), ("d/x", b"x")]);
+    world.files.link("link", ".env");
+    world.files.link("way", "/w/.env");
+    for name in [
+        ".env",
+        ".env/deep",
+        "link",
+        "way",
+        "way/deep",
+        "d/../.env",
+        "missing",
+        "missing/deep",
+    ] {
+        let error = read(world.context(), &ReadAsk::new(name)).unwrap_err();
+        assert_eq!(error.to_string(), format!("there is no `{name}`"));
+    }
+}
+
+#[test]
+fn what_may_not_be_read_is_not_opened() {
+    let world = World::with(&[("forbidden", b"secret")]);
+    world.files.link("link", "forbidden");
+    for name in ["forbidden", "link"] {
+        let error = read(world.context(), &ReadAsk::new(name)).unwrap_err();
+        assert!(matches!(error, FilesError::File(FileError::Permission(_))), "{error}");
+    }
+    assert_eq!(world.files.widest(), 0);
+}
+
+proptest! {
+    #[test]
+    fn what_was_written_is_what_is_read(content: Vec<u8>, text in "(\\PC|[\\n\\r\\t ]){0,300}", limit in 1_u64..9) {
+        for content in [content, text.into_bytes()] {
+            let world = World::default();
+            let ask = WriteAsk { path: "d/f".into(), content: content.clone(), expect: None, create_only: false };
+            make(plan_write(world.context(), &ask)).unwrap();
+            prop_assert_eq!(world.files.content("d/f").unwrap(), content.clone());
+            let mut joined = String::new();
+            let mut offset = 0;
+            loop {
+                let ask = ReadAsk { offset, limit, ..ReadAsk::new("d/f") };
+                match read(world.context(), &ask).unwrap().seen {
+                    Seen::Text { text, next_offset, encoding, .. } => {
+                        joined.push_str(&text);
+                        if let Some(next) = next_offset {
+                            prop_assert!(next > offset);
+                            offset = next;
+                            continue;
+                        }
+                        if let ("utf-8", Ok(expected)) = (encoding.as_str(), std::str::from_utf8(&content)) {
+                            prop_assert_eq!(&joined, expected);
+                        } else if encoding == "utf-8-bom" {
+                            prop_assert_eq!(format!("\u{feff}{joined}").into_bytes(), content.clone());
+                        }
+                    }
+                    Seen::Image { bytes, .. } => prop_assert_eq!(bytes, content.clone()),
+                    Seen::Binary { .. } => prop_assert!(content.contains(&0)),
+                }
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,222 @@
+use crate::environment::FileError;
+use crate::files::double::{World, make};
+use crate::files::{Access, FileAnswer, FileHash, FilesError, ReadAsk, WriteAsk, Written, plan_write, read};
+
+fn ask(content: &[u8]) -> WriteAsk {
+    WriteAsk {
+        path: "f".into(),
+        content: content.to_vec(),
+        expect: None,
+        create_only: false,
+    }
+}
+
+fn write(world: &World, ask: &WriteAsk) -> Result<Written, FilesError> {
+    match make(plan_write(world.context(), ask))? {
+        FileAnswer::Written(written) => Ok(written),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_write_makes_a_file_and_its_directories() {
+    let world = World::default();
+    let written = write(
+        &world,
+        &WriteAsk {
+            path: "a/b/c".into(),
+            ..ask(b"\xff\0\r\n")
+        },
+    )
+    .unwrap();
+    assert!(written.created);
+    assert_eq!((written.size, written.diff), (4, None));
+    assert_eq!(world.files.content("a/b/c").unwrap(), b"\xff\0\r\n");
+}
+
+#[test]
+fn a_write_over_a_file_tells_what_changed() {
+    let world = World::with(&[("f", b"a\nb\nc\n")]);
+    let written = write(&world, &ask(b"a\nB\nc\n")).unwrap();
+    assert!(!written.created);
+    assert_eq!(
+        written.diff.unwrap(),
+        "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"
+    );
+}
+
+#[test]
+fn nothing_is_written_before_the_plan_is_made() {
+    let world = World::with(&[("f", b"a\n")]);
+    let planned = plan_write(world.context(), &ask(b"b\n")).unwrap();
+    assert_eq!(planned.paths, [(Access::Write, "/w/f".into())]);
+    assert!(planned.preview.contains("-a\n+b\n"), "{}", planned.preview);
+    assert_eq!(world.files.content("f").unwrap(), b"a\n");
+}
+
+#[test]
+fn what_changes_between_plan_and_make_is_not_overwritten() {
+    let world = World::with(&[("f", b"a\n")]);
+    let planned = plan_write(world.context(), &ask(b"b\n")).unwrap();
+    world.files.put("f", b"theirs\n");
+    let error = (planned.make)().unwrap_err();
+    assert!(matches!(error, FilesError::File(FileError::Changed(_))), "{error}");
+    assert_eq!(world.files.content("f").unwrap(), b"theirs\n");
+
+    let world = World::default();
+    let planned = plan_write(world.context(), &ask(b"b\n")).unwrap();
+    world.files.put("f", b"theirs\n");
+    let error = (planned.make)().unwrap_err();
+    assert!(matches!(error, FilesError::File(FileError::Changed(_))), "{error}");
+}
+
+#[test]
+fn a_stale_write_is_refused_with_what_has_changed() {
+    let world = World::with(&[("f", b"one\ntwo\n")]);
+    let seen = read(world.context(), &ReadAsk::new("f")).unwrap().hash;
+    world.files.put("f", b"one\n2\n");
+    let error = write(
+        &world,
+        &WriteAsk {
+            expect: Some(seen.clone()),
+            ..ask(b"mine")
+        },
+    )
+    .unwrap_err();
+    let FilesError::Stale { now, diff, .. } = error else {
+        panic!("{error}")
+    };
+    assert_eq!(now, FileHash::of(b"one\n2\n"));
+    assert_eq!(diff.unwrap(), "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n");
+    assert!(
+        write(
+            &world,
+            &WriteAsk {
+                expect: Some(now),
+                ..ask(b"mine")
+            }
+        )
+        .is_ok()
+    );
+
+    let error = write(
+        &world,
+        &WriteAsk {
+            expect: Some(FileHash("x".into())),
+            ..ask(b"")
+        },
+    )
+    .unwrap_err();
+    assert!(matches!(error, FilesError::Stale { diff: None, .. }), "{error}");
+}
+
+#[test]
+fn the_state_that_a_write_gives_is_the_one_that_the_next_read_gives() {
+    let world = World::default();
+    let written = write(&world, &ask(b"a\n")).unwrap();
+    assert_eq!(read(world.context(), &ReadAsk::new("f")).unwrap().hash, written.hash);
+    assert_eq!(written.hash.0.len(), 32);
+}
+
+#[test]
+fn a_write_that_must_create_refuses_what_is_there() {
+    let world = World::with(&[("f", b"a\n")]);
+    world.files.directory("d");
+    for path in ["f", "d"] {
+        let error = write(
+            &world,
+            &WriteAsk {
+                create_only: true,
+                path: path.into(),
+                ..ask(b"")
+            },
+        )
+        .unwrap_err();
+        assert!(matches!(error, FilesError::File(FileError::Exists(_))), "{error}");
+    }
+    assert!(
+        write(
+            &world,
+            &WriteAsk {
+                create_only: true,
+                path: "new".into(),
+                ..ask(b"")
+            }
+        )
+        .unwrap()
+        .created
+    );
+}
+
+#[test]
+fn links_are_followed_inside_and_refused_outside() {
+    let world = World::with(&[("target", b"a\n")]);
+    world.files.link("link", "target");
+    world.files.put("/etc/passwd", b"theirs");
+    world.files.link("out", "/etc/passwd");
+    world.files.link("dangling", "nowhere");
+    let written = write(
+        &world,
+        &WriteAsk {
+            path: "link".into(),
+            ..ask(b"b\n")
+        },
+    )
+    .unwrap();
+    assert_eq!(written.path, std::path::Path::new("/w/target"));
+    assert_eq!(world.files.content("target").unwrap(), b"b\n");
+    let error = write(
+        &world,
+        &WriteAsk {
+            path: "out".into(),
+            ..ask(b"b\n")
+        },
+    )
+    .unwrap_err();
+    assert!(matches!(error, FilesError::File(FileError::Outside { .. })), "{error}");
+    let error = write(
+        &world,
+        &WriteAsk {
+            path: "dangling".into(),
+            ..ask(b"b\n")
+        },
+    )
+    .unwrap_err();
+    assert!(matches!(error, FilesError::Argument { .. }), "{error}");
+}
+
+#[test]
+fn a_hidden_place_is_not_there_to_be_written() {
+    let world = World::with(&[(".env", b"secret")]);
+    world.files.link("link", ".env");
+    for path in [".env", "link", "sub/.env"] {
+        let error = write(
+            &world,
+            &WriteAsk {
+                path: path.into(),
+                ..ask(b"x")
+            },
+        )
+        .unwrap_err();
+        assert_eq!(error.to_string(), format!("there is no `{path}`"));
+    }
+    assert_eq!(world.files.content(".env").unwrap(), b"secret");
+}
+
+#[test]
+fn a_diff_is_cut_at_a_line_and_says_so() {
+    let old: String = (0..20_000).map(|n| format!("old {n}\n")).collect();
+    let new: String = (0..20_000).map(|n| format!("new {n}\n")).collect();
+    let world = World::with(&[("f", old.as_bytes())]);
+    let diff = write(&world, &ask(new.as_bytes())).unwrap().diff.unwrap();
+    assert!(diff.len() < 33 << 10, "{}", diff.len());
+    assert!(diff.ends_with("\n… the diff is cut here, at 32 KiB\n"));
+    let last = diff.lines().rev().nth(1).unwrap();
+    assert!(old.contains(&format!("{}\n", &last[1..])), "{last}");
+}
+
+#[test]
+fn what_is_no_text_has_no_diff() {
+    let world = World::with(&[("f", b"a\0b")]);
+    assert_eq!(write(&world, &ask(b"a\0c")).unwrap().diff, None);
+}
