@@ -13,10 +13,14 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::Context;
+use super::walk::unreadable;
 use crate::environment::{Entry, FileError, Kind, Links, Node};
 
 /// The largest ignore file that is honoured, in bytes.
 const LARGEST: u64 = 256 << 10;
+
+/// The longest line of one that is read, in bytes: longer than any path that it could mean.
+const LONGEST: usize = 4 << 10;
 
 /// How many directories above each other may have ignore files.
 const DEEPEST: usize = 128;
@@ -148,7 +152,9 @@ fn rules(context: Context<'_>, directory: &dyn Node, names: &[&str]) -> Result<G
     let mut builder = GitignoreBuilder::new(directory.path());
     for line in content.split(|byte| *byte == b'\n') {
         // A line that is no pattern excludes nothing, and the others stand.
-        if let Ok(line) = std::str::from_utf8(line) {
+        if line.len() <= LONGEST
+            && let Ok(line) = std::str::from_utf8(line)
+        {
             drop(builder.add_line(None, &as_git_reads(line)));
         }
     }
@@ -182,9 +188,15 @@ fn content(context: Context<'_>, directory: &dyn Node, names: &[&str]) -> Result
     if node.meta()?.kind != Kind::File {
         return Err(Unread::Missing);
     }
+    if let Err(error) = context.gate.reads(node.path()) {
+        return Err(match unreadable(&error) {
+            0 => Unread::Missing,
+            _counted => Unread::Unreadable,
+        });
+    }
     let mut file = node.open()?;
     let size = file.meta()?.size;
-    if size > LARGEST || context.gate.reads(node.path()).is_err() {
+    if size > LARGEST {
         return Err(Unread::Unreadable);
     }
     let mut content = vec![0; size as usize];
