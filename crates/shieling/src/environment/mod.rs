@@ -2,6 +2,8 @@
 
 mod files;
 mod local;
+#[cfg(feature = "memory")]
+mod memory;
 mod sandbox;
 mod shell;
 mod variables;
@@ -20,6 +22,8 @@ use crate::request::Command;
 
 pub use files::{Content, Entry, Expect, FileError, Files, Kind, Links, Meta, Node, Spot, Stamp};
 pub use local::Local;
+#[cfg(feature = "memory")]
+pub use memory::{Answer, Builder, Call, ExportError, Handler, Memory, Program, SeedError, Snapshot};
 pub use sandbox::{Hidden, HiddenError, Restrictions, Sandbox, SandboxError, Sizes, ViewError};
 pub use shell::NoShell;
 pub use shell::Shell;

@@ -154,7 +154,7 @@ impl Process {
     }
 
     /// The process with the write end of its standard input.
-    fn with_input(mut self, input: OwnedFd) -> std::io::Result<Self> {
+    pub(crate) fn with_input(mut self, input: OwnedFd) -> std::io::Result<Self> {
         self.input = Some(pipe::Sender::from_owned_fd(input)?);
         Ok(self)
     }

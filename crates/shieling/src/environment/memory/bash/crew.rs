@@ -1,0 +1,110 @@
+//! The threads that bashes run on. They may block, which no thread of the caller's runtime does.
+//!
+//! A thread is started when there is work and none is free, and ends when there was none for a while.
+//! How many there are is bounded: beyond that, work is refused and not queued, since what is before it
+//! may take for ever.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+
+/// How many run at once, in all memories of this process.
+const MOST: usize = 256;
+/// How long a thread waits for more to do.
+const IDLE: Duration = Duration::from_secs(10);
+/// The parser and the interpreter recurse. Only what is touched is memory.
+const STACK: usize = 64 << 20;
+
+/// Work for a thread, with a runtime for its timers and pipes.
+pub(in crate::environment::memory) type Work = Box<dyn FnOnce(&Runtime) + Send>;
+
+/// The threads of all memories, so that a new one costs none.
+#[derive(Clone, Default)]
+pub(in crate::environment::memory) struct Crew {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    desk: Mutex<Desk>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct Desk {
+    work: VecDeque<Work>,
+    threads: usize,
+    idle: usize,
+}
+
+impl Crew {
+    /// The one there is.
+    pub(in crate::environment::memory) fn get() -> &'static Self {
+        static CREW: OnceLock<Crew> = OnceLock::new();
+        CREW.get_or_init(Self::default)
+    }
+
+    /// Has this done, now.
+    ///
+    /// # Errors
+    /// All threads are busy, or no further one can be started.
+    pub(in crate::environment::memory) fn take(&self, work: Work) -> io::Result<()> {
+        let mut desk = self.shared.lock();
+        if desk.idle <= desk.work.len() {
+            if desk.threads == MOST {
+                let why = format!("{MOST} commands run in memory, and no more can at once");
+                return Err(io::Error::other(why));
+            }
+            self.start()?;
+            desk.threads += 1;
+        }
+        desk.work.push_back(work);
+        self.shared.wake.notify_one();
+        Ok(())
+    }
+
+    fn start(&self) -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(2)
+            .build()?;
+        let shared = Arc::clone(&self.shared);
+        std::thread::Builder::new()
+            .name("shieling-memory".to_owned())
+            .stack_size(STACK)
+            .spawn(move || shared.serve(&runtime))
+            .map(|_| ())
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn serve(&self, runtime: &Runtime) {
+        let mut desk = self.lock();
+        loop {
+            if let Some(work) = desk.work.pop_front() {
+                drop(desk);
+                work(runtime);
+                desk = self.lock();
+                continue;
+            }
+            desk.idle += 1;
+            let (again, waited) = self
+                .wake
+                .wait_timeout_while(desk, IDLE, |desk| desk.work.is_empty())
+                .unwrap_or_else(PoisonError::into_inner);
+            desk = again;
+            desk.idle -= 1;
+            if waited.timed_out() && desk.work.is_empty() {
+                desk.threads -= 1;
+                return;
+            }
+        }
+    }
+}

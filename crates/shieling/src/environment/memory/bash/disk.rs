@@ -1,0 +1,201 @@
+//! The files in memory as bashkit wants them: by path, with no link followed, since it follows them
+//! itself and asks again.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use bashkit::{DirEntry, FileSystem, FileSystemExt, FileType, FsLimits, FsUsage, Metadata, async_trait};
+
+use crate::environment::Kind;
+use crate::environment::memory::tree::{About, Fault, Follow, Tree, Write};
+
+/// A tree for one bash.
+pub(super) struct Disk {
+    tree: Arc<Tree>,
+    /// The largest file that its commands may write; none is [`u64::MAX`].
+    largest: AtomicU64,
+}
+
+impl Disk {
+    pub(super) fn new(tree: Arc<Tree>) -> Self {
+        Self {
+            tree,
+            largest: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// How large a file may be from now on.
+    pub(super) fn limit_files(&self, largest: Option<u64>) {
+        self.largest.store(largest.unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    fn largest(&self) -> Option<u64> {
+        Some(self.largest.load(Ordering::Relaxed))
+    }
+
+    fn put(&self, path: &Path, what: Write<'_>) -> Result<(), Fault> {
+        let mut inside = self.tree.enter();
+        let spot = inside.spot(path, Follow::None)?;
+        inside.write(&spot, what, false, 0o644, self.largest()).map(|_| ())
+    }
+}
+
+fn told<T>(result: Result<T, Fault>) -> bashkit::Result<T> {
+    result.map_err(|fault| fault.to_io().into())
+}
+
+fn metadata(about: &About) -> Metadata {
+    Metadata {
+        file_type: match about.kind {
+            Kind::Directory => FileType::Directory,
+            Kind::Link => FileType::Symlink,
+            // There is nothing else in memory.
+            Kind::File | Kind::Fifo | Kind::Socket | Kind::Device => FileType::File,
+        },
+        size: about.size,
+        mode: about.mode,
+        modified: about.modified,
+        created: about.modified,
+    }
+}
+
+#[async_trait]
+impl FileSystemExt for Disk {
+    fn usage(&self) -> FsUsage {
+        let (bytes, files) = self.tree.enter().usage();
+        FsUsage::new(bytes, files, 0)
+    }
+
+    fn limits(&self) -> FsLimits {
+        let rules = self.tree.rules();
+        FsLimits::unlimited()
+            .max_total_bytes(rules.bytes)
+            .max_file_count(rules.files)
+    }
+
+    fn backend_kind(&self) -> &'static str {
+        "shieling"
+    }
+}
+
+#[async_trait]
+impl FileSystem for Disk {
+    async fn read_file(&self, path: &Path) -> bashkit::Result<Vec<u8>> {
+        let mut inside = self.tree.enter();
+        let content = inside
+            .find(path, Follow::None)
+            .and_then(|id| inside.content(id));
+        drop(inside);
+        told(content.map(Arc::unwrap_or_clone))
+    }
+
+    async fn write_file(&self, path: &Path, content: &[u8]) -> bashkit::Result<()> {
+        told(self.put(path, Write::Replace(content)))
+    }
+
+    async fn append_file(&self, path: &Path, content: &[u8]) -> bashkit::Result<()> {
+        told(self.put(path, Write::Append(content)))
+    }
+
+    async fn mkdir(&self, path: &Path, recursive: bool) -> bashkit::Result<()> {
+        let mut inside = self.tree.enter();
+        if recursive && path == Path::new("/") {
+            return Ok(());
+        }
+        told(
+            inside
+                .spot(path, Follow::None)
+                .and_then(|spot| inside.make_directory(&spot, recursive)),
+        )
+    }
+
+    async fn remove(&self, path: &Path, recursive: bool) -> bashkit::Result<()> {
+        let mut inside = self.tree.enter();
+        told(
+            inside
+                .spot(path, Follow::None)
+                .and_then(|spot| inside.remove(&spot, recursive)),
+        )
+    }
+
+    async fn stat(&self, path: &Path) -> bashkit::Result<Metadata> {
+        let mut inside = self.tree.enter();
+        let about = inside
+            .find(path, Follow::None)
+            .and_then(|id| inside.about(id));
+        told(about.map(|about| metadata(&about)))
+    }
+
+    async fn read_dir(&self, path: &Path) -> bashkit::Result<Vec<DirEntry>> {
+        let mut inside = self.tree.enter();
+        let listed = inside.find(path, Follow::None).and_then(|id| {
+            // No link was followed, so that the path is the way there.
+            let path = path.to_str().unwrap_or_default();
+            inside.list(id, path)
+        });
+        let mut entries = Vec::new();
+        for (name, id) in told(listed)? {
+            // A file of the host's may have gone in the meantime.
+            if let Ok(about) = inside.about(id) {
+                entries.push(DirEntry {
+                    name: name.to_string(),
+                    metadata: metadata(&about),
+                });
+            }
+        }
+        Ok(entries)
+    }
+
+    async fn exists(&self, path: &Path) -> bashkit::Result<bool> {
+        Ok(self.tree.enter().find(path, Follow::None).is_ok())
+    }
+
+    async fn rename(&self, from: &Path, to: &Path) -> bashkit::Result<()> {
+        let mut inside = self.tree.enter();
+        let from = told(inside.spot(from, Follow::None))?;
+        let to = told(inside.spot(to, Follow::None))?;
+        told(inside.rename(&from, &to, true, false))
+    }
+
+    async fn copy(&self, from: &Path, to: &Path) -> bashkit::Result<()> {
+        let mut inside = self.tree.enter();
+        let from = told(inside.find(from, Follow::None))?;
+        let to = told(inside.spot(to, Follow::None))?;
+        told(inside.copy(from, &to, self.largest()))
+    }
+
+    async fn symlink(&self, target: &Path, link: &Path) -> bashkit::Result<()> {
+        let mut inside = self.tree.enter();
+        let spot = told(inside.spot(link, Follow::None))?;
+        let target = target.to_str().ok_or(Fault::BadName("it is not UTF-8"));
+        told(target.and_then(|target| inside.link(&spot, target)))
+    }
+
+    async fn read_link(&self, path: &Path) -> bashkit::Result<PathBuf> {
+        let mut inside = self.tree.enter();
+        let target = inside
+            .find(path, Follow::None)
+            .and_then(|id| inside.target(id));
+        told(target.map(|target| PathBuf::from(&*target)))
+    }
+
+    async fn chmod(&self, path: &Path, mode: u32) -> bashkit::Result<()> {
+        let mut inside = self.tree.enter();
+        told(
+            inside
+                .find(path, Follow::None)
+                .and_then(|id| inside.set_mode(id, mode)),
+        )
+    }
+
+    async fn set_modified_time(&self, path: &Path, time: SystemTime) -> bashkit::Result<()> {
+        let mut inside = self.tree.enter();
+        told(
+            inside
+                .find(path, Follow::None)
+                .and_then(|id| inside.set_modified(id, time)),
+        )
+    }
+}

@@ -1,0 +1,34 @@
+//! Which of bashkit's commands there are in memory: bash's own builtins, and programs that behave as
+//! those of a usual system do. Left out is what only bashkit has (`assert`, `semver`, `json`), what
+//! needs what is not there (a network, a terminal, processes of a host), and what would answer wrongly.
+
+/// What bash has in itself. These are always there.
+pub(super) const BUILTINS: &[&str] = &[
+    ".", ":", "[", "alias", "bg", "break", "builtin", "caller", "cd", "command", "compgen", "complete", "compopt",
+    "continue", "declare", "dirs", "disown", "echo", "enable", "eval", "exec", "exit", "export", "false", "fg",
+    "getopts", "hash", "help", "jobs", "kill", "let", "local", "mapfile", "popd", "printf", "pushd", "pwd", "read",
+    "readarray", "readonly", "return", "set", "shift", "shopt", "source", "test", "times", "trap", "true", "type",
+    "typeset", "ulimit", "umask", "unalias", "unset", "wait",
+];
+
+/// The programs.
+pub(super) const PROGRAMS: &[&str] = &[
+    "awk", "base32", "base64", "basename", "bash", "bc", "bunzip2", "bzcat", "bzip2", "cat", "chmod", "cksum", "cmp",
+    "column", "comm", "cp", "cut", "date", "dd", "df", "diff", "dirname", "du", "egrep", "env", "envsubst", "expand",
+    "expr", "factor", "fgrep", "file", "find", "fmt", "fold", "gawk", "grep", "gunzip", "gzip", "head", "hexdump",
+    "id", "install", "join", "ln", "ls", "md5sum", "mkdir", "mktemp", "mv", "nice", "nl", "nohup", "nproc", "numfmt",
+    "od", "paste", "patch", "printenv", "readlink", "realpath", "rev", "rg", "rm", "rmdir", "sed", "seq", "sh",
+    "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "shuf", "sleep", "sort", "split", "stat",
+    "strings", "sum", "tac", "tail", "tar", "tee", "timeout", "touch", "tr", "tree", "truncate", "tsort", "uname",
+    "unexpand", "uniq", "unlink", "unzip", "wc", "which", "whoami", "xargs", "xxd", "yes", "zip",
+];
+
+/// Whether there is a command of this name, where only `allowed` programs are.
+pub(super) fn there(name: &str, allowed: Option<&[String]>) -> bool {
+    BUILTINS.contains(&name) || PROGRAMS.contains(&name) && may(name, allowed)
+}
+
+/// Whether a program of this name may be there.
+pub(super) fn may(name: &str, allowed: Option<&[String]>) -> bool {
+    allowed.is_none_or(|allowed| allowed.iter().any(|entry| entry == name))
+}

@@ -1,0 +1,251 @@
+//! One text in one bash: where its input comes from, where its output goes, and how it ends.
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bashkit::{Error, ExecOptions, LimitExceeded};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::unix::pipe::Sender;
+
+use super::Engine;
+use crate::environment::memory::program::{Call, Program};
+use crate::process::MainEnd;
+
+/// The status of a bash that was told to end.
+const SIGTERM: i32 = 15;
+/// The status of a text that memory cannot run as bash would.
+const UNABLE: i32 = 125;
+/// How often somebody who waits for input looks whether it is still wanted.
+const LOOKING: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 20_000_000,
+};
+
+/// Where standard input comes from. It is read whole before the text runs.
+pub(in crate::environment::memory) enum Stdin {
+    Empty,
+    From(OwnedFd),
+}
+
+/// What stands at the streams of a text.
+pub(in crate::environment::memory) struct Stdio {
+    pub(in crate::environment::memory) input: Stdin,
+    pub(in crate::environment::memory) stdout: OwnedFd,
+    pub(in crate::environment::memory) stderr: OwnedFd,
+}
+
+/// How a text ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::environment::memory) struct Ran {
+    pub(in crate::environment::memory) end: MainEnd,
+    /// Whether it ended its shell, too.
+    pub(in crate::environment::memory) exited: bool,
+    /// Whether the shell stands somewhere in the middle of it.
+    pub(in crate::environment::memory) broken_off: bool,
+}
+
+impl Ran {
+    fn exited(code: i32) -> Self {
+        Self {
+            end: MainEnd::Exited(code),
+            exited: false,
+            broken_off: false,
+        }
+    }
+
+    pub(in crate::environment::memory) fn broken_off() -> Self {
+        Self {
+            end: MainEnd::Signalled(SIGTERM),
+            exited: false,
+            broken_off: true,
+        }
+    }
+}
+
+impl Engine {
+    /// Runs a text. `names` are the programs that a text which wants another one is told of.
+    pub(in crate::environment::memory) async fn run(
+        &mut self,
+        text: &str,
+        stdio: Stdio,
+        largest: Option<u64>,
+        names: &[&str],
+    ) -> io::Result<Ran> {
+        let token = self.token();
+        let mut stdout = Sender::from_owned_fd(stdio.stdout)?;
+        let mut stderr = Sender::from_owned_fd(stdio.stderr)?;
+        let most = self.bash_memory();
+        let input = match stdio.input {
+            Stdin::Empty => Vec::new(),
+            Stdin::From(from) => match read_all(from, &token, most)? {
+                Some(input) => input,
+                None => return Ok(Ran::broken_off()),
+            },
+        };
+        self.disk.limit_files(largest);
+        self.take_unknown();
+        let options = ExecOptions::new().stdin(input);
+        let resumed = self.resumed(text);
+        let ran = self
+            .bash
+            .execute(&resumed)
+            .options(options)
+            .stdout(&mut stdout)
+            .stderr(&mut stderr)
+            .await;
+        let (ran, more) = self.told(ran, text, &token, names);
+        if let Some(more) = more {
+            // Whoever reads no more needs no words.
+            let _ = stderr.write_all(more.as_bytes()).await;
+        }
+        Ok(ran)
+    }
+
+    /// How it ended, and what is still to be said of that.
+    fn told(
+        &self,
+        ran: bashkit::Result<bashkit::ExecResult>,
+        text: &str,
+        token: &Arc<AtomicBool>,
+        names: &[&str],
+    ) -> (Ran, Option<String>) {
+        let error = match ran {
+            Ok(result) if result.stdout_truncated || result.stderr_truncated => {
+                let why = "more output than memory holds at once; part of it is missing";
+                return (Ran::exited(UNABLE), Some(refusal(why)));
+            }
+            Ok(result) => {
+                let unknown = self.take_unknown().filter(|_| result.exit_code == 127);
+                let ran = Ran {
+                    exited: matches!(result.control_flow, bashkit::ControlFlow::Exit(_)),
+                    ..Ran::exited(result.exit_code & 0xff)
+                };
+                return (ran, unknown.map(|unknown| missing(&unknown, names)));
+            }
+            Err(error) => error,
+        };
+        if token.load(Ordering::Relaxed) {
+            return (Ran::broken_off(), None);
+        }
+        let unable = |why: &str| {
+            let ran = Ran {
+                broken_off: true,
+                ..Ran::exited(UNABLE)
+            };
+            (ran, Some(refusal(why)))
+        };
+        match error {
+            Error::Parse { .. } => {
+                let report = error.syntax_report("bash: -c", text);
+                (Ran::exited(2), report)
+            }
+            // Nobody reads what it writes, which ends a program by a signal.
+            Error::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                let ran = Ran {
+                    end: MainEnd::Signalled(13),
+                    ..Ran::broken_off()
+                };
+                (ran, None)
+            }
+            Error::ResourceLimit(LimitExceeded::Memory(why)) => {
+                let ran = Ran {
+                    end: MainEnd::OutOfMemory,
+                    ..Ran::broken_off()
+                };
+                (ran, Some(refusal(&why)))
+            }
+            Error::ResourceLimit(limit @ LimitExceeded::ExecutionBudget(_)) => {
+                let ran = Ran {
+                    end: MainEnd::OutOfMemory,
+                    ..Ran::broken_off()
+                };
+                (ran, Some(refusal(&limit.to_string())))
+            }
+            Error::ResourceLimit(limit) => unable(&limit.to_string()),
+            other => unable(&other.to_string()),
+        }
+    }
+
+    fn bash_memory(&self) -> usize {
+        use bashkit::FileSystemExt as _;
+        usize::try_from(self.disk.limits().max_total_bytes).unwrap_or(usize::MAX)
+    }
+}
+
+fn refusal(why: &str) -> String {
+    format!("shieling: this bash in memory cannot go on: {why}\n")
+}
+
+fn missing(unknown: &str, names: &[&str]) -> String {
+    format!(
+        "shieling: memory has no program `{unknown}`; it has: {}\n",
+        names.join(" ")
+    )
+}
+
+/// All that comes, unless it is no longer wanted.
+fn read_all(from: OwnedFd, token: &AtomicBool, most: usize) -> io::Result<Option<Vec<u8>>> {
+    let mut input = Vec::new();
+    let mut piece = vec![0; 64 * 1024];
+    loop {
+        if token.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let borrowed = from.as_fd();
+        let mut waiting = [PollFd::new(&borrowed, PollFlags::IN)];
+        match poll(&mut waiting, Some(&LOOKING)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => continue,
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+        match rustix::io::read(&from, &mut piece[..]) {
+            Ok(0) => return Ok(Some(input)),
+            Ok(read) if input.len() + read > most => {
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, "more input than memory holds"));
+            }
+            Ok(read) => input.extend_from_slice(&piece[..read]),
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Has somebody else answer for a whole text.
+pub(in crate::environment::memory) async fn answer(
+    program: &dyn Program,
+    call: Call,
+    stdio: Stdio,
+    token: &AtomicBool,
+    most: usize,
+) -> io::Result<Ran> {
+    let mut stdout = Sender::from_owned_fd(stdio.stdout)?;
+    let mut stderr = Sender::from_owned_fd(stdio.stderr)?;
+    let input = match stdio.input {
+        Stdin::Empty => Some(Vec::new()),
+        Stdin::From(from) => read_all(from, token, most)?,
+    };
+    let Some(input) = input else {
+        return Ok(Ran::broken_off());
+    };
+    let answered = async {
+        let answer = program.call(Call { input, ..call }).await;
+        // Both at once: whoever reads them may wait for the end of either first.
+        let (_, _) = tokio::join!(stdout.write_all(&answer.stdout), stderr.write_all(&answer.stderr));
+        Ran::exited(answer.exit_code & 0xff)
+    };
+    tokio::select! {
+        ran = answered => Ok(ran),
+        () = unwanted(token) => Ok(Ran::broken_off()),
+    }
+}
+
+/// Until it is no longer wanted.
+async fn unwanted(token: &AtomicBool) {
+    while !token.load(Ordering::Relaxed) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
