@@ -35,16 +35,30 @@ pub(super) struct Applied {
 /// # Errors
 /// The first that does not fit.
 pub(super) fn apply(content: &[u8], hunks: &[Hunk]) -> Result<Applied, Misfit> {
-    let mut file = File { lines: split(content), done: 0, drift: 0, out: Applied::default() };
+    let mut file = File {
+        lines: split(content),
+        done: 0,
+        drift: 0,
+        out: Applied::default(),
+    };
     for (number, hunk) in (1..).zip(hunks) {
         let place = file.place(hunk);
-        place.and_then(|place| file.put(hunk, place)).map_err(|(why, ask_near)| {
-            let old: Vec<&str> = hunk.old().map(|line| line.text.as_str()).collect();
-            let near = ask_near && !old.is_empty();
-            let nearest =
-                if near { nearest::places(&String::from_utf8_lossy(content), &old.join("\n")) } else { Vec::new() };
-            Misfit { hunk: number, why, nearest }
-        })?;
+        place
+            .and_then(|place| file.put(hunk, place))
+            .map_err(|(why, ask_near)| {
+                let old: Vec<&str> = hunk.old().map(|line| line.text.as_str()).collect();
+                let near = ask_near && !old.is_empty();
+                let nearest = if near {
+                    nearest::places(&String::from_utf8_lossy(content), &old.join("\n"))
+                } else {
+                    Vec::new()
+                };
+                Misfit {
+                    hunk: number,
+                    why,
+                    nearest,
+                }
+            })?;
     }
     file.keep_to(file.lines.len());
     Ok(file.out)
@@ -102,13 +116,23 @@ impl File<'_> {
                 return Ok(said);
             }
             if old.is_empty() {
-                return Err((format!("the file has {} lines, and it adds behind line {old_at}", self.lines.len()), false));
+                return Err((
+                    format!(
+                        "the file has {} lines, and it adds behind line {old_at}",
+                        self.lines.len()
+                    ),
+                    false,
+                ));
             }
             return self.only(hunk, &old, self.done);
         }
         let (from, anchored) = self.anchored(hunk)?;
         if old.is_empty() {
-            return Ok(if anchored && !hunk.at_end { from } else { self.lines.len() });
+            return Ok(if anchored && !hunk.at_end {
+                from
+            } else {
+                self.lines.len()
+            });
         }
         if hunk.at_end {
             let last = self.lines.len().checked_sub(old.len()).filter(|last| *last >= from);
@@ -134,7 +158,10 @@ impl File<'_> {
                 [] => return Err((format!("no line is `{anchor}`, as its `@@` line says"), false)),
                 [one] => from = one + 1,
                 several => {
-                    let why = format!("`@@ {anchor}` is at lines {}: name the line before it, too", numbers(several));
+                    let why = format!(
+                        "`@@ {anchor}` is at lines {}: name the line before it, too",
+                        numbers(several)
+                    );
                     return Err((why, false));
                 }
             }
@@ -149,11 +176,17 @@ impl File<'_> {
         match found.as_slice() {
             [one] => Ok(*one),
             [] => match (0..from).find(fits) {
-                Some(at) => Err((format!("its lines stand at line {}, before the end of another hunk", at + 1), false)),
+                Some(at) => Err((
+                    format!("its lines stand at line {}, before the end of another hunk", at + 1),
+                    false,
+                )),
                 None => Err((self.missing(hunk, old), true)),
             },
             several => {
-                let why = format!("its lines stand at lines {}: more of the lines around them are needed", numbers(several));
+                let why = format!(
+                    "its lines stand at lines {}: more of the lines around them are needed",
+                    numbers(several)
+                );
                 Err((why, false))
             }
         }
@@ -161,14 +194,20 @@ impl File<'_> {
 
     /// Why a hunk fits nowhere.
     fn missing(&self, hunk: &Hunk, old: &[&Line]) -> String {
-        let mut bare = Hunk { lines: hunk.lines.clone(), loose_end: true, ..Hunk::default() };
+        let mut bare = Hunk {
+            lines: hunk.lines.clone(),
+            loose_end: true,
+            ..Hunk::default()
+        };
         bare.lines.iter_mut().for_each(|line| line.ended = true);
         let bare_old: Vec<&Line> = bare.old().collect();
         if (0..self.lines.len()).any(|at| self.fits(&bare, &bare_old, at)) {
             return match old.last() {
-                Some(last) if last.ended => "the last line of the file has no line end: `\\ No newline at end of file` \
+                Some(last) if last.ended => {
+                    "the last line of the file has no line end: `\\ No newline at end of file` \
                                              must stand behind it in the patch"
-                    .to_owned(),
+                        .to_owned()
+                }
                 Some(_) | None => "the patch says that a line has no line end, and it has one".to_owned(),
             };
         }
@@ -180,7 +219,9 @@ impl File<'_> {
         if old.is_empty() {
             return at <= self.lines.len();
         }
-        let Some(lines) = self.lines.get(at..at + old.len()) else { return false };
+        let Some(lines) = self.lines.get(at..at + old.len()) else {
+            return false;
+        };
         let forgiving = !hunk.has_returns();
         lines.iter().zip(old).enumerate().all(|(number, (there, line))| {
             let (text, ended) = bare(there, forgiving);
@@ -205,7 +246,11 @@ impl File<'_> {
             self.drift = at as i64 - i64::try_from(before).unwrap_or(i64::MAX);
         }
         self.keep_to(at);
-        let end: &[u8] = if !hunk.has_returns() && self.returns_at(at, count) { b"\r\n" } else { b"\n" };
+        let end: &[u8] = if !hunk.has_returns() && self.returns_at(at, count) {
+            b"\r\n"
+        } else {
+            b"\n"
+        };
         let open_file = hunk.loose_end
             && at + count == self.lines.len()
             && self.lines.last().is_some_and(|last| !last.ends_with(b"\n"));
@@ -232,7 +277,11 @@ impl File<'_> {
             self.close(end, false)?;
         } else if open_file && hunk.lines.last().is_some_and(|line| line.side == Side::New) {
             // The file had no last line end, and the patch cannot say so.
-            let ended = self.out.content.strip_suffix(end).map_or(self.out.content.len(), <[u8]>::len);
+            let ended = self
+                .out
+                .content
+                .strip_suffix(end)
+                .map_or(self.out.content.len(), <[u8]>::len);
             self.out.content.truncate(ended);
         }
         Ok(())
@@ -252,7 +301,10 @@ impl File<'_> {
 
     /// Whether lines end with `\r\n` here: in the hunk, or before or behind it.
     fn returns_at(&self, at: usize, count: usize) -> bool {
-        let near = self.lines[at..].iter().take(count.max(1)).chain(self.lines[..at].last());
+        let near = self.lines[at..]
+            .iter()
+            .take(count.max(1))
+            .chain(self.lines[..at].last());
         let ended = near.into_iter().find(|line| line.ends_with(b"\n"));
         ended.is_some_and(|line| line.ends_with(b"\r\n"))
     }

@@ -9,7 +9,8 @@
 //! here is undone only while nobody else has changed it since.
 
 use super::stage::{Now, Staged};
-use crate::environment::{Expect, FileError, Spot, Stamp};
+use crate::environment::{Expect, FileError, Stamp};
+use crate::files::reach::{self, stamp};
 use crate::files::{FileAnswer, FilesError, Patched, PatchedFile, Remembered, hash};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +73,10 @@ impl Work {
         let is_target = |number: usize| moves.iter().any(|(_, to)| *to == number);
         // What is replaced by something that is moved there has no place of its own any more.
         let room = (0..files.len()).filter(|number| is_target(*number) && files[*number].was.is_some());
-        steps.extend(room.filter(|number| !moves.iter().any(|(from, _)| from == number)).map(Step::Remove));
+        steps.extend(
+            room.filter(|number| !moves.iter().any(|(from, _)| from == number))
+                .map(Step::Remove),
+        );
         while !moves.is_empty() {
             let occupied = |number: usize| moves.iter().any(|(from, _)| *from == number);
             let Some(next) = moves.iter().position(|(_, to)| !occupied(*to)) else {
@@ -84,7 +88,12 @@ impl Work {
         }
         steps.extend(puts);
         steps.extend((0..files.len()).filter(|number| gone(*number)).map(Step::Remove));
-        Ok(Self { files, told, remembered, steps })
+        Ok(Self {
+            files,
+            told,
+            remembered,
+            steps,
+        })
     }
 
     /// Does it.
@@ -124,7 +133,9 @@ impl Work {
                 done.push(Undo::Back(from, to));
             }
             Step::Put(file) => {
-                let Some(now) = &self.files[file].now else { return Ok(()) };
+                let Some(now) = &self.files[file].now else {
+                    return Ok(());
+                };
                 self.put(file, now, done)?;
             }
         }
@@ -139,19 +150,32 @@ impl Work {
         let held = origin.and_then(|origin| self.files[origin].was.as_ref().map(|held| (origin, held)));
         let Some((origin, held)) = held else {
             spot.replace(&now.content, now.executable == Some(true), Expect::Nothing)?;
-            done.push(Undo::Unmake { file, stamp: stamp(spot)? });
+            done.push(Undo::Unmake {
+                file,
+                stamp: stamp(spot)?,
+            });
             return Ok(());
         };
-        if held.content != now.content {
-            let expected = if origin == file { held.stamp } else { stamp(spot)? };
-            spot.replace(&now.content, false, Expect::Stamp(expected))?;
-            done.push(Undo::Rewrite { file, origin, stamp: stamp(spot)? });
-        }
+        let mut expected = if origin == file { held.stamp } else { stamp(spot)? };
+        // First, since to undo it changes the state that undoing the content asks for.
         if self.files[origin].changes_mode(now)
             && let Some(executable) = now.executable
         {
+            reach::check(spot, expected)?;
             spot.set_executable(executable)?;
-            done.push(Undo::Mode { file, executable: !executable });
+            done.push(Undo::Mode {
+                file,
+                executable: !executable,
+            });
+            expected = stamp(spot)?;
+        }
+        if held.content != now.content {
+            spot.replace(&now.content, false, Expect::Stamp(expected))?;
+            done.push(Undo::Rewrite {
+                file,
+                origin,
+                stamp: stamp(spot)?,
+            });
         }
         Ok(())
     }
@@ -160,8 +184,8 @@ impl Work {
     fn check(&self, file: usize) -> Result<(), FileError> {
         let staged = &self.files[file];
         match &staged.was {
-            Some(held) if stamp(staged.spot.as_ref())? == held.stamp => Ok(()),
-            Some(_) | None => Err(FileError::Changed(staged.path())),
+            Some(held) => reach::check(staged.spot.as_ref(), held.stamp),
+            None => Err(FileError::Changed(staged.path())),
         }
     }
 
@@ -170,7 +194,10 @@ impl Work {
         let mut left = Vec::new();
         for undo in done.into_iter().rev() {
             if let Err((file, why)) = self.undo_one(&undo) {
-                left.push(format!("`{}` could not be put back as it was: {why}", self.files[file].path().display()));
+                left.push(format!(
+                    "`{}` could not be put back as it was: {why}",
+                    self.files[file].path().display()
+                ));
             }
         }
         if left.is_empty() {
@@ -194,20 +221,10 @@ impl Work {
                 None => Ok(()),
             }
             .map_err(|error| (file, error)),
-            Undo::Unmake { file, stamp: expected } => stamp(spot(file))
-                .and_then(|now| {
-                    if now == expected { spot(file).remove(false) } else { Err(FileError::Changed(self.files[file].path())) }
-                })
+            Undo::Unmake { file, stamp } => reach::check(spot(file), stamp)
+                .and_then(|()| spot(file).remove(false))
                 .map_err(|error| (file, error)),
             Undo::Mode { file, executable } => spot(file).set_executable(executable).map_err(|error| (file, error)),
         }
-    }
-}
-
-/// The state of what stands there.
-fn stamp(spot: &dyn Spot) -> Result<Stamp, FileError> {
-    match spot.current()? {
-        Some(node) => Ok(node.meta()?.stamp),
-        None => Err(FileError::Changed(spot.path().to_path_buf())),
     }
 }

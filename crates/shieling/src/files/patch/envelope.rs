@@ -24,7 +24,9 @@ pub(super) fn parse(patch: &str) -> Result<Vec<Section>, FilesError> {
         lines.pop();
     }
     let first = lines.iter().position(|line| line.trim() == BEGIN);
-    let Some(first) = first else { return unreadable(0, format!("`{BEGIN}` must stand alone on its line")) };
+    let Some(first) = first else {
+        return unreadable(0, format!("`{BEGIN}` must stand alone on its line"));
+    };
     let mut reader = Reader { lines, at: first + 1 };
     let mut sections = Vec::new();
     while let Some(line) = reader.line() {
@@ -73,7 +75,11 @@ impl<'a> Reader<'a> {
             section.to = path(name)?;
             let mut hunk = Hunk::default();
             while let Some(text) = self.line().and_then(|line| line.strip_prefix('+')) {
-                hunk.lines.push(Line { side: Side::New, text: text.to_owned(), ended: true });
+                hunk.lines.push(Line {
+                    side: Side::New,
+                    text: text.to_owned(),
+                    ended: true,
+                });
                 self.at += 1;
             }
             if !hunk.lines.is_empty() {
@@ -93,7 +99,12 @@ impl<'a> Reader<'a> {
                 return unreadable(at, "the file is named, and nothing of it changes");
             }
         } else {
-            let why = format!("one of `{}`, `{}`, `{}` or `{END}` is expected", ADD.trim(), UPDATE.trim(), REMOVE.trim());
+            let why = format!(
+                "one of `{}`, `{}`, `{}` or `{END}` is expected",
+                ADD.trim(),
+                UPDATE.trim(),
+                REMOVE.trim()
+            );
             return unreadable(at, why);
         }
         Ok(section)
@@ -101,7 +112,10 @@ impl<'a> Reader<'a> {
 
     /// The hunks, up to the next line that begins with `***`.
     fn hunks(&mut self, section: &mut Section) -> Result<(), FilesError> {
-        let mut hunk = Hunk { loose_end: true, ..Hunk::default() };
+        let mut hunk = Hunk {
+            loose_end: true,
+            ..Hunk::default()
+        };
         while let Some(line) = self.line() {
             let (side, text) = match line.split_at_checked(1) {
                 _ if line == "@@" || line.starts_with("@@ ") => {
@@ -125,10 +139,17 @@ impl<'a> Reader<'a> {
                 Some(("-", text)) => (Side::Old, text),
                 Some(("+", text)) => (Side::New, text),
                 Some(_) => {
-                    return unreadable(self.at, "a line of a hunk begins with ` `, `-` or `+`, and a hunk with `@@`");
+                    return unreadable(
+                        self.at,
+                        "a line of a hunk begins with ` `, `-` or `+`, and a hunk with `@@`",
+                    );
                 }
             };
-            hunk.lines.push(Line { side, text: text.to_owned(), ended: true });
+            hunk.lines.push(Line {
+                side,
+                text: text.to_owned(),
+                ended: true,
+            });
             self.at += 1;
         }
         if !hunk.anchors.is_empty() && hunk.lines.is_empty() {
@@ -141,12 +162,25 @@ impl<'a> Reader<'a> {
     /// Ends a hunk that has lines; one without collects anchors on.
     fn close(&self, hunk: &mut Hunk, section: &mut Section) {
         // An empty line before the next head belongs to the patch, not to the file.
-        let next = self.line().is_none_or(|line| line.starts_with("***") && line.trim_end() != END_OF_FILE);
-        if next && hunk.lines.last().is_some_and(|last| last.side == Side::Both && last.text.is_empty()) {
+        let next = self
+            .line()
+            .is_none_or(|line| line.starts_with("***") && line.trim_end() != END_OF_FILE);
+        if next
+            && hunk
+                .lines
+                .last()
+                .is_some_and(|last| last.side == Side::Both && last.text.is_empty())
+        {
             hunk.lines.pop();
         }
         if !hunk.lines.is_empty() {
-            section.hunks.push(std::mem::replace(hunk, Hunk { loose_end: true, ..Hunk::default() }));
+            section.hunks.push(std::mem::replace(
+                hunk,
+                Hunk {
+                    loose_end: true,
+                    ..Hunk::default()
+                },
+            ));
         }
     }
 }

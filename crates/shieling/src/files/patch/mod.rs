@@ -84,7 +84,13 @@ impl Section {
             hunk
         });
         let (was, is) = self.executable;
-        Self { from: self.to, to: self.from, executable: (is, was), hunks: hunks.collect(), ..self }
+        Self {
+            from: self.to,
+            to: self.from,
+            executable: (is, was),
+            hunks: hunks.collect(),
+            ..self
+        }
     }
 }
 
@@ -96,13 +102,20 @@ impl Section {
 pub(crate) fn plan_patch(context: Context<'_>, ask: &PatchAsk) -> Result<Planned, FilesError> {
     let bad = |argument, why: String| Err(FilesError::Argument { argument, why });
     if ask.patch.len() > LONGEST {
-        return bad("patch", format!("it has {} bytes, and {LONGEST} are the most", ask.patch.len()));
+        return bad(
+            "patch",
+            format!("it has {} bytes, and {LONGEST} are the most", ask.patch.len()),
+        );
     }
     let is_envelope = ask.patch.trim_start().starts_with(envelope::BEGIN);
     if is_envelope && ask.reverse {
         return bad("reverse", "only a unified diff says enough to be undone".to_owned());
     }
-    let mut sections = if is_envelope { envelope::parse(&ask.patch)? } else { unified::parse(&ask.patch)? };
+    let mut sections = if is_envelope {
+        envelope::parse(&ask.patch)?
+    } else {
+        unified::parse(&ask.patch)?
+    };
     if ask.reverse {
         sections = sections.into_iter().rev().map(Section::reversed).collect();
     }
@@ -115,7 +128,10 @@ pub(crate) fn plan_patch(context: Context<'_>, ask: &PatchAsk) -> Result<Planned
 
 /// That a line of a patch cannot be read.
 fn unreadable<T>(line: usize, why: impl Into<String>) -> Result<T, FilesError> {
-    Err(FilesError::BadPatch { line: line as u64 + 1, why: why.into() })
+    Err(FilesError::BadPatch {
+        line: line as u64 + 1,
+        why: why.into(),
+    })
 }
 
 #[cfg(test)]

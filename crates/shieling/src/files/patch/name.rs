@@ -27,7 +27,12 @@ pub(super) fn first(text: &str) -> Option<(PathBuf, &str)> {
                 b'r' => b'\r',
                 quoted @ (b'"' | b'\\') => quoted,
                 high @ b'0'..=b'3' => {
-                    let mut digit = || bytes.next().map(|(_, digit)| digit).filter(|digit| matches!(digit, b'0'..=b'7'));
+                    let mut digit = || {
+                        bytes
+                            .next()
+                            .map(|(_, digit)| digit)
+                            .filter(|digit| matches!(digit, b'0'..=b'7'))
+                    };
                     (high - b'0') << 6 | (digit()? - b'0') << 3 | (digit()? - b'0')
                 }
                 _ => return None,
@@ -52,13 +57,20 @@ pub(super) fn both(text: &str) -> Option<(PathBuf, PathBuf)> {
     let behind = |name: &str| name.split_once('/').map(|(_, rest)| rest.to_owned());
     let halves = text.match_indices(' ').map(|(at, _)| (&text[..at], &text[at + 1..]));
     let same = |(old, new): &(&str, &str)| old == new || (behind(old).is_some() && behind(old) == behind(new));
-    halves.into_iter().find(same).map(|(old, new)| (PathBuf::from(old), PathBuf::from(new)))
+    halves
+        .into_iter()
+        .find(same)
+        .map(|(old, new)| (PathBuf::from(old), PathBuf::from(new)))
 }
 
 /// The names without what `git` puts before them, if it did: two different ones of these letters.
 pub(super) fn bare(old: Option<PathBuf>, new: Option<PathBuf>) -> (Option<PathBuf>, Option<PathBuf>) {
     const SIDES: [&str; 6] = ["a", "b", "c", "i", "o", "w"];
-    let side = |name: &PathBuf| SIDES.into_iter().find(|side| name.strip_prefix(side).is_ok_and(|rest| rest != ""));
+    let side = |name: &PathBuf| {
+        SIDES
+            .into_iter()
+            .find(|side| name.strip_prefix(side).is_ok_and(|rest| rest != ""))
+    };
     let has_sides = match (&old, &new) {
         (Some(old), Some(new)) => matches!((side(old), side(new)), (Some(a), Some(b)) if a != b),
         (Some(only), None) | (None, Some(only)) => side(only).is_some(),

@@ -51,7 +51,12 @@ pub(super) struct Stage<'a> {
 
 impl<'a> Stage<'a> {
     pub(super) fn new(context: Context<'a>) -> Self {
-        Self { context, files: Vec::new(), told: Vec::new(), size: 0 }
+        Self {
+            context,
+            files: Vec::new(),
+            told: Vec::new(),
+            size: 0,
+        }
     }
 
     /// Takes in what a section says.
@@ -67,7 +72,10 @@ impl<'a> Stage<'a> {
     /// The number of a file.
     fn file(&mut self, asked: &Path) -> Result<usize, FilesError> {
         let reached = reach::spot(self.context, asked, Links::Follow)?;
-        let known = self.files.iter().position(|file| file.spot.path() == reached.spot.path());
+        let known = self
+            .files
+            .iter()
+            .position(|file| file.spot.path() == reached.spot.path());
         if let Some(known) = known {
             return Ok(known);
         }
@@ -80,11 +88,20 @@ impl<'a> Stage<'a> {
         let Reached { spot, .. } = reached;
         if self.size > LARGEST {
             let (path, done) = (spot.path().to_path_buf(), "patched, all files together,");
-            return Err(FilesError::TooLarge { path, size: self.size, limit: LARGEST, done });
+            return Err(FilesError::TooLarge {
+                path,
+                size: self.size,
+                limit: LARGEST,
+                done,
+            });
         }
         let number = self.files.len();
         let content = was.as_ref().map(|held| held.content.clone());
-        let now = content.map(|content| Now { content, executable: None, origin: Some(number) });
+        let now = content.map(|content| Now {
+            content,
+            executable: None,
+            origin: Some(number),
+        });
         self.files.push(Staged { spot, was, now });
         Ok(number)
     }
@@ -97,7 +114,11 @@ impl<'a> Stage<'a> {
             let why = format!("`{}` is a link: a patch removes and moves files", asked.display());
             return Err(FilesError::Argument { argument: "patch", why });
         }
-        if self.files[number].now.is_none() { Err(reach::missing(asked)) } else { Ok(number) }
+        if self.files[number].now.is_none() {
+            Err(reach::missing(asked))
+        } else {
+            Ok(number)
+        }
     }
 
     fn add(&mut self, section: &Section, to: &Path) -> Result<(), FilesError> {
@@ -109,20 +130,31 @@ impl<'a> Stage<'a> {
         let applied = applied(&path, &[], &section.hunks)?;
         let executable = section.executable.1.filter(|executable| *executable);
         self.tell(number, "added", None, &applied);
-        self.files[number].now = Some(Now { content: applied.content, executable, origin: None });
+        self.files[number].now = Some(Now {
+            content: applied.content,
+            executable,
+            origin: None,
+        });
         Ok(())
     }
 
     fn remove(&mut self, section: &Section, from: &Path) -> Result<(), FilesError> {
         let number = self.present(from, true)?;
         let path = self.files[number].path();
-        let Some(now) = self.files[number].now.take() else { return Err(reach::missing(from)) };
+        let Some(now) = self.files[number].now.take() else {
+            return Err(reach::missing(from));
+        };
         let mut applied = Applied::default();
         if section.tells_all {
             applied = self::applied(&path, &now.content, &section.hunks)?;
             if !applied.content.is_empty() {
                 let why = "the file has more than what the patch removes".to_owned();
-                return Err(FilesError::Misfit { path, hunk: 1, why, nearest: Vec::new() });
+                return Err(FilesError::Misfit {
+                    path,
+                    hunk: 1,
+                    why,
+                    nearest: Vec::new(),
+                });
             }
         } else {
             applied.removed = Encoding::UTF_8.count_ends(&now.content);
@@ -139,19 +171,35 @@ impl<'a> Stage<'a> {
         if source != target && self.files[target].now.is_some() {
             return Err(FileError::Exists(self.files[target].path()).into());
         }
-        let Some(now) = self.files[source].now.take() else { return Err(reach::missing(from)) };
+        let Some(now) = self.files[source].now.take() else {
+            return Err(reach::missing(from));
+        };
         let applied = applied(&path, &now.content, &section.hunks)?;
         let change = if source == target { "changed" } else { "moved" };
         self.tell(target, change, (source != target).then_some(path), &applied);
         let executable = section.executable.1.or(now.executable);
-        self.files[target].now = Some(Now { content: applied.content, executable, origin: now.origin });
+        self.files[target].now = Some(Now {
+            content: applied.content,
+            executable,
+            origin: now.origin,
+        });
         Ok(())
     }
 
     fn tell(&mut self, number: usize, change: &'static str, from: Option<PathBuf>, applied: &Applied) {
         let path = self.files[number].path();
         let (added, removed) = (applied.added, applied.removed);
-        self.told.push((number, PatchedFile { path, change, from, added, removed, hash: None }));
+        self.told.push((
+            number,
+            PatchedFile {
+                path,
+                change,
+                from,
+                added,
+                removed,
+                hash: None,
+            },
+        ));
     }
 
     /// What is to be done, all in all.
@@ -172,7 +220,11 @@ impl<'a> Stage<'a> {
             preview.push_str("… the preview is cut here\n");
         }
         let work = Work::new(self.files, self.told, self.context.remembered.clone())?;
-        Ok(Planned { paths, preview, make: Box::new(move || work.make()) })
+        Ok(Planned {
+            paths,
+            preview,
+            make: Box::new(move || work.make()),
+        })
     }
 
     /// What changes in a file.
@@ -184,18 +236,27 @@ impl<'a> Stage<'a> {
             None => {
                 let names = Names::removed(workspace, &path);
                 let text = diff::of_contents(&names, &content(&file.was), &[]).map(|diff| diff.text);
-                text.filter(|text| !text.is_empty()).unwrap_or_else(|| format!("removed: {}\n", path.display()))
+                text.filter(|text| !text.is_empty())
+                    .unwrap_or_else(|| format!("removed: {}\n", path.display()))
             }
             Some(now) => {
                 let origin = now.origin.map(|origin| &self.files[origin]);
-                let names = if origin.is_some() { Names::same(workspace, &path) } else { Names::made(workspace, &path) };
+                let names = if origin.is_some() {
+                    Names::same(workspace, &path)
+                } else {
+                    Names::made(workspace, &path)
+                };
                 let was = origin.map_or(Vec::new(), |origin| content(&origin.was));
                 let mut out = String::new();
                 if let Some(origin) = origin.filter(|_| now.origin != Some(number)) {
                     out = format!("moved: {} to {}\n", origin.path().display(), path.display());
                 }
                 if let Some(executable) = now.executable {
-                    out.push_str(&format!("{}: {}\n", if executable { "may be run" } else { "may not be run" }, path.display()));
+                    out.push_str(&format!(
+                        "{}: {}\n",
+                        if executable { "may be run" } else { "may not be run" },
+                        path.display()
+                    ));
                 }
                 out + &diff::of_contents(&names, &was, &now.content).map_or(String::new(), |diff| diff.text)
             }
@@ -220,16 +281,33 @@ impl Staged {
 /// Applies hunks to a content in its own encoding.
 fn applied(path: &Path, content: &[u8], hunks: &[Hunk]) -> Result<Applied, FilesError> {
     if hunks.is_empty() {
-        return Ok(Applied { content: content.to_vec(), ..Applied::default() });
+        return Ok(Applied {
+            content: content.to_vec(),
+            ..Applied::default()
+        });
     }
-    let no_text = |why: String| FilesError::NotText { path: path.to_path_buf(), why };
-    let encoding =
-        Encoding::of(content).ok_or_else(|| no_text("it has NUL bytes where text has none".to_owned()))?;
+    let no_text = |why: String| FilesError::NotText {
+        path: path.to_path_buf(),
+        why,
+    };
+    let encoding = Encoding::of(content).ok_or_else(|| no_text("it has NUL bytes where text has none".to_owned()))?;
     // A patch that shows the mark, as git does, has it in its lines; others do not know of it.
-    let shows_mark = hunks.iter().flat_map(|hunk| &hunk.lines).any(|line| line.text.starts_with('\u{feff}'));
-    let mark = if shows_mark && encoding.is_utf8() { 0 } else { encoding.mark() };
+    let shows_mark = hunks
+        .iter()
+        .flat_map(|hunk| &hunk.lines)
+        .any(|line| line.text.starts_with('\u{feff}'));
+    let mark = if shows_mark && encoding.is_utf8() {
+        0
+    } else {
+        encoding.mark()
+    };
     let (mark, bytes) = content.split_at(mark);
-    let misfit = |Misfit { hunk, why, nearest }| FilesError::Misfit { path: path.to_path_buf(), hunk, why, nearest };
+    let misfit = |Misfit { hunk, why, nearest }| FilesError::Misfit {
+        path: path.to_path_buf(),
+        hunk,
+        why,
+        nearest,
+    };
     if encoding.is_utf8() {
         let mut applied = apply(bytes, hunks).map_err(misfit)?;
         if !mark.is_empty() {

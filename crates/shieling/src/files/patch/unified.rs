@@ -18,7 +18,9 @@ pub(super) fn parse(patch: &str) -> Result<Vec<Section>, FilesError> {
     let is_head = |line: &&&str| ["--- ", "+++ ", "@@ "].iter().any(|head| line.starts_with(head));
     // Only who sends a patch through something that ends each line so has heads that end so.
     if lines.iter().filter(is_head).all(|line| line.ends_with('\r')) {
-        lines.iter_mut().for_each(|line| *line = line.strip_suffix('\r').unwrap_or(line));
+        lines
+            .iter_mut()
+            .for_each(|line| *line = line.strip_suffix('\r').unwrap_or(line));
     }
     let mut reader = Reader { lines, at: 0 };
     let mut sections = Vec::new();
@@ -29,7 +31,10 @@ pub(super) fn parse(patch: &str) -> Result<Vec<Section>, FilesError> {
             let section = Head::at(reader.at);
             sections.push(reader.section(section)?);
         } else if line.starts_with("@@ ") || line.starts_with("@@@ ") {
-            return unreadable(reader.at, "a hunk of no file: `--- a/file` and `+++ b/file` must stand before it");
+            return unreadable(
+                reader.at,
+                "a hunk of no file: `--- a/file` and `+++ b/file` must stand before it",
+            );
         } else if !sections.is_empty() && line != "-- " && line.starts_with([' ', '+', '-']) {
             return unreadable(reader.at, "the hunk before has fewer lines than that, as its head says");
         } else {
@@ -79,7 +84,10 @@ impl<'a> Reader<'a> {
 
     /// A file after `diff --git`.
     fn git(&mut self, names: &str) -> Result<Section, FilesError> {
-        let mut head = Head { names: name::both(names), ..Head::at(self.at) };
+        let mut head = Head {
+            names: name::both(names),
+            ..Head::at(self.at)
+        };
         self.at += 1;
         while let Some(line) = self.line() {
             if line.starts_with("diff --git ") || self.is_names() || line.starts_with("@@ ") {
@@ -99,7 +107,12 @@ impl<'a> Reader<'a> {
                 "rename to " => head.renamed.1 = name()?,
                 "copy from " | "copy to " => return unreadable(self.at, "copies are not made: write the file"),
                 "GIT binary patch" | "Binary files " => {
-                    let file = head.names.map_or_else(|| names.to_owned(), |(_, new)| new.display().to_string());
+                    let (old, new) = head.names.unwrap_or_default();
+                    let (_, new) = name::bare(Some(old), Some(new));
+                    let file = new
+                        .filter(|name| name.as_os_str() != "")
+                        .unwrap_or_else(|| names.into());
+                    let file = file.display();
                     return unreadable(self.at, format!("`{file}` is no text: binary patches are not applied"));
                 }
                 _ => {}
@@ -112,11 +125,23 @@ impl<'a> Reader<'a> {
     /// A line of those that git puts between `diff --git` and the names.
     fn extended(&self, line: &'a str) -> Option<(&'static str, &'a str)> {
         const KNOWN: [&str; 13] = [
-            "old mode ", "new mode ", "new file mode ", "deleted file mode ", "rename from ", "rename to ",
-            "copy from ", "copy to ", "GIT binary patch", "Binary files ", "index ", "similarity index ",
+            "old mode ",
+            "new mode ",
+            "new file mode ",
+            "deleted file mode ",
+            "rename from ",
+            "rename to ",
+            "copy from ",
+            "copy to ",
+            "GIT binary patch",
+            "Binary files ",
+            "index ",
+            "similarity index ",
             "dissimilarity index ",
         ];
-        KNOWN.into_iter().find_map(|known| line.strip_prefix(known).map(|rest| (known, rest)))
+        KNOWN
+            .into_iter()
+            .find_map(|known| line.strip_prefix(known).map(|rest| (known, rest)))
     }
 
     fn mode(&self, text: &str) -> Result<bool, FilesError> {
@@ -148,7 +173,10 @@ impl<'a> Reader<'a> {
         } else if let (Some(old), Some(new)) = (&from, &to)
             && old != new
         {
-            return unreadable(head.at, format!("two names, `{}` and `{}`, and no rename", old.display(), new.display()));
+            return unreadable(
+                head.at,
+                format!("two names, `{}` and `{}`, and no rename", old.display(), new.display()),
+            );
         }
         if head.is_new {
             from = None;
@@ -171,16 +199,31 @@ impl<'a> Reader<'a> {
         }
         let says_nothing = hunks.is_empty() && from == to && head.executable.1.is_none();
         if says_nothing || (named && hunks.is_empty()) {
-            return unreadable(self.at.min(self.lines.len() - 1), "a hunk, which begins with `@@ -`, is missing here");
+            return unreadable(
+                self.at.min(self.lines.len() - 1),
+                "a hunk, which begins with `@@ -`, is missing here",
+            );
         }
         let (line, executable) = (head.at as u64 + 1, head.executable);
-        Ok(Section { line, from, to, executable, hunks, tells_all: true })
+        Ok(Section {
+            line,
+            from,
+            to,
+            executable,
+            hunks,
+            tells_all: true,
+        })
     }
 
     /// The name on a line that begins so; none for `/dev/null`.
     fn name(&mut self, before: &str) -> Result<Option<PathBuf>, FilesError> {
-        let line = self.line().and_then(|line| line.strip_prefix(before)).unwrap_or_default();
-        let Some((name, _)) = name::first(line) else { return unreadable(self.at, "the quotes of the name are wrong") };
+        let line = self
+            .line()
+            .and_then(|line| line.strip_prefix(before))
+            .unwrap_or_default();
+        let Some((name, _)) = name::first(line) else {
+            return unreadable(self.at, "the quotes of the name are wrong");
+        };
         if name.as_os_str().is_empty() {
             return unreadable(self.at, "no file is named");
         }
@@ -194,7 +237,10 @@ impl<'a> Reader<'a> {
             return unreadable(start, "a hunk begins with `@@ -line,count +line,count @@`");
         };
         self.at += 1;
-        let mut hunk = Hunk { at: Some((old_at, new_at)), ..Hunk::default() };
+        let mut hunk = Hunk {
+            at: Some((old_at, new_at)),
+            ..Hunk::default()
+        };
         let (mut old, mut new) = (0, 0);
         while old < old_count || new < new_count {
             let counted = format!("{old} of {old_count} old and {new} of {new_count} new lines");
@@ -212,17 +258,23 @@ impl<'a> Reader<'a> {
                     continue;
                 }
                 Some(_) | None => {
-                    let why = format!("no line of a hunk, of which {counted} have come: it begins with ` `, `-` or `+`");
+                    let why =
+                        format!("no line of a hunk, of which {counted} have come: it begins with ` `, `-` or `+`");
                     return unreadable(self.at, why);
                 }
             };
             old += u64::from(side != Side::New);
             new += u64::from(side != Side::Old);
             if old > old_count || new > new_count {
-                let why = format!("the hunk has more lines than its head says: {old_count} old and {new_count} new ones");
+                let why =
+                    format!("the hunk has more lines than its head says: {old_count} old and {new_count} new ones");
                 return unreadable(self.at, why);
             }
-            hunk.lines.push(Line { side, text: text.to_owned(), ended: true });
+            hunk.lines.push(Line {
+                side,
+                text: text.to_owned(),
+                ended: true,
+            });
             self.at += 1;
         }
         if self.line().is_some_and(|line| line.starts_with('\\')) {
