@@ -159,6 +159,17 @@ pub trait Spot: Send {
     /// Nothing has changed then.
     fn replace(&self, content: &[u8], executable: bool, expect: Expect) -> Result<(), FileError>;
 
+    /// Lets whoever may read the file that stands there run it, too, or lets nobody.
+    ///
+    /// # Errors
+    /// [`FileError::Unsupported`] where files have no such permission, and others.
+    fn set_executable(&self, executable: bool) -> Result<(), FileError> {
+        let _ = executable;
+        Err(FileError::Unsupported(
+            "whether a file may be run cannot be changed here",
+        ))
+    }
+
     /// Removes what stands there: a file, a link, or a directory, with all that is in it if
     /// `recursive`.
     ///

@@ -301,25 +301,22 @@ fn compared(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
         });
     } else {
         let deadline = Some(Instant::now() + PATIENCE);
-        for mut op in capture_diff_slices_deadline(Algorithm::Patience, old_rest, new_rest, deadline) {
-            match &mut op {
-                DiffOp::Equal {
-                    old_index, new_index, ..
-                }
-                | DiffOp::Delete {
-                    old_index, new_index, ..
-                }
-                | DiffOp::Insert {
-                    old_index, new_index, ..
-                }
-                | DiffOp::Replace {
-                    old_index, new_index, ..
-                } => {
-                    *old_index += before;
-                    *new_index += before;
-                }
-            }
-            ops.push(op);
+        // Where an insertion stands in the old lines, and a removal in the new ones, is not always right
+        // in what comes back; the order and the lengths are.
+        let (mut old_index, mut new_index) = (before, before);
+        for op in capture_diff_slices_deadline(Algorithm::Patience, old_rest, new_rest, deadline) {
+            let (old_len, new_len) = (op.old_range().len(), op.new_range().len());
+            ops.push(match op {
+                DiffOp::Equal { len, .. } => equal(old_index, new_index, len),
+                DiffOp::Delete { .. } | DiffOp::Insert { .. } | DiffOp::Replace { .. } => DiffOp::Replace {
+                    old_index,
+                    old_len,
+                    new_index,
+                    new_len,
+                },
+            });
+            old_index += old_len;
+            new_index += new_len;
         }
     }
     if behind > 0 {

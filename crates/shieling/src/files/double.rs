@@ -35,6 +35,8 @@ struct State {
     ticks: u64,
     /// Paths at which the next change fails.
     broken: Vec<PathBuf>,
+    /// Paths at which the one after it does.
+    later: Vec<PathBuf>,
     /// Runs at each read of a file, before it.
     at_read: Option<fn(&mut Vec<u8>)>,
     /// The most bytes that were read at once.
@@ -142,6 +144,11 @@ impl Double {
         self.state().broken.push(Path::new("/w").join(name));
     }
 
+    /// The change of this file after the next one fails.
+    pub(super) fn break_later(&self, name: &str) {
+        self.state().later.push(Path::new("/w").join(name));
+    }
+
     pub(super) fn at_read(&self, change: fn(&mut Vec<u8>)) {
         self.state().at_read = Some(change);
     }
@@ -235,7 +242,11 @@ impl State {
                     why: "the test says so".to_owned(),
                 })
             }
-            None => Ok(()),
+            None => {
+                let later: Vec<PathBuf> = self.later.extract_if(.., |later| later == path).collect();
+                self.broken.extend(later);
+                Ok(())
+            }
         }
     }
 }
@@ -396,6 +407,19 @@ impl Spot for Handle {
             },
         );
         Ok(())
+    }
+
+    fn set_executable(&self, executable: bool) -> Result<(), FileError> {
+        let mut files = self.files.state();
+        files.check(&self.path)?;
+        let tick = files.tick();
+        match files.things.get_mut(&self.path) {
+            Some(Thing::File { mode, state, .. }) => {
+                (*mode, *state) = (if executable { *mode | 0o111 } else { *mode & !0o111 }, tick);
+                Ok(())
+            }
+            _ => Err(FileError::NotFound(self.path.clone())),
+        }
     }
 
     fn remove(&self, recursive: bool) -> Result<(), FileError> {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-use super::reach::{CHUNK, Held};
+use super::reach::{self, CHUNK, Held};
 use super::{Context, FileHash, FilesError, diff};
 use crate::environment::{Content, FileError, Spot, Stamp};
 
@@ -125,8 +125,5 @@ pub(super) fn written(spot: &dyn Spot, content: &[u8]) -> Result<FileHash, FileE
     if content.len() as u64 <= DIGESTED {
         return Ok(FileHash::of(content));
     }
-    match spot.current()? {
-        Some(node) => Ok(FileHash::of_stamp(node.meta()?.stamp)),
-        None => Err(FileError::Changed(spot.path().to_path_buf())),
-    }
+    reach::stamp(spot).map(FileHash::of_stamp)
 }

@@ -19,6 +19,10 @@ mod diff;
 mod write;
 mod edit;
 mod nearest;
+mod patch;
+mod inside;
+mod delete;
+mod relocate;
 mod info;
 mod cursor;
 mod list;
@@ -41,4 +45,5 @@ pub use ask::{
 pub use error::{Candidate, FilesError};
 pub(crate) use gate::{Access, Context, Gate, Planned};
 pub(crate) use remembered::Remembered;
+pub(crate) use {delete::plan_delete, patch::plan_patch, relocate::plan_move};
 pub(crate) use {edit::plan_edit, glob::find, grep::grep, info::stat, list::list, read::read, write::plan_write};

@@ -110,6 +110,29 @@ impl Reached {
     }
 }
 
+/// The state of what stands at a place.
+///
+/// # Errors
+/// [`FileError::Changed`] if nothing does any more.
+pub(super) fn stamp(spot: &dyn Spot) -> Result<Stamp, FileError> {
+    match spot.current()? {
+        Some(node) => Ok(node.meta()?.stamp),
+        None => Err(FileError::Changed(spot.path().to_path_buf())),
+    }
+}
+
+/// Sees to it that what stands at a place is still what it was.
+///
+/// # Errors
+/// [`FileError::Changed`].
+pub(super) fn check(spot: &dyn Spot, expected: Stamp) -> Result<(), FileError> {
+    if stamp(spot)? == expected {
+        Ok(())
+    } else {
+        Err(FileError::Changed(spot.path().to_path_buf()))
+    }
+}
+
 /// That it is not there.
 pub(super) fn missing(asked: &Path) -> FilesError {
     FileError::NotFound(asked.to_path_buf()).into()

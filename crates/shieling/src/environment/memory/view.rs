@@ -207,6 +207,19 @@ impl Spot for There {
             .map_err(|fault| fault.at("write", &self.path))
     }
 
+    fn set_executable(&self, executable: bool) -> Result<(), FileError> {
+        let mut inside = self.tree.enter();
+        let current = inside.current(&self.place);
+        let Some(id) = current.map_err(|fault| fault.at("look at", &self.path))? else {
+            return Err(FileError::NotFound(self.path.clone()));
+        };
+        let about = inside.about(id);
+        let bare = about.map_err(|fault| fault.at("look at", &self.path))?.mode & 0o666;
+        let mode = if executable { bare | (bare & 0o444) >> 2 } else { bare };
+        let set = inside.set_mode(id, mode);
+        set.map_err(|fault| fault.at("change the permissions of", &self.path))
+    }
+
     fn remove(&self, recursive: bool) -> Result<(), FileError> {
         let removed = self.tree.enter().remove(&self.place, recursive);
         removed.map_err(|fault| fault.at("remove", &self.path))

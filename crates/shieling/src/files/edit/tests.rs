@@ -320,6 +320,22 @@ fn a_text_with_a_wrong_word_is_found_by_what_is_right_in_it() {
 }
 
 #[test]
+fn a_file_of_fifty_megabytes_is_edited_at_once() {
+    for end in ["\n", "\r\n"] {
+        let mut content = format!("    some line of a file that is not small at all{end}").repeat(1_000_000);
+        content.insert_str(25_000_000, &format!("the one{end}that is sought{end}"));
+        let world = World::with(&[("f", content.as_bytes())]);
+        let started = std::time::Instant::now();
+        edit(&world, &ask("the one\nthat is sought\n", "another\n")).unwrap();
+        println!("{} bytes, {end:?}: {:?}", content.len(), started.elapsed());
+        assert!(started.elapsed() < std::time::Duration::from_secs(60));
+        let started = std::time::Instant::now();
+        let error = edit(&world, &ask("the one\nthat is sougth\n", "another\n")).unwrap_err();
+        println!("nothing found: {:?}, {error}", started.elapsed());
+    }
+}
+
+#[test]
 fn the_nearest_place_in_a_large_file_is_found_in_bounded_time() {
     let mut content: String = (0..400_000)
         .map(|n| format!("    let value_{n} = compute({n}, \"some text\");\n"))

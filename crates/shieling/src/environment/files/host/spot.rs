@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::super::{Expect, FileError, Kind, Links, Node, Spot};
@@ -14,7 +14,7 @@ use super::error::refused;
 use super::look::{Look, hold};
 use super::node::HostNode;
 use super::resolve::Located;
-use super::view::{Handle, View};
+use super::view::{Handle, View, own_link};
 
 /// A name in a directory.
 #[derive(Debug)]
@@ -182,6 +182,28 @@ impl Spot for HostSpot {
         let _power = self.view.power()?;
         self.view.check_writable(&self.path)?;
         self.write(content, executable, expect)
+    }
+
+    fn set_executable(&self, executable: bool) -> Result<(), FileError> {
+        let _power = self.view.power()?;
+        self.view.check_writable(&self.path)?;
+        let held = self
+            .reach()?
+            .map(|directory| self.held(&directory))
+            .transpose()?
+            .flatten();
+        let Some((file, look)) = held else {
+            return Err(FileError::NotFound(self.path.clone()));
+        };
+        self.check_free(&look)?;
+        if look.kind() != Kind::File {
+            return Err(FileError::Changed(self.path.clone()));
+        }
+        let bare = look.mode() & 0o666;
+        let mode = if executable { bare | (bare & 0o444) >> 2 } else { bare };
+        // By the descriptor: a link that takes the name meanwhile is not followed.
+        rustix::fs::chmodat(CWD, own_link(&file), Mode::from_raw_mode(mode), AtFlags::empty())
+            .map_err(self.said("change the permissions of"))
     }
 
     fn remove(&self, recursive: bool) -> Result<(), FileError> {

@@ -1,0 +1,95 @@
+use crate::environment::{FileError, Kind};
+use crate::files::double::{World, make};
+use crate::files::{Access, DeleteAsk, FileAnswer, FileInfo, FilesError, plan_delete};
+
+fn delete(world: &World, path: &str, recursive: bool) -> Result<FileInfo, FilesError> {
+    match make(plan_delete(
+        world.context(),
+        &DeleteAsk {
+            path: path.into(),
+            recursive,
+        },
+    ))? {
+        FileAnswer::Info(info) => Ok(info),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_file_is_removed_and_told() {
+    let world = World::with(&[("f", b"abc")]);
+    let info = delete(&world, "f", false).unwrap();
+    assert_eq!((info.kind, info.size), (Kind::File, Some(3)));
+    assert_eq!(world.files.content("f"), None);
+    assert!(matches!(
+        delete(&world, "f", false),
+        Err(FilesError::File(FileError::NotFound(_)))
+    ));
+}
+
+#[test]
+fn a_directory_goes_with_all_that_is_in_it_only_if_that_is_meant() {
+    let world = World::with(&[("d/e/x", b"1"), ("d/y", b"2")]);
+    assert!(matches!(
+        delete(&world, "d", false),
+        Err(FilesError::File(FileError::NotEmpty(_)))
+    ));
+    let planned = plan_delete(
+        world.context(),
+        &DeleteAsk {
+            path: "d".into(),
+            recursive: true,
+        },
+    )
+    .unwrap();
+    let mut paths: Vec<_> = planned
+        .paths
+        .iter()
+        .map(|(access, path)| (*access, path.to_str().unwrap()))
+        .collect();
+    paths.sort_unstable();
+    let all = [
+        (Access::Remove, "/w/d"),
+        (Access::Remove, "/w/d/e"),
+        (Access::Remove, "/w/d/e/x"),
+        (Access::Remove, "/w/d/y"),
+    ];
+    assert_eq!(paths, all);
+    (planned.make)().unwrap();
+    assert_eq!(world.files.all(), []);
+}
+
+#[test]
+fn a_directory_with_something_hidden_in_it_stays() {
+    let world = World::with(&[("d/.env", b"secret")]);
+    let error = delete(&world, "d", true).unwrap_err();
+    assert!(!error.to_string().contains(".env"), "{error}");
+    assert!(world.files.content("d/.env").is_some());
+}
+
+#[test]
+fn a_link_is_removed_and_not_what_it_leads_to() {
+    let world = World::with(&[("f", b"abc")]);
+    world.files.link("link", "f");
+    world.files.link("out", "/etc");
+    for link in ["link", "out"] {
+        assert_eq!(delete(&world, link, true).unwrap().kind, Kind::Link);
+    }
+    assert!(world.files.content("f").is_some());
+}
+
+#[test]
+fn what_has_changed_since_it_was_judged_stays() {
+    let world = World::with(&[("f", b"abc")]);
+    let planned = plan_delete(
+        world.context(),
+        &DeleteAsk {
+            path: "f".into(),
+            recursive: false,
+        },
+    )
+    .unwrap();
+    world.files.put("f", b"other");
+    assert!(matches!((planned.make)(), Err(FilesError::File(FileError::Changed(_)))));
+    assert!(world.files.content("f").is_some());
+}

@@ -1,0 +1,230 @@
+//! Changes several files, or none: what was done before something failed is undone.
+//!
+//! ```text
+//! make room ─► move ─► put ─► remove          each step leaves behind how it is undone
+//!                  └──a step fails──► undo, the last first ──► the error, and what could not be undone
+//! ```
+//!
+//! A file is touched only while it is what it was when the patch was worked out, and what was changed
+//! here is undone only while nobody else has changed it since.
+
+use super::stage::{Now, Staged};
+use crate::environment::{Expect, FileError, Stamp};
+use crate::files::reach::{self, stamp};
+use crate::files::{FileAnswer, FilesError, Patched, PatchedFile, Remembered, hash};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Remove a file.
+    Remove(usize),
+    /// Move the file of one to the other.
+    Move(usize, usize),
+    /// Give a file its content and mode.
+    Put(usize),
+}
+
+/// What is to be done.
+pub(super) struct Work {
+    files: Vec<Staged>,
+    told: Vec<(usize, PatchedFile)>,
+    remembered: Remembered,
+    steps: Vec<Step>,
+}
+
+/// How a step is undone.
+enum Undo {
+    /// What was removed is put back.
+    Restore(usize),
+    /// What was moved is moved back.
+    Back(usize, usize),
+    /// What was changed gets the content of this one again.
+    Rewrite { file: usize, origin: usize, stamp: Stamp },
+    /// What was made is removed.
+    Unmake { file: usize, stamp: Stamp },
+    /// Who may run it is as before.
+    Mode { file: usize, executable: bool },
+}
+
+impl Work {
+    /// Finds an order in which it can be done.
+    ///
+    /// # Errors
+    /// [`FilesError::Argument`] if files are to be moved in a circle.
+    pub(super) fn new(
+        files: Vec<Staged>,
+        told: Vec<(usize, PatchedFile)>,
+        remembered: Remembered,
+    ) -> Result<Self, FilesError> {
+        let mut moves: Vec<(usize, usize)> = Vec::new();
+        let (mut puts, mut stays) = (Vec::new(), vec![false; files.len()]);
+        for (number, file) in files.iter().enumerate() {
+            let Some(now) = &file.now else { continue };
+            match now.origin {
+                Some(origin) if origin != number => moves.push((origin, number)),
+                Some(_) | None => {}
+            }
+            stays[now.origin.unwrap_or(number)] = true;
+            if !file.is_kept(number, now) {
+                puts.push(Step::Put(number));
+            }
+        }
+        let gone = |number: usize| files[number].was.is_some() && files[number].now.is_none() && !stays[number];
+        let mut steps = Vec::new();
+        let is_target = |number: usize| moves.iter().any(|(_, to)| *to == number);
+        // What is replaced by something that is moved there has no place of its own any more.
+        let room = (0..files.len()).filter(|number| is_target(*number) && files[*number].was.is_some());
+        steps.extend(
+            room.filter(|number| !moves.iter().any(|(from, _)| from == number))
+                .map(Step::Remove),
+        );
+        while !moves.is_empty() {
+            let occupied = |number: usize| moves.iter().any(|(from, _)| *from == number);
+            let Some(next) = moves.iter().position(|(_, to)| !occupied(*to)) else {
+                let why = "its files are to be moved in a circle: move one of them by itself first".to_owned();
+                return Err(FilesError::Argument { argument: "patch", why });
+            };
+            let (from, to) = moves.remove(next);
+            steps.push(Step::Move(from, to));
+        }
+        steps.extend(puts);
+        steps.extend((0..files.len()).filter(|number| gone(*number)).map(Step::Remove));
+        Ok(Self {
+            files,
+            told,
+            remembered,
+            steps,
+        })
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// What the first step that failed says; [`FilesError::Fault`] if something could not be undone.
+    pub(super) fn make(self) -> Result<FileAnswer, FilesError> {
+        let mut done = Vec::new();
+        for step in &self.steps {
+            if let Err(error) = self.step(*step, &mut done) {
+                return Err(self.undo(done, error));
+            }
+        }
+        let mut told = Vec::with_capacity(self.told.len());
+        for (number, mut file) in self.told {
+            let staged = &self.files[number];
+            if let Some(now) = &staged.now {
+                let hash = hash::written(staged.spot.as_ref(), &now.content)?;
+                self.remembered.keep(&hash, &now.content);
+                file.hash = Some(hash);
+            }
+            told.push(file);
+        }
+        Ok(FileAnswer::Patched(Patched { files: told }))
+    }
+
+    fn step(&self, step: Step, done: &mut Vec<Undo>) -> Result<(), FileError> {
+        match step {
+            Step::Remove(file) => {
+                self.check(file)?;
+                self.files[file].spot.remove(false)?;
+                done.push(Undo::Restore(file));
+            }
+            Step::Move(from, to) => {
+                self.check(from)?;
+                self.files[from].spot.rename(self.files[to].spot.as_ref(), false)?;
+                done.push(Undo::Back(from, to));
+            }
+            Step::Put(file) => {
+                let Some(now) = &self.files[file].now else {
+                    return Ok(());
+                };
+                self.put(file, now, done)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a file its content and mode.
+    fn put(&self, file: usize, now: &Now, done: &mut Vec<Undo>) -> Result<(), FileError> {
+        let spot = self.files[file].spot.as_ref();
+        // The file that is there now: its own, the one that was moved here, or none.
+        let origin = now.origin.or(self.files[file].was.is_some().then_some(file));
+        let held = origin.and_then(|origin| self.files[origin].was.as_ref().map(|held| (origin, held)));
+        let Some((origin, held)) = held else {
+            spot.replace(&now.content, now.executable == Some(true), Expect::Nothing)?;
+            done.push(Undo::Unmake {
+                file,
+                stamp: stamp(spot)?,
+            });
+            return Ok(());
+        };
+        let mut expected = if origin == file { held.stamp } else { stamp(spot)? };
+        // First, since to undo it changes the state that undoing the content asks for.
+        if self.files[origin].changes_mode(now)
+            && let Some(executable) = now.executable
+        {
+            reach::check(spot, expected)?;
+            spot.set_executable(executable)?;
+            done.push(Undo::Mode {
+                file,
+                executable: !executable,
+            });
+            expected = stamp(spot)?;
+        }
+        if held.content != now.content {
+            spot.replace(&now.content, false, Expect::Stamp(expected))?;
+            done.push(Undo::Rewrite {
+                file,
+                origin,
+                stamp: stamp(spot)?,
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether a file is what it was.
+    fn check(&self, file: usize) -> Result<(), FileError> {
+        let staged = &self.files[file];
+        match &staged.was {
+            Some(held) => reach::check(staged.spot.as_ref(), held.stamp),
+            None => Err(FileError::Changed(staged.path())),
+        }
+    }
+
+    /// Undoes what was done. Gives the error that made it necessary, with what could not be undone.
+    fn undo(&self, done: Vec<Undo>, error: FileError) -> FilesError {
+        let mut left = Vec::new();
+        for undo in done.into_iter().rev() {
+            if let Err((file, why)) = self.undo_one(&undo) {
+                left.push(format!(
+                    "`{}` could not be put back as it was: {why}",
+                    self.files[file].path().display()
+                ));
+            }
+        }
+        if left.is_empty() {
+            return error.into();
+        }
+        FilesError::Fault(format!("{error}; {}", left.join("; ")))
+    }
+
+    fn undo_one(&self, undo: &Undo) -> Result<(), (usize, FileError)> {
+        let spot = |file: usize| self.files[file].spot.as_ref();
+        let held = |file: usize| self.files[file].was.as_ref();
+        match *undo {
+            Undo::Restore(file) => match held(file) {
+                Some(held) => spot(file).replace(&held.content, held.mode & 0o111 != 0, Expect::Nothing),
+                None => Ok(()),
+            }
+            .map_err(|error| (file, error)),
+            Undo::Back(from, to) => spot(to).rename(spot(from), false).map_err(|error| (from, error)),
+            Undo::Rewrite { file, origin, stamp } => match held(origin) {
+                Some(held) => spot(file).replace(&held.content, false, Expect::Stamp(stamp)),
+                None => Ok(()),
+            }
+            .map_err(|error| (file, error)),
+            Undo::Unmake { file, stamp } => reach::check(spot(file), stamp)
+                .and_then(|()| spot(file).remove(false))
+                .map_err(|error| (file, error)),
+            Undo::Mode { file, executable } => spot(file).set_executable(executable).map_err(|error| (file, error)),
+        }
+    }
+}

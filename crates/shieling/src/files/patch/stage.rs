@@ -1,0 +1,329 @@
+//! What each file is to be once the whole patch is applied. Nothing is changed here, so that sections of
+//! one file build on each other, and one that does not fit leaves everything as it is.
+
+use std::path::{Path, PathBuf};
+
+use super::apply::{Applied, Misfit, apply};
+use super::commit::Work;
+use super::{Hunk, Section};
+use crate::environment::{FileError, Kind, Links, Spot};
+use crate::files::diff::{self, Names};
+use crate::files::encoding::Encoding;
+use crate::files::reach::{self, Held, Reached};
+use crate::files::{Access, Context, FilesError, PatchedFile, Planned};
+
+/// The most that all files of a patch may have together, in bytes.
+const LARGEST: u64 = 256 << 20;
+
+/// No more of a preview is made, in bytes.
+const PREVIEW: usize = 256 << 10;
+
+/// A file that a patch names, as it was and as it is to be.
+pub(super) struct Staged {
+    pub(super) spot: Box<dyn Spot>,
+    pub(super) was: Option<Held>,
+    pub(super) now: Option<Now>,
+}
+
+/// A file as it is to be.
+pub(super) struct Now {
+    pub(super) content: Vec<u8>,
+    /// Whether it may be run, if that is to change.
+    pub(super) executable: Option<bool>,
+    /// Which of the staged files it is moved from, by its number. Its own if it stays; none if it is
+    /// new.
+    pub(super) origin: Option<usize>,
+}
+
+impl Staged {
+    pub(super) fn path(&self) -> PathBuf {
+        self.spot.path().to_path_buf()
+    }
+}
+
+/// All of them.
+pub(super) struct Stage<'a> {
+    context: Context<'a>,
+    files: Vec<Staged>,
+    told: Vec<(usize, PatchedFile)>,
+    size: u64,
+}
+
+impl<'a> Stage<'a> {
+    pub(super) fn new(context: Context<'a>) -> Self {
+        Self {
+            context,
+            files: Vec::new(),
+            told: Vec::new(),
+            size: 0,
+        }
+    }
+
+    /// Takes in what a section says.
+    pub(super) fn take(&mut self, section: &Section) -> Result<(), FilesError> {
+        match (&section.from, &section.to) {
+            (None, Some(to)) => self.add(section, to),
+            (Some(from), None) => self.remove(section, from),
+            (Some(from), Some(to)) => self.change(section, from, to),
+            (None, None) => super::unreadable(usize::try_from(section.line).unwrap_or(1) - 1, "no file is named"),
+        }
+    }
+
+    /// The number of a file.
+    fn file(&mut self, asked: &Path) -> Result<usize, FilesError> {
+        let reached = reach::spot(self.context, asked, Links::Follow)?;
+        let known = self
+            .files
+            .iter()
+            .position(|file| file.spot.path() == reached.spot.path());
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let was = match reached.file()? {
+            Some(node) => Some(reach::load(self.context, node, LARGEST, "patched")?),
+            None => None,
+        };
+        let size = was.as_ref().map_or(0, |held| held.content.len() as u64);
+        self.size += size;
+        let Reached { spot, .. } = reached;
+        if self.size > LARGEST {
+            let (path, done) = (spot.path().to_path_buf(), "patched, all files together,");
+            return Err(FilesError::TooLarge {
+                path,
+                size: self.size,
+                limit: LARGEST,
+                done,
+            });
+        }
+        let number = self.files.len();
+        let content = was.as_ref().map(|held| held.content.clone());
+        let now = content.map(|content| Now {
+            content,
+            executable: None,
+            origin: Some(number),
+        });
+        self.files.push(Staged { spot, was, now });
+        Ok(number)
+    }
+
+    /// The number of a file that is there, and not a link to one if it `goes`.
+    fn present(&mut self, asked: &Path, goes: bool) -> Result<usize, FilesError> {
+        let number = self.file(asked)?;
+        let named = self.context.files.node(&self.context.absolute(asked), Links::Keep);
+        if goes && named.is_ok_and(|node| node.meta().is_ok_and(|meta| meta.kind == Kind::Link)) {
+            let why = format!("`{}` is a link: a patch removes and moves files", asked.display());
+            return Err(FilesError::Argument { argument: "patch", why });
+        }
+        if self.files[number].now.is_none() {
+            Err(reach::missing(asked))
+        } else {
+            Ok(number)
+        }
+    }
+
+    fn add(&mut self, section: &Section, to: &Path) -> Result<(), FilesError> {
+        let number = self.file(to)?;
+        let path = self.files[number].path();
+        if self.files[number].now.is_some() {
+            return Err(FileError::Exists(path).into());
+        }
+        let applied = applied(&path, &[], &section.hunks)?;
+        let executable = section.executable.1.filter(|executable| *executable);
+        self.tell(number, "added", None, &applied);
+        self.files[number].now = Some(Now {
+            content: applied.content,
+            executable,
+            origin: None,
+        });
+        Ok(())
+    }
+
+    fn remove(&mut self, section: &Section, from: &Path) -> Result<(), FilesError> {
+        let number = self.present(from, true)?;
+        let path = self.files[number].path();
+        let Some(now) = self.files[number].now.take() else {
+            return Err(reach::missing(from));
+        };
+        let mut applied = Applied::default();
+        if section.tells_all {
+            applied = self::applied(&path, &now.content, &section.hunks)?;
+            if !applied.content.is_empty() {
+                let why = "the file has more than what the patch removes".to_owned();
+                return Err(FilesError::Misfit {
+                    path,
+                    hunk: 1,
+                    why,
+                    nearest: Vec::new(),
+                });
+            }
+        } else {
+            applied.removed = Encoding::UTF_8.count_ends(&now.content);
+            applied.removed += u64::from(!now.content.is_empty() && !now.content.ends_with(b"\n"));
+        }
+        self.tell(number, "removed", None, &applied);
+        Ok(())
+    }
+
+    fn change(&mut self, section: &Section, from: &Path, to: &Path) -> Result<(), FilesError> {
+        let source = self.present(from, from != to)?;
+        let target = if from == to { source } else { self.file(to)? };
+        let path = self.files[source].path();
+        if source != target && self.files[target].now.is_some() {
+            return Err(FileError::Exists(self.files[target].path()).into());
+        }
+        let Some(now) = self.files[source].now.take() else {
+            return Err(reach::missing(from));
+        };
+        let applied = applied(&path, &now.content, &section.hunks)?;
+        let change = if source == target { "changed" } else { "moved" };
+        self.tell(target, change, (source != target).then_some(path), &applied);
+        let executable = section.executable.1.or(now.executable);
+        self.files[target].now = Some(Now {
+            content: applied.content,
+            executable,
+            origin: now.origin,
+        });
+        Ok(())
+    }
+
+    fn tell(&mut self, number: usize, change: &'static str, from: Option<PathBuf>, applied: &Applied) {
+        let path = self.files[number].path();
+        let (added, removed) = (applied.added, applied.removed);
+        self.told.push((
+            number,
+            PatchedFile {
+                path,
+                change,
+                from,
+                added,
+                removed,
+                hash: None,
+            },
+        ));
+    }
+
+    /// What is to be done, all in all.
+    pub(super) fn plan(self) -> Result<Planned, FilesError> {
+        let mut paths = Vec::new();
+        let mut preview = String::new();
+        for (number, file) in self.files.iter().enumerate() {
+            match (&file.was, &file.now) {
+                (_, Some(now)) if !file.is_kept(number, now) => paths.push((Access::Write, file.path())),
+                (Some(_), None) => paths.push((Access::Remove, file.path())),
+                (_, Some(_)) | (None, None) => {}
+            }
+            if preview.len() < PREVIEW {
+                preview.push_str(&self.shown(number, file));
+            }
+        }
+        if preview.len() >= PREVIEW {
+            preview.push_str("… the preview is cut here\n");
+        }
+        let work = Work::new(self.files, self.told, self.context.remembered.clone())?;
+        Ok(Planned {
+            paths,
+            preview,
+            make: Box::new(move || work.make()),
+        })
+    }
+
+    /// What changes in a file.
+    fn shown(&self, number: usize, file: &Staged) -> String {
+        let (workspace, path) = (self.context.workspace, file.path());
+        let content = |held: &'_ Option<Held>| held.as_ref().map_or(Vec::new(), |held| held.content.clone());
+        match &file.now {
+            None if file.was.is_none() => String::new(),
+            None => {
+                let names = Names::removed(workspace, &path);
+                let text = diff::of_contents(&names, &content(&file.was), &[]).map(|diff| diff.text);
+                text.filter(|text| !text.is_empty())
+                    .unwrap_or_else(|| format!("removed: {}\n", path.display()))
+            }
+            Some(now) => {
+                let origin = now.origin.map(|origin| &self.files[origin]);
+                let names = if origin.is_some() {
+                    Names::same(workspace, &path)
+                } else {
+                    Names::made(workspace, &path)
+                };
+                let was = origin.map_or(Vec::new(), |origin| content(&origin.was));
+                let mut out = String::new();
+                if let Some(origin) = origin.filter(|_| now.origin != Some(number)) {
+                    out = format!("moved: {} to {}\n", origin.path().display(), path.display());
+                }
+                if let Some(executable) = now.executable {
+                    out.push_str(&format!(
+                        "{}: {}\n",
+                        if executable { "may be run" } else { "may not be run" },
+                        path.display()
+                    ));
+                }
+                out + &diff::of_contents(&names, &was, &now.content).map_or(String::new(), |diff| diff.text)
+            }
+        }
+    }
+}
+
+impl Staged {
+    /// Whether nothing happens to it.
+    pub(super) fn is_kept(&self, number: usize, now: &Now) -> bool {
+        let same = self.was.as_ref().is_some_and(|was| was.content == now.content);
+        same && now.origin == Some(number) && !self.changes_mode(now)
+    }
+
+    /// Whether it is to be run, and was not, or the other way round.
+    pub(super) fn changes_mode(&self, now: &Now) -> bool {
+        let was = self.was.as_ref().is_some_and(|was| was.mode & 0o111 != 0);
+        now.executable.is_some_and(|executable| executable != was)
+    }
+}
+
+/// Applies hunks to a content in its own encoding.
+fn applied(path: &Path, content: &[u8], hunks: &[Hunk]) -> Result<Applied, FilesError> {
+    if hunks.is_empty() {
+        return Ok(Applied {
+            content: content.to_vec(),
+            ..Applied::default()
+        });
+    }
+    let no_text = |why: String| FilesError::NotText {
+        path: path.to_path_buf(),
+        why,
+    };
+    let encoding = Encoding::of(content).ok_or_else(|| no_text("it has NUL bytes where text has none".to_owned()))?;
+    // A patch that shows the mark, as git does, has it in its lines; others do not know of it.
+    let shows_mark = hunks
+        .iter()
+        .flat_map(|hunk| &hunk.lines)
+        .any(|line| line.text.starts_with('\u{feff}'));
+    let mark = if shows_mark && encoding.is_utf8() {
+        0
+    } else {
+        encoding.mark()
+    };
+    let (mark, bytes) = content.split_at(mark);
+    let misfit = |Misfit { hunk, why, nearest }| FilesError::Misfit {
+        path: path.to_path_buf(),
+        hunk,
+        why,
+        nearest,
+    };
+    if encoding.is_utf8() {
+        let mut applied = apply(bytes, hunks).map_err(misfit)?;
+        if !mark.is_empty() {
+            applied.content.splice(..0, mark.iter().copied());
+        }
+        return Ok(applied);
+    }
+    let text = encoding.decode(bytes);
+    if encoding.encode(&text).ok().as_deref() != Some(bytes) {
+        let why = format!("it is {} and has bytes that could not be written back", encoding.name());
+        return Err(no_text(why));
+    }
+    let mut applied = apply(text.as_bytes(), hunks).map_err(misfit)?;
+    let text = String::from_utf8(applied.content).expect("lines of a text and of a patch are text");
+    let lacks = |lacking| no_text(format!("it is {}, which has no `{lacking}`", encoding.name()));
+    let encoded = encoding.encode(&text).map_err(lacks)?;
+    applied.content = [mark, &encoded].concat();
+    Ok(applied)
+}
