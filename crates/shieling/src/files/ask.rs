@@ -94,6 +94,7 @@ impl ReadAsk {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FileRead {
     /// The file: its own path, with no link in it.
+    #[serde(serialize_with = "told::path")]
     pub path: PathBuf,
     /// Its size in bytes.
     pub size: u64,
@@ -162,6 +163,7 @@ pub struct WriteAsk {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Written {
     /// Its own path.
+    #[serde(serialize_with = "told::path")]
     pub path: PathBuf,
     /// Whether it is new.
     pub created: bool,
@@ -192,6 +194,7 @@ pub struct EditAsk {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Edited {
     /// Its own path.
+    #[serde(serialize_with = "told::path")]
     pub path: PathBuf,
     /// How many occurrences were replaced.
     pub replacements: u64,
@@ -223,10 +226,12 @@ pub struct Patched {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PatchedFile {
     /// Its path now, or the one that it had if it was removed.
+    #[serde(serialize_with = "told::path")]
     pub path: PathBuf,
     /// `added`, `changed`, `removed` or `moved`.
     pub change: &'static str,
     /// Where it was, if it was moved.
+    #[serde(serialize_with = "told::perhaps")]
     pub from: Option<PathBuf>,
     /// Lines added.
     pub added: u64,
@@ -251,6 +256,7 @@ pub struct ListAsk {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Listed {
     /// Its own path.
+    #[serde(serialize_with = "told::path")]
     pub path: PathBuf,
     /// Its entries, sorted by the bytes of their names.
     pub entries: Vec<FileInfo>,
@@ -262,6 +268,7 @@ pub struct Listed {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FileInfo {
     /// Its path, or, in a list, its name.
+    #[serde(serialize_with = "told::path")]
     pub path: PathBuf,
     /// What it is.
     pub kind: Kind,
@@ -272,6 +279,7 @@ pub struct FileInfo {
     /// When its content last changed, in RFC 3339.
     pub modified: String,
     /// Where it leads, if it is a link.
+    #[serde(serialize_with = "told::perhaps")]
     pub target: Option<PathBuf>,
     /// Whether it is a link that leads nowhere, or to where nothing may be seen.
     pub dangling: bool,
@@ -307,7 +315,11 @@ pub struct GlobAsk {
 /// Files that were found, sorted by path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Found {
-    /// Their paths, relative to where was looked.
+    /// Where was looked: the directory's own path.
+    #[serde(serialize_with = "told::path")]
+    pub root: PathBuf,
+    /// Their paths, relative to the root.
+    #[serde(serialize_with = "told::each")]
     pub paths: Vec<PathBuf>,
     /// The path to go on after, if there is more.
     pub next: Option<String>,
@@ -359,6 +371,9 @@ pub enum GrepMode {
 /// What was found by searching, sorted by path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Grepped {
+    /// Where was searched: the directory's own path, or that of the one which a single file is in.
+    #[serde(serialize_with = "told::path")]
+    pub root: PathBuf,
     /// Lines, for [`GrepMode::Content`]; files otherwise.
     pub hits: Vec<Hit>,
     /// Where to go on, if there is more.
@@ -374,7 +389,8 @@ pub struct Grepped {
 /// A line or a file that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hit {
-    /// The file, relative to the directory that was searched.
+    /// The file, relative to the root.
+    #[serde(serialize_with = "told::path")]
     pub path: PathBuf,
     /// The line's number, counted from 1; none for a file.
     pub line: Option<u64>,
@@ -411,4 +427,62 @@ pub struct MoveAsk {
     pub to: PathBuf,
     /// Replace a file that is there.
     pub replace: bool,
+}
+
+/// Paths as text. One that is no UTF-8 has `\u{fffd}` where it is none, instead of no answer at all.
+mod told {
+    use std::path::{Path, PathBuf};
+
+    use serde::Serializer;
+
+    pub(super) fn path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&path.display())
+    }
+
+    pub(super) fn perhaps<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+        match path {
+            Some(path) => self::path(path, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(super) fn each<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_no_utf_8_is_told_all_the_same() {
+        let name = PathBuf::from(OsStr::from_bytes(b"a\xffb"));
+        let found = Found {
+            root: "/work".into(),
+            paths: vec![name.clone()],
+            next: None,
+            unreadable: 0,
+        };
+        let told = serde_json::to_value(FileAnswer::Found(found)).expect("it is told");
+        assert_eq!(told["paths"][0], "a\u{fffd}b");
+        let info = FileInfo {
+            path: name.clone(),
+            kind: Kind::Link,
+            size: None,
+            mode: "777".to_owned(),
+            modified: String::new(),
+            target: Some(name),
+            dangling: true,
+            hash: None,
+        };
+        let told = serde_json::to_value(FileAnswer::Info(info)).expect("it is told");
+        assert_eq!(
+            (&told["path"], &told["target"]),
+            (&"a\u{fffd}b".into(), &"a\u{fffd}b".into())
+        );
+    }
 }

@@ -64,11 +64,12 @@ pub(crate) fn grep(context: Context<'_>, ask: &GrepAsk, stopped: &AtomicBool) ->
         }),
         stopped,
     };
+    let searched = root.path().to_path_buf();
     let walk = Walk::new(&rules, root)?;
     let page = crew::work(&plan, &rules, &chosen, walk);
     match stopped.load(std::sync::atomic::Ordering::Relaxed) {
         true => Err(FilesError::Fault("the search was broken off".to_owned())),
-        false => Ok(page.finish()),
+        false => Ok(page.finish(searched)),
     }
 }
 
@@ -92,5 +93,6 @@ fn one(plan: &Plan, file: &dyn crate::environment::Node, stopped: &AtomicBool) -
         Err(Unsearched::Line | Unsearched::Slow) => part.unreadable(1),
     }
     page.add(0, part);
-    Ok(page.finish())
+    let directory = file.path().parent().unwrap_or(file.path());
+    Ok(page.finish(directory.to_path_buf()))
 }
