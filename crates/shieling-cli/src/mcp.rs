@@ -11,7 +11,7 @@ use shieling::Told;
 use shieling::approval::Approver;
 use shieling::describe::{Asking, Basis, Limits, Persistence, Shell, ToolName, os_name};
 use shieling::outcome::Confinement;
-use shieling_server::{Dialect, Elicitation, Server, Workplace};
+use shieling_server::{Dialect, Elicitation, Server, Toolset, Workplace};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
@@ -42,7 +42,6 @@ pub(crate) fn mcp(options: &Mcp) -> Result<u8, Failure> {
         plan.audit = Some(default_audit()?);
     }
     let told = describe::told(&plan, Persistence::Session)?;
-    let instructions = shieling_server::instructions(basis(&plan, &told)?, dialect);
     let approver = match plan.approval {
         Approval::Always | Approval::Policy => Some(Arc::new(Elicitation) as Arc<dyn Approver>),
         Approval::Never => None,
@@ -51,6 +50,9 @@ pub(crate) fn mcp(options: &Mcp) -> Result<u8, Failure> {
     // itself starts while the client begins.
     let desk = Desk::default();
     let library = Arc::new(Library::opened(&plan, approver, Some(Arc::new(desk.clone())), false)?);
+    let toolset = Toolset::new(dialect);
+    let abilities = library.shieling().environment().capabilities().abilities;
+    let instructions = shieling_server::instructions(basis(&plan, &told)?, &toolset, &abilities);
     let workplace = workplace(&plan, &library, told)?;
     let runtime = run::serving()?;
     let served = runtime.block_on(async {
@@ -64,7 +66,7 @@ pub(crate) fn mcp(options: &Mcp) -> Result<u8, Failure> {
             let (shieling, desk) = (Arc::clone(library.shieling()), desk.clone());
             people.spawn(async move { door.serve(shieling, desk).await });
         }
-        let server = Server::new(workplace, dialect, &instructions);
+        let server = Server::new(workplace, toolset, &instructions);
         let mut by = 0;
         let stop = async {
             by = tokio::select! {
