@@ -11,7 +11,7 @@ use shieling::Told;
 use shieling::approval::Approver;
 use shieling::describe::{Asking, Basis, Limits, Persistence, Shell, ToolName, os_name};
 use shieling::outcome::Confinement;
-use shieling_server::{Dialect, Elicitation, Server, Toolset, Workplace};
+use shieling_server::{Dialect, Elicitation, Server, Toolset, UnknownTool, Workplace};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
@@ -19,7 +19,7 @@ use crate::attach::{Desk, Door};
 use crate::clients;
 use crate::config::{Printable, files};
 use crate::describe;
-use crate::options::{Approval, Mcp};
+use crate::options::{Approval, Mcp, Source};
 use crate::plan::{Plan, Purpose};
 use crate::run::{self, Library, SIGHUP, SIGINT, SIGTERM};
 use crate::words::Failure;
@@ -37,7 +37,12 @@ pub(crate) fn mcp(options: &Mcp) -> Result<u8, Failure> {
         return Ok(0);
     }
     let dialect = Dialect::named(&options.dialect).map_err(|error| Failure::new(error.to_string()))?;
-    let mut plan = run::plan(&options.source, Purpose::Run)?;
+    let source = Source {
+        settings: options.tools.over(&options.source.settings),
+        ..options.source.clone()
+    };
+    let mut plan = run::plan(&source, Purpose::Run)?;
+    let toolset = toolset(&plan, dialect)?;
     if plan.audit.is_none() {
         plan.audit = Some(default_audit()?);
     }
@@ -50,8 +55,15 @@ pub(crate) fn mcp(options: &Mcp) -> Result<u8, Failure> {
     // itself starts while the client begins.
     let desk = Desk::default();
     let library = Arc::new(Library::opened(&plan, approver, Some(Arc::new(desk.clone())), false)?);
-    let toolset = Toolset::new(dialect);
     let abilities = library.shieling().environment().capabilities().abilities;
+    if toolset.names(&abilities).is_empty() {
+        return Err(Failure::new("no tool is left to be offered; nothing was started")
+            .with(
+                "because",
+                format!("`{}` serves none of those that are included and not excluded", plan.env),
+            )
+            .with("instead", "include others, or exclude fewer"));
+    }
     let instructions = shieling_server::instructions(basis(&plan, &told)?, &toolset, &abilities);
     let workplace = workplace(&plan, &library, told)?;
     let runtime = run::serving()?;
@@ -84,6 +96,16 @@ pub(crate) fn mcp(options: &Mcp) -> Result<u8, Failure> {
     // A thread may still wait for a client that has not closed its end, and would be waited for.
     runtime.shutdown_timeout(LAST_WORDS);
     served
+}
+
+/// The tools as the options say.
+fn toolset(plan: &Plan, dialect: Dialect) -> Result<Toolset, Failure> {
+    let unknown = |error: UnknownTool| Failure::new(format!("{error}; nothing was started"));
+    let mut toolset = Toolset::new(dialect).with_images(plan.tools.images);
+    if !plan.tools.included.is_empty() {
+        toolset = toolset.including(&plan.tools.included).map_err(unknown)?;
+    }
+    toolset.excluding(&plan.tools.excluded).map_err(unknown)
 }
 
 fn no_signals(error: io::Error) -> Failure {
