@@ -317,7 +317,10 @@ pub struct GlobAsk {
 /// Files that were found, sorted by path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Found {
-    /// Their paths, relative to where was looked.
+    /// Where was looked: the directory's own path.
+    #[serde(serialize_with = "as_text")]
+    pub root: PathBuf,
+    /// Their paths, relative to the root.
     #[serde(serialize_with = "as_texts")]
     pub paths: Vec<PathBuf>,
     /// The path to go on after, if there is more.
@@ -371,6 +374,9 @@ pub enum GrepMode {
 /// What was found by searching, sorted by path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Grepped {
+    /// Where was searched: the directory's own path, or that of the one which a single file is in.
+    #[serde(serialize_with = "as_text")]
+    pub root: PathBuf,
     /// Lines, for [`GrepMode::Content`]; files otherwise.
     pub hits: Vec<Hit>,
     /// Where to go on, if there is more.
@@ -386,7 +392,7 @@ pub struct Grepped {
 /// A line or a file that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hit {
-    /// The file, relative to the directory that was searched, or the name of the one file that was.
+    /// The file, relative to the root.
     #[serde(serialize_with = "as_text")]
     pub path: PathBuf,
     /// The line's number, counted from 1; none for a file.

@@ -67,10 +67,11 @@ pub(crate) fn grep(context: Context<'_>, ask: &GrepAsk, stopped: &AtomicBool) ->
         }),
         stopped,
     };
+    let searched = root.path().to_path_buf();
     let walk = Walk::new(&rules, root)?;
     let page = crew::work(&plan, &rules, &chosen, walk);
     rules.whole()?;
-    Ok(page.finish())
+    Ok(page.finish(searched))
 }
 
 /// Searches a single file, whatever it is called.
@@ -93,5 +94,6 @@ fn one(plan: &Plan, file: &dyn crate::environment::Node, stopped: &AtomicBool) -
         Err(Unsearched::Line | Unsearched::Slow) => part.unreadable(1),
     }
     page.add(0, part);
-    Ok(page.finish())
+    let directory = file.path().parent().unwrap_or(file.path());
+    Ok(page.finish(directory.to_path_buf()))
 }
