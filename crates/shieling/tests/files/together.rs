@@ -5,7 +5,7 @@ use std::sync::Arc;
 use shieling::files::{FilesError, ReadAsk, WriteAsk};
 use shieling_testkit::Workspace;
 
-use crate::place::{BOTH, In, content, edit, write};
+use crate::place::{BOTH, content, edit, write};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_edits_at_once_none_is_lost() {
@@ -84,26 +84,4 @@ async fn a_write_over_what_somebody_else_changed_is_refused_with_what_changed() 
             .expect("without a hash it goes by what is there");
         assert_eq!(content(&workspace, "a"), "one\n2\n3\n");
     }
-}
-
-#[tokio::test]
-async fn a_call_blocks_no_other() {
-    // On one thread: a search that blocked it would keep the timer from running.
-    let mut workspace = Workspace::new();
-    for number in 0..200 {
-        workspace = workspace.with(&format!("d{number}/a"), &"some text\n".repeat(2_000));
-    }
-    let shieling = In::Local.open(&workspace);
-    let ticks = std::cell::Cell::new(0_u32);
-    let ticking = async {
-        loop {
-            tokio::task::yield_now().await;
-            ticks.set(ticks.get() + 1);
-        }
-    };
-    tokio::select! {
-        read = shieling.read_file(ReadAsk::new("d0/a")) => drop(read.expect("it is there")),
-        () = ticking => unreachable!("it goes on for ever"),
-    }
-    assert!(ticks.get() > 1, "others had their turn");
 }
