@@ -308,3 +308,76 @@ fn a_clients_configuration_keeps_every_option_that_was_given() {
         assert_eq!(args, expected, "{client}");
     }
 }
+
+#[test]
+fn tools_are_offered_and_asked_about_as_the_options_and_the_users_file_say() {
+    let shieling = Shieling::in_workspace()
+        .user_config("exclude-tool = ['shell_list']")
+        .args(UNASKED)
+        .args(["--require-write-approval"]);
+    let mut server = Server::start(shieling, json!({}));
+    let refused = server.request("tools/call", json!({"name": "shell_list", "arguments": {}}));
+    let says = refused["error"]["message"].as_str().expect("it is refused");
+    assert!(
+        says.starts_with("there is no tool `shell_list`; there are shell,"),
+        "{says}"
+    );
+    let (text, given) = server.tool("write_file", json!({"path": "new", "content": "x"}));
+    assert_eq!(given["status"], json!("needs_approval"), "{text}");
+    assert!(text.contains("MCP elicitation"), "{text}");
+    let (text, given) = server.shell(json!({"command": "ls; true"}));
+    assert_eq!(
+        (text.as_str(), &given["exit_code"]),
+        ("[no output]", &json!(0)),
+        "no file was made"
+    );
+    let (shieling, ..) = server.end();
+    drop(shieling);
+
+    // The client can ask, and its person says yes.
+    let shieling = Shieling::in_workspace()
+        .args(UNASKED)
+        .args(["--require-write-approval"]);
+    let mut server = Server::start(shieling, json!({"elicitation": {}}));
+    let (text, given) = server.tool("write_file", json!({"path": "new", "content": "x"}));
+    assert_eq!(given["created"], json!(true), "{text}");
+    server.end();
+}
+
+#[test]
+fn an_unknown_tool_in_the_options_is_named_with_those_that_there_are() {
+    let ran = Shieling::in_workspace()
+        .args([
+            "mcp",
+            "--env",
+            "local",
+            "--approval",
+            "policy",
+            "--dialect",
+            "claude",
+            "--include-tool",
+            "shell",
+        ])
+        .run();
+    assert_eq!(ran.exit, Some(125), "{ran}");
+    assert!(
+        ran.stderr
+            .contains("the dialect `claude` has no tool `shell`; it has Bash, BashOutput"),
+        "{ran}"
+    );
+    let ran = Shieling::in_workspace()
+        .args([
+            "mcp",
+            "--env",
+            "local",
+            "--approval",
+            "policy",
+            "--include-tool",
+            "ls",
+            "--exclude-tool",
+            "ls",
+        ])
+        .run();
+    assert_eq!(ran.exit, Some(125), "{ran}");
+    assert!(ran.stderr.contains("no tool is left to be offered"), "{ran}");
+}

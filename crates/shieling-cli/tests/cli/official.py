@@ -87,6 +87,23 @@ async def main():
         say("cancelled:", scope.cancelled_caught)
         await work.call("shell", command="echo y=$y; pgrep -P $$ -c sleep")
 
+        say("\n# files, as commands see them")
+        facts = await work.call("write_file", path="src/a.rs", content="fn main() {\n    one();\n}\n")
+        await work.call("read_file", path="src/a.rs", offset=1, limit=1)
+        await work.call("edit_file", path="src/a.rs", old="one()", new="two()", hash=facts["hash"])
+        await work.call("edit_file", path="src/a.rs", old="one()", new="two()")
+        await work.call("edit_file", path="src/a.rs", old="two()", new="three()", hash=facts["hash"])
+        await work.call("shell", command="cat src/a.rs", session="")
+        await work.call("ls", path="src")
+        await work.call("glob", pattern="*.rs")
+        await work.call("grep", pattern=r"two\(", path="src")
+        await work.call("read_file", path="../../etc/passwd")
+        await work.call("read_file", path="src/a.rs", offset=-1)
+        image = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg=="
+        await work.call("write_file", path="dot", content=image, encoding="base64")
+        shown = await client.call_tool("read_file", {"path": "dot"})
+        say("content:", [part.type for part in shown.content], shown.content[1].mime_type, shown.content[1].data == image)
+
         say("\n# a job, viewed, written to and killed")
         await work.call("shell", command="echo ready; while read l; do echo got $l; done", background=True, job="reader")
         await work.wait("reader", "ready\n")
