@@ -163,22 +163,10 @@ impl Shieling {
             ..unrecorded(status)
         };
 
-        entry.starting();
-        // Its time counts from its start on; making it has a bound of its own.
-        let starting = tokio::time::timeout(STARTING, self.environment.spawn(approved, Streams::Output));
-        let process = match starting.await {
-            Ok(Ok(process)) => process,
-            Err(_) => {
-                let why = format!("it did not start within {} s", STARTING.as_secs());
-                return failed(&mut entry, blank(Status::Failed), &std::io::Error::other(why));
-            }
-            Ok(Err(error)) => {
-                let status = match error {
-                    SpawnError::Lost { .. } => Status::Lost,
-                    _ => Status::Failed,
-                };
-                return failed(&mut entry, blank(status), &error);
-            }
+        let starting = self.environment.spawn(approved, Streams::Output);
+        let process = match started(&mut entry, starting, blank).await {
+            Ok(process) => process,
+            Err(outcome) => return *outcome,
         };
         let mut limits = Limits::of(&command);
         limits.output = self.output_limit;
@@ -197,9 +185,7 @@ impl Shieling {
                 outcome
             }
         };
-        if let Err(error) = entry.ended(&outcome) {
-            outcome.error = Some(format!("it ran, and its end could not be recorded: {error}"));
-        }
+        entry.close(&mut outcome);
         outcome
     }
 
@@ -386,6 +372,31 @@ fn refuse(entry: &mut Entry, blank: Outcome, (status, denial): (Status, Denial))
             .map(|error| format!("the refusal could not be recorded: {error}")),
         denial: Some(denial),
         ..blank
+    }
+}
+
+/// What was started, or the outcome, recorded, that says why nothing was. Its time counts from its start
+/// on; making it has a bound of its own.
+async fn started<T>(
+    entry: &mut Entry,
+    starting: impl Future<Output = Result<T, SpawnError>>,
+    blank: impl FnOnce(Status) -> Outcome,
+) -> Result<T, Box<Outcome>> {
+    entry.starting();
+    match tokio::time::timeout(STARTING, starting).await {
+        Ok(Ok(begun)) => Ok(begun),
+        Ok(Err(error)) => {
+            let status = match error {
+                SpawnError::Lost { .. } => Status::Lost,
+                _ => Status::Failed,
+            };
+            Err(Box::new(failed(entry, blank(status), &error)))
+        }
+        Err(_) => {
+            let why = format!("it did not start within {} s", STARTING.as_secs());
+            let why = std::io::Error::other(why);
+            Err(Box::new(failed(entry, blank(Status::Failed), &why)))
+        }
     }
 }
 

@@ -130,6 +130,13 @@ impl Entry {
         self.append(Kind::Denied)
     }
 
+    /// Records the end of what ran, which says so itself if that cannot be done.
+    pub(super) fn close(&mut self, outcome: &mut Outcome) {
+        if let Err(error) = self.ended(outcome) {
+            outcome.error = Some(format!("it ran, and its end could not be recorded: {error}"));
+        }
+    }
+
     /// Records the end.
     pub(super) fn ended(&mut self, outcome: &Outcome) -> io::Result<()> {
         self.finish(outcome.into())

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::entry::{Entry, blank};
-use super::{Asked, STARTING, Shieling, failed, recorded, refusal, refuse};
+use super::{Asked, Shieling, failed, recorded, refusal, refuse, started};
 use crate::approval::Approved;
 use crate::outcome::{Outcome, Status};
 use crate::process::{End, Process, SpawnError, Streams};
@@ -123,32 +123,15 @@ impl Shieling {
             }
         };
         recorded::approved(tape.as_ref(), approved.basis());
-        entry.starting();
         if let (Some(session), Some(_), false) = (&session, &turn, self.is_contained()) {
             self.left.add(session.name(), command.text());
         }
         let seat = session.zip(turn).map(|(session, turn)| Seat { session, turn });
-        let begun = tokio::time::timeout(STARTING, self.begin(approved, seat, &call, slot.id()));
-        let begun = match begun.await {
-            Ok(Ok(begun)) => begun,
-            Ok(Err(error)) => {
-                let status = match error {
-                    SpawnError::Lost { .. } => Status::Lost,
-                    _ => Status::Failed,
-                };
-                return failed(&mut entry, Outcome { status, ..blank }, &error);
-            }
-            Err(_) => {
-                let why = std::io::Error::other(format!("it did not start within {} s", STARTING.as_secs()));
-                return failed(
-                    &mut entry,
-                    Outcome {
-                        status: Status::Failed,
-                        ..blank
-                    },
-                    &why,
-                );
-            }
+        let starting = self.begin(approved, seat, &call, slot.id());
+        let at = blank.clone();
+        let begun = match started(&mut entry, starting, |status| Outcome { status, ..at }).await {
+            Ok(begun) => begun,
+            Err(outcome) => return *outcome,
         };
         let left = begun.seat.as_ref().map(|seat| Arc::clone(&seat.session));
         let (job, actor) = self.job(begun, &call, command, blank, (entry, tape), slot.id().clone());
@@ -290,9 +273,7 @@ impl Shieling {
             if let Some(tape) = &tape {
                 recorded::ended(tape, outcome);
             }
-            if let Err(error) = entry.ended(outcome) {
-                outcome.error = Some(format!("it ran, and its end could not be recorded: {error}"));
-            }
+            entry.close(outcome);
         };
         let setup = Setup {
             id,

@@ -8,11 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::entry::blank;
-use super::{Shieling, failed};
+use super::{Shieling, failed, started};
 use crate::approval::{Approvals, Case, Mode, Nobody};
 use crate::outcome::{Outcome, Status};
 use crate::policy::{Facts, Policy};
-use crate::process::{Limits, SpawnError, Streams, run_to_end};
+use crate::process::{Limits, Streams, run_to_end};
 use crate::request::Command;
 use crate::units::SystemClock;
 
@@ -47,22 +47,14 @@ impl Shieling {
         if let Err(error) = entry.approved(&approved) {
             return failed(&mut entry, blank(Status::Failed), &error);
         }
-        entry.starting();
-        let process = match environment.spawn(approved, Streams::Terminal(terminal)).await {
+        let starting = environment.spawn(approved, Streams::Terminal(terminal));
+        let process = match started(&mut entry, starting, blank).await {
             Ok(process) => process,
-            Err(error) => {
-                let status = match error {
-                    SpawnError::Lost { .. } => Status::Lost,
-                    _ => Status::Failed,
-                };
-                return failed(&mut entry, blank(status), &error);
-            }
+            Err(outcome) => return *outcome,
         };
         let finished = run_to_end(process, &Limits::of(&shell), None, None).await;
         let mut outcome = finished.into_outcome(blank(Status::Exited));
-        if let Err(error) = entry.ended(&outcome) {
-            outcome.error = Some(format!("it ran, and its end could not be recorded: {error}"));
-        }
+        entry.close(&mut outcome);
         outcome
     }
 }
