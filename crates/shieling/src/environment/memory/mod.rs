@@ -100,6 +100,12 @@ impl Memory {
         &self.inner.workspace
     }
 
+    /// How much its files hold at most, and the variables and buffers of each command.
+    #[must_use]
+    pub fn limit(&self) -> ByteCount {
+        ByteCount::bytes(self.inner.kit.memory)
+    }
+
     /// The names of the programs that there are, sorted.
     #[must_use]
     pub fn programs(&self) -> Vec<&str> {

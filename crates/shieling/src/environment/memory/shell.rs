@@ -127,8 +127,10 @@ impl Inner {
             variables: standing.variables,
             omitted: Vec::new(),
         };
-        seat.ended = ran.exited;
-        seat.bash = (!ran.exited).then_some(bash);
+        // Under `set -e` a failure is its end, too.
+        let ended = ran.exited || bash.ends_at(ran.end);
+        seat.ended = ended;
+        seat.bash = (!ended).then_some(bash);
         ran.end
     }
 
