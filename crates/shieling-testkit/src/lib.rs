@@ -10,6 +10,7 @@ mod clock;
 mod leftover;
 pub mod random;
 pub mod scripts;
+pub mod subset;
 mod sink;
 mod transcript;
 mod workspace;
