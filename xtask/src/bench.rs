@@ -4,6 +4,7 @@
 //! two cores.
 
 mod measure;
+mod memory;
 mod process;
 mod sandbox;
 mod session;
@@ -69,7 +70,7 @@ pub(crate) fn work(arguments: &[String]) -> anyhow::Result<ExitCode> {
 }
 
 /// What is measured, by the name that a section goes by on the command line.
-const SECTIONS: [&str; 6] = ["verdicts", "command", "output", "timeout", "session", "sandbox"];
+const SECTIONS: [&str; 7] = ["verdicts", "command", "output", "timeout", "session", "sandbox", "memory"];
 
 /// The sections, each with its title: all, or only one.
 fn sections(only: Option<&str>) -> anyhow::Result<Vec<(&'static str, String)>> {
@@ -109,6 +110,7 @@ fn sections(only: Option<&str>) -> anyhow::Result<Vec<(&'static str, String)>> {
                 with_program(&process::deadline)?,
             ),
             "session" => ("Sessions", session::run(&path)?),
+            "memory" => ("Memory", memory::run()?),
             _ => ("Sandbox", sandbox::run(&path)?),
         });
     }
