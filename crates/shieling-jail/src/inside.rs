@@ -89,14 +89,25 @@ pub(crate) fn in_place(plan: &Plan, order: Order, host: &OwnedFd, limits: &Enfor
 }
 
 fn serve(built: Step<(Server, Ready)>, control: &OwnedFd) {
-    match built {
-        Err(refusal) => answer(control, &Answer::Refused(refusal)),
-        Ok((server, ready)) => {
-            answer(control, &Answer::Ready(ready));
+    let rooted = built.and_then(|(server, ready)| {
+        let root = server.has_view().then(root).transpose()?;
+        Ok((server, ready, root))
+    });
+    match rooted {
+        Err(refusal) => answer(control, &Answer::Refused(refusal), None),
+        Ok((server, ready, root)) => {
+            answer(control, &Answer::Ready(ready), root.as_ref());
+            drop(root);
             // Nothing can be told any more; what runs ends with us.
             let _ = server.run();
         }
     }
+}
+
+/// Our root, for the host: through it, it sees files as they are seen here, mounts and all.
+fn root() -> Step<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::openat(CWD, c"/", flags, Mode::empty()).or_refuse(Layer::Mount, || "opening the new root".to_owned())
 }
 
 /// Over the files as they are seen now: limits, the locks, and a look from inside at whether all holds.

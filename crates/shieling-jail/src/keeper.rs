@@ -7,7 +7,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags};
+use rustix::net::RecvFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 use shieling_jail::message::{self, Answer, JAIL, Layer};
 use shieling_jail::plan::{Isolation, Network, Plan};
@@ -94,14 +94,15 @@ pub(crate) fn run(orders: OwnedFd, host: OwnedFd, taken: OwnedFd, warm: bool) {
     if let Err(refusal) = read.and_then(|plan| keep(&plan, order, &host, ready))
         && let Ok(control) = control
     {
-        answer(&control, &Answer::Refused(refusal));
+        answer(&control, &Answer::Refused(refusal), None);
     }
 }
 
-/// Tells the host what came of its plan.
-pub(crate) fn answer(control: &OwnedFd, answer: &Answer) {
+/// Tells the host what came of its plan, and gives it the root of what was made of it.
+pub(crate) fn answer(control: &OwnedFd, answer: &Answer, root: Option<&OwnedFd>) {
+    let root: Vec<_> = root.into_iter().map(OwnedFd::as_fd).collect();
     // If the host is gone, nobody needs to know.
-    let _ = rustix::net::send(control, &message::encode(answer), SendFlags::NOSIGNAL);
+    let _ = socket::send(control, &message::encode(answer), &root);
 }
 
 fn wait_for_order(orders: &OwnedFd, host: &OwnedFd) -> Option<Order> {

@@ -13,6 +13,9 @@ pub const LONGEST_ANSWER: usize = 160 * 1024;
 /// The order to make a jail, on the orders socket. Its descriptors come with it, in this order: the
 /// jail's control socket, its updates socket, and the encoded [`crate::plan::Plan`] (at offset 0).
 pub const JAIL: &[u8] = b"jail";
+/// What lies over hidden files and directories, by their paths in a jail's root: whatever is one of
+/// these stands for something hidden.
+pub const COVERS: [&str; 2] = ["/.shieling/link", "/.shieling/directory"];
 /// The order to hide and protect more, on the updates socket, with an encoded [`Numbered`]. The answer
 /// is an encoded [`Updated`].
 pub const UPDATE: &[u8] = b"update";
@@ -60,7 +63,8 @@ pub type Numbered = (u64, Update);
 /// What came of the update of this number: what was to be hidden and was not there any more.
 pub type Updated = (u64, Result<Vec<PathBuf>, Refusal>);
 
-/// The jail's answer to its plan, once.
+/// The jail's answer to its plan, once. With [`Answer::Ready`] of a jail that has a view of files comes
+/// a descriptor of its root, which has no effect by itself (`O_PATH`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     /// It holds, and commands can start.

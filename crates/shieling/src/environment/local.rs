@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Mutex;
 
@@ -21,6 +21,7 @@ use crate::request::Command;
 pub struct Local {
     shell: Shell,
     workspace: Option<PathBuf>,
+    files: OnceLock<Arc<HostFiles>>,
     starter: Mutex<Option<Arc<Jail>>>,
 }
 
@@ -31,6 +32,7 @@ impl Local {
         Self {
             shell,
             workspace: None,
+            files: OnceLock::new(),
             starter: Mutex::new(None),
         }
     }
@@ -41,18 +43,22 @@ impl Local {
     pub fn with_workspace(self, workspace: impl Into<PathBuf>) -> Self {
         Self {
             workspace: Some(workspace.into()),
+            files: OnceLock::new(),
             ..self
         }
     }
 
-    fn confined_files(&self) -> Result<Arc<dyn Files>, SpawnError> {
+    fn confined_files(&self) -> Result<Arc<HostFiles>, SpawnError> {
+        if let Some(files) = self.files.get() {
+            return Ok(Arc::clone(files));
+        }
         let directory = self.workspace.clone().ok_or_else(|| {
             SpawnError::Environment("`local` was given no workspace to which files would be confined".into())
         })?;
         let called = "the workspace";
         let view = View::of_this_host(Confined { directory, called })
             .map_err(|errno| SpawnError::Environment(format!("this host's root cannot be opened: {errno}").into()))?;
-        Ok(Arc::new(HostFiles::new(view)))
+        Ok(Arc::clone(self.files.get_or_init(|| Arc::new(HostFiles::new(view)))))
     }
 
     /// What starts commands: made at the first, and made anew if somebody has ended it.
@@ -112,7 +118,7 @@ impl Environment for Local {
     }
 
     fn files(&self) -> Later<'_, Result<Arc<dyn Files>, SpawnError>> {
-        let files = self.confined_files();
+        let files = self.confined_files().map(|files| files as Arc<dyn Files>);
         Box::pin(async move { files })
     }
 

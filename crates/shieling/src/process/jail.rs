@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
-use rustix::net::RecvFlags;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use serde::de::DeserializeOwned;
 use shieling_jail::message::{self, Answer, LONGEST_ANSWER, Numbered, Ready, Refusal, START, UPDATE, Update, Updated};
@@ -36,6 +35,8 @@ pub struct Jail {
     keeper: Arc<OwnedFd>,
     isolation: Isolation,
     ready: Ready,
+    /// Its root, if it has a view of files of its own.
+    root: Option<OwnedFd>,
 }
 
 /// The way of updates.
@@ -108,9 +109,12 @@ impl Jail {
         drop((theirs, for_updates));
         let control = sys::watch(ours).map_err(failed("watching its control socket"))?;
         let updates = sys::watch(updates).map_err(failed("watching its updates socket"))?;
-        let answer = tokio::time::timeout(PATIENCE, hear::<Answer>(&control)).await;
+        let answer = tokio::time::timeout(PATIENCE, hear_with::<Answer>(&control)).await;
         match answer {
-            Ok(Some(Answer::Ready(ready))) => {
+            Ok(Some((Answer::Ready(ready), root))) => {
+                if root.is_none() && plan.isolation == Isolation::Full {
+                    return Err(JailError::Silent);
+                }
                 let keeper = Pid::from_raw(ready.keeper).ok_or(JailError::Silent)?;
                 let keeper = rustix::process::pidfd_open(keeper, PidfdFlags::empty())
                     .map_err(io::Error::from)
@@ -124,9 +128,10 @@ impl Jail {
                     keeper: Arc::new(keeper),
                     isolation: plan.isolation,
                     ready,
+                    root,
                 })
             }
-            Ok(Some(Answer::Refused(refusal))) => Err(JailError::Refused(refusal)),
+            Ok(Some((Answer::Refused(refusal), _))) => Err(JailError::Refused(refusal)),
             Ok(None) | Err(_) => Err(JailError::Silent),
         }
     }
@@ -134,6 +139,11 @@ impl Jail {
     /// What holds in it, read back or probed from inside.
     pub fn ready(&self) -> &Ready {
         &self.ready
+    }
+
+    /// Its root, if it has a view of files of its own: what stands beneath it is what commands see.
+    pub(crate) fn root(&self) -> Option<&OwnedFd> {
+        self.root.as_ref()
     }
 
     /// Whether it can still start commands.
@@ -341,11 +351,19 @@ impl fmt::Debug for Jail {
 
 /// One message of this kind; nothing once the other side is gone.
 async fn hear<T: DeserializeOwned>(control: &AsyncFd<OwnedFd>) -> Option<T> {
+    hear_with(control).await.map(|(message, _)| message)
+}
+
+/// As [`hear`], with a descriptor if one came with it.
+async fn hear_with<T: DeserializeOwned>(control: &AsyncFd<OwnedFd>) -> Option<(T, Option<OwnedFd>)> {
     let mut bytes = vec![0; LONGEST_ANSWER];
     loop {
         let mut ready = control.readable().await.ok()?;
-        match rustix::net::recv(control.get_ref(), bytes.as_mut_slice(), RecvFlags::DONTWAIT) {
-            Ok((_, length)) => return bytes.get(..length).and_then(message::decode),
+        match socket::receive(control.get_ref(), &mut bytes) {
+            Ok((length, descriptor)) => {
+                let message = bytes.get(..length).and_then(message::decode)?;
+                return Some((message, descriptor));
+            }
             Err(Errno::AGAIN) => ready.clear_ready(),
             Err(Errno::INTR) => {}
             Err(_) => return None,

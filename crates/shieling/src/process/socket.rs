@@ -6,7 +6,8 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, sendmsg, socketpair,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
 
 /// Two ends.
@@ -37,4 +38,19 @@ pub(super) fn send(socket: &OwnedFd, text: &[u8], fds: &[BorrowedFd<'_>]) -> io:
             Err(errno) => return Err(errno.into()),
         }
     }
+}
+
+/// A message, its length, and a descriptor if one came with it. Does not wait.
+pub(super) fn receive(socket: &OwnedFd, into: &mut [u8]) -> Result<(usize, Option<OwnedFd>), Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut brought = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+    let received = recvmsg(socket, &mut [io::IoSliceMut::new(into)], &mut brought, flags)?;
+    let mut descriptor = None;
+    for part in brought.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = part {
+            descriptor = rights.last().or(descriptor.take());
+        }
+    }
+    Ok((received.bytes, descriptor))
 }

@@ -22,13 +22,15 @@ mod repository;
 mod hidden;
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use shieling_jail::message::Update;
+use shieling_jail::message::{COVERS, Update};
 use shieling_jail::plan::{self, Isolation, Plan};
 
-use super::{Ability, AtEnd, Capabilities, Environment, Later, Limit, Network, Shell};
+use super::files::host::{Confined, HostFiles, View};
+use super::{Ability, AtEnd, Capabilities, Environment, Files, Later, Limit, Network, Shell};
 use crate::approval::Approved;
 use crate::outcome::Confinement;
 use crate::process::{Jail, JailError, Process, SessionShell, SpawnError, Streams};
@@ -94,6 +96,8 @@ pub enum SandboxError {
 #[derive(Debug)]
 struct Running {
     jail: Jail,
+    /// What is seen in it. Holds nothing of the jail but its root, so that the jail can end.
+    files: Arc<HostFiles>,
     hidden: Mutex<Option<HiddenFiles>>,
     guard: Arc<Mutex<Option<Guard>>>,
     /// What has appeared, and of which it is not known that the jail has been told.
@@ -159,8 +163,13 @@ impl Sandbox {
             enforced: jail.ready().enforced.clone(),
             missing: missing(plan.isolation, &jail),
         };
+        let view = files_view(&self.restrictions, &jail).map_err(|source| JailError::Program {
+            what: "opening its files",
+            source,
+        })?;
         let started = Arc::new(Running {
             jail,
+            files: Arc::new(HostFiles::new(view)),
             hidden: Mutex::new(hidden),
             guard: Arc::new(Mutex::new(guard)),
             pending: Mutex::new(pending),
@@ -212,6 +221,24 @@ fn prepare(restrictions: &Restrictions) -> Result<Prepared, SandboxError> {
         probes: view.probes,
     };
     Ok((plan, hidden, view.guard))
+}
+
+/// What of files is reached: what the jail shows, or, where files keep their places, the workspace.
+fn files_view(restrictions: &Restrictions, jail: &Jail) -> io::Result<View> {
+    if let Some(root) = jail.root() {
+        // What may be changed is the mounts' affair.
+        return Ok(View::from_root(root.try_clone()?).powerless().with_covers(&COVERS)?);
+    }
+    let view = View::of_this_host(Confined {
+        directory: restrictions.workspace.clone(),
+        called: "the workspace",
+    })?;
+    // Commands have no capability, except where nothing at all confines them.
+    let view = match restrictions.isolation {
+        Isolation::Full | Isolation::Landlock => view.powerless(),
+        Isolation::None => view,
+    };
+    Ok(if restrictions.readonly { view.readonly() } else { view })
 }
 
 fn missing(isolation: Isolation, jail: &Jail) -> Vec<String> {
@@ -335,6 +362,13 @@ impl Environment for Sandbox {
         Box::pin(async move {
             let running = self.ready().await.ok()?;
             self.shell.misread(&running.jail, command).await
+        })
+    }
+
+    fn files(&self) -> Later<'_, Result<Arc<dyn Files>, SpawnError>> {
+        Box::pin(async move {
+            let running = self.ready().await?;
+            Ok(Arc::clone(&running.files) as Arc<dyn Files>)
         })
     }
 

@@ -5,6 +5,7 @@
 //! nothing of what may not be reached.
 
 use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
@@ -14,7 +15,7 @@ use rustix::io::Errno;
 use super::super::{FileError, Kind, Links};
 use super::error::refused;
 use super::look::hold;
-use super::view::{Handle, View};
+use super::view::{Handle, TRIES, View};
 
 /// How many links are followed on one path, as the kernel does.
 const MOST_LINKS: usize = 40;
@@ -42,10 +43,18 @@ impl View {
     /// [`FileError`], with the path that was asked for and no other.
     pub(super) fn locate(&self, path: &Path, links: Links) -> Result<Located, FileError> {
         check(path)?;
-        match self.resolve(path, last(links), ResolveFlags::empty()) {
-            Ok(file) => self.admit(file, path).map(Located::There),
-            Err(errno) => self.walk(path, links, errno),
+        for _ in 0..TRIES {
+            match self.resolve(path, last(links), ResolveFlags::empty()) {
+                Ok(file) => {
+                    if let Some(handle) = self.admit(file, path)? {
+                        return Ok(Located::There(handle));
+                    }
+                    // It was replaced in this moment: what stands there now is meant.
+                }
+                Err(errno) => return self.walk(path, links, errno),
+            }
         }
+        Err(FileError::Changed(path.to_path_buf()))
     }
 
     /// How far a path goes that does not lead to anything.
@@ -59,9 +68,7 @@ impl View {
                 }
                 // It is there by now.
                 let file = self.resolve(&path, last(links), ResolveFlags::empty());
-                return self
-                    .admit(file.map_err(|errno| refused(errno, "reach", asked))?, asked)
-                    .map(Located::There);
+                return self.there(file.map_err(|errno| refused(errno, "reach", asked))?, asked);
             };
             if directory.look.kind() != Kind::Directory {
                 return Err(FileError::NotADirectory(asked.to_path_buf()));
@@ -77,7 +84,7 @@ impl View {
             let last = rest.is_empty();
             if look.kind() != Kind::Link || (last && links == Links::Keep) {
                 return if last {
-                    self.admit(file, asked).map(Located::There)
+                    self.there(file, asked)
                 } else {
                     Err(refused(why, "reach", asked))
                 };
@@ -89,6 +96,13 @@ impl View {
             path.extend(rest);
         }
         Err(FileError::LinkLoop(asked.to_path_buf()))
+    }
+
+    fn there(&self, file: OwnedFd, asked: &Path) -> Result<Located, FileError> {
+        let handle = self.admit(file, asked)?;
+        handle
+            .map(Located::There)
+            .ok_or_else(|| FileError::Changed(asked.to_path_buf()))
     }
 
     /// The deepest place on a path that is there, and what is missing beneath it.
@@ -103,8 +117,9 @@ impl View {
             let prefix: PathBuf = std::iter::once(OsStr::new("/")).chain(before.iter().copied()).collect();
             match self.resolve(&prefix, OFlags::empty(), ResolveFlags::empty()) {
                 Ok(file) => {
-                    let missing = missing.iter().map(|&name| name.to_owned()).collect();
-                    return Ok((self.admit(file, asked)?, missing));
+                    if let Some(handle) = self.admit(file, asked)? {
+                        return Ok((handle, missing.iter().map(|&name| name.to_owned()).collect()));
+                    }
                 }
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::NAMETOOLONG) => {}
                 Err(errno) => return Err(refused(errno, "reach", asked)),

@@ -67,7 +67,9 @@ impl HostSpot {
                 Errno::NOENT | Errno::NOTDIR | Errno::LOOP => FileError::Changed(asked.to_path_buf()),
                 errno => refused(errno, "reach", asked),
             })?;
-        Ok((view.admit(found, asked)?, vec![name.to_owned()]))
+        let directory = view.admit(found, asked)?;
+        let directory = directory.ok_or_else(|| FileError::Changed(asked.to_path_buf()))?;
+        Ok((directory, vec![name.to_owned()]))
     }
 
     /// The directory of the name, if it is there.

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -13,7 +13,7 @@ use super::look::{Identity, Look};
 use super::power::Power;
 
 /// How often a path is resolved again that was moved about meanwhile; each try takes microseconds.
-const TRIES: usize = 1000;
+pub(super) const TRIES: usize = 1000;
 
 /// File systems that are no files: what the kernel says of itself and of processes, and ways to tell it
 /// something. The numbers are those of the kernel's `magic.h` and of the file systems' own sources.
@@ -56,6 +56,8 @@ pub(in crate::environment) struct View {
     covers: Vec<Identity>,
     /// Devices of file systems, and whether they are the kernel's own.
     known: Mutex<Vec<(u64, bool)>>,
+    /// Held by who compares and then replaces: of two, the second sees what the first has done.
+    replacing: Mutex<()>,
 }
 
 /// To what a view is confined.
@@ -98,6 +100,7 @@ impl View {
             readonly: false,
             covers: Vec::new(),
             known: Mutex::default(),
+            replacing: Mutex::default(),
         }
     }
 
@@ -178,6 +181,11 @@ impl View {
         Ok(())
     }
 
+    /// Until the answer is dropped, nobody else of this process compares and replaces.
+    pub(super) fn replacing(&self) -> MutexGuard<'_, ()> {
+        self.replacing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A path in the root. Links are followed in it, except for those that are no paths (`/proc/self/fd`).
     pub(super) fn resolve(&self, path: &Path, flags: OFlags, how: ResolveFlags) -> Result<OwnedFd, Errno> {
         let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
@@ -192,17 +200,20 @@ impl View {
         Err(Errno::AGAIN)
     }
 
-    /// What a descriptor holds, if it may be reached.
+    /// What a descriptor holds, if it may be reached; nothing if it has no name any more, since it was
+    /// removed or replaced after it was found.
     ///
     /// # Errors
     /// [`FileError`], with the path that was asked for.
-    pub(super) fn admit(&self, file: OwnedFd, asked: &Path) -> Result<Handle, FileError> {
+    pub(super) fn admit(&self, file: OwnedFd, asked: &Path) -> Result<Option<Handle>, FileError> {
         let said = |errno| refused(errno, "look at", asked);
         let look = Look::at(&file).map_err(said)?;
-        let path = self.path_of(&file, &look).map_err(said)?;
+        let Some(path) = self.path_of(&file, &look).map_err(said)? else {
+            return Ok(None);
+        };
         self.check_within(&path, asked)?;
         self.check_kept(&file, &look, asked)?;
-        Ok(Handle { file, path, look })
+        Ok(Some(Handle { file, path, look }))
     }
 
     /// Whether something is neither hidden nor the kernel's own.
@@ -236,24 +247,21 @@ impl View {
         Ok(())
     }
 
-    /// Where a descriptor's file is by now, in the root.
-    fn path_of(&self, file: &OwnedFd, look: &Look) -> Result<PathBuf, Errno> {
+    /// Where a descriptor's file is by now, in the root; nothing if it is nowhere any more.
+    fn path_of(&self, file: &OwnedFd, look: &Look) -> Result<Option<PathBuf>, Errno> {
         use std::os::unix::ffi::OsStringExt as _;
         let path = rustix::fs::readlinkat(CWD, own_link(file), Vec::new())?.into_bytes();
         let deleted = path.ends_with(b" (deleted)");
         let path = PathBuf::from(std::ffi::OsString::from_vec(path));
         if deleted {
             // Or its name ends so.
-            let named = self.resolve(&path, OFlags::NOFOLLOW, ResolveFlags::NO_SYMLINKS)?;
-            if Look::at(&named)?.identity() != look.identity() {
-                return Err(Errno::NOENT);
+            let named = self.resolve(&path, OFlags::NOFOLLOW, ResolveFlags::NO_SYMLINKS);
+            let same = |named| Ok::<_, Errno>(Look::at(&named)?.identity() == look.identity());
+            if !named.and_then(same).unwrap_or(false) {
+                return Ok(None);
             }
         }
-        if path.is_absolute() {
-            Ok(path)
-        } else {
-            Err(Errno::NOENT)
-        }
+        Ok(path.is_absolute().then_some(path))
     }
 }
 

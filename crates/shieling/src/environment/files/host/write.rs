@@ -121,6 +121,7 @@ impl HostSpot {
     /// one has its name back when this returns; the new content was to be seen for a moment.
     fn exchange(&self, directory: &rustix::fd::OwnedFd, new: &Temporary<'_>, before: &Look) -> Result<(), FileError> {
         let changed = || FileError::Changed(self.path.clone());
+        let _alone = self.view.replacing();
         let said = |errno| match errno {
             Errno::NOENT => changed(),
             errno => refused(errno, "write", &self.path),
