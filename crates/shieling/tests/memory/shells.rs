@@ -25,7 +25,7 @@ async fn variables_functions_directory_options_and_the_status_stay() {
         (End::Exited(0), "1 2 5 /work/d\nf y\nstrict\nerr\n".to_owned())
     );
     assert_eq!(run(&mut shell, "trap - ERR; set +u; (exit 7)").await.0, End::Exited(7));
-    assert_eq!(run(&mut shell, "echo $? ${nothing}").await, (End::Exited(0), "7 \n".to_owned()));
+    assert_eq!(run(&mut shell, "echo $? ${nothing}").await, (End::Exited(0), "7\n".to_owned()));
     assert!(!shell.has_ended());
 }
 

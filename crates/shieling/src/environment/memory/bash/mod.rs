@@ -18,7 +18,7 @@ use bashkit::hooks::HookAction;
 use bashkit::{Bash, ExecutionLimits, MemoryLimits, SessionLimits, ShellFeatures};
 
 use self::disk::Disk;
-use self::own::{Own, Sleep, Unknown, Yes};
+use self::own::{Own, Sleep, Unknown};
 use self::resume::{Kept, RESUME, Resume};
 use super::program::{Handler, Program};
 use super::tree::Tree;
@@ -102,9 +102,6 @@ impl Kit {
         }
         if programs::may("sleep", self.allowed.as_deref()) {
             builder = builder.builtin("sleep", Box::new(Sleep));
-        }
-        if programs::may("yes", self.allowed.as_deref()) {
-            builder = builder.command("yes", Yes);
         }
         for (name, program) in &self.programs {
             let own = Own {

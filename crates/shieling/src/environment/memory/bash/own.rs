@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bashkit::{Builtin, BuiltinContext, Command, CommandContext, CommandResolver, CommandStatus, ExecResult, async_trait};
+use bashkit::{Builtin, BuiltinContext, CommandResolver, ExecResult, async_trait};
 
 use crate::environment::memory::program::{Call, Program};
 
@@ -81,34 +81,6 @@ impl Builtin for Sleep {
         }
         tokio::time::sleep(total).await;
         Ok(ExecResult::ok(""))
-    }
-}
-
-/// `yes`, until nobody reads it: bashkit's stops after 10,000 lines.
-pub(super) struct Yes;
-
-/// How much of it is written at once.
-const PIECE: usize = 4 * 1024;
-/// The status of a program whose output nobody reads.
-const UNREAD: i32 = 141;
-
-#[async_trait]
-impl Command for Yes {
-    async fn execute(&self, ctx: CommandContext<'_>) -> bashkit::Result<CommandStatus> {
-        let line = match ctx.args {
-            [] => "y\n".to_owned(),
-            args => format!("{}\n", args.join(" ")),
-        };
-        let piece = line.repeat((PIECE / line.len()).max(1));
-        loop {
-            match ctx.stdout.write_all(piece.as_bytes()).await {
-                Ok(()) => {}
-                Err(bashkit::Error::Io(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
-                    return Ok(CommandStatus::with_code(UNREAD));
-                }
-                Err(error) => return Err(error),
-            }
-        }
     }
 }
 
