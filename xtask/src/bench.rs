@@ -5,6 +5,7 @@
 
 mod files;
 mod measure;
+mod memory;
 mod process;
 mod sandbox;
 mod session;
@@ -70,8 +71,8 @@ pub(crate) fn work(arguments: &[String]) -> anyhow::Result<ExitCode> {
 }
 
 /// What is measured, by the name that a section goes by on the command line.
-const SECTIONS: [&str; 7] = [
-    "verdicts", "command", "output", "timeout", "session", "files", "sandbox",
+const SECTIONS: [&str; 8] = [
+    "verdicts", "command", "output", "timeout", "session", "files", "sandbox", "memory",
 ];
 
 /// The sections, each with its title: all, or only one.
@@ -112,6 +113,7 @@ fn sections(only: Option<&str>) -> anyhow::Result<Vec<(&'static str, String)>> {
                 with_program(&process::deadline)?,
             ),
             "session" => ("Sessions", session::run(&path)?),
+            "memory" => ("Memory", memory::run()?),
             "files" => ("Files", files::run()?),
             _ => ("Sandbox", sandbox::run(&path)?),
         });

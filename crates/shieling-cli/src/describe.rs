@@ -1,13 +1,14 @@
 //! `shieling describe`: the environment as a model would be told of it.
 
 use std::io;
+use std::path::PathBuf;
 
 use shieling::Told;
 use shieling::describe::{Description, Persistence, PolicyInForce, ToolName};
 use shieling::policy::PRESETS;
 
 use crate::config::Printable;
-use crate::options::{Describe, PolicyName, Prefix};
+use crate::options::{Describe, EnvironmentName, PolicyName, Prefix};
 use crate::plan::{Plan, Purpose};
 use crate::run::{self, Library};
 use crate::setup;
@@ -29,7 +30,12 @@ pub(crate) fn describe(options: &Describe) -> Result<u8, Failure> {
 /// What is known of the environment before it has started.
 pub(crate) fn told(plan: &Plan, persistence: Persistence) -> Result<Told, Failure> {
     Ok(Told {
-        shell: setup::shell(plan.shell.as_deref())?.program().to_owned(),
+        shell: match plan.env {
+            EnvironmentName::Memory => PathBuf::from("bash"),
+            EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Container => {
+                setup::shell(plan.shell.as_deref())?.program().to_owned()
+            }
+        },
         network: plan.network.as_str().to_owned(),
         persistence,
         policies: policies(plan),
@@ -37,7 +43,10 @@ pub(crate) fn told(plan: &Plan, persistence: Persistence) -> Result<Told, Failur
         memory: None,
         pids: None,
         rate: plan.rate.map(|rate| rate.to_string()),
-        os_release: setup::os_release(),
+        os_release: match plan.env {
+            EnvironmentName::Memory => "PRETTY_NAME=\"files and a bash in memory\"".to_owned(),
+            EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Container => setup::os_release(),
+        },
     })
 }
 

@@ -47,6 +47,7 @@ struct Finding {
 struct Trials {
     policy: Result<(), Failure>,
     local: Result<(), Failure>,
+    memory: Result<(), Failure>,
     bash: Option<PathBuf>,
     full: Tried,
     /// The same with the network of the host, if the former failed.
@@ -80,6 +81,7 @@ impl Trials {
         Self {
             policy,
             local,
+            memory: run::try_memory(),
             bash: find_bash(),
             full,
             without_network,
@@ -163,6 +165,13 @@ fn findings(trials: &Trials) -> Vec<Finding> {
         &trials.local,
         "commands start and end; nothing confines them",
     ));
+    if plan::is_available(EnvironmentName::Memory) {
+        all.push(probed(
+            "memory",
+            &trials.memory,
+            "commands run in it, without a process and without a file of this host",
+        ));
+    }
     for env in [EnvironmentName::Memory, EnvironmentName::Container] {
         if !plan::is_available(env) {
             all.push(finding(env.as_str(), State::Missing, "not in this version"));
@@ -337,6 +346,7 @@ mod tests {
             &Trials {
                 policy: Ok(()),
                 local: Ok(()),
+                memory: Ok(()),
                 bash: Some("/bin/bash".into()),
                 full: works(FULL),
                 without_network: None,
@@ -357,6 +367,7 @@ mod tests {
             &Trials {
                 policy: Ok(()),
                 local: Ok(()),
+                memory: Ok(()),
                 bash: Some("/bin/bash".into()),
                 full: refused(Layer::User, "making namespaces", 1),
                 without_network: Some(refused(Layer::User, "making namespaces", 1)),
@@ -369,6 +380,7 @@ mod tests {
             &Trials {
                 policy: Ok(()),
                 local: Ok(()),
+                memory: Ok(()),
                 bash: Some("/bin/bash".into()),
                 full: refused(Layer::User, "making namespaces", 22),
                 without_network: Some(works("user mount pid ipc uts cgroup capabilities landlock seccomp")),
@@ -390,6 +402,7 @@ mod tests {
             &Trials {
                 policy: nothing(),
                 local: nothing(),
+                memory: nothing(),
                 bash: None,
                 full: failed(),
                 without_network: None,

@@ -19,7 +19,7 @@ use crate::attach::{Desk, Door};
 use crate::clients;
 use crate::config::{Printable, files};
 use crate::describe;
-use crate::options::{Approval, Mcp, Source};
+use crate::options::{Approval, EnvironmentName, Mcp, Source};
 use crate::plan::{Plan, Purpose};
 use crate::run::{self, Library, SIGHUP, SIGINT, SIGTERM};
 use crate::words::Failure;
@@ -43,7 +43,9 @@ pub(crate) fn mcp(options: &Mcp) -> Result<u8, Failure> {
     };
     let mut plan = run::plan(&source, Purpose::Run)?;
     let toolset = toolset(&plan, dialect)?;
-    if plan.audit.is_none() {
+    // Memory leaves nothing on this host, unless somebody asks for it.
+    let kept = plan.env != EnvironmentName::Memory;
+    if plan.audit.is_none() && kept {
         plan.audit = Some(default_audit()?);
     }
     let told = describe::told(&plan, Persistence::Session)?;
@@ -72,7 +74,7 @@ pub(crate) fn mcp(options: &Mcp) -> Result<u8, Failure> {
         let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
         let mut hangup = signal(SignalKind::hangup()).map_err(no_signals)?;
         // Nobody can step in then, and the agent is served all the same.
-        let door = run::state_directory().and_then(|state| Door::open(&state).ok());
+        let door = run::state_directory().filter(|_| kept).and_then(|state| Door::open(&state).ok());
         let mut people = JoinSet::new();
         if let Some(door) = door {
             let (shieling, desk) = (Arc::clone(library.shieling()), desk.clone());

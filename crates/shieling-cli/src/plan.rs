@@ -65,7 +65,12 @@ pub(crate) fn defaults(env: EnvironmentName, isolation: Isolation) -> Settings {
         timeout: Some("60s".parse::<Timeout>().expect(value)),
         max_output: Some("64KiB".parse::<Size>().expect(value)),
         max_image_bytes: Some("10MiB".parse::<Size>().expect(value)),
-        memory: sandbox.then(|| "4GiB".parse().expect(value)),
+        memory: match env {
+            EnvironmentName::Memory => Some("256MiB".parse().expect(value)),
+            EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Container => {
+                sandbox.then(|| "4GiB".parse().expect(value))
+            }
+        },
         pids: sandbox.then(|| "512".parse().expect(value)),
         ..Settings::default()
     }
@@ -252,7 +257,8 @@ fn jail_limits(memory: Option<Size>, pids: Option<Pids>, cpus: Option<Cpus>) -> 
 pub(crate) fn is_available(env: EnvironmentName) -> bool {
     match env {
         EnvironmentName::Sandbox | EnvironmentName::Local => true,
-        EnvironmentName::Memory | EnvironmentName::Container => false,
+        EnvironmentName::Memory => cfg!(feature = "memory"),
+        EnvironmentName::Container => false,
     }
 }
 
@@ -306,6 +312,10 @@ fn holds_unread(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
     if settings.record && loaded.file_of("record").is_none() {
         return refuse("record", "what you do yourself is not recorded", "leave it out");
     }
+    if env == EnvironmentName::Memory {
+        return Err(Failure::new("there is no terminal in memory for a person's shell; nothing was started")
+            .with("instead", "run commands with `shieling exec --env memory`, or use `--env sandbox`"));
+    }
     if env == EnvironmentName::Local {
         let restricts = |name: &PolicyName| *name != PolicyName::Preset("open".to_owned());
         for (key, given) in [
@@ -339,6 +349,26 @@ fn is_enforced(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
         .with("instead", instead))
     };
     let settings = &loaded.settings;
+    if env == EnvironmentName::Memory {
+        let unknown = "files and a bash in memory have nothing that it would be about";
+        let leave = "leave it out here, or use `--env sandbox`";
+        for (key, given) in [
+            ("isolation", settings.isolation.is_some()),
+            ("shell", settings.shell.is_some()),
+            ("pids", settings.pids.is_some()),
+            ("cpus", settings.cpus.is_some()),
+            ("read", !settings.read.is_empty()),
+            ("open-protected", settings.open_protected),
+        ] {
+            if given {
+                return refuse(key, unknown, leave);
+            }
+        }
+        return match settings.network {
+            Some(Network::Loopback | Network::Host) => refuse("network", "there is no network in memory", leave),
+            Some(Network::None) | None => Ok(()),
+        };
+    }
     if env != EnvironmentName::Local {
         // The policy may bring hidden paths too: those are looked at where it is known.
         return match (settings.isolation, settings.network) {

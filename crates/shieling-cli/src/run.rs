@@ -69,7 +69,8 @@ impl Library {
         terminal: bool,
     ) -> Result<Self, Failure> {
         let mut variables = variables(plan, terminal)?;
-        let state = state_directory();
+        // What runs in memory is kept there, unless somebody asks for more.
+        let state = state_directory().filter(|_| plan.env != EnvironmentName::Memory || plan.record);
         sandbox::keep_out(plan, state.as_deref())?;
         let place = Place::new(plan, &Caller::of_this_process(&variables, state.clone()))?;
         if let Place::Sandbox { sandbox, .. } = &place
@@ -130,10 +131,15 @@ impl Library {
 
     /// Adds what is known once the environment has started.
     pub(crate) async fn learn(&self, told: &mut Told) {
-        if let Some(Place::Sandbox { sandbox, .. }) = &self.place {
-            let limits = sandbox.limits().await;
-            told.memory = limits.memory.map(ByteCount::bytes);
-            told.pids = limits.pids;
+        match &self.place {
+            Some(Place::Sandbox { sandbox, .. }) => {
+                let limits = sandbox.limits().await;
+                told.memory = limits.memory.map(ByteCount::bytes);
+                told.pids = limits.pids;
+            }
+            #[cfg(feature = "memory")]
+            Some(Place::Memory(memory)) => told.memory = Some(memory.limit()),
+            Some(Place::Local(_)) | None => {}
         }
     }
 
@@ -152,6 +158,8 @@ impl Library {
                 };
                 Some(missing::explain(&error, &Host::look(Path::new("/")), lesser))
             }
+            #[cfg(feature = "memory")]
+            Some(Place::Memory(_)) => None,
             Some(Place::Local(_)) | None => None,
         }
     }
@@ -268,8 +276,30 @@ fn variables(plan: &Plan, terminal: bool) -> Result<BTreeMap<String, String>, Fa
         terminal,
     };
     let built = variables.build(std::env::vars_os());
-    built.map_err(|error| Failure::new(error.to_string()))
+    let mut built = built.map_err(|error| Failure::new(error.to_string()))?;
+    if plan.env == EnvironmentName::Memory {
+        let chosen = |name: &str| pass.iter().chain(set.iter().map(|(name, _)| name)).any(|chosen| chosen == name);
+        // The caller's say where things are on this host.
+        for (name, value) in IN_MEMORY {
+            if !chosen(name) {
+                built.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        if !chosen("TZ") {
+            built.remove("TZ");
+        }
+    }
+    Ok(built)
 }
+
+/// The variables that say where things are, and who works there, in memory.
+const IN_MEMORY: [(&str, &str); 5] = [
+    ("PATH", "/usr/bin:/bin"),
+    ("HOME", "/home/user"),
+    ("SHELL", "/bin/bash"),
+    ("USER", "user"),
+    ("LOGNAME", "user"),
+];
 
 /// For many commands at once.
 pub(crate) fn serving() -> Result<tokio::runtime::Runtime, Failure> {
@@ -311,6 +341,25 @@ fn unwritten(error: &io::Error) -> Result<Ran, Failure> {
     Err(Failure::new(format!(
         "the output cannot be written: {error}; the command was ended"
     )))
+}
+
+/// Runs a command in memory.
+pub(crate) fn try_memory() -> Result<(), Failure> {
+    let settings = Settings {
+        env: Some(EnvironmentName::Memory),
+        ..Settings::default()
+    };
+    let plan = Plan::new(Loaded::only(settings, PathBuf::from("/workspace")), Purpose::Run)?;
+    let library = Library::open(&plan, None)?;
+    let command = library.command(&plan, "echo works > file; cat file")?;
+    match library.run(command, Shown::Json)? {
+        Ran::Ended { outcome, .. } if outcome.exit_code == Some(0) && outcome.stdout == "works\n" => Ok(()),
+        Ran::Ended { outcome, .. } => {
+            let what = outcome.error.unwrap_or_else(|| format!("a command in it printed `{}`", outcome.stdout.trim()));
+            Err(Failure::new(what))
+        }
+        Ran::Stopped { signal } => Err(Failure::new(format!("stopped by signal {signal}"))),
+    }
 }
 
 /// Judges `true`, which every policy lets through, and then runs it in `local`.

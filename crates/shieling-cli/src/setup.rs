@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use shieling::approval::{Approver, Mode};
 use shieling::audit;
+#[cfg(feature = "memory")]
+use shieling::environment::Memory;
 use shieling::environment::{
     self, Ability, Capabilities, Environment, Later, Local, Network, Restrictions, Sandbox, Shell,
 };
@@ -43,11 +45,18 @@ pub(crate) enum Place {
         /// it is of that tier itself, or the tier cannot do what is asked.
         lesser: Option<Box<Sandbox>>,
     },
+    /// In memory.
+    #[cfg(feature = "memory")]
+    Memory(Arc<Memory>),
 }
 
 impl Place {
     /// As planned. Nothing starts.
     pub(crate) fn new(plan: &Plan, caller: &sandbox::Caller) -> Result<Self, Failure> {
+        #[cfg(feature = "memory")]
+        if plan.env == EnvironmentName::Memory {
+            return Ok(Self::Memory(Arc::new(memory(plan)?)));
+        }
         let shell = shell(plan.shell.as_deref())?;
         if plan.env == EnvironmentName::Local {
             let local = Local::new(shell).with_workspace(&plan.workspace);
@@ -72,8 +81,26 @@ impl Place {
         match self {
             Self::Local(local) => local.clone(),
             Self::Sandbox { sandbox, .. } => sandbox.clone(),
+            #[cfg(feature = "memory")]
+            Self::Memory(memory) => memory.clone(),
         }
     }
+}
+
+/// A memory, empty but for its directories. The workspace's path is a name in it, and nothing of the
+/// host's.
+#[cfg(feature = "memory")]
+fn memory(plan: &Plan) -> Result<Memory, Failure> {
+    // Of these only what the policy says is taken.
+    let rules = shieling::restricted(Restrictions::new(&plan.workspace, "/bin/bash"), &policy(plan)?);
+    let mut builder = Memory::builder(&plan.workspace)
+        .readonly(rules.readonly)
+        .hidden(rules.hidden)
+        .allowed(rules.programs);
+    if let Some(limit) = plan.memory_limit() {
+        builder = builder.memory(limit);
+    }
+    builder.build().map_err(|error| Failure::new(error.to_string()))
 }
 
 /// The library as `exec` needs it: what is let through runs.
@@ -231,7 +258,13 @@ impl Environment for OnPaper {
             enforces_allow: allow,
             networks: [Network::None].into(),
             limits: [].into(),
-            abilities: BTreeSet::from(Ability::ALL),
+            abilities: match self.0 {
+                // Nothing of this host says anything about it.
+                EnvironmentName::Memory => [Ability::Commands].into(),
+                EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Container => {
+                    BTreeSet::from(Ability::ALL)
+                }
+            },
         }
     }
 

@@ -13,6 +13,7 @@ pub mod conformance;
 mod leftover;
 pub mod random;
 pub mod scripts;
+pub mod subset;
 mod sink;
 mod transcript;
 mod workspace;

@@ -233,7 +233,7 @@ impl Shieling {
             environment: here.name(),
             session: session.as_deref(),
         };
-        let files = |command: &Command| lookup::files(&verdict, command, &self.workspace);
+        let files = |command: &Command| lookup::files(&verdict, command, &self.workspace, &self.place());
         let approved = match self.approvals.approve(command.clone(), &case, files).await {
             Ok(approved) => approved,
             Err(no_yes) => return no(refuse(entry, blank(Status::Denied), refused(no_yes))),
@@ -296,6 +296,11 @@ impl Shieling {
         self.rate.as_ref().map(RateLimiter::room)
     }
 
+    /// Where the facts of its commands are looked up.
+    fn place(&self) -> lookup::Place {
+        lookup::Place::of(&*self.environment)
+    }
+
     /// The command as it is to run here.
     fn prepared(&self, command: Command) -> Command {
         let enforced = self.environment.capabilities().enforces_readonly;
@@ -309,7 +314,8 @@ impl Shieling {
     /// The verdict, and whether only the environment's own reasons ask.
     fn judge_here(&self, command: &Command, left: Left) -> (Verdict, bool) {
         let can = self.environment.capabilities();
-        let facts = lookup::facts(command, &self.workspace).after(left).enforcing(Enforced {
+        let facts = lookup::facts(command, &self.workspace, &self.place());
+        let facts = facts.after(left).enforcing(Enforced {
             readonly: can.enforces_readonly,
             ignore: can.hides_ignored,
             allow: can.enforces_allow,

@@ -159,6 +159,7 @@ const HOMES: &[&str] = &[
     "crates/shieling/src/audit/",
     "crates/shieling/src/shieling/hidden.rs",
     "crates/shieling/src/shieling/lookup.rs",
+    "crates/shieling/src/shieling/lookup/",
     "crates/shieling-cli/src/config.rs",
     "crates/shieling-cli/src/config/",
     "crates/shieling-jail/",

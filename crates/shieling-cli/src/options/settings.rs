@@ -20,8 +20,8 @@ use super::values::{
 pub(crate) struct Settings {
     /// Where the command runs [default: sandbox; `why`: local]
     ///
-    /// This version runs commands in `sandbox` and `local` and refuses the others; `why` judges for
-    /// all four.
+    /// This version runs commands in `sandbox`, `local` and `memory` and refuses the other; `why` judges
+    /// for all four. `memory` begins empty: the workspace's path is only a name in it.
     #[arg(long, value_name = "NAME", help_heading = "Place")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) env: Option<EnvironmentName>,
@@ -140,10 +140,11 @@ pub(crate) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_output: Option<Size>,
 
-    /// Memory of all its processes together [default: sandbox: 4GiB]
+    /// Memory of all its processes together [default: sandbox: 4GiB, memory: 256MiB]
     ///
     /// A limit that the environment cannot enforce is refused, not ignored; so are `--pids`,
-    /// `--cpus` and `--file-size`. `local` can enforce `--file-size` only.
+    /// `--cpus` and `--file-size`. `local` can enforce `--file-size` only. In `memory` it is how much the
+    /// files hold, and the variables and buffers of each command.
     #[arg(long, value_name = "SIZE", help_heading = "Limits")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) memory: Option<Size>,

@@ -179,7 +179,7 @@ impl Shieling {
             environment: self.environment.name(),
             session: session.as_deref(),
         };
-        let files = |command: &Command| lookup::files(&verdict, command, &self.workspace);
+        let files = |command: &Command| lookup::files(&verdict, command, &self.workspace, &self.place());
         match self.approvals.approve(command.clone(), &case, files).await {
             Ok(approved) => entry.approved(&approved).map_err(unrecorded)?,
             Err(no) => {

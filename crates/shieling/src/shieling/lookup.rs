@@ -1,21 +1,16 @@
 //! What is looked up in the file system before a command is judged and asked about, so that policy
 //! and approval need not look themselves.
 //!
-//! It reads, within bounds, and decides nothing. It looks on this host: an environment that shows the
-//! workspace under another path, or other programs, is seen only as far as the paths are the same.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "facts are looked up here, so that policy and approval need not"
-)]
+//! It reads, within bounds, and decides nothing. It looks where it is told to ([`Place`]): on this host,
+//! where an environment that shows the workspace under another path, or other programs, is seen only as
+//! far as the paths are the same; or in an environment's own files.
+
+mod place;
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
-use std::io::Read as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest as _, Sha256};
-
+pub(super) use self::place::Place;
 use crate::policy::{EffectKind, Facts, Verdict};
 use crate::request::{Command, Digest};
 
@@ -46,59 +41,51 @@ const TOLD_BY_FILE: [(&str, &[&str]); 6] = [
 ];
 
 /// The facts by which a command is judged, as far as they can be looked up.
-pub(super) fn facts(command: &Command, workspace: &Path) -> Facts {
+pub(super) fn facts(command: &Command, workspace: &Path, place: &Place) -> Facts {
     let home = command.variables().get("HOME").map(String::as_str);
     let mut facts = Facts::new(workspace, command.cwd())
         .with_home(home)
-        .with_shadowed(shadowed(command, workspace));
+        .with_shadowed(shadowed(command, workspace, place));
     // Where links have led it, `cd ..` of a shell does not go up from where it stands.
     let way = command.variables().get("PWD").map(Path::new).filter(|way| {
-        way.is_absolute() && *way != command.cwd() && way.canonicalize().is_ok_and(|real| real == command.cwd())
+        way.is_absolute() && *way != command.cwd() && place.real(way).is_some_and(|real| real == command.cwd())
     });
     if let Some(way) = way {
         facts = facts.by_way_of(way);
     }
     // A large directory takes milliseconds, and only a glob makes words of its names.
     if command.text().contains(['*', '?', '[']) {
-        facts.dashed_names = dashed_names(command.cwd());
+        facts.dashed_names = dashed_names(command.cwd(), place);
     }
     facts
 }
 
 /// The names of the programs that stand on the path in the workspace, before the system's.
-fn shadowed(command: &Command, workspace: &Path) -> BTreeSet<String> {
+fn shadowed(command: &Command, workspace: &Path, place: &Place) -> BTreeSet<String> {
     let path = command.variables().get("PATH").map_or("", String::as_str);
     path.split(':')
         .map(|directory| command.cwd().join(directory))
         .filter(|directory| directory.starts_with(workspace) && workspace.parent().is_some())
-        .filter_map(|directory| fs::read_dir(directory).ok())
-        .flat_map(|entries| entries.flatten().take(NAMES))
-        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter_map(|directory| place.names(&directory, NAMES))
+        .flatten()
+        .filter_map(|name| name.into_string().ok())
         .collect()
 }
 
 /// Whether a directory holds names that begin with a dash, which a glob would turn into options.
-fn dashed_names(directory: &Path) -> Option<bool> {
-    let mut seen = 0;
-    for entry in fs::read_dir(directory).ok()? {
-        if entry.ok()?.file_name().as_encoded_bytes().starts_with(b"-") {
-            return Some(true);
-        }
-        seen += 1;
-        if seen == NAMES {
-            return None;
-        }
-    }
-    Some(false)
+fn dashed_names(directory: &Path, place: &Place) -> Option<bool> {
+    let names = place.names(directory, NAMES)?;
+    let dashed = names.iter().any(|name| name.as_encoded_bytes().starts_with(b"-"));
+    (dashed || names.len() < NAMES).then_some(dashed)
 }
 
 /// The files that a text runs, with what is in them now.
-pub(super) fn files(verdict: &Verdict, command: &Command, workspace: &Path) -> Vec<(PathBuf, Digest)> {
+pub(super) fn files(verdict: &Verdict, command: &Command, workspace: &Path, place: &Place) -> Vec<(PathBuf, Digest)> {
     let mut budget = READ_FOR_DIGESTS;
-    files_run(verdict, command, workspace)
+    files_run(verdict, command, workspace, place)
         .into_iter()
         .map(|path| {
-            let digest = digest(&path, &mut budget);
+            let digest = place.digest(&path, &mut budget);
             (path, digest)
         })
         .collect()
@@ -109,10 +96,11 @@ pub(super) fn files(verdict: &Verdict, command: &Command, workspace: &Path) -> V
 /// A file too many costs a question, one too few lets a changed script run. So it is generous: a
 /// relative path is tried in each directory that the text changes to, and a path that is certainly
 /// run is given also where nothing is there yet.
-pub(super) fn files_run(verdict: &Verdict, command: &Command, workspace: &Path) -> Vec<PathBuf> {
+pub(super) fn files_run(verdict: &Verdict, command: &Command, workspace: &Path, place: &Place) -> Vec<PathBuf> {
     let mut run = Search {
-        directories: directories(verdict, command),
+        directories: directories(verdict, command, place),
         command,
+        place,
         found: BTreeSet::new(),
     };
     for effect in verdict.effects.iter().filter(|effect| effect.kind == EffectKind::Runs) {
@@ -151,7 +139,7 @@ pub(super) fn files_run(verdict: &Verdict, command: &Command, workspace: &Path) 
 }
 
 /// The directories in which the commands of a text may stand.
-fn directories(verdict: &Verdict, command: &Command) -> Vec<PathBuf> {
+fn directories(verdict: &Verdict, command: &Command, place: &Place) -> Vec<PathBuf> {
     let mut directories = vec![command.cwd().to_owned()];
     for seen in &verdict.commands {
         let named = match seen.argv.split_first() {
@@ -161,7 +149,7 @@ fn directories(verdict: &Verdict, command: &Command) -> Vec<PathBuf> {
         };
         for base in named.map(|_| directories.clone()).unwrap_or_default() {
             let there = base.join(named.map_or("", String::as_str));
-            if directories.len() < DIRECTORIES && !directories.contains(&there) && there.is_dir() {
+            if directories.len() < DIRECTORIES && !directories.contains(&there) && place.is_directory(&there) {
                 directories.push(there);
             }
         }
@@ -172,6 +160,7 @@ fn directories(verdict: &Verdict, command: &Command) -> Vec<PathBuf> {
 struct Search<'a> {
     directories: Vec<PathBuf>,
     command: &'a Command,
+    place: &'a Place,
     found: BTreeSet<PathBuf>,
 }
 
@@ -201,7 +190,7 @@ impl Search<'_> {
     }
 
     fn add_existing(&mut self, word: &str) -> bool {
-        let existing: Vec<_> = self.places(word).into_iter().filter(|place| place.is_file()).collect();
+        let existing: Vec<_> = self.places(word).into_iter().filter(|path| self.place.is_file(path)).collect();
         let any = !existing.is_empty();
         self.found.extend(existing);
         any
@@ -212,9 +201,9 @@ impl Search<'_> {
         let path = self.command.variables().get("PATH").map_or("", String::as_str);
         for directory in path.split(':') {
             let directory = self.command.cwd().join(directory);
-            let place = directory.join(program);
-            if directory.starts_with(workspace) && place.is_file() {
-                self.found.insert(place);
+            let path = directory.join(program);
+            if directory.starts_with(workspace) && self.place.is_file(&path) {
+                self.found.insert(path);
             }
         }
     }
@@ -243,60 +232,12 @@ impl Search<'_> {
     }
 }
 
-/// What is in a file, or that there is none. Does not wait for pipes and opens no device.
-fn digest(path: &Path, budget: &mut u64) -> Digest {
-    let Ok(found) = fs::metadata(path) else {
-        return Digest::of(b"shieling: no file");
-    };
-    if !found.is_file() {
-        return Digest::of(b"shieling: no regular file");
-    }
-    let known_by = format!(
-        "shieling: {} {} {} {}.{} {}.{}",
-        found.dev(),
-        found.ino(),
-        found.len(),
-        found.mtime(),
-        found.mtime_nsec(),
-        found.ctime(),
-        found.ctime_nsec()
-    );
-    if found.len() > *budget {
-        return Digest::of(known_by.as_bytes());
-    }
-    let opened = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path);
-    match opened.and_then(|file| content(file, *budget)) {
-        Ok((digest, length)) => {
-            *budget -= length.min(*budget);
-            digest
-        }
-        // It may be executable and not readable.
-        Err(_) => Digest::of(known_by.as_bytes()),
-    }
-}
-
-fn content(file: File, bound: u64) -> std::io::Result<(Digest, u64)> {
-    let mut file = file.take(bound);
-    let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 64 * 1024];
-    let mut length = 0;
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok((Digest(hasher.finalize().into()), length)),
-            read => {
-                hasher.update(&buffer[..read]);
-                length += read as u64;
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "a test makes files to look at")]
+
     use std::collections::BTreeMap;
+    use std::fs;
 
     use super::*;
     use crate::policy::Policy;
@@ -311,9 +252,9 @@ mod tests {
             .map(|(name, value)| (name.to_owned(), value))
             .collect();
         let command = Command::new(text, root).expect("a command").with_variables(variables);
-        let verdict = Policy::open().judge(&command, &facts(&command, root));
+        let verdict = Policy::open().judge(&command, &facts(&command, root, &Place::Host));
         let shown = |path: PathBuf| path.strip_prefix(root).unwrap_or(&path).display().to_string();
-        files_run(&verdict, &command, root).into_iter().map(shown).collect()
+        files_run(&verdict, &command, root, &Place::Host).into_iter().map(shown).collect()
     }
 
     #[test]
@@ -359,24 +300,5 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(run(text, &root), expected, "{text}");
         }
-    }
-
-    #[test]
-    fn a_digest_tells_contents_apart_and_waits_for_no_pipe() {
-        let root = tempfile::tempdir().expect("a directory");
-        let path = root.path().join("file");
-        let now = |budget: u64| digest(&path, &mut budget.clone());
-        let absent = now(100);
-        fs::write(&path, "one").expect("writable");
-        let one = now(100);
-        assert_eq!(one, Digest::of(b"one"));
-        fs::write(&path, "two").expect("writable");
-        assert!(now(100) != one && now(100) != absent);
-        assert!(now(1) != now(100), "beyond the budget it is known by other things");
-        assert_eq!(now(1), now(1));
-        fs::remove_file(&path).expect("ours");
-        assert_eq!(now(100), absent);
-        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RWXU).expect("a pipe");
-        assert!(now(100) != absent);
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::bash::{HOME, Kit};
+use super::bash::{ENDLESS, HOME, Kit};
 use super::program::{Handler, Program};
 use super::tree::{Follow, Rules, Tree, Write};
 use super::{Inner, Memory};
@@ -167,6 +167,7 @@ impl Builder {
         for place in [Path::new("/tmp"), Path::new("/dev"), Path::new(HOME)] {
             made.make_directories(place).map_err(SeedError::File)?;
         }
+        made.put(Path::new(ENDLESS), b"")?;
         match &self.overlay {
             None => made.make_directories(&workspace)?,
             Some(folder) => made.lay(&workspace, folder).map_err(|source| SeedError::Overlay {

@@ -55,6 +55,8 @@ pub use tree::Snapshot;
 ///   not there.
 /// - Standard input is read whole before a text begins.
 /// - A text is over when its background jobs are.
+/// - `yes` ends after 10,000 lines, `seq` after 100,000, `awk` after 10 MB, `find` after 1 MiB of output;
+///   they say so. `rm -f` says nothing of what it may not remove. `printf %f` rounds halves up.
 /// - Functions, sourced files and shells in shells call each other 16 deep at most, subshells and
 ///   substitutions 32: beyond, the text ends with 125 and says why.
 /// - Names of files are UTF-8. There are no hard links, pipes or devices but `/dev/null` and its like.
@@ -98,6 +100,12 @@ impl Memory {
     #[must_use]
     pub fn workspace(&self) -> &Path {
         &self.inner.workspace
+    }
+
+    /// How much its files hold at most, and the variables and buffers of each command.
+    #[must_use]
+    pub fn limit(&self) -> ByteCount {
+        ByteCount::bytes(self.inner.kit.memory)
     }
 
     /// The names of the programs that there are, sorted.

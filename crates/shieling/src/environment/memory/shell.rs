@@ -104,6 +104,9 @@ impl Shell {
                 let ran = runtime.block_on(bash.run(&text, stdio, largest, &inner.kit.names()));
                 let ran = ran.unwrap_or_else(|_| Ran::broken_off());
                 if ran.broken_off {
+                    // A new one: the old one still stands in the middle.
+                    let before = lock(&seat).state.clone();
+                    bash = inner.kit.bash(&before.cwd, &before.variables);
                     bash.come_back(&memo);
                 }
                 let standing = bash.settle();
@@ -127,8 +130,10 @@ impl Inner {
             variables: standing.variables,
             omitted: Vec::new(),
         };
-        seat.ended = ran.exited;
-        seat.bash = (!ran.exited).then_some(bash);
+        // Under `set -e` a failure is its end, too.
+        let ended = ran.exited || bash.ends_at(ran.end);
+        seat.ended = ended;
+        seat.bash = (!ended).then_some(bash);
         ran.end
     }
 

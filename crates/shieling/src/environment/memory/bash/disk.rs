@@ -11,6 +11,9 @@ use bashkit::{DirEntry, FileSystem, FileSystemExt, FileType, FsLimits, FsUsage, 
 use crate::environment::Kind;
 use crate::environment::memory::tree::{About, Fault, Follow, Tree, Write};
 
+/// A file that has no end, which bashkit would cut off after 1 MiB without a word.
+pub(in crate::environment::memory) const ENDLESS: &str = "/dev/zero";
+
 /// A tree for one bash.
 pub(super) struct Disk {
     tree: Arc<Tree>,
@@ -83,6 +86,10 @@ impl FileSystemExt for Disk {
 #[async_trait]
 impl FileSystem for Disk {
     async fn read_file(&self, path: &Path) -> bashkit::Result<Vec<u8>> {
+        if path == Path::new(ENDLESS) {
+            let why = "Operation not supported: a file without an end cannot be read in memory";
+            return Err(std::io::Error::new(std::io::ErrorKind::Unsupported, why).into());
+        }
         let mut inside = self.tree.enter();
         let content = inside
             .find(path, Follow::None)

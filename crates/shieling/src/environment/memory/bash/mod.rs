@@ -4,15 +4,17 @@ mod crew;
 mod disk;
 mod own;
 mod programs;
+mod range;
 mod resume;
 mod run;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bashkit::hooks::HookAction;
 use bashkit::{Bash, ExecutionLimits, MemoryLimits, SessionLimits, ShellFeatures};
 
 use self::disk::Disk;
@@ -22,6 +24,7 @@ use super::program::{Handler, Program};
 use super::tree::Tree;
 
 pub(super) use self::crew::Crew;
+pub(super) use self::disk::ENDLESS;
 pub(super) use self::resume::Standing;
 pub(super) use self::run::{Ran, Stdin, Stdio, answer};
 
@@ -51,6 +54,8 @@ pub(super) struct Engine {
     bash: Bash,
     disk: Arc<Disk>,
     unknown: Arc<Mutex<Option<String>>>,
+    /// Whether the text has ended its shell.
+    left: Arc<AtomicBool>,
     /// What bashkit forgets between two texts, for the next.
     kept: Arc<Mutex<Kept>>,
 }
@@ -61,6 +66,8 @@ impl Kit {
         let disk = Arc::new(Disk::new(Arc::clone(&self.tree)));
         let unknown = Arc::new(Mutex::new(None));
         let kept = Arc::new(Mutex::new(Kept::default()));
+        let left = Arc::new(AtomicBool::new(false));
+        let leaves = Arc::clone(&left);
         let allowed = self.allowed.clone();
         // A shell that is started, and a script, are more programs.
         let scripts = programs::may("bash", allowed.as_deref()) || programs::may("sh", allowed.as_deref());
@@ -78,6 +85,10 @@ impl Kit {
             .memory_limits(memory(self.memory))
             .shell_features(ShellFeatures::all().script_execution(scripts))
             .builtin(RESUME, Box::new(Resume(Arc::clone(&kept))))
+            .on_exit(Box::new(move |event| {
+                leaves.store(true, Ordering::Relaxed);
+                HookAction::Continue(event)
+            }))
             .builtin_filter(move |name| programs::there(name, allowed.as_deref()))
             .command_resolver(Arc::new(Unknown {
                 handler,
@@ -103,6 +114,7 @@ impl Kit {
             bash: builder.build(),
             disk,
             unknown,
+            left,
             kept,
         }
     }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bashkit::{Builtin, BuiltinContext, ExecResult, ShellState, async_trait};
 
 use super::Engine;
+use crate::process::MainEnd;
 
 /// The builtin.
 pub(super) const RESUME: &str = "__shieling_resume";
@@ -82,6 +83,13 @@ impl Engine {
             cwd: view.cwd,
             variables: view.env.into_iter().collect(),
         }
+    }
+
+    /// Whether this end of a text ends a shell that stands as this one does.
+    pub(in crate::environment::memory) fn ends_at(&self, end: MainEnd) -> bool {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let strict = kept.options.iter().any(|(name, value)| name == "SHOPT_e" && value == "1");
+        strict && matches!(end, MainEnd::Exited(code) if code != 0)
     }
 
     /// All that it knows, to come back to.

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::pipe::Sender;
 
-use super::Engine;
+use super::{Engine, range};
 use crate::environment::memory::program::{Call, Program};
 use crate::process::MainEnd;
 
@@ -88,6 +88,15 @@ impl Engine {
         };
         self.disk.limit_files(largest);
         self.take_unknown();
+        self.left.store(false, Ordering::Relaxed);
+        if let Some(range) = range::too_long(text) {
+            let why = format!(
+                "the range `{range}` has more than {} elements, which it would not expand; use `seq`",
+                range::LONGEST
+            );
+            let _ = stderr.write_all(refusal(&why).as_bytes()).await;
+            return Ok(Ran::exited(UNABLE));
+        }
         let options = ExecOptions::new().stdin(input);
         let resumed = self.resumed(text);
         let ran = self
@@ -121,7 +130,7 @@ impl Engine {
             Ok(result) => {
                 let unknown = self.take_unknown().filter(|_| result.exit_code == 127);
                 let ran = Ran {
-                    exited: matches!(result.control_flow, bashkit::ControlFlow::Exit(_)),
+                    exited: self.left.load(Ordering::Relaxed),
                     ..Ran::exited(result.exit_code & 0xff)
                 };
                 return (ran, unknown.map(|unknown| missing(&unknown, names)));

@@ -1,0 +1,18 @@
+//! Files and a bash in memory: what commands find there, that rules hold, and that nothing else is
+//! there.
+#![cfg(feature = "memory")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests compare with a real bash and with folders of this host"
+)]
+
+mod memory {
+    mod commands;
+    mod files;
+    mod hostile;
+    mod place;
+    mod rules;
+    mod same;
+    mod shells;
+    pub(crate) mod support;
+}
