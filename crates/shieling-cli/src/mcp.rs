@@ -11,7 +11,7 @@ use shieling::Told;
 use shieling::approval::Approver;
 use shieling::describe::{Asking, Basis, Limits, Persistence, Shell, ToolName, os_name};
 use shieling::outcome::Confinement;
-use shieling_server::{Dialect, Elicitation, Server, Workplace};
+use shieling_server::{Dialect, Elicitation, Server, Toolset, UnknownTool, Workplace};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
@@ -19,7 +19,7 @@ use crate::attach::{Desk, Door};
 use crate::clients;
 use crate::config::{Printable, files};
 use crate::describe;
-use crate::options::{Approval, Mcp};
+use crate::options::{Approval, Mcp, Source};
 use crate::plan::{Plan, Purpose};
 use crate::run::{self, Library, SIGHUP, SIGINT, SIGTERM};
 use crate::words::Failure;
@@ -37,12 +37,16 @@ pub(crate) fn mcp(options: &Mcp) -> Result<u8, Failure> {
         return Ok(0);
     }
     let dialect = Dialect::named(&options.dialect).map_err(|error| Failure::new(error.to_string()))?;
-    let mut plan = run::plan(&options.source, Purpose::Run)?;
+    let source = Source {
+        settings: options.tools.over(&options.source.settings),
+        ..options.source.clone()
+    };
+    let mut plan = run::plan(&source, Purpose::Run)?;
+    let toolset = toolset(&plan, dialect)?;
     if plan.audit.is_none() {
         plan.audit = Some(default_audit()?);
     }
     let told = describe::told(&plan, Persistence::Session)?;
-    let instructions = shieling_server::instructions(basis(&plan, &told)?, dialect);
     let approver = match plan.approval {
         Approval::Always | Approval::Policy => Some(Arc::new(Elicitation) as Arc<dyn Approver>),
         Approval::Never => None,
@@ -51,6 +55,16 @@ pub(crate) fn mcp(options: &Mcp) -> Result<u8, Failure> {
     // itself starts while the client begins.
     let desk = Desk::default();
     let library = Arc::new(Library::opened(&plan, approver, Some(Arc::new(desk.clone())), false)?);
+    let abilities = library.shieling().environment().capabilities().abilities;
+    if toolset.names(&abilities).is_empty() {
+        return Err(Failure::new("no tool is left to be offered; nothing was started")
+            .with(
+                "because",
+                format!("`{}` serves none of those that are included and not excluded", plan.env),
+            )
+            .with("instead", "include others, or exclude fewer"));
+    }
+    let instructions = shieling_server::instructions(basis(&plan, &told)?, &toolset, &abilities);
     let workplace = workplace(&plan, &library, told)?;
     let runtime = run::serving()?;
     let served = runtime.block_on(async {
@@ -64,7 +78,7 @@ pub(crate) fn mcp(options: &Mcp) -> Result<u8, Failure> {
             let (shieling, desk) = (Arc::clone(library.shieling()), desk.clone());
             people.spawn(async move { door.serve(shieling, desk).await });
         }
-        let server = Server::new(workplace, dialect, &instructions);
+        let server = Server::new(workplace, toolset, &instructions);
         let mut by = 0;
         let stop = async {
             by = tokio::select! {
@@ -82,6 +96,16 @@ pub(crate) fn mcp(options: &Mcp) -> Result<u8, Failure> {
     // A thread may still wait for a client that has not closed its end, and would be waited for.
     runtime.shutdown_timeout(LAST_WORDS);
     served
+}
+
+/// The tools as the options say.
+fn toolset(plan: &Plan, dialect: Dialect) -> Result<Toolset, Failure> {
+    let unknown = |error: UnknownTool| Failure::new(format!("{error}; nothing was started"));
+    let mut toolset = Toolset::new(dialect).with_images(plan.tools.images);
+    if !plan.tools.included.is_empty() {
+        toolset = toolset.including(&plan.tools.included).map_err(unknown)?;
+    }
+    toolset.excluding(&plan.tools.excluded).map_err(unknown)
 }
 
 fn no_signals(error: io::Error) -> Failure {

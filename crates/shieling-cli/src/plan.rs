@@ -64,6 +64,7 @@ pub(crate) fn defaults(env: EnvironmentName, isolation: Isolation) -> Settings {
     Settings {
         timeout: Some("60s".parse::<Timeout>().expect(value)),
         max_output: Some("64KiB".parse::<Size>().expect(value)),
+        max_image_bytes: Some("10MiB".parse::<Size>().expect(value)),
         memory: sandbox.then(|| "4GiB".parse().expect(value)),
         pids: sandbox.then(|| "512".parse().expect(value)),
         ..Settings::default()
@@ -113,9 +114,26 @@ pub(crate) struct Plan {
     pub(crate) open_protected: bool,
     /// The limits that hold, with the defaults.
     pub(crate) limits: JailLimits,
+    /// Which tools a server offers.
+    pub(crate) tools: ToolRules,
+    /// Whether every command is asked about.
+    pub(crate) require_shell_approval: bool,
+    /// Whether every change of files by a tool is asked about.
+    pub(crate) require_write_approval: bool,
     timeout: Duration,
     max_output: Size,
     file_size: Option<Size>,
+}
+
+/// The rules for the tools of a server.
+#[derive(Debug, Clone)]
+pub(crate) struct ToolRules {
+    /// Only these are offered; empty: all.
+    pub(crate) included: Vec<String>,
+    /// These are not.
+    pub(crate) excluded: Vec<String>,
+    /// The largest image that is given as one; none: no image is.
+    pub(crate) images: Option<ByteCount>,
 }
 
 impl Plan {
@@ -185,6 +203,17 @@ impl Plan {
                     settings.timeout.or(limits.timeout).expect(value).get()
                 }
             },
+            tools: ToolRules {
+                included: settings.include_tool,
+                excluded: settings.exclude_tool,
+                images: settings
+                    .max_image_bytes
+                    .or(limits.max_image_bytes)
+                    .filter(|_| !settings.no_images)
+                    .map(Size::get),
+            },
+            require_shell_approval: settings.require_shell_approval,
+            require_write_approval: settings.require_write_approval,
             max_output: settings.max_output.or(limits.max_output).expect(value),
             file_size: settings.file_size,
         })

@@ -88,6 +88,9 @@ pub(crate) fn for_running(
     if let Some(approver) = approver {
         builder = builder.approver(approver);
     }
+    builder = builder
+        .require_shell_approval(plan.require_shell_approval)
+        .require_write_approval(plan.require_write_approval);
     if let Some(human) = human.or_else(|| Person::find().map(|person| Arc::new(person) as Arc<dyn Human>)) {
         builder = builder.human(human);
     }

@@ -29,6 +29,10 @@ use crate::visible;
 /// How much of a command a person is shown.
 const SHOWN: usize = 16_384;
 
+/// How much of a change of files: more than the library makes of one, so that a yes is to all that it
+/// shows.
+const CHANGE: usize = 65_536;
+
 tokio::task_local! {
     /// The person behind the call that runs here.
     pub(crate) static PERSON: Arc<Person>;
@@ -285,7 +289,7 @@ fn wording(question: &Question, purpose: Option<&str>) -> String {
     lines.push(String::new());
     if let Some(change) = &question.change {
         // Each line is marked, so that none can be taken for one of ours.
-        let change = visible::within(change, SHOWN);
+        let change = visible::within(change, CHANGE);
         lines.extend(change.lines().map(|line| format!("    | {line}")));
         lines.push(String::new());
     }

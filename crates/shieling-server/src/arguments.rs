@@ -1,8 +1,14 @@
 //! What each tool takes. The doc comments are what a model reads, the bounds are what is enforced
 //! ([`check`](super::check)): a schema and its enforcement are one thing.
 
+mod files;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
+
+pub(crate) use files::{
+    ApplyPatch, DeleteFile, EditFile, Encoding, Glob, Grep, Ls, Mode, MoveFile, ReadFile, Stat, WriteFile,
+};
 
 /// `shell`
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

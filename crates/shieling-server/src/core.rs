@@ -1,6 +1,6 @@
 //! What the tools need of the library, so that they can be tried without a shell behind them.
 //!
-//! [`Core`] is the façade's surface for sessions and jobs, and nothing else: it has no way around the
+//! [`Core`] is the façade's surface for sessions, jobs and files, and nothing else: it has no way around the
 //! policy. [`Workplace`] is a core with all that a call leaves open.
 
 use std::fmt;
@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use shieling::Shieling;
 use shieling::describe::{Description, ToolName};
-use shieling::environment::Later;
+use shieling::environment::{Capabilities, Later};
+use shieling::files::{FileAnswer, FileAsk, FilesError};
 use shieling::outcome::Outcome;
 use shieling::output::SpillTo;
 use shieling::request::Command;
@@ -45,6 +46,10 @@ pub trait Core: Send + Sync + 'static {
         told: shieling::Told,
         tools: &'a [ToolName],
     ) -> Later<'a, Description>;
+    /// Does what is asked of files.
+    fn file(&self, ask: FileAsk) -> Later<'_, Result<FileAnswer, FilesError>>;
+    /// What the environment can do and enforce.
+    fn capabilities(&self) -> Capabilities;
     /// How many commands the rate limit would let through now.
     fn room(&self) -> Option<usize>;
     /// Where whole outputs are.
@@ -98,6 +103,14 @@ impl Core for Shieling {
         tools: &'a [ToolName],
     ) -> Later<'a, Description> {
         Box::pin(self.describe(example, told, tools))
+    }
+
+    fn file(&self, ask: FileAsk) -> Later<'_, Result<FileAnswer, FilesError>> {
+        Box::pin(self.file(ask))
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.environment().capabilities()
     }
 
     fn room(&self) -> Option<usize> {

@@ -1,13 +1,18 @@
 //! What a client puts into its model's prompt about this server: where commands run, and how to work
 //! there. Made before anything starts, so that it names no versions; a tool tells those.
 
+use std::collections::BTreeSet;
+
 use shieling::describe::{Basis, Description};
+use shieling::environment::Ability;
 
-use crate::dialect::Dialect;
 use crate::tools::Tool;
+use crate::toolset::{Offered, Toolset};
 
-/// The instructions for an environment of which this much is known.
-pub fn instructions(basis: Basis, dialect: Dialect) -> String {
+/// The instructions for an environment of which this much is known, and which can do this.
+#[must_use]
+pub fn instructions(basis: Basis, toolset: &Toolset, abilities: &BTreeSet<Ability>) -> String {
+    let offered = toolset.offered(abilities);
     let mut lines = vec![format!(
         "Commands run in the environment `{}` ({}), in {}; network: {}.",
         basis.environment,
@@ -17,10 +22,33 @@ pub fn instructions(basis: Basis, dialect: Dialect) -> String {
     )];
     let described = Description::new(basis, Vec::new(), Vec::new());
     lines.extend(described.advice.iter().map(|advice| format!("- {advice}")));
-    if let Some(name) = dialect.name_of(Tool::Environment) {
+    lines.extend(files(&offered).map(|advice| format!("- {advice}")));
+    if let Some(name) = offered.name_of(Tool::Environment) {
         lines.push(format!(
             "- `{name}` tells more: limits, policies, and which programs are there."
         ));
     }
     lines.join("\n")
+}
+
+/// What there is for files besides commands.
+fn files(offered: &Offered) -> Option<String> {
+    let named = |tools: &[Tool]| {
+        let names: Vec<String> = tools
+            .iter()
+            .filter_map(|tool| offered.name_of(*tool))
+            .map(|name| format!("`{name}`"))
+            .collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    };
+    let looks = named(&[Tool::ReadFile, Tool::Ls, Tool::Glob, Tool::Grep]);
+    let changes = named(&[Tool::EditFile, Tool::WriteFile, Tool::ApplyPatch]);
+    match (looks, changes) {
+        (None, None) => None,
+        (Some(looks), None) => Some(format!("Files are looked at with {looks}: they see what commands see.")),
+        (None, Some(changes)) => Some(format!("Files are changed with {changes}: whole, or not at all.")),
+        (Some(looks), Some(changes)) => Some(format!(
+            "Files are looked at with {looks}, which see what commands see, and changed with {changes}, whole or not at all."
+        )),
+    }
 }

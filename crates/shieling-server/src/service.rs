@@ -3,6 +3,7 @@
 //! Gives facts to [`text`](crate::text) for their words, and decides nothing: a refusal that the library
 //! gives is passed on, with what the person behind the client has to do with it.
 
+mod files;
 mod jobs;
 mod names;
 mod run;
@@ -12,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use shieling::outcome::Status;
 use shieling::output::{ReadSpillError, Stream, read_spilled};
 use shieling::session::{Answered, JobId};
 use shieling::units::ByteCount;
@@ -19,10 +21,11 @@ use shieling::units::ByteCount;
 use crate::approval::{Person, Silence};
 use crate::arguments;
 use crate::core::Workplace;
-use crate::dialect::{Dialect, Said, Spoken};
+use crate::dialect::{Said, Spoken};
 use crate::mcp::Reporter;
 use crate::text::{self, About};
 use crate::tools::Tool;
+use crate::toolset::Offered;
 use crate::visible;
 
 use names::Names;
@@ -33,8 +36,10 @@ const OUTPUTS: usize = 100;
 /// The tools over one workplace.
 #[derive(Debug)]
 pub(crate) struct Service {
-    workplace: Workplace,
-    dialect: Dialect,
+    workplace: Arc<Workplace>,
+    offered: Offered,
+    /// Images up to this size are given as images.
+    images: Option<ByteCount>,
     names: Mutex<Names>,
     /// The whole outputs that were told of, newest last.
     outputs: Mutex<VecDeque<Whole>>,
@@ -53,16 +58,26 @@ pub(crate) struct Whole {
 pub(crate) struct Given {
     /// For the model.
     pub(crate) text: String,
+    /// For a model that sees.
+    pub(crate) image: Option<Image>,
     /// For the client.
     pub(crate) structured: Option<Value>,
     /// Whether it is an error.
     pub(crate) error: bool,
 }
 
+/// An image, as it is in its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Image {
+    pub(crate) mime: String,
+    pub(crate) bytes: Vec<u8>,
+}
+
 impl Given {
-    fn new(text: String, value: &impl Serialize, error: bool) -> Self {
+    pub(crate) fn new(text: String, value: &impl Serialize, error: bool) -> Self {
         Self {
             text,
+            image: None,
             structured: serde_json::to_value(value).ok(),
             error,
         }
@@ -74,16 +89,25 @@ impl Given {
         Self {
             structured: Some(json!({"error": text})),
             text,
+            image: None,
             error: true,
         }
+    }
+
+    /// Whether the same call is right, and only came too soon.
+    pub(crate) fn is_only_early(&self) -> bool {
+        let status = self.structured.as_ref().and_then(|value| value.get("status"));
+        status.and_then(Value::as_str) == Some(Status::RateLimited.name())
     }
 }
 
 impl Service {
-    pub(crate) fn new(workplace: Workplace, dialect: Dialect) -> Self {
+    /// These tools over this workplace, with images of up to this size.
+    pub(crate) fn new(workplace: Arc<Workplace>, offered: Offered, images: Option<ByteCount>) -> Self {
         Self {
             workplace,
-            dialect,
+            offered,
+            images,
             names: Mutex::default(),
             outputs: Mutex::default(),
         }
@@ -131,7 +155,7 @@ impl Service {
         };
         let workplace = &self.workplace;
         let about = About {
-            dialect: self.dialect,
+            offered: self.offered.clone(),
             alias: alias.clone(),
             ..About::default()
         };
@@ -204,6 +228,16 @@ impl Service {
                 Err(wrong) => wrong,
             },
             Tool::Environment => environment(workplace).await,
+            Tool::ReadFile => self.file::<arguments::ReadFile>(arguments, about, person).await,
+            Tool::WriteFile => self.file::<arguments::WriteFile>(arguments, about, person).await,
+            Tool::EditFile => self.file::<arguments::EditFile>(arguments, about, person).await,
+            Tool::ApplyPatch => self.file::<arguments::ApplyPatch>(arguments, about, person).await,
+            Tool::Ls => self.file::<arguments::Ls>(arguments, about, person).await,
+            Tool::Glob => self.file::<arguments::Glob>(arguments, about, person).await,
+            Tool::Grep => self.file::<arguments::Grep>(arguments, about, person).await,
+            Tool::Stat => self.file::<arguments::Stat>(arguments, about, person).await,
+            Tool::DeleteFile => self.file::<arguments::DeleteFile>(arguments, about, person).await,
+            Tool::MoveFile => self.file::<arguments::MoveFile>(arguments, about, person).await,
         }
     }
 }

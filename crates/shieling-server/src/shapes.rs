@@ -89,6 +89,137 @@ pub(crate) fn environment() -> Map<String, Value> {
     )
 }
 
+/// A file that was read; an image's bytes are content of their own.
+pub(crate) fn read() -> Map<String, Value> {
+    let properties = json!({
+        "path": {"type": "string"},
+        "size": {"type": "integer"},
+        "hash": {"type": "string", "description": "The file's state, for a later edit or write."},
+        "kind": {"type": "string", "enum": ["text", "image", "binary"]},
+        "text": {"type": "string", "description": "The lines, with the ends that they have in the file."},
+        "offset": {"type": "integer"},
+        "lines": {"type": "integer"},
+        "total_lines": {"type": ["integer", "null"]},
+        "next_offset": {"type": ["integer", "null"]},
+        "encoding": {"type": "string"},
+        "cut_bytes": {"type": "integer"},
+        "mime": {"type": "string"},
+        "format": {"type": ["string", "null"]},
+        "why": {"type": ["string", "null"]},
+    });
+    file(properties, &["path", "size", "hash", "kind"])
+}
+
+/// A file that was written.
+pub(crate) fn written() -> Map<String, Value> {
+    let properties = json!({
+        "path": {"type": "string"},
+        "created": {"type": "boolean"},
+        "size": {"type": "integer"},
+        "hash": {"type": "string"},
+        "diff": {"type": ["string", "null"]},
+    });
+    file(properties, &["path", "created", "size", "hash", "diff"])
+}
+
+/// A file that was edited.
+pub(crate) fn edited() -> Map<String, Value> {
+    let properties = json!({
+        "path": {"type": "string"},
+        "replacements": {"type": "integer"},
+        "diff": {"type": "string"},
+        "size": {"type": "integer"},
+        "hash": {"type": "string"},
+    });
+    file(properties, &["path", "replacements", "diff", "size", "hash"])
+}
+
+/// What a patch has changed.
+pub(crate) fn patched() -> Map<String, Value> {
+    let properties = json!({
+        "files": {
+            "type": "array",
+            "items": {"type": "object"},
+            "description": "path, change (added, changed, removed, moved), from, added, removed, hash"
+        },
+    });
+    file(properties, &["files"])
+}
+
+/// A directory.
+pub(crate) fn listed() -> Map<String, Value> {
+    let properties = json!({
+        "path": {"type": "string"},
+        "entries": {
+            "type": "array",
+            "items": {"type": "object"},
+            "description": "path, kind, size, mode, modified, target, dangling"
+        },
+        "next": {"type": ["string", "null"], "description": "The name to go on after, if there is more."},
+    });
+    file(properties, &["path", "entries", "next"])
+}
+
+/// Paths that were found.
+pub(crate) fn found() -> Map<String, Value> {
+    let properties = json!({
+        "root": {"type": "string", "description": "What paths are relative to."},
+        "paths": {"type": "array", "items": {"type": "string"}},
+        "next": {"type": ["string", "null"], "description": "The path to go on after, if there is more."},
+        "unreadable": {"type": "integer"},
+    });
+    file(properties, &["root", "paths", "next", "unreadable"])
+}
+
+/// What a search has found.
+pub(crate) fn grepped() -> Map<String, Value> {
+    let properties = json!({
+        "root": {"type": "string", "description": "What paths are relative to."},
+        "hits": {
+            "type": "array",
+            "items": {"type": "object"},
+            "description": "path, line, text, matched, count"
+        },
+        "next": {"type": ["string", "null"], "description": "The cursor to go on with, if there is more."},
+        "searched": {"type": "integer"},
+        "binary": {"type": "integer"},
+        "unreadable": {"type": "integer"},
+    });
+    file(
+        properties,
+        &["root", "hits", "next", "searched", "binary", "unreadable"],
+    )
+}
+
+/// What stands at a path, or stood there.
+pub(crate) fn info() -> Map<String, Value> {
+    let properties = json!({
+        "path": {"type": "string"},
+        "kind": {"type": "string", "enum": ["file", "directory", "link", "fifo", "socket", "device"]},
+        "size": {"type": ["integer", "null"]},
+        "mode": {"type": "string"},
+        "modified": {"type": "string"},
+        "target": {"type": ["string", "null"]},
+        "dangling": {"type": "boolean"},
+        "hash": {"type": "string"},
+    });
+    file(
+        properties,
+        &["path", "kind", "size", "mode", "modified", "target", "dangling"],
+    )
+}
+
+/// Something of files. What could not be done says which kind of error that is.
+fn file(properties: Value, required: &[&str]) -> Map<String, Value> {
+    let mut properties = properties.as_object().cloned().unwrap_or_default();
+    properties.insert(
+        "code".to_owned(),
+        json!({"type": "string", "description": "Of an error: which, such as not_found, no_match, stale."}),
+    );
+    properties.insert("denial".to_owned(), json!({"type": ["object", "null"]}));
+    object(properties, required)
+}
+
 const OUTCOME: [&str; 20] = [
     "status",
     "exit_code",

@@ -4,11 +4,12 @@
 //!
 //! Says what there is; [`service`](super::service) does it.
 
+mod files;
+mod shell;
+
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value};
-
-use crate::arguments;
-use crate::shapes;
+use shieling::environment::Ability;
 
 /// A tool, by what it does. A new one is an entry here, its arguments, and its arm in the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,6 +23,16 @@ pub(crate) enum Tool {
     ShellOutput,
     AskHuman,
     Environment,
+    ReadFile,
+    WriteFile,
+    EditFile,
+    ApplyPatch,
+    Ls,
+    Glob,
+    Grep,
+    Stat,
+    DeleteFile,
+    MoveFile,
 }
 
 /// What may be assumed of a tool: hints, as the protocol has them.
@@ -66,119 +77,19 @@ pub(crate) struct Definition {
     pub(crate) gives: fn() -> Map<String, Value>,
     /// What may be assumed of it.
     pub(crate) hints: Hints,
+    /// What the environment must be able to do for it.
+    pub(crate) needs: &'static [Ability],
 }
 
 /// All of them, in the order in which a model reads them.
-pub(crate) const TOOLS: &[Definition] = &[
-    Definition {
-        tool: Tool::Shell,
-        name: "shell",
-        title: "Run a command",
-        about: "Runs bash text in a persistent session, whose directory, variables and functions last from call to call. Its input is empty: give answers as options, or start it with `background` or `tty` and write to it. A refusal names its rule and what is allowed instead.",
-        takes: schema::<arguments::Shell>,
-        gives: shapes::outcome,
-        hints: Hints {
-            read_only: false,
-            destructive: true,
-            idempotent: false,
-            open_world: true,
-        },
-    },
-    Definition {
-        tool: Tool::ShellView,
-        name: "shell_view",
-        title: "Look at a job",
-        about: "Shows what a job has written since the last view, and how it is. Can wait for more.",
-        takes: schema::<arguments::ShellView>,
-        gives: shapes::view,
-        hints: LOOKS_ON,
-    },
-    Definition {
-        tool: Tool::ShellWrite,
-        name: "shell_write",
-        title: "Type into a job",
-        about: "Types text, then keys, into a job that was started with `background` or `tty`, and shows the output that followed.",
-        takes: schema::<arguments::ShellWrite>,
-        gives: shapes::view,
-        hints: Hints {
-            read_only: false,
-            destructive: true,
-            idempotent: false,
-            open_world: true,
-        },
-    },
-    Definition {
-        tool: Tool::ShellWait,
-        name: "shell_wait",
-        title: "Wait for a job",
-        about: "Waits until a job's output matches a pattern, a port takes connections, or, with neither, the job ends.",
-        takes: schema::<arguments::ShellWait>,
-        gives: shapes::waited,
-        hints: LOOKS_ON,
-    },
-    Definition {
-        tool: Tool::ShellKill,
-        name: "shell_kill",
-        title: "End a job",
-        about: "Ends a job with every process that it started, and shows what it wrote at the end.",
-        takes: schema::<arguments::ShellKill>,
-        gives: shapes::view,
-        hints: Hints {
-            read_only: false,
-            destructive: true,
-            idempotent: true,
-            open_world: false,
-        },
-    },
-    Definition {
-        tool: Tool::ShellList,
-        name: "shell_list",
-        title: "List sessions and jobs",
-        about: "Lists the sessions, with where they stand, and the jobs, running and ended.",
-        takes: schema::<arguments::Nothing>,
-        gives: shapes::listing,
-        hints: LOOKS,
-    },
-    Definition {
-        tool: Tool::ShellOutput,
-        name: "shell_output",
-        title: "Read a whole output",
-        about: "Reads on in the whole output of a command whose outcome left some out, by its `output_id`.",
-        takes: schema::<arguments::ShellOutput>,
-        gives: shapes::chunk,
-        hints: LOOKS,
-    },
-    Definition {
-        tool: Tool::AskHuman,
-        name: "ask_human",
-        title: "Ask the person",
-        about: "Asks the person who is there: for a decision, for what only they know, or to do a step themselves, such as a login. Says so at once if nobody is there.",
-        takes: schema::<arguments::AskHuman>,
-        gives: shapes::answer,
-        hints: Hints {
-            // A person may take the keyboard, and do what they like.
-            read_only: false,
-            destructive: false,
-            idempotent: false,
-            open_world: true,
-        },
-    },
-    Definition {
-        tool: Tool::Environment,
-        name: "environment",
-        title: "Describe the environment",
-        about: "Describes where commands run: system, directory, network, limits, policies, which tools are there, and how many commands the rate limit has left.",
-        takes: schema::<arguments::Nothing>,
-        gives: shapes::environment,
-        hints: LOOKS,
-    },
-];
+pub(crate) fn all() -> impl Iterator<Item = &'static Definition> {
+    shell::TOOLS.iter().chain(files::TOOLS)
+}
 
 impl Tool {
     /// Its definition.
     pub(crate) fn definition(self) -> &'static Definition {
-        TOOLS
-            .iter()
+        all()
             .find(|definition| definition.tool == self)
             .expect("each tool has a definition; a test looks")
     }
@@ -220,6 +131,9 @@ fn plain(property: &mut Value) {
             property.insert("type".to_owned(), one);
         }
     }
+    if let Some(Value::Array(values)) = property.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
     if let Some(Value::String(about)) = property.get_mut("description") {
         *about = about.replace('\n', " ");
     }
@@ -231,7 +145,7 @@ mod tests {
 
     #[test]
     fn every_property_is_described_plain_and_bounded() {
-        for definition in TOOLS {
+        for definition in all() {
             assert_eq!(definition.tool.definition().name, definition.name);
             let takes = (definition.takes)();
             let properties = takes["properties"].as_object().expect("an object");

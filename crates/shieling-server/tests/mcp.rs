@@ -7,6 +7,8 @@ mod approvals;
 mod client;
 #[path = "mcp/fake.rs"]
 mod fake;
+#[path = "mcp/files.rs"]
+mod files;
 #[path = "mcp/protocol.rs"]
 mod protocol;
 #[path = "mcp/resources.rs"]
@@ -17,3 +19,7 @@ mod rmcp_client;
 mod schemas;
 #[path = "mcp/tools.rs"]
 mod tools;
+#[path = "mcp/toolset.rs"]
+mod toolset;
+#[path = "mcp/workplaces.rs"]
+mod workplaces;

@@ -2,11 +2,14 @@
 //! remember, a small workspace, the count of processes that were left behind, transcripts without
 //! what differs from run to run, and random shell scripts.
 //!
+//! [`conformance`] is for authors of environments: what every environment has to hold to.
+//!
 //! For integration tests only: a unit test inside `shieling` is compiled against another copy of
 //! that crate, whose types these helpers do not know.
 
 mod approver;
 mod clock;
+pub mod conformance;
 mod leftover;
 pub mod random;
 pub mod scripts;

@@ -42,7 +42,12 @@ impl Workspace {
 
     /// Writes a file.
     pub fn write(&self, path: &str, content: &str) {
-        let path = self.path(path);
+        self.write_bytes(path, content.as_bytes());
+    }
+
+    /// Writes a file that may be no text.
+    pub fn write_bytes(&self, path: impl AsRef<Path>, content: &[u8]) {
+        let path = self.root.join(path);
         fs::create_dir_all(path.parent().expect("below the root")).expect("a writable temporary directory");
         fs::write(path, content).expect("a writable temporary directory");
     }

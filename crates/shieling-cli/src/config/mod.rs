@@ -1,7 +1,7 @@
 //! Lays the layers over each other: defaults < user's file < workspace's file < command line.
 //!
-//! Lists add up, so that no layer loses what another one denied; `allow` on the command line
-//! replaces, since "only these" would otherwise not hold. Single values are replaced by the layer
+//! Lists add up, so that no layer loses what another one denied; `allow` and `include-tool` on the command
+//! line replace, since "only these" would otherwise not hold. Single values are replaced by the layer
 //! above. What the workspace's file may say is decided in [`tighten`].
 //!
 //! Files are looked at only where they are expected and only if they exist.
@@ -158,6 +158,9 @@ pub(crate) fn load(
     }
     if !command_line.allow.is_empty() {
         layers = layers.merge(Serialized::default("allow", Vec::<String>::new()));
+    }
+    if !command_line.include_tool.is_empty() {
+        layers = layers.merge(Serialized::default("include-tool", Vec::<String>::new()));
     }
     layers = layers.admerge(Named {
         name: COMMAND_LINE.to_owned(),

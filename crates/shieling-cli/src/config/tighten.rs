@@ -7,10 +7,10 @@
 //! | key | in an untrusted workspace |
 //! |---|---|
 //! | `policy` | adds; presets, and files inside the workspace |
-//! | `readonly`, `deny`, `ignore` | add (an `ignore` entry with `!` shows again, so it is refused) |
+//! | `readonly`, `deny`, `ignore`, `exclude-tool`, `no-images`, `require-…-approval` | add (an `ignore` entry with `!` shows again, so it is refused) |
 //! | `approval`, `network`, `isolation` | only a stricter value than the one without it |
-//! | `timeout`, `max-output`, `memory`, `pids`, `cpus`, `file-size`, `rate` | only a lower value |
-//! | `allow` | refused: an entry grants |
+//! | `timeout`, `max-output`, `max-image-bytes`, `memory`, `pids`, `cpus`, `file-size`, `rate` | only a lower value |
+//! | `allow`, `include-tool` | refused: an entry grants |
 //! | `env`, `shell`, `read`, `set-env`, `pass-env` | refused: they choose what runs and what it sees |
 //! | `open-protected` | refused: it opens what runs code later |
 //! | `audit`, `record`, `acknowledge-unsafe` | refused: they write outside, and speak for the user |
@@ -75,6 +75,12 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
         rate,
         audit,
         record,
+        include_tool,
+        exclude_tool: _,
+        no_images: _,
+        max_image_bytes,
+        require_shell_approval: _,
+        require_write_approval: _,
     } = file;
     let refuse = |key: &'static str, because: &str| {
         Err(Loosening {
@@ -102,6 +108,12 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
         return refuse(
             "allow",
             "an allow entry grants; `deny`, `readonly` and `policy` only restrict",
+        );
+    }
+    if !include_tool.is_empty() {
+        return refuse(
+            "include-tool",
+            "an entry offers a tool; `exclude-tool` only takes one away",
         );
     }
     if *acknowledge_unsafe {
@@ -146,6 +158,11 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
         "max-output",
         *max_output,
         base.settings.max_output.or(base.defaults.max_output),
+    )?;
+    lower(
+        "max-image-bytes",
+        *max_image_bytes,
+        base.settings.max_image_bytes.or(base.defaults.max_image_bytes),
     )?;
     lower("memory", *memory, base.settings.memory.or(base.defaults.memory))?;
     lower("pids", *pids, base.settings.pids.or(base.defaults.pids))?;
@@ -230,6 +247,8 @@ mod tests {
             "isolation = 'full'",
             "timeout = '10s'\nmax-output = '1KiB'\nmemory = '1GiB'\npids = 10\ncpus = 0.5\nfile-size = '1MiB'",
             "rate = '3/10,10/60'",
+            "exclude-tool = ['shell']\nno-images = true\nmax-image-bytes = '1MiB'",
+            "require-shell-approval = true\nrequire-write-approval = true",
         ] {
             assert_eq!(checked(text, "", Approval::Policy, Network::None), Ok(()), "{text}");
         }
@@ -248,6 +267,8 @@ mod tests {
             ("policy = ['link.toml']", "policy"),
             ("policy = ['absent.toml']", "policy"),
             ("allow = ['rm']", "allow"),
+            ("include-tool = ['shell']", "include-tool"),
+            ("max-image-bytes = '11MiB'", "max-image-bytes"),
             ("ignore = ['.env', '!.env']", "ignore"),
             ("approval = 'never'", "approval"),
             ("acknowledge-unsafe = true", "acknowledge-unsafe"),

@@ -3,6 +3,7 @@
 //! Anything wrong in it ends with status 125, since 2 could be the command's own status.
 
 mod settings;
+mod tools;
 mod values;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use settings::Settings;
+pub(crate) use tools::Tools;
 pub(crate) use values::{
     Approval, Assignment, Cpus, EnvironmentName, Isolation, Network, Pids, PolicyName, Prefix, Rate, Size, Speed,
     Timeout, VariableName,
@@ -51,8 +53,8 @@ pub(crate) enum Subcommands {
     Shell(Box<Shell>),
     /// Serve an agent over MCP, on standard input and output
     ///
-    /// An agent's client starts this, and gives its model the tools: persistent sessions, jobs, terminals.
-    /// Where a person has to be asked, the client is given the question (MCP elicitation). Every
+    /// An agent's client starts this, and gives its model the tools: persistent sessions, jobs, terminals,
+    /// and files, which are read, searched, edited and patched as commands see them. Where a person has to be asked, the client is given the question (MCP elicitation). Every
     /// command is recorded, in $XDG_STATE_HOME/shieling/audit/mcp.jsonl (or ~/.local/state/...) unless
     /// `--audit` names another file.
     #[command(after_long_help = MCP_HELP)]
@@ -118,7 +120,8 @@ Exit status:
 Examples:
   shieling mcp --print-config claude-code
   shieling mcp --workspace ~/src/app --readonly
-  shieling mcp --dialect codex --network loopback";
+  shieling mcp --dialect codex --network loopback
+  shieling mcp --dialect claude --exclude-tool Bash --require-write-approval";
 
 const MCP_TIMEOUT: &str = "\
 Wait this long for a command: `500ms`, `30s`, `2m`, `1h` [default: 60s]
@@ -245,6 +248,10 @@ pub(crate) struct Mcp {
     #[arg(long, value_name = "NAME", default_value = "default", help_heading = "Protocol",
           value_parser = clap::builder::PossibleValuesParser::new(shieling_server::Dialect::names()))]
     pub(crate) dialect: String,
+
+    /// Which tools it offers.
+    #[command(flatten)]
+    pub(crate) tools: Tools,
 
     /// Print how a client is told of this server, and serve nothing
     #[arg(long, value_name = "CLIENT", help_heading = "Protocol",

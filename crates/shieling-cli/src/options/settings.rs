@@ -186,6 +186,36 @@ pub(crate) struct Settings {
     #[arg(long, help_heading = "Record")]
     #[serde(skip_serializing_if = "is_false")]
     pub(crate) record: bool,
+
+    /// Only these tools are offered. The options for it, and for what follows, are those of a server.
+    #[arg(skip)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) include_tool: Vec<String>,
+
+    /// These tools are not offered.
+    #[arg(skip)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) exclude_tool: Vec<String>,
+
+    /// Images are told of as binary files.
+    #[arg(skip)]
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) no_images: bool,
+
+    /// The largest image that is given as one.
+    #[arg(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_image_bytes: Option<Size>,
+
+    /// Every command is asked about.
+    #[arg(skip)]
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) require_shell_approval: bool,
+
+    /// Every change that a tool for files makes is asked about.
+    #[arg(skip)]
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) require_write_approval: bool,
 }
 
 fn is_false(flag: &bool) -> bool {

@@ -8,7 +8,7 @@ mod tables;
 use serde_json::{Map, Value, json};
 
 use crate::check;
-use crate::tools::{Definition, TOOLS, Tool};
+use crate::tools::{self, Definition, Tool};
 
 pub(crate) use tables::DIALECTS;
 
@@ -49,17 +49,9 @@ impl Dialect {
     /// Its tools.
     pub(crate) fn tools(self) -> Vec<Spoken> {
         match self.0.tools {
-            [] => TOOLS.iter().map(Spoken::same).collect(),
-            tools => tools.to_vec(),
+            [] => tools::all().map(Spoken::same).collect(),
+            tables => tables.concat(),
         }
-    }
-
-    /// What one of our tools is called in it.
-    pub(crate) fn name_of(self, tool: Tool) -> Option<&'static str> {
-        self.tools()
-            .iter()
-            .find(|spoken| spoken.tool == tool)
-            .map(|spoken| spoken.name)
     }
 }
 
@@ -75,8 +67,8 @@ impl Default for Dialect {
 pub(crate) struct Table {
     pub(crate) name: &'static str,
     pub(crate) voice: Voice,
-    /// Its tools; empty for ours as they are.
-    pub(crate) tools: &'static [Spoken],
+    /// Its tools: those for commands, those for files. Empty for ours as they are.
+    pub(crate) tools: &'static [&'static [Spoken]],
 }
 
 /// How results read.
@@ -136,6 +128,10 @@ pub(crate) enum How {
     Not,
     /// A name of the caller's choice, for a job that has one of ours.
     Alias,
+    /// Lines are counted from 1, and 0 means the first one as well.
+    FromOne,
+    /// `files_with_matches` becomes `files`.
+    Modes,
 }
 
 /// A value in a table.
@@ -247,6 +243,8 @@ impl Argument {
             How::Tokens => property = json!({"type": "integer", "minimum": 1, "maximum": 250_000}),
             How::Not => property = json!({"type": "boolean"}),
             How::Alias => property = json!({"type": "string", "minLength": 1, "maxLength": 200}),
+            How::FromOne => property = json!({"type": "integer", "minimum": 0, "maximum": 1_000_000_000_000_u64}),
+            How::Modes => property = json!({"type": "string", "enum": ["content", "files_with_matches", "count"]}),
         }
         if let Some(property) = property.as_object_mut() {
             let about = if self.about.is_empty() {
@@ -280,6 +278,11 @@ impl How {
                 .as_u64()
                 .map_or(Value::Null, |tokens| tokens.saturating_mul(4).into()),
             Self::Not => value.as_bool().map_or(Value::Null, |truth| (!truth).into()),
+            Self::FromOne => value.as_u64().map_or(Value::Null, |line| line.saturating_sub(1).into()),
+            Self::Modes => match value.as_str() {
+                Some("files_with_matches") => "files".into(),
+                Some(_) | None => value,
+            },
         }
     }
 }

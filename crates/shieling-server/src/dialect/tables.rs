@@ -1,5 +1,7 @@
 //! The dialects themselves.
 
+mod files;
+
 use super::{Argument, Fixed, How, Spoken, Table, Voice};
 use crate::tools::Tool;
 
@@ -13,22 +15,22 @@ pub(crate) const DIALECTS: &[Table] = &[
     Table {
         name: "codex",
         voice: Voice::Codex,
-        tools: CODEX,
+        tools: &[CODEX, &files::CODEX],
     },
     Table {
         name: "claude",
         voice: Voice::Claude,
-        tools: CLAUDE,
+        tools: &[CLAUDE, &files::CLAUDE],
     },
     Table {
         name: "camel",
         voice: Voice::Camel,
-        tools: CAMEL,
+        tools: &[CAMEL, &files::CAMEL],
     },
     Table {
         name: "pydantic",
         voice: Voice::Pydantic,
-        tools: PYDANTIC,
+        tools: &[PYDANTIC, &files::PYDANTIC],
     },
 ];
 

@@ -15,9 +15,10 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader, DuplexStream};
 use tokio::sync::mpsc;
 
-/// The longest message that is read, in bytes: a command of the largest size, each byte escaped.
+/// The longest message that is read, in bytes: a command or a file of the largest size, each byte of the
+/// one escaped, and most of the other not.
 /// Of a longer one only the start is looked at, for its id.
-const LONGEST: usize = 8 * 1024 * 1024;
+const LONGEST: usize = 16 * 1024 * 1024;
 
 /// How much of a line that is too long is searched for its id.
 const START: usize = 4_096;

@@ -7,7 +7,9 @@ use rmcp::service::ServerInitializeError;
 use rmcp::transport::stdio_pipes;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use super::handler::Handler;
 use super::{Server, lines};
+use crate::workplaces::EnterError;
 
 /// Why a client could not be served.
 #[derive(Debug, thiserror::Error)]
@@ -16,17 +18,20 @@ pub enum ServeError {
     /// It did not begin as the protocol wants it.
     #[error("the client did not begin as MCP wants it: {0}")]
     Beginning(String),
+    /// There is no workplace for it.
+    #[error(transparent)]
+    Workplace(#[from] EnterError),
     /// The task that serves ended by itself.
     #[error("the server ended by itself: {0}")]
     Broken(String),
 }
 
 impl Server {
-    /// Serves the client on standard input and output, until it goes away or `stop` is done. Then ends
-    /// every session and job.
+    /// Serves the client on standard input and output, until it goes away or `stop` is done. Then leaves
+    /// the workplace, which ends every session and job unless other clients share it.
     ///
     /// # Errors
-    /// [`ServeError`]. Everything was ended then, too.
+    /// [`ServeError`]. The workplace was left then, too.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O and timers.
@@ -45,10 +50,12 @@ impl Server {
         write: impl AsyncWrite + Send + Unpin + 'static,
         stop: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
-        let service = self.service.clone();
+        let entered = self.workplaces.enter()?;
+        let workplace = entered.workplace().clone();
+        let handler = Handler::new(workplace.clone(), &self.toolset, self.instructions);
         let (transport, sorting) = lines::answering(read, write);
         let serving = async {
-            match ServiceExt::serve(self, transport).await {
+            match ServiceExt::serve(handler, transport).await {
                 Ok(running) => running
                     .waiting()
                     .await
@@ -62,7 +69,7 @@ impl Server {
         // The environment starts while the client begins, so that its first command need not wait.
         let warming = async {
             // What is wrong with it is told by the first command.
-            let _ = (service.workplace().prepare)().await;
+            let _ = (workplace.prepare)().await;
             pending::<std::convert::Infallible>().await
         };
         let sorting = async {
@@ -75,7 +82,7 @@ impl Server {
             never = warming => match never {},
             () = stop => Ok(()),
         };
-        service.workplace().core.close().await;
+        entered.leave().await;
         served
     }
 }

@@ -6,18 +6,21 @@
 mod claude;
 mod camel;
 mod codex;
+pub(crate) mod files;
 mod plain;
 mod pydantic;
 mod refusal;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use shieling::outcome::{Outcome, Status};
 use shieling::output::plain_text;
 use shieling::session::View;
 
-use crate::dialect::{Argument, Dialect, Voice};
+use crate::dialect::Voice;
 use crate::tools::Tool;
+use crate::toolset::Offered;
 
 pub(crate) use plain::{answer, chunk, listing};
 pub(crate) use refusal::refusal;
@@ -25,8 +28,10 @@ pub(crate) use refusal::refusal;
 /// What is known of a call besides its result.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct About {
-    /// The dialect that was spoken.
-    pub(crate) dialect: Dialect,
+    /// The tools that are there, as the dialect that was spoken calls them.
+    pub(crate) offered: Offered,
+    /// What relative paths are relative to.
+    pub(crate) workspace: PathBuf,
     /// The command's text.
     pub(crate) command: String,
     /// The time that it was allowed.
@@ -45,28 +50,19 @@ pub(crate) struct About {
 }
 
 impl About {
-    /// What a tool is called here, in backticks; nothing if the dialect has none for it.
+    /// What a tool is called here, in backticks; nothing if there is none.
     fn tool(&self, tool: Tool) -> Option<String> {
-        self.dialect.name_of(tool).map(|name| format!("`{name}`"))
+        self.offered.name_of(tool).map(|name| format!("`{name}`"))
     }
 
     /// Whether a call can say in which session it runs.
     fn names_sessions(&self) -> bool {
-        self.takes(Tool::Shell, "session")
+        self.offered.takes(Tool::Shell, "session")
     }
 
     /// Whether keys can be pressed by their names.
     fn presses_keys(&self) -> bool {
-        self.takes(Tool::ShellWrite, "keys")
-    }
-
-    /// Whether the dialect has this argument of ours.
-    fn takes(&self, tool: Tool, name: &str) -> bool {
-        let spoken = self.dialect.tools().into_iter().find(|spoken| spoken.tool == tool);
-        spoken.is_some_and(|spoken| {
-            let has = |takes: &[Argument]| takes.iter().any(|argument| argument.to == name);
-            spoken.takes.is_none_or(has)
-        })
+        self.offered.takes(Tool::ShellWrite, "keys")
     }
 }
 
@@ -75,7 +71,7 @@ pub(crate) fn outcome(outcome: &Outcome, about: &About) -> String {
     if outcome.denial.is_some() {
         return refusal(outcome, &about.command, about);
     }
-    match about.dialect.voice() {
+    match about.offered.voice() {
         Voice::Default => plain::outcome(outcome, about),
         Voice::Codex => codex::outcome(outcome, about),
         Voice::Claude => claude::outcome(outcome, about),
@@ -86,7 +82,7 @@ pub(crate) fn outcome(outcome: &Outcome, about: &About) -> String {
 
 /// What is new of a job.
 pub(crate) fn view(view: &View, about: &About) -> String {
-    match about.dialect.voice() {
+    match about.offered.voice() {
         Voice::Default | Voice::Pydantic => plain::view(view, about),
         Voice::Codex => codex::outcome(&view.outcome, about),
         Voice::Claude => claude::view(view, about),
@@ -96,7 +92,7 @@ pub(crate) fn view(view: &View, about: &About) -> String {
 
 /// What followed on what was typed.
 pub(crate) fn written(view: &View, about: &About) -> String {
-    match about.dialect.voice() {
+    match about.offered.voice() {
         Voice::Camel => camel::written(view, about),
         Voice::Default | Voice::Pydantic | Voice::Codex | Voice::Claude => self::view(view, about),
     }
@@ -104,7 +100,7 @@ pub(crate) fn written(view: &View, about: &About) -> String {
 
 /// A job that was ended.
 pub(crate) fn killed(view: &View, about: &About) -> String {
-    match about.dialect.voice() {
+    match about.offered.voice() {
         Voice::Default | Voice::Pydantic | Voice::Codex => plain::killed(view, about),
         Voice::Claude => claude::killed(view, about),
         Voice::Camel => camel::killed(view, about),

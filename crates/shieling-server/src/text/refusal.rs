@@ -17,6 +17,28 @@ pub(crate) fn refusal(outcome: &Outcome, command: &str, about: &About) -> String
         return format!("denied: `{shown}`; nothing was started");
     };
     let mut lines = vec![headline(outcome.status, denial, &shown, &outcome.environment)];
+    reasons(&mut lines, denial, about);
+    if let Some(error) = &outcome.error {
+        lines.push(format!("and      {}", visible::line(error, 1_000)));
+    }
+    lines.join("\n")
+}
+
+/// Why nothing was done with files.
+pub(crate) fn of_files(status: Status, denial: &Denial, deed: &str, about: &About) -> String {
+    let shown = visible::line(deed, SHOWN);
+    let mut lines = vec![match (status, denial.layer) {
+        (Status::RateLimited, _) => format!("rate limited: `{shown}` was not done, too much was done before it"),
+        (Status::NeedsApproval, _) => format!("not approved: `{shown}` was not done, since nobody said yes"),
+        (_, Layer::Approval) => format!("denied: `{shown}` was refused by the person asked, and not done"),
+        (_, Layer::Environment | Layer::Policy | Layer::Rate) => format!("denied: `{shown}` was not done"),
+    }];
+    reasons(&mut lines, denial, about);
+    lines.join("\n")
+}
+
+/// What each layer says, and how long to wait.
+fn reasons(lines: &mut Vec<String>, denial: &Denial, about: &About) {
     for reason in &denial.reasons {
         lines.push(format!("because  {}", sentence(reason)));
         lines.push(format!(
@@ -33,10 +55,6 @@ pub(crate) fn refusal(outcome: &Outcome, command: &str, about: &About) -> String
     if let Some(ms) = denial.retry_after_ms {
         lines.push(format!("retry    in {}", spoken(std::time::Duration::from_millis(ms))));
     }
-    if let Some(error) = &outcome.error {
-        lines.push(format!("and      {}", visible::line(error, 1_000)));
-    }
-    lines.join("\n")
 }
 
 fn headline(status: Status, denial: &Denial, shown: &str, environment: &str) -> String {

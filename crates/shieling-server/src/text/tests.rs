@@ -3,6 +3,7 @@ use shieling::policy::{Decision, Reason, Span};
 use shieling::session::{Answered, JobInfo, Listing, Screen, SessionInfo, SessionName, Size};
 
 use super::*;
+use crate::dialect::Dialect;
 
 fn of(status: Status) -> Outcome {
     Outcome {
@@ -155,7 +156,8 @@ fn all() -> Vec<(&'static str, Outcome)> {
 
 fn spoken_by(dialect: &str) -> About {
     About {
-        dialect: Dialect::named(dialect).expect("there is such a dialect"),
+        offered: Offered::all(Dialect::named(dialect).expect("there is such a dialect")),
+        workspace: "/work/app".into(),
         command: "git push --force".to_owned(),
         allowed: Duration::from_millis(1_000),
         job: "j7".to_owned(),

@@ -32,10 +32,14 @@ pub(crate) fn with_forms() -> Value {
 impl Client {
     /// Before its first word.
     pub(crate) fn silent(fake: &Arc<Fake>, dialect: &str) -> Self {
+        let dialect = Dialect::named(dialect).expect("there is such a dialect");
+        Self::of(Server::new(fake.workplace(), dialect, "Work well."))
+    }
+
+    /// Of a server that is there already, before its first word.
+    pub(crate) fn of(server: Server) -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (read, write) = tokio::io::split(theirs);
-        let dialect = Dialect::named(dialect).expect("there is such a dialect");
-        let server = Server::new(fake.workplace(), dialect, "Work well.");
         let server = tokio::spawn(server.serve(read, write, std::future::pending()));
         let (read, write) = tokio::io::split(ours);
         Self {
@@ -51,7 +55,12 @@ impl Client {
 
     /// In a session of an older version.
     pub(crate) async fn stateful(fake: &Arc<Fake>, dialect: &str, can: Value) -> Self {
-        let mut client = Self::silent(fake, dialect);
+        Self::silent(fake, dialect).welcome(can).await
+    }
+
+    /// Opens a session.
+    pub(crate) async fn welcome(self, can: Value) -> Self {
+        let mut client = self;
         let hello = json!({
             "protocolVersion": "2025-06-18",
             "capabilities": can,

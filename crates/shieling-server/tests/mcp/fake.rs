@@ -1,6 +1,10 @@
 //! A core that remembers what it was asked, and answers by the first word of a command. It asks for
 //! approval through the library's own approvals, so that those are tried as they are.
 
+#[path = "fake_files.rs"]
+pub(crate) mod files;
+
+use std::collections::BTreeSet;
 use std::future::pending;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,11 +13,12 @@ use std::time::Duration;
 
 use shieling::approval::{Approvals, Case, Mode, Refused};
 use shieling::describe::{Asking, Basis, Description, Limits, Persistence, Shell, ToolName};
-use shieling::environment::Later;
+use shieling::environment::{Ability, Capabilities, Later};
+use shieling::files::{FileAnswer, FileAsk, FilesError};
 use shieling::outcome::{Confinement, Denial, Layer, Outcome, Status};
 use shieling::output::SpillTo;
 use shieling::policy::{Decision, Facts, Policy, Reason, Span};
-use shieling::request::{Command, Digest};
+use shieling::request::{Command, Digest, Request};
 use shieling::session::{
     Answered, Call, Input, JobError, JobId, JobInfo, Listing, Progress, SessionInfo, Size, View, ViewAsk, WaitFor,
 };
@@ -33,6 +38,7 @@ pub(crate) struct Fake {
     pub(crate) file: Mutex<String>,
     pub(crate) spill: Option<SpillTo>,
     pub(crate) broken: bool,
+    pub(crate) abilities: BTreeSet<Ability>,
 }
 
 impl Fake {
@@ -46,6 +52,7 @@ impl Fake {
             file: Mutex::new("1".to_owned()),
             spill: None,
             broken: false,
+            abilities: BTreeSet::from(Ability::ALL),
         }
     }
 
@@ -168,7 +175,11 @@ impl Fake {
         let words: Vec<&str> = command.text().split(' ').collect();
         if matches!(words[0], "ask" | "run")
             && let Err(refused) = self
-                .admit(command, call.session.as_ref().map(ToString::to_string).as_deref())
+                .admit(
+                    command.clone(),
+                    command,
+                    call.session.as_ref().map(ToString::to_string).as_deref(),
+                )
                 .await
         {
             return refused;
@@ -214,15 +225,15 @@ impl Fake {
         done
     }
 
-    /// Asks about it, through the library's own approvals.
-    async fn admit(&self, command: &Command, session: Option<&str>) -> Result<(), Outcome> {
+    /// Asks about a request, through the library's own approvals, as if the policy had read this command.
+    async fn admit<R: Request>(&self, request: R, read: &Command, session: Option<&str>) -> Result<(), Outcome> {
         let policy = Policy::open();
-        let mut verdict = policy.judge(command, &Facts::new(Path::new("/work"), Path::new("/work")));
+        let mut verdict = policy.judge(read, &Facts::new(Path::new("/work"), Path::new("/work")));
         verdict.decision = Decision::Ask;
         verdict.reasons.push(Reason {
             decision: Decision::Ask,
             rule: "team.toml:1 careful".to_owned(),
-            object: command.text().to_owned(),
+            object: request.text().to_owned(),
             span: Some(Span::new(0, 3)),
             because: "somebody should look \u{202e}at it".to_owned(),
             instead: None,
@@ -233,11 +244,11 @@ impl Fake {
             environment: "fake",
             session,
         };
-        let files = |_: &Command| {
+        let files = |_: &R| {
             let content = self.file.lock().expect("not poisoned").clone();
             vec![("/work/x.sh".into(), Digest::of(content.as_bytes()))]
         };
-        match self.approvals.approve(command.clone(), &case, files).await {
+        match self.approvals.approve(request, &case, files).await {
             Ok(approved) => {
                 drop(approved);
                 Ok(())
@@ -373,6 +384,14 @@ impl Core for Fake {
 
     fn describe<'a>(&'a self, _: &'a Command, _: shieling::Told, _: &'a [ToolName]) -> Later<'a, Description> {
         Box::pin(async { Description::new(basis(), Vec::new(), Vec::new()) })
+    }
+
+    fn file(&self, ask: FileAsk) -> Later<'_, Result<FileAnswer, FilesError>> {
+        Box::pin(self.done(ask))
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        files::capabilities(self.abilities.clone())
     }
 
     fn room(&self) -> Option<usize> {

@@ -98,7 +98,7 @@ async fn huge_arguments_are_bounded() {
         .await;
     let error = client.end(77).await;
     let says = error["error"]["message"].as_str().expect("a text");
-    assert!(says.contains("longer than 8388608 bytes"), "{says}");
+    assert!(says.contains("longer than 16777216 bytes"), "{says}");
     assert_eq!(text(&client.call("shell", json!({"command": "ls"})).await), "ls\n");
     assert_eq!(fake.began.load(Ordering::SeqCst), 1);
 }

@@ -53,7 +53,7 @@ async fn the_official_client_lists_calls_and_approves_in_both_lifecycles() {
             .expect("it is served");
 
         let tools = client.list_all_tools().await.expect("they are listed");
-        assert_eq!(tools.len(), 9);
+        assert_eq!(tools.len(), 19);
         let params = |command: &str| {
             let arguments = json!({"command": command}).as_object().expect("an object").clone();
             CallToolRequestParams::new("shell").with_arguments(arguments)

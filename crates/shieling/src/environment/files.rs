@@ -283,3 +283,26 @@ pub enum FileError {
         source: io::Error,
     },
 }
+
+impl FileError {
+    /// Which it is, for programs. A name once given stays.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotFound(_) => "not_found",
+            Self::Outside { .. } => "outside",
+            Self::IsDirectory(_) => "is_directory",
+            Self::NotADirectory(_) => "not_a_directory",
+            Self::Special { .. } => "special",
+            Self::Exists(_) => "exists",
+            Self::NotEmpty(_) => "not_empty",
+            Self::LinkLoop(_) => "link_loop",
+            Self::ReadOnly(_) => "read_only",
+            Self::Permission(_) => "permission",
+            Self::Changed(_) => "changed",
+            Self::BadPath { .. } => "bad_path",
+            Self::Full { .. } => "full",
+            Self::Unsupported(_) => "unsupported",
+            Self::Io { .. } => "io",
+        }
+    }
+}

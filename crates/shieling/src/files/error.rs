@@ -125,6 +125,24 @@ pub enum FilesError {
 }
 
 impl FilesError {
+    /// Which it is, for programs: `not_found`, `no_match`, `stale` and so on. A name once given stays.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::File(error) => error.code(),
+            Self::Refused { status, .. } => status.name(),
+            Self::Argument { .. } => "argument",
+            Self::BeyondEnd { .. } => "beyond_end",
+            Self::Stale { .. } => "stale",
+            Self::NoMatch { .. } => "no_match",
+            Self::Ambiguous { .. } => "ambiguous",
+            Self::NotText { .. } => "not_text",
+            Self::TooLarge { .. } => "too_large",
+            Self::BadPatch { .. } => "bad_patch",
+            Self::Misfit { .. } => "misfit",
+            Self::Fault(_) => "fault",
+        }
+    }
+
     /// Whether whoever asked can do something about it by asking otherwise.
     pub fn is_correctable(&self) -> bool {
         match self {

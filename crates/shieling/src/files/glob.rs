@@ -40,12 +40,13 @@ pub(crate) fn find(context: Context<'_>, ask: &GlobAsk, stopped: &AtomicBool) ->
         after: after.clone().map(|path| After { path, inclusive: false }),
         stopped,
     };
-    let mut walk = Walk::new(&rules, root)?;
     let mut found = Found {
+        root: root.path().to_path_buf(),
         paths: Vec::new(),
         next: None,
         unreadable: 0,
     };
+    let mut walk = Walk::new(&rules, root)?;
     while let Some(batch) = walk.next() {
         found.unreadable += batch.unreadable;
         for piece in batch.pieces {
@@ -72,5 +73,9 @@ pub(crate) fn find(context: Context<'_>, ask: &GlobAsk, stopped: &AtomicBool) ->
             }
         }
     }
+    rules.whole()?;
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests;

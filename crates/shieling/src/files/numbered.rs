@@ -11,6 +11,13 @@ impl FileRead {
     /// line was left out, that the last line has no end. Something that is no text is named.
     #[must_use]
     pub fn numbered(&self) -> String {
+        self.numbered_from(0)
+    }
+
+    /// The same for whoever counts `offset` so that it is `first` at the first line (0 or 1): it is told
+    /// with which one to read on.
+    #[must_use]
+    pub fn numbered_from(&self, first: u64) -> String {
         match &self.seen {
             Seen::Text {
                 text,
@@ -42,9 +49,9 @@ impl FileRead {
                     (Some(next), Some(total)) => {
                         let left = total - next;
                         let s = if left == 1 { "" } else { "s" };
-                        foot(&format!("… {left} more line{s}; read on with offset={next}"));
+                        foot(&format!("… {left} more line{s}; read on with offset={}", next + first));
                     }
-                    (Some(next), None) => foot(&format!("… more lines; read on with offset={next}")),
+                    (Some(next), None) => foot(&format!("… more lines; read on with offset={}", next + first)),
                     (None, _) if *lines == 0 => foot("… the file is empty"),
                     (None, _) if *cut_bytes == 0 && !text.ends_with('\n') => {
                         foot("… no line end after the last line");

@@ -16,6 +16,9 @@ mod page;
 mod plan;
 mod text;
 
+#[cfg(test)]
+mod tests;
+
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -64,12 +67,11 @@ pub(crate) fn grep(context: Context<'_>, ask: &GrepAsk, stopped: &AtomicBool) ->
         }),
         stopped,
     };
+    let searched = root.path().to_path_buf();
     let walk = Walk::new(&rules, root)?;
     let page = crew::work(&plan, &rules, &chosen, walk);
-    match stopped.load(std::sync::atomic::Ordering::Relaxed) {
-        true => Err(FilesError::Fault("the search was broken off".to_owned())),
-        false => Ok(page.finish()),
-    }
+    rules.whole()?;
+    Ok(page.finish(searched))
 }
 
 /// Searches a single file, whatever it is called.
@@ -87,10 +89,11 @@ fn one(plan: &Plan, file: &dyn crate::environment::Node, stopped: &AtomicBool) -
                 done: "searched over several lines, or decoded,",
             });
         }
-        Err(Unsearched::Stopped) => return Err(FilesError::Fault("the search was broken off".to_owned())),
+        Err(Unsearched::Stopped) => return Err(FilesError::Fault("it was broken off".to_owned())),
         Err(Unsearched::Failed(error)) => return Err(error.into()),
         Err(Unsearched::Line | Unsearched::Slow) => part.unreadable(1),
     }
     page.add(0, part);
-    Ok(page.finish())
+    let directory = file.path().parent().unwrap_or(file.path());
+    Ok(page.finish(directory.to_path_buf()))
 }

@@ -130,6 +130,7 @@ impl Page {
             limit: plan.limit,
             mode: plan.mode,
             answer: Grepped {
+                root: PathBuf::new(),
                 hits: Vec::new(),
                 next: None,
                 searched: 0,
@@ -178,8 +179,9 @@ impl Page {
         !self.done && (self.bytes_waiting >= TEXT || self.waiting.len() >= WAITING)
     }
 
-    pub(super) fn finish(self) -> Grepped {
-        self.answer
+    /// The answer to a search that was made there.
+    pub(super) fn finish(self, root: PathBuf) -> Grepped {
+        Grepped { root, ..self.answer }
     }
 
     fn append(&mut self, part: Part) {

@@ -1,0 +1,362 @@
+//! Reading files.
+
+use shieling::environment::FileError;
+use shieling::files::{FilesError, ReadAsk, Seen};
+use shieling::units::ByteCount;
+
+use crate::conformance::case::{Case, Need, reads, writes};
+use crate::conformance::expect::{holds, refused, same};
+use crate::conformance::files::text_of;
+
+/// The smallest picture: one pixel.
+const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\rIDATx\x9cc\xf8\xff\xff?\0\x05\xfe\x02\xfe\xa7\x9a\xa0\xa0\0\0\0\0IEND\xaeB`\x82";
+
+fn lines(path: &str, offset: u64, limit: u64) -> ReadAsk {
+    ReadAsk {
+        offset,
+        limit,
+        ..ReadAsk::new(path)
+    }
+}
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        reads("a file is read as it is", |at| {
+            Box::pin(async move {
+                let read = at.read("f").await?;
+                same("its size", read.size, 10)?;
+                same("its path", &read.path, &at.path("f"))?;
+                same("its text", text_of(read)?, "one\ntwo\nü")
+            })
+        })
+        .file("f", "one\ntwo\nü"),
+        reads("a path may be relative or absolute", |at| {
+            Box::pin(async move {
+                for path in [at.path("d/f"), "d/f".into(), "./d/./f".into(), "d/../d/f".into()] {
+                    same(&path.display().to_string(), at.text(&path).await?, "x")?;
+                }
+                Ok(())
+            })
+        })
+        .file("d/f", "x"),
+        reads("a line ends at a line feed and nowhere else", |at| {
+            Box::pin(async move {
+                let Seen::Text {
+                    text,
+                    lines,
+                    total_lines,
+                    ..
+                } = at.read("f").await?.seen
+                else {
+                    return same("text", false, true);
+                };
+                same("its lines", (lines, total_lines), (4, Some(4)))?;
+                same("its text", text, "a\u{c}b\nc\u{2028}d\re\nf\u{85}g\n\u{b}h\n")
+            })
+        })
+        .file("f", "a\u{c}b\nc\u{2028}d\re\nf\u{85}g\n\u{b}h\n"),
+        reads("ends of lines are kept", |at| {
+            Box::pin(async move { same("its text", at.text("f").await?, "a\r\nb\n\r\nc\r") })
+        })
+        .file("f", "a\r\nb\n\r\nc\r"),
+        reads(
+            "lines are counted from 0 and read from where they are asked for",
+            |at| {
+                Box::pin(async move {
+                    let Seen::Text {
+                        text,
+                        offset,
+                        lines: count,
+                        total_lines,
+                        next_offset,
+                        ..
+                    } = at.read_as(lines("f", 1, 2)).await?.seen
+                    else {
+                        return same("text", false, true);
+                    };
+                    same("its text", text, "1\n2\n")?;
+                    same(
+                        "where",
+                        (offset, count, total_lines, next_offset),
+                        (1, 2, Some(4), Some(3)),
+                    )
+                })
+            },
+        )
+        .file("f", "0\n1\n2\n3\n"),
+        reads("reading on from where a read stopped gives the whole file once", |at| {
+            Box::pin(async move {
+                let (mut whole, mut from) = (String::new(), Some(0));
+                while let Some(offset) = from {
+                    let Seen::Text { text, next_offset, .. } = at.read_as(lines("f", offset, 3)).await?.seen else {
+                        return same("text", false, true);
+                    };
+                    holds(
+                        "it goes on",
+                        next_offset.is_none_or(|next| next > offset),
+                        &format!("{next_offset:?}"),
+                    )?;
+                    whole.push_str(&text);
+                    from = next_offset;
+                }
+                same(
+                    "the whole",
+                    whole,
+                    (0..20).map(|line| format!("line {line}\n")).collect::<String>(),
+                )
+            })
+        })
+        .file("f", (0..20).map(|line| format!("line {line}\n")).collect::<String>()),
+        reads("a file without a line has none", |at| {
+            Box::pin(async move {
+                let Seen::Text {
+                    text,
+                    lines,
+                    total_lines,
+                    next_offset,
+                    ..
+                } = at.read("f").await?.seen
+                else {
+                    return same("text", false, true);
+                };
+                same(
+                    "nothing",
+                    (text.as_str(), lines, total_lines, next_offset),
+                    ("", 0, Some(0), None),
+                )
+            })
+        })
+        .file("f", ""),
+        reads("a line beyond the end is refused, with how many there are", |at| {
+            Box::pin(async move {
+                let beyond = at.read_as(lines("f", 5, 10)).await;
+                refused("`BeyondEnd` of 2 lines", beyond, |error| {
+                    matches!(
+                        error,
+                        FilesError::BeyondEnd {
+                            offset: 5,
+                            lines: 2,
+                            ..
+                        }
+                    )
+                })
+            })
+        })
+        .file("f", "a\nb\n"),
+        reads("no lines at all are refused", |at| {
+            Box::pin(async move {
+                let none = at.read_as(lines("f", 0, 0)).await;
+                refused("`Argument`", none, |error| matches!(error, FilesError::Argument { .. }))
+            })
+        })
+        .file("f", "a\n"),
+        reads("more bytes than are wanted are left out, and told", |at| {
+            Box::pin(async move {
+                let ask = ReadAsk {
+                    max_bytes: ByteCount::bytes(1_000),
+                    ..ReadAsk::new("f")
+                };
+                let Seen::Text { text, next_offset, .. } = at.read_as(ask).await?.seen else {
+                    return same("text", false, true);
+                };
+                holds("1,000 bytes at most", text.len() <= 1_000, &text.len().to_string())?;
+                holds(
+                    "whole lines",
+                    text.ends_with('\n') && !text.is_empty(),
+                    &format!("{text:?}"),
+                )?;
+                same("where it goes on", next_offset, Some(text.lines().count() as u64))
+            })
+        })
+        .file("f", "0123456789\n".repeat(1_000)),
+        reads("a line that is too long is cut at a character, and told", |at| {
+            Box::pin(async move {
+                let ask = ReadAsk {
+                    max_bytes: ByteCount::bytes(1_001),
+                    ..ReadAsk::new("f")
+                };
+                let Seen::Text { text, cut_bytes, .. } = at.read_as(ask).await?.seen else {
+                    return same("text", false, true);
+                };
+                holds("something is cut", cut_bytes > 0, &cut_bytes.to_string())?;
+                holds(
+                    "whole characters",
+                    text.chars().all(|c| c == 'ü' || c == '\n'),
+                    &format!("{text:?}"),
+                )
+            })
+        })
+        .file("f", format!("{}\nnext\n", "ü".repeat(5_000))),
+        reads("a file of bytes that are no text is told to be that", |at| {
+            Box::pin(async move {
+                let seen = at.read("f").await?.seen;
+                holds("`Binary`", matches!(seen, Seen::Binary { .. }), &format!("{seen:?}"))
+            })
+        })
+        .file("f", b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\xff\xfe\0\0".to_vec()),
+        reads("a byte-order mark is no part of the text", |at| {
+            Box::pin(async move {
+                let Seen::Text { text, encoding, .. } = at.read("f").await?.seen else {
+                    return same("text", false, true);
+                };
+                same(
+                    "text and encoding",
+                    (text.as_str(), encoding.as_str()),
+                    ("x\n", "utf-8-bom"),
+                )
+            })
+        })
+        .file("f", "\u{feff}x\n"),
+        reads("UTF-16 is read as the text that it is", |at| {
+            Box::pin(async move {
+                let Seen::Text { text, encoding, .. } = at.read("f").await?.seen else {
+                    return same("text", false, true);
+                };
+                same(
+                    "text and encoding",
+                    (text.as_str(), encoding.as_str()),
+                    ("aü\nb", "utf-16le"),
+                )
+            })
+        })
+        .file("f", b"\xff\xfea\0\xfc\0\n\0b\0".to_vec()),
+        reads("a picture is one by its content, whatever its name", |at| {
+            Box::pin(async move {
+                for path in ["picture.txt", "picture.png"] {
+                    let Seen::Image { mime, bytes } = at.read(path).await?.seen else {
+                        return same("an image", false, true);
+                    };
+                    same("what it is", (mime.as_str(), bytes == PIXEL), ("image/png", true))?;
+                }
+                same("a text that is called a picture", at.text("text.png").await?, "text\n")
+            })
+        })
+        .file("picture.txt", PIXEL)
+        .file("picture.png", PIXEL)
+        .file("text.png", "text\n"),
+        reads("a picture that is not wanted, or too large, is no picture", |at| {
+            Box::pin(async move {
+                for max_image in [None, Some(ByteCount::bytes(10))] {
+                    let seen = at
+                        .read_as(ReadAsk {
+                            max_image,
+                            ..ReadAsk::new("f")
+                        })
+                        .await?
+                        .seen;
+                    holds("`Binary`", matches!(seen, Seen::Binary { .. }), &format!("{seen:?}"))?;
+                }
+                Ok(())
+            })
+        })
+        .file("f", PIXEL),
+        reads("a file that is not there is told", |at| {
+            Box::pin(async move {
+                for path in ["missing", "d/missing", "missing/f"] {
+                    let read = at.read(path).await;
+                    refused("`NotFound`", read, |error| {
+                        matches!(error, FilesError::File(FileError::NotFound(_)))
+                    })?;
+                }
+                Ok(())
+            })
+        })
+        .file("d/f", ""),
+        reads("a directory is no file", |at| {
+            Box::pin(async move {
+                let read = at.read("d").await;
+                refused("`IsDirectory`", read, |error| {
+                    matches!(error, FilesError::File(FileError::IsDirectory(_)))
+                })
+            })
+        })
+        .file("d/f", ""),
+        reads("a file is no directory", |at| {
+            Box::pin(async move {
+                let read = at.read("f/g").await;
+                refused("`NotADirectory`", read, |error| {
+                    matches!(error, FilesError::File(FileError::NotADirectory(_)))
+                })
+            })
+        })
+        .file("f", ""),
+        reads("a pipe is refused, and nobody waits for its writer", |at| {
+            Box::pin(async move {
+                at.says("mkfifo p").await?;
+                let read = at.read("p").await;
+                refused("`Special`", read, |error| {
+                    matches!(error, FilesError::File(FileError::Special { .. }))
+                })
+            })
+        })
+        .needs([Need::Can(shieling::environment::Ability::Commands)])
+        .programs(&["mkfifo"]),
+        reads("a file that may not be read is refused as that", |at| {
+            Box::pin(async move {
+                at.says("chmod 000 f").await?;
+                let allowed = at.run("cat f").await.exit_code == Some(0);
+                let read = at.read("f").await;
+                // Whoever may do everything may read it.
+                let good = match &read {
+                    Ok(_) => allowed,
+                    Err(error) => !allowed && matches!(error, FilesError::File(FileError::Permission(_))),
+                };
+                holds(
+                    "`Permission`, unless a command may read it",
+                    good,
+                    &format!("{allowed} {read:?}"),
+                )
+            })
+        })
+        .needs([Need::Can(shieling::environment::Ability::Commands)])
+        .programs(&["chmod", "cat"])
+        .file("f", "x"),
+        reads("links in a circle are told", |at| {
+            Box::pin(async move {
+                at.says("ln -s a b; ln -s b a").await?;
+                let read = at.read("a").await;
+                refused("`LinkLoop`", read, |error| {
+                    matches!(error, FilesError::File(FileError::LinkLoop(_)))
+                })
+            })
+        })
+        .needs([Need::Can(shieling::environment::Ability::Commands)])
+        .programs(&["ln"]),
+        reads(
+            "a link within the workspace is followed, and the file's own path told",
+            |at| {
+                Box::pin(async move {
+                    at.says("ln -s d/f link; ln -s d e").await?;
+                    for path in ["link", "e/f"] {
+                        let read = at.read(path).await?;
+                        same("its path", &read.path, &at.path("d/f"))?;
+                        same("its text", text_of(read)?, "x\n")?;
+                    }
+                    Ok(())
+                })
+            },
+        )
+        .needs([Need::Can(shieling::environment::Ability::Commands)])
+        .programs(&["ln"])
+        .file("d/f", "x\n"),
+        reads("lines in the middle of a large file are found", |at| {
+            Box::pin(async move {
+                let Seen::Text { text, .. } = at.read_as(lines("f", 150_000, 2)).await?.seen else {
+                    return same("text", false, true);
+                };
+                same("its text", text, "line 150000\nline 150001\n")
+            })
+        })
+        .file(
+            "f",
+            (0..200_000).map(|line| format!("line {line}\n")).collect::<String>(),
+        ),
+        writes("what a command wrote is what is read", |at| {
+            Box::pin(async move {
+                at.says("printf 'by a command\\n' > f").await?;
+                same("its text", at.text("f").await?, "by a command\n")
+            })
+        })
+        .needs([Need::Can(shieling::environment::Ability::Commands)]),
+    ]
+}

@@ -1,0 +1,86 @@
+//! The suite over `local` and `sandbox`, as root also as an ordinary user.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shieling_testkit::conformance::{Maker, Report, Suite};
+
+use super::support::{Sandboxes, locals};
+
+/// Set in the copy of this test that runs as an ordinary user.
+const AS_USER: &str = "SHIELING_CONFORMANCE_AS_USER";
+/// A user and a group without a name.
+const USER: &str = "47111";
+
+/// What there is so far.
+const GROUPS: [&str; 13] = [
+    "execution",
+    "exit codes",
+    "streams",
+    "encodings",
+    "data",
+    "input",
+    "deadlines",
+    "cancellation",
+    "trees",
+    "sessions",
+    "jobs",
+    "limits",
+    "networks",
+];
+
+async fn conforming(maker: Arc<dyn Maker>) -> Report {
+    let suite = match std::env::var("SHIELING_CONFORMANCE") {
+        Ok(text) => Suite::new().only(text),
+        Err(_) => GROUPS.iter().fold(Suite::new(), |suite, group| suite.only(*group)),
+    };
+    let report = suite.run(maker).await;
+    eprintln!("{report}");
+    for line in report.lines().iter().filter(|line| line.took > Duration::from_secs(5)) {
+        eprintln!("slow      {}: {} ({:?})", line.group, line.name, line.took);
+    }
+    report.assert_passed();
+    report
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn local_conforms() {
+    let _ = conforming(locals()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sandbox_conforms() {
+    let _ = conforming(Arc::new(Sandboxes)).await;
+}
+
+#[tokio::test]
+async fn and_as_an_ordinary_user_too() {
+    if std::env::var_os(AS_USER).is_some() || !rustix::process::geteuid().is_root() {
+        return;
+    }
+    // Where this program stands, others may not be allowed to look.
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let program = folder.path().join("conformance");
+    std::fs::copy(std::env::current_exe().expect("it runs"), &program).expect("room for a copy");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(folder.path(), open).expect("our own directory");
+    let done = std::process::Command::new("setpriv")
+        .args(["--reuid", USER, "--regid", USER, "--clear-groups"])
+        .arg(&program)
+        .args(["--exact", "conformance::ours::sandbox_conforms", "--nocapture"])
+        .current_dir(folder.path())
+        .env(AS_USER, "1")
+        .env("HOME", folder.path())
+        .env("TMPDIR", folder.path())
+        .output()
+        .expect("setpriv is there");
+    let (told, said) = (
+        String::from_utf8_lossy(&done.stderr),
+        String::from_utf8_lossy(&done.stdout),
+    );
+    assert!(
+        done.status.success() && said.contains("1 passed"),
+        "as an ordinary user: {told}\n{said}"
+    );
+    eprintln!("as an ordinary user: {told}");
+}
