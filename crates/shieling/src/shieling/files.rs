@@ -1,20 +1,374 @@
 //! What agents do with files: judged, asked about, done and recorded, as commands are.
+//!
+//! ```text
+//! ask ─► the environment's files ─► read ────────────────────────────────────────► recorded ─► answer
+//!                                └► planned ─► verdict ─► recorded ─► approved ─► made ─► recorded ─► answer
+//!                                      ▲                                           │
+//!                                      └──── what it was worked out from changed ──┘  at most 3 rounds
+//! ```
+//!
+//! Reading needs nobody's yes in any mode, unless a rule of the policy asks about a path: it is bounded
+//! by the workspace, or by what a sandbox shows, hidden paths are not there, and nothing changes. It is
+//! recorded. A change is asked about where [`Mode::Always`](crate::approval::Mode::Always) holds, where a
+//! verdict asks, and where [`Builder::require_write_approval`](super::Builder::require_write_approval)
+//! says so. The rate limit counts commands only: no process starts here, and a model edits in bursts.
+//!
+//! Nothing here blocks an asynchronous thread. Changes through one [`Shieling`] are made one after the
+//! other, each only if the file is still what it was worked out from; otherwise it is worked out, judged
+//! and asked about again. So of two edits at once none is lost: the second is made to what the first
+//! left, or is told that its text is not there any more; one that brought a hash is told that it is
+//! stale. Somebody who is no part of this, such as a running command, may still write in the instant
+//! between that last look and the change.
+
+mod beyond;
+mod names;
+mod sight;
+mod task;
+mod typed;
+
+use std::path::{Component, Path};
+use std::sync::Arc;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Shieling;
-use crate::files::{FileAnswer, FileAsk, FilesError};
+use super::entry::Entry;
+use super::refusal;
+use crate::approval::{Approved, Case, Refused};
+use crate::environment::{FileError, Files};
+use crate::files::{Context, FileAnswer, FileAsk, FilesError, Planned};
+use crate::policy::{Decision, Reason, Verdict};
+use crate::request::{Access, FileOp};
+
+use sight::{Seen, Sight};
+use task::{Task, Worked, own_path, size};
+
+/// How often a change is worked out anew since a file has changed in between.
+const ROUNDS: usize = 3;
+
+/// A change that was worked out and judged.
+struct Judged {
+    planned: Planned,
+    op: FileOp,
+    verdict: Verdict,
+    /// Whether the policy alone would have let it pass.
+    by_environment: bool,
+}
+
+/// What came of looking.
+enum Looked {
+    /// It only reads: the answer, and what has to be asked about before it is given.
+    Read {
+        answer: FileAnswer,
+        op: FileOp,
+        asks: Vec<Reason>,
+    },
+    /// It changes something.
+    Change(Box<Judged>),
+    /// Not even that: what was asked for, and why not.
+    Failed { op: FileOp, error: FilesError },
+}
 
 impl Shieling {
     /// Does what is asked of files.
     ///
+    /// ```no_run
+    /// use shieling::Shieling;
+    /// use shieling::files::{FileAnswer, FileAsk, FilesError, ReadAsk};
+    ///
+    /// # async fn example(shieling: &Shieling) -> Result<(), FilesError> {
+    /// match shieling.file(FileAsk::Read(ReadAsk::new("src/main.rs"))).await {
+    ///     Ok(FileAnswer::Read(read)) => println!("{} bytes", read.size),
+    ///     Ok(_) => unreachable!("an answer is of the kind of its question"),
+    ///     Err(error) if error.is_correctable() => println!("{error}"),
+    ///     Err(error) => return Err(error),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
-    /// [`FilesError`]; nothing has changed then.
+    /// [`FilesError`]; nothing has changed then, but for a [`FilesError::Fault`] that says so.
     /// # Cancel safety
-    /// Dropping the future before it is done leaves each file as it was, or as it was to be.
+    /// Dropping the future before it is done leaves each file as it was, or as it was to be. What is
+    /// being made is made, and recorded. Something that was only read is then not recorded, since
+    /// nobody has seen it.
     ///
     /// # Panics
-    /// Outside a tokio runtime.
+    /// Outside a tokio runtime, with timers if somebody has to be asked.
     pub async fn file(&self, ask: FileAsk) -> Result<FileAnswer, FilesError> {
-        let _ = ask;
-        Err(FilesError::Fault("not built yet".to_owned()))
+        let task = Arc::new(Task::new(ask));
+        let mut entry = self.entry(&task.op_as_asked(&self.workspace));
+        entry.of_files(&task.op_as_asked(&self.workspace));
+        let gone = Gone::default();
+        for _ in 0..ROUNDS {
+            let files = match self.environment.files().await {
+                Ok(files) => files,
+                Err(error) => return Err(self.failed_files(&mut entry, FilesError::Fault(super::told(&error)))),
+            };
+            match self.look(files, Arc::clone(&task), &gone).await? {
+                Looked::Failed { op, error } => {
+                    entry.of_files(&op);
+                    return Err(self.failed_files(&mut entry, error));
+                }
+                Looked::Read { answer, op, asks } => return self.read(answer, &op, asks, entry).await,
+                Looked::Change(judged) => {
+                    entry.of_files(&judged.op);
+                    let (planned, approved) = self.admit_files(*judged, &mut entry).await?;
+                    let made;
+                    (entry, made) = self.make(planned, approved, entry).await?;
+                    match made {
+                        Err(FilesError::File(FileError::Changed(_))) => {}
+                        made => return made,
+                    }
+                }
+            }
+        }
+        let error = FileError::Changed(
+            task.asked()
+                .first()
+                .map_or(Path::new("a file of the patch"), |(_, path)| path)
+                .to_owned(),
+        );
+        Err(self.failed_files(&mut entry, error.into()))
+    }
+
+    /// Reads, or works out the change and has it judged, on a thread that may block.
+    async fn look(&self, files: Arc<dyn Files>, task: Arc<Task>, gone: &Gone) -> Result<Looked, FilesError> {
+        let (environment, policy) = (Arc::clone(&self.environment), Arc::clone(&self.policy));
+        let (workspace, own) = (self.workspace.clone(), self.own.clone());
+        let remembered = Arc::clone(&self.remembered);
+        let gone = Arc::clone(&gone.0);
+        let required = self
+            .requires
+            .writes
+            .then_some("every change of files is asked about here");
+        on_thread(move || {
+            let failed = |op: FileOp, error: FilesError| Looked::Failed { op, error };
+            let sight = Sight::new(Seen {
+                files,
+                policy,
+                workspace: &workspace,
+                own: &own,
+                operation: task.operation(),
+                is_search: task.is_search(),
+                hides_ignored: environment.capabilities().hides_ignored,
+            });
+            let sight = match sight {
+                Ok(sight) => sight,
+                Err(error) => return failed(task.op_as_asked(&workspace), error.into()),
+            };
+            let asked = task.op_as_asked(&sight.root);
+            if let Some(error) = named_hidden(&task, &sight, &asked) {
+                return failed(asked, error);
+            }
+            let with = Context {
+                files: sight.files.as_ref(),
+                gate: &sight,
+                remembered: &remembered,
+                workspace: &sight.root,
+            };
+            match task.work(with, &gone) {
+                Err(error) => failed(asked, error),
+                Ok(Worked::Done(answer)) => {
+                    let op = match own_path(&answer) {
+                        Some(path) => task.op(&sight.root, vec![(Access::Read, path.to_owned())]),
+                        None => asked,
+                    };
+                    let asks = sight.asks();
+                    Looked::Read { answer, op, asks }
+                }
+                Ok(Worked::Planned(planned)) => {
+                    let op = task
+                        .op(&sight.root, planned.paths.clone())
+                        .with_change(planned.preview.clone());
+                    let mut verdict = sight.policy.judge_file(&op);
+                    add(&mut verdict, beyond::inside(&op, &sight));
+                    add(&mut verdict, sight.asks());
+                    let policy = verdict.decision;
+                    add(&mut verdict, beyond::exposed(&op, environment.as_ref()));
+                    let by_environment = policy == Decision::Allow && verdict.decision != Decision::Allow;
+                    add(
+                        &mut verdict,
+                        required.map(|because| refusal::required(op.text(), because)),
+                    );
+                    Looked::Change(Box::new(Judged {
+                        planned,
+                        op,
+                        verdict,
+                        by_environment,
+                    }))
+                }
+            }
+        })
+        .await
+    }
+
+    /// Gives what was read away, once that is recorded, and asked about where a rule wants that.
+    async fn read(
+        &self,
+        answer: FileAnswer,
+        op: &FileOp,
+        asks: Vec<Reason>,
+        mut entry: Entry,
+    ) -> Result<FileAnswer, FilesError> {
+        entry.of_files(op);
+        if !asks.is_empty() {
+            let mut verdict = self.policy.judge_file(op);
+            add(&mut verdict, asks);
+            drop(self.approve_files(op.clone(), &verdict, false, &mut entry).await?);
+        }
+        let recorded = entry.ended_files(Ok(size(&answer)), self.environment.confinement());
+        recorded.map_err(|error| unrecorded(&error))?;
+        Ok(answer)
+    }
+
+    /// From a change that was worked out to the right to make it.
+    async fn admit_files(&self, judged: Judged, entry: &mut Entry) -> Result<(Planned, Approved<FileOp>), FilesError> {
+        let Judged {
+            planned,
+            op,
+            verdict,
+            by_environment,
+        } = judged;
+        let approved = self.approve_files(op, &verdict, by_environment, entry).await?;
+        Ok((planned, approved))
+    }
+
+    /// Records the intent, asks, and records the yes or the no.
+    async fn approve_files(
+        &self,
+        op: FileOp,
+        verdict: &Verdict,
+        by_environment: bool,
+        entry: &mut Entry,
+    ) -> Result<Approved<FileOp>, FilesError> {
+        if verdict.decision == Decision::Deny {
+            entry.judged(verdict);
+            return Err(refused(entry, &Refused::Denied, verdict, &op, by_environment));
+        }
+        entry.intent(verdict).map_err(|error| unrecorded(&error))?;
+        let case = Case {
+            verdict,
+            policy: self.policy_digest,
+            environment: self.environment.name(),
+            session: None,
+        };
+        // What it was worked out from is looked at once more as it is made.
+        match self.approvals.approve(op.clone(), &case, |_| Vec::new()).await {
+            Ok(approved) => {
+                entry.approved(&approved).map_err(|error| unrecorded(&error))?;
+                Ok(approved)
+            }
+            Err(no) => Err(refused(entry, &no, verdict, &op, by_environment)),
+        }
+    }
+
+    /// Makes a change, on a thread that may block, and records there how that ended: whoever asked may
+    /// have gone away. That a file has changed in between is not the end of it.
+    async fn make(
+        &self,
+        planned: Planned,
+        approved: Approved<FileOp>,
+        mut entry: Entry,
+    ) -> Result<(Entry, Result<FileAnswer, FilesError>), FilesError> {
+        let (making, holds) = (Arc::clone(&self.making), self.environment.confinement());
+        on_thread(move || {
+            let one_at_a_time = making.lock().unwrap_or_else(PoisonError::into_inner);
+            entry.starting();
+            let text = approved.into_request().text().to_owned();
+            let made = (planned.make)();
+            drop(one_at_a_time);
+            let end = match &made {
+                Err(FilesError::File(FileError::Changed(_))) => {
+                    entry.not_started();
+                    return (entry, made);
+                }
+                Ok(answer) => Ok(size(answer)),
+                Err(error) => Err(error),
+            };
+            let recorded = entry.ended_files(end, holds);
+            let made = match (recorded, made) {
+                (Err(error), Ok(_)) => Err(FilesError::Fault(format!(
+                    "`{text}` was done, and its end could not be recorded: {error}"
+                ))),
+                (_, made) => made,
+            };
+            (entry, made)
+        })
+        .await
+    }
+
+    /// What could not be done, recorded.
+    fn failed_files(&self, entry: &mut Entry, error: FilesError) -> FilesError {
+        let recorded = match &error {
+            FilesError::Refused { denial, .. } => entry.refused(denial),
+            error => entry.ended_files(Err(error), self.environment.confinement()),
+        };
+        match recorded {
+            Ok(()) => error,
+            Err(log) => unrecorded(&log),
+        }
+    }
+}
+
+/// A path that is hidden by the name that was asked for: to whoever reads it is not there, and whoever
+/// would change it is told that it is hidden, whether or not it is there.
+fn named_hidden(task: &Task, sight: &Sight, op: &FileOp) -> Option<FilesError> {
+    let plain = |path: &Path| path.components().all(|part| part != Component::ParentDir);
+    let mut hidden = op
+        .touched()
+        .iter()
+        .filter(|touched| plain(&touched.path) && sight.is_ignored(&touched.path, false));
+    let first = hidden.next()?;
+    if !task.operation().changes() {
+        let (_, asked) = task.asked().into_iter().next()?;
+        return Some(FileError::NotFound(asked.to_owned()).into());
+    }
+    let verdict = sight.policy.judge_file(op);
+    debug_assert!(
+        first.access.changes() && verdict.decision == Decision::Deny,
+        "it is hidden"
+    );
+    let (status, denial) = refusal::unapproved(&Refused::Denied, &verdict, op, false);
+    Some(FilesError::Refused { status, denial })
+}
+
+/// A no, recorded.
+fn refused(entry: &mut Entry, no: &Refused, verdict: &Verdict, op: &FileOp, by_environment: bool) -> FilesError {
+    let (status, denial) = refusal::unapproved(no, verdict, op, by_environment);
+    match entry.refused(&denial) {
+        Ok(()) => FilesError::Refused { status, denial },
+        Err(error) => unrecorded(&error),
+    }
+}
+
+fn unrecorded(error: &std::io::Error) -> FilesError {
+    FilesError::Fault(format!("it could not be recorded, and so was not done: {error}"))
+}
+
+/// Adds reasons to a verdict.
+fn add(verdict: &mut Verdict, reasons: impl IntoIterator<Item = Reason>) {
+    for reason in reasons {
+        if !verdict.reasons.contains(&reason) {
+            verdict.decision = verdict.decision.max(reason.decision);
+            verdict.reasons.push(reason);
+        }
+    }
+}
+
+/// Does what may block where that is fine. What has begun goes on if the future is dropped.
+async fn on_thread<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> Result<T, FilesError> {
+    let done = tokio::task::spawn_blocking(act).await;
+    done.map_err(|error| FilesError::Fault(format!("it was broken off: {error}")))
+}
+
+/// Tells what looks at files that nobody waits for it any more.
+#[derive(Default)]
+struct Gone(Arc<AtomicBool>);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }

@@ -1,0 +1,263 @@
+//! Who is asked before files change, and what a yes covers.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use shieling::approval::{Answer, Limits, Mode, Scope};
+use shieling::files::ReadAsk;
+use shieling::outcome::{Layer, Status};
+use shieling::policy::Policy;
+use shieling::request::{Command, RequestKind};
+use shieling_testkit::{Scripted, Workspace};
+
+use crate::place::{BOTH, In, content, edit, refusal, text, write};
+
+fn limits() -> Limits {
+    Limits {
+        uses: NonZeroU32::new(100).expect("more than 0"),
+        ..Limits::default()
+    }
+}
+
+fn yes() -> Answer {
+    Answer::Yes(Scope::Once)
+}
+
+#[tokio::test]
+async fn reading_asks_nobody_in_any_mode_and_writing_as_the_mode_says() {
+    for here in BOTH {
+        for (mode, questions, written) in [(Mode::Always, 1, true), (Mode::OnAsk, 0, true), (Mode::Never, 0, true)] {
+            let workspace = Workspace::new().with("a", "old\n");
+            let approver = Scripted::new([yes()]);
+            let shieling = here
+                .builder(&workspace, Policy::open())
+                .approval(mode)
+                .approver(approver.clone())
+                .build();
+            assert!(text(&shieling, "a").await.is_ok());
+            assert!(approver.asked().is_empty());
+            assert_eq!(
+                shieling.write_file(write("a", "new\n")).await.is_ok(),
+                written,
+                "{here:?} {mode:?}"
+            );
+            assert_eq!(approver.asked().len(), questions, "{here:?} {mode:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn whoever_is_asked_sees_the_operation_and_its_change() {
+    let workspace = Workspace::new().with("src/a.txt", "one\ntwo\n");
+    let approver = Scripted::new([yes()]);
+    let shieling = In::Local
+        .builder(&workspace, Policy::open())
+        .approval(Mode::Always)
+        .approver(approver.clone())
+        .build();
+    shieling
+        .edit_file(edit("src/a.txt", "two", "three"))
+        .await
+        .expect("yes");
+    let question = &approver.asked()[0];
+    assert_eq!(
+        (question.kind, question.text.as_str()),
+        (RequestKind::Files, "edit_file src/a.txt")
+    );
+    let change = question.change.as_deref().expect("a diff");
+    assert!(change.contains("-two\n+three"), "{change}");
+    assert_eq!(question.cwd, workspace.root());
+}
+
+#[tokio::test]
+async fn required_approvals_ask_whatever_the_mode_and_nobody_there_is_a_no() {
+    for mode in [Mode::Always, Mode::OnAsk, Mode::Never] {
+        let workspace = Workspace::new().with("a", "old\n");
+        let builder = || In::Local.builder(&workspace, Policy::open()).approval(mode);
+
+        let shieling = builder().require_write_approval(true).build();
+        let (status, denial) = refusal(shieling.write_file(write("a", "new\n")).await);
+        assert_eq!(
+            (status, denial.layer),
+            (Status::NeedsApproval, Layer::Approval),
+            "{mode:?}"
+        );
+        assert_eq!(content(&workspace, "a"), "old\n");
+        assert!(text(&shieling, "a").await.is_ok(), "reading is not writing");
+
+        let shieling = builder().require_shell_approval(true).build();
+        let command = Command::new("echo ran > a", workspace.root()).expect("a command");
+        let outcome = shieling.run(command, None).await;
+        assert_eq!(outcome.status, Status::NeedsApproval, "{mode:?}: {outcome:?}");
+        assert_eq!(content(&workspace, "a"), "old\n");
+    }
+    let workspace = Workspace::new();
+    let approver = Scripted::new([yes(), yes()]);
+    let shieling = In::Local
+        .builder(&workspace, Policy::open())
+        .require_write_approval(true)
+        .require_shell_approval(true)
+        .approver(approver.clone())
+        .build();
+    shieling.write_file(write("a", "new\n")).await.expect("yes");
+    let command = Command::new("cat a", workspace.root()).expect("a command");
+    assert_eq!(shieling.run(command, None).await.stdout, "new\n");
+    assert_eq!(approver.asked().len(), 2);
+    assert!(
+        approver.asked()[0].verdict.reasons[0]
+            .because
+            .contains("every change of files")
+    );
+}
+
+#[tokio::test]
+async fn a_yes_to_a_command_covers_no_change_of_files_and_the_other_way_round() {
+    let prefix = |words: &str| Scope::Prefix(words.split(' ').map(str::to_owned).collect(), limits());
+    for scope in [
+        Scope::Exact(limits()),
+        Scope::Session(limits()),
+        prefix("write_file"),
+        prefix("write_file a"),
+    ] {
+        for files_first in [false, true] {
+            let workspace = Workspace::new();
+            let approver = Scripted::new([Answer::Yes(scope.clone())]);
+            let shieling = In::Local
+                .builder(&workspace, Policy::open())
+                .approval(Mode::Always)
+                .approver(approver.clone())
+                .build();
+            let command = || Command::new("write_file a", workspace.root()).expect("a command");
+            let run = || shieling.run(command(), None);
+            let write_it = || shieling.write_file(write("a", "new\n"));
+            if files_first {
+                write_it().await.expect("yes");
+                let outcome = run().await;
+                assert_eq!(outcome.status, Status::NeedsApproval, "{scope:?}");
+            } else {
+                assert_eq!(run().await.exit_code, Some(127), "it ran, and there is no such program");
+                let (status, _) = refusal(write_it().await);
+                assert_eq!(status, Status::NeedsApproval, "{scope:?}");
+                assert!(!workspace.path("a").exists());
+            }
+            assert_eq!(approver.asked().len(), 2, "{scope:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn how_far_a_yes_to_a_change_goes() {
+    let cases = [
+        // the yes, the same change again, another file, what is asked about by a rule besides
+        (Scope::Once, false, false, false),
+        (Scope::Exact(limits()), true, false, false),
+        (
+            Scope::Prefix(vec!["write_file".to_owned()], limits()),
+            false,
+            false,
+            false,
+        ),
+        (Scope::Session(limits()), true, true, false),
+    ];
+    for (scope, again, another, protected) in cases {
+        let workspace = Workspace::new().with(".git/HEAD", "ref: refs/heads/main\n");
+        let approver = Scripted::new([Answer::Yes(scope.clone())]);
+        let shieling = In::Local
+            .builder(&workspace, Policy::open())
+            .approval(Mode::Always)
+            .approver(approver)
+            .build();
+        let make = async |path: &str| {
+            std::fs::remove_file(workspace.path(path)).ok();
+            shieling.write_file(write(path, "x")).await.is_ok()
+        };
+        assert!(make("a").await, "{scope:?}");
+        assert_eq!(make("a").await, again, "{scope:?}");
+        assert_eq!(make("b").await, another, "{scope:?}");
+        assert_eq!(make(".git/hooks/pre-commit").await, protected, "{scope:?}");
+    }
+}
+
+#[tokio::test]
+async fn another_content_is_another_question() {
+    let workspace = Workspace::new();
+    let approver = Scripted::new([Answer::Yes(Scope::Exact(limits()))]);
+    let shieling = In::Local
+        .builder(&workspace, Policy::open())
+        .approval(Mode::Always)
+        .approver(approver)
+        .build();
+    shieling.write_file(write("a", "one")).await.expect("yes");
+    std::fs::remove_file(workspace.path("a")).expect("it was made");
+    shieling.write_file(write("a", "one")).await.expect("the same again");
+    std::fs::remove_file(workspace.path("a")).expect("it was made");
+    refusal(shieling.write_file(write("a", "two")).await);
+}
+
+#[tokio::test]
+async fn a_file_that_changed_between_question_and_yes_is_asked_about_again_three_times_at_most() {
+    let workspace = Arc::new(Workspace::new().with("a", "old 0\n"));
+    let (changed, count) = (Arc::clone(&workspace), std::sync::atomic::AtomicUsize::new(1));
+    let approver = Scripted::with_meanwhile([yes(), yes(), yes(), yes()], move || {
+        let round = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        changed.write("a", &format!("old {round}\n"));
+    });
+    let shieling = In::Local
+        .builder(&workspace, Policy::open())
+        .approval(Mode::Always)
+        .approver(approver.clone())
+        .build();
+    let error = shieling
+        .edit_file(edit("a", "old", "new"))
+        .await
+        .expect_err("it never stood still");
+    assert!(error.to_string().contains("changed"), "{error}");
+    assert_eq!(approver.asked().len(), 3);
+    assert_eq!(content(&workspace, "a"), "old 3\n", "nothing of ours was written");
+    let shown: Vec<_> = approver
+        .asked()
+        .iter()
+        .map(|question| question.change.clone().expect("a diff"))
+        .collect();
+    assert!(
+        shown[1].contains("-old 1") && shown[2].contains("-old 2"),
+        "each shows what is there: {shown:?}"
+    );
+
+    let once = Arc::new(Workspace::new().with("a", "old\n"));
+    let (changed, first) = (Arc::clone(&once), std::sync::atomic::AtomicBool::new(true));
+    let approver = Scripted::with_meanwhile([yes(), yes()], move || {
+        if first.swap(false, std::sync::atomic::Ordering::Relaxed) {
+            changed.write("a", "above\nold\n");
+        }
+    });
+    let shieling = In::Local
+        .builder(&once, Policy::open())
+        .approval(Mode::Always)
+        .approver(approver)
+        .build();
+    shieling
+        .edit_file(edit("a", "old", "new"))
+        .await
+        .expect("the second yes holds");
+    assert_eq!(content(&once, "a"), "above\nnew\n");
+}
+
+#[tokio::test]
+async fn a_rate_limit_counts_commands_only() {
+    let workspace = Workspace::new().with("a", "old\n");
+    let shieling = In::Local
+        .builder(&workspace, Policy::open())
+        .rate("1/60,1/600".parse().expect("a limit"))
+        .build();
+    for _ in 0..5 {
+        shieling.read_file(ReadAsk::new("a")).await.expect("no limit for files");
+        shieling
+            .write_file(write("a", "new"))
+            .await
+            .expect("no limit for files");
+    }
+    let command = || Command::new("true", workspace.root()).expect("a command");
+    assert_eq!(shieling.run(command(), None).await.status, Status::Exited);
+    assert_eq!(shieling.run(command(), None).await.status, Status::RateLimited);
+}

@@ -1,0 +1,148 @@
+//! Secrets through links, and what leads out of the workspace.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use shieling::approval::{Answer, Scope};
+use shieling::files::{Glob, GlobAsk, GrepAsk, GrepMode, ReadAsk};
+use shieling::outcome::Status;
+use shieling::policy::Policy;
+use shieling_testkit::{Scripted, Workspace};
+
+use crate::place::{BOTH, In, content, delete, edit, is_not_found, refusal, rename, text, write};
+
+fn hiding() -> Policy {
+    Policy::open().with_ignore(&[".env", "keys/"]).expect("patterns")
+}
+
+#[tokio::test]
+async fn a_link_to_a_hidden_file_leads_nowhere() {
+    for here in BOTH {
+        let workspace = Workspace::new().with(".env", "SECRET\n").with("keys/id", "SECRET\n");
+        for (name, to) in [("one", ".env"), ("two", "keys/id"), ("three", "keys"), ("four", "one")] {
+            symlink(to, workspace.path(name)).expect("a new link");
+        }
+        symlink(workspace.path(".env"), workspace.path("five")).expect("a new link");
+        let shieling = here.builder(&workspace, hiding()).build();
+        for path in ["one", "two", "three/id", "four", "five"] {
+            let read = shieling.read_file(ReadAsk::new(path)).await;
+            assert!(is_not_found(&read), "{here:?} {path}: {read:?}");
+            for change in crate::place::changes(path).into_iter().take(3) {
+                let changed = shieling.file(change.clone()).await;
+                assert!(changed.is_err(), "{here:?} {path} {change:?}");
+                assert!(!format!("{changed:?}").contains("SECRET"), "{changed:?}");
+            }
+        }
+        let grep = GrepAsk {
+            pattern: "SECRET".to_owned(),
+            path: ".".into(),
+            literal: true,
+            ignore_case: false,
+            multiline: false,
+            globs: Vec::new(),
+            of: Glob {
+                ignored: true,
+                dotted: true,
+            },
+            before: 0,
+            after_lines: 0,
+            mode: GrepMode::Content,
+            limit: 100,
+            cursor: None,
+        };
+        let found = shieling.grep(grep).await.expect("a search");
+        assert_eq!(found.hits, [], "{here:?}");
+        assert_eq!(content(&workspace, ".env"), "SECRET\n");
+    }
+}
+
+#[tokio::test]
+async fn a_hidden_file_is_hidden_by_its_other_names_too() {
+    for here in BOTH {
+        let workspace = Workspace::new()
+            .with(".env", "SECRET\n")
+            .with("keys/deep/id", "SECRET\n")
+            .with("plain", "public\n");
+        fs::hard_link(workspace.path(".env"), workspace.path("notes")).expect("another name");
+        fs::hard_link(workspace.path("keys/deep/id"), workspace.path("notes2")).expect("another name");
+        fs::hard_link(workspace.path("plain"), workspace.path("plain2")).expect("another name");
+        let shieling = here.builder(&workspace, hiding()).build();
+        for path in ["notes", "notes2"] {
+            let read = text(&shieling, path).await;
+            assert!(read.is_err(), "{here:?} {path}: {read:?}");
+            let edited = shieling.edit_file(edit(path, "SECRE", "x")).await;
+            assert!(
+                edited.is_err() && !format!("{edited:?}").contains("SECRET"),
+                "{here:?} {path}: {edited:?}"
+            );
+            if here == In::Local {
+                let (status, denial) = refusal(read);
+                assert_eq!((status, denial.reasons[0].rule.as_str()), (Status::Denied, "ignore"));
+            }
+        }
+        assert_eq!(text(&shieling, "plain2").await.expect("nothing hides it"), "public\n");
+    }
+}
+
+#[tokio::test]
+async fn what_leads_out_of_the_workspace_is_refused_for_reading_and_for_changing() {
+    for here in BOTH {
+        let outside = Workspace::new().with("secret", "SECRET\n");
+        let workspace = Workspace::new().with("a", "old\n");
+        symlink(outside.path("secret"), workspace.path("file")).expect("a new link");
+        symlink(outside.root(), workspace.path("directory")).expect("a new link");
+        let shieling = here.open(&workspace);
+        let absolute = outside.path("secret");
+        for path in ["file", "directory/secret", absolute.to_str().expect("a plain path")] {
+            let read = text(&shieling, path).await;
+            assert!(
+                read.is_err() && !format!("{read:?}").contains("SECRET"),
+                "{here:?} {path}: {read:?}"
+            );
+            let written = shieling.write_file(write(path, "changed")).await;
+            assert!(written.is_err() || here == In::Sandbox, "{here:?} {path}: {written:?}");
+            let edited = shieling.edit_file(edit(path, "SECRET", "changed")).await;
+            assert!(edited.is_err() || here == In::Sandbox, "{here:?} {path}: {edited:?}");
+        }
+        assert_eq!(content(&outside, "secret"), "SECRET\n", "{here:?}");
+        for pattern in ["../*", "/etc/*", "directory/*"] {
+            let found = shieling
+                .glob(GlobAsk {
+                    pattern: pattern.to_owned(),
+                    path: ".".into(),
+                    of: Glob::default(),
+                    limit: 10,
+                    after: None,
+                })
+                .await;
+            assert!(
+                !format!("{found:?}").contains("secret"),
+                "{here:?} {pattern}: {found:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_directory_with_hidden_files_in_it_is_not_moved_into_the_light() {
+    let workspace = Workspace::new().with("config/.env", "SECRET\n").with("config/a", "a");
+    let policy = || Policy::open().with_ignore(&["config/.env"]).expect("a pattern");
+    let shieling = In::Local.builder(&workspace, policy()).build();
+    let (status, denial) = refusal(shieling.move_file(rename("config", "open")).await);
+    assert_eq!(status, Status::NeedsApproval);
+    assert!(
+        !format!("{denial:?}").contains(".env"),
+        "which one is not told: {denial:?}"
+    );
+    let (status, _) = refusal(shieling.delete_file(delete("config", true)).await);
+    assert_eq!(status, Status::NeedsApproval);
+    assert!(workspace.path("config/.env").exists());
+
+    let approver = Scripted::new([Answer::Yes(Scope::Once)]);
+    let shieling = In::Local.builder(&workspace, policy()).approver(approver).build();
+    shieling
+        .delete_file(delete("config", true))
+        .await
+        .expect("somebody said yes");
+    assert!(!workspace.path("config").exists());
+}

@@ -1,0 +1,223 @@
+//! What each part of a policy means for files.
+
+use shieling::approval::{Answer, Mode, Scope};
+use shieling::files::{FileAsk, GlobAsk, GrepAsk, GrepMode, ListAsk, ReadAsk, StatAsk};
+use shieling::outcome::{Layer, Status};
+use shieling::policy::{Decision, Policy, RuleFile};
+use shieling_testkit::{Scripted, Workspace};
+
+use crate::place::{BOTH, In, changes, content, is_not_found, refusal, text, write};
+
+fn grep(pattern: &str) -> GrepAsk {
+    GrepAsk {
+        pattern: pattern.to_owned(),
+        path: ".".into(),
+        literal: true,
+        ignore_case: false,
+        multiline: false,
+        globs: Vec::new(),
+        of: shieling::files::Glob {
+            ignored: true,
+            dotted: true,
+        },
+        before: 0,
+        after_lines: 0,
+        mode: GrepMode::Content,
+        limit: 100,
+        cursor: None,
+    }
+}
+
+/// Every way to look.
+fn looks(path: &str) -> Vec<FileAsk> {
+    vec![
+        FileAsk::Read(ReadAsk::new(path)),
+        FileAsk::Stat(StatAsk { path: path.into() }),
+        FileAsk::List(ListAsk {
+            path: ".".into(),
+            limit: 100,
+            after: None,
+        }),
+        FileAsk::Glob(GlobAsk {
+            pattern: "**/*".to_owned(),
+            path: ".".into(),
+            of: shieling::files::Glob {
+                ignored: true,
+                dotted: true,
+            },
+            limit: 100,
+            after: None,
+        }),
+        FileAsk::Grep(grep("old")),
+    ]
+}
+
+#[tokio::test]
+async fn readonly_lets_everything_be_read_and_nothing_be_changed_in_any_environment() {
+    for here in BOTH {
+        let workspace = Workspace::new().with("a", "old\n");
+        let shieling = here.builder(&workspace, Policy::open().with_readonly()).build();
+        for look in looks("a") {
+            let answer = shieling.file(look.clone()).await;
+            assert!(answer.is_ok(), "{here:?} {look:?}: {answer:?}");
+        }
+        for change in changes("a") {
+            let (status, denial) = refusal(shieling.file(change.clone()).await);
+            assert_eq!(
+                (status, denial.layer),
+                (Status::Denied, Layer::Policy),
+                "{here:?} {change:?}"
+            );
+            assert_eq!(denial.reasons[0].rule, "readonly");
+            assert!(denial.reasons[0].instead.is_some(), "it says what to do instead");
+        }
+        assert_eq!(content(&workspace, "a"), "old\n");
+    }
+}
+
+#[tokio::test]
+async fn an_allow_list_lets_everything_be_read_and_asks_about_each_change() {
+    for here in BOTH {
+        let workspace = Workspace::new().with("a", "old\n");
+        let policy = || Policy::open().with_allow(&["cat"]).expect("an entry");
+        let shieling = here.builder(&workspace, policy()).build();
+        for look in looks("a") {
+            assert!(shieling.file(look).await.is_ok());
+        }
+        for change in changes("a") {
+            let (status, denial) = refusal(shieling.file(change).await);
+            assert_eq!((status, denial.decision), (Status::NeedsApproval, Decision::Ask));
+            assert_eq!(denial.reasons[0].rule, "allow");
+        }
+        assert_eq!(content(&workspace, "a"), "old\n");
+
+        let approver = Scripted::new([Answer::Yes(Scope::Once)]);
+        let shieling = here.builder(&workspace, policy()).approver(approver).build();
+        shieling.write_file(write("a", "new")).await.expect("somebody said yes");
+        assert_eq!(content(&workspace, "a"), "new");
+    }
+}
+
+#[tokio::test]
+async fn a_deny_list_is_about_commands() {
+    for here in BOTH {
+        let workspace = Workspace::new().with("a", "old\n");
+        let policy = Policy::open().with_deny(&["rm", "tee"]).expect("entries");
+        let shieling = here.builder(&workspace, policy).build();
+        shieling.write_file(write("a", "new")).await.expect("no entry names it");
+        assert_eq!(content(&workspace, "a"), "new");
+    }
+}
+
+#[tokio::test]
+async fn what_is_hidden_is_not_there_to_read_and_is_not_changed_whether_it_is_there_or_not() {
+    for here in BOTH {
+        let workspace = Workspace::new()
+            .with(".env", "SECRET=old\n")
+            .with("keys/id", "SECRET")
+            .with("a", "old\n");
+        let policy = Policy::open()
+            .with_ignore(&[".env", "keys/", "gone"])
+            .expect("patterns");
+        let shieling = here.builder(&workspace, policy).build();
+        for path in [".env", "./.env", "keys/id", "keys/../.env", "gone", ".ENV"] {
+            let read = shieling.read_file(ReadAsk::new(path)).await;
+            assert!(is_not_found(&read), "{here:?} {path}: {read:?}");
+            let stat = shieling.stat(StatAsk { path: path.into() }).await;
+            assert!(is_not_found(&stat), "{here:?} {path}: {stat:?}");
+        }
+        // There and not there: the same words.
+        for [there, missing] in [[".env", "gone"], ["keys/id", "keys/none"]] {
+            for (one, other) in changes(there).into_iter().zip(changes(missing)) {
+                let [one, other] = [shieling.file(one).await, shieling.file(other).await];
+                let [one, other] = [(one, there), (other, missing)].map(|(result, path)| {
+                    format!("{:?}", result.expect_err("it is hidden"))
+                        .replace(path, "PATH")
+                        .replace(&format!("{}", workspace.path(path).display()), "PATH")
+                });
+                let numbers = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
+                assert_eq!(numbers(&one), numbers(&other), "{here:?}");
+            }
+        }
+        for look in looks("a") {
+            let answer = format!("{:?}", shieling.file(look).await.expect("the rest is there"));
+            assert!(
+                !answer.contains("SECRET") && !answer.contains(".env") && !answer.contains("keys"),
+                "{answer}"
+            );
+        }
+        assert_eq!(content(&workspace, ".env"), "SECRET=old\n");
+        assert!(!workspace.path("gone").exists());
+    }
+}
+
+#[tokio::test]
+async fn rules_about_reading_refuse_by_name_and_a_search_leaves_such_files_out() {
+    let rules = r#"
+        [[rule]]
+        id = "customers"
+        decision = "deny"
+        reads = "customers/"
+        because = "names of people are in it"
+        [[rule]]
+        id = "salaries"
+        decision = "ask"
+        reads = "salaries"
+        [[rule]]
+        id = "lock"
+        decision = "deny"
+        writes = "*.lock"
+    "#;
+    for here in BOTH {
+        let workspace = Workspace::new()
+            .with("customers/list", "old Ann\n")
+            .with("salaries", "old 1\n")
+            .with("a.lock", "old\n")
+            .with("b", "old\n");
+        let policy = || Policy::open().with_rules(RuleFile::parse("policy.toml", rules).expect("rules"));
+        let approver = Scripted::new([Answer::Yes(Scope::Once), Answer::No("private".to_owned())]);
+        let shieling = here.builder(&workspace, policy()).approver(approver.clone()).build();
+
+        let (status, denial) = refusal(text(&shieling, "customers/list").await);
+        assert_eq!((status, denial.decision), (Status::Denied, Decision::Deny));
+        assert_eq!(denial.reasons[0].because, "names of people are in it");
+        assert!(denial.reasons[0].rule.contains("customers"));
+
+        assert_eq!(approver.asked().len(), 0);
+        let salaries = text(&shieling, "salaries").await.expect("the first answer is yes");
+        assert!(salaries.contains("old 1"));
+        let (status, _) = refusal(text(&shieling, "salaries").await);
+        assert_eq!(status, Status::Denied);
+        assert_eq!(approver.asked().len(), 2, "each read of it is asked about");
+
+        let found = shieling.grep(grep("old")).await.expect("the rest may be searched");
+        let mut hits: Vec<_> = found.hits.iter().map(|hit| hit.path.display().to_string()).collect();
+        hits.sort();
+        assert_eq!(hits, ["a.lock", "b"], "{here:?}");
+        assert!(found.unreadable >= 2, "what was left out is counted: {found:?}");
+        assert_eq!(approver.asked().len(), 2, "a search asks nobody");
+
+        assert!(shieling.write_file(write("b", "new")).await.is_ok());
+        for change in changes("a.lock") {
+            refusal(shieling.file(change).await);
+        }
+        assert_eq!(content(&workspace, "a.lock"), "old\n");
+    }
+}
+
+#[tokio::test]
+async fn what_would_show_a_content_that_may_not_be_read_is_refused_too() {
+    let rules = "[[rule]]\nid = \"r\"\ndecision = \"deny\"\nreads = \"secret\"\n";
+    let workspace = Workspace::new().with("secret", "old\n");
+    let policy = Policy::open().with_rules(RuleFile::parse("policy.toml", rules).expect("rules"));
+    let shieling = In::Local.builder(&workspace, policy).approval(Mode::OnAsk).build();
+    let edited = shieling.edit_file(crate::place::edit("secret", "odl", "new")).await;
+    let shown = format!("{edited:?}");
+    assert!(
+        edited.is_err() && !shown.contains("old"),
+        "the nearest lines are a content: {shown}"
+    );
+    if let Ok(written) = shieling.write_file(write("secret", "new\n")).await {
+        assert_eq!(written.diff, None, "a diff holds what was there");
+    }
+}

@@ -1,0 +1,180 @@
+//! What is recorded of operations on files, as `shieling log` would find it.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use shieling::approval::{Answer, Mode, Scope};
+use shieling::audit::{self, Kind, Record};
+use shieling::files::{FilesError, ReadAsk, StatAsk};
+use shieling::policy::Policy;
+use shieling_testkit::{Broken, Recording, Scripted, Workspace, normalised};
+
+use crate::place::{BOTH, In, adding, content, delete, edit, rename, text, write};
+
+/// The records, one a line, without what differs from run to run.
+fn page(log: &Recording, workspace: &Workspace) -> String {
+    let mut page = String::new();
+    for record in log.records() {
+        let file = record.file.as_ref().expect("it is an operation on files");
+        let Record { kind, command, .. } = &record;
+        write!(page, "{kind:?} `{command}` {:?}", file.paths).expect("a string");
+        if let Some(bytes) = file.bytes {
+            write!(page, " {bytes} bytes").expect("a string");
+        }
+        if file.change_digest.is_some() {
+            page.push_str(" with the digest of a change");
+        }
+        if let Some(grant) = &record.grant {
+            write!(page, ", by {}", grant.basis).expect("a string");
+        }
+        if let Some(denial) = &record.denial {
+            write!(page, ", refused by {:?}: {}", denial.layer, denial.reasons[0].because).expect("a string");
+        }
+        if let Some(outcome) = &record.outcome {
+            write!(page, ", {}", outcome.status.name()).expect("a string");
+            if let Some(error) = &outcome.error {
+                write!(page, ": {error}").expect("a string");
+            }
+        }
+        page.push('\n');
+    }
+    normalised(&page, &[(workspace.root(), "<workspace>")])
+}
+
+#[tokio::test]
+async fn reads_leave_one_line_and_changes_an_intent_and_an_outcome() {
+    for here in BOTH {
+        let (workspace, log) = (Workspace::new().with("a", "old\n"), Recording::new());
+        let shieling = here.builder(&workspace, Policy::open()).audit(log.clone()).build();
+        text(&shieling, "a").await.expect("it is there");
+        text(&shieling, "none").await.expect_err("it is not there");
+        shieling.stat(StatAsk { path: ".".into() }).await.expect("it is there");
+        shieling.write_file(write("sub/b", "12345")).await.expect("writable");
+        shieling
+            .edit_file(edit("a", "old", "older"))
+            .await
+            .expect("it is in there");
+        shieling
+            .edit_file(edit("a", "young", "old"))
+            .await
+            .expect_err("it is not");
+        shieling.apply_patch(adding("c")).await.expect("a patch");
+        shieling.move_file(rename("c", "d")).await.expect("it is there");
+        shieling.delete_file(delete("d", false)).await.expect("it is there");
+        shieling.delete_file(delete("sub", true)).await.expect("it is there");
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(page(&log, &workspace), @"");
+        }
+        let records = log.records();
+        let (intent, outcome) = (&records[3], &records[4]);
+        assert_eq!(intent.run, outcome.run);
+        assert_eq!(intent.command_digest, outcome.command_digest);
+        let line = serde_json::to_string(&records).expect("records are JSON");
+        assert!(
+            !line.contains("older") && !line.contains("12345"),
+            "no content is in the log"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_and_a_yes_stand_in_the_log() {
+    let (workspace, log) = (
+        Workspace::new().with("a", "old\n").with(".env", "SECRET"),
+        Recording::new(),
+    );
+    let approver = Scripted::new([Answer::Yes(Scope::Once), Answer::No("not that".to_owned())]);
+    let policy = Policy::open().with_ignore(&[".env"]).expect("a pattern");
+    let shieling = In::Local
+        .builder(&workspace, policy)
+        .approval(Mode::Always)
+        .approver(approver)
+        .audit(log.clone())
+        .build();
+    shieling.write_file(write("a", "new\n")).await.expect("yes");
+    shieling.write_file(write("a", "newer\n")).await.expect_err("no");
+    shieling.write_file(write("a", "newest\n")).await.expect_err("nobody");
+    shieling.write_file(write(".env", "x")).await.expect_err("hidden");
+    shieling.read_file(ReadAsk::new(".env")).await.expect_err("hidden");
+    insta::assert_snapshot!(page(&log, &workspace), @"");
+}
+
+#[tokio::test]
+async fn a_log_that_fails_stops_the_operation() {
+    let workspace = Workspace::new().with("a", "old\n");
+    let with = |kind| {
+        In::Local
+            .builder(&workspace, Policy::open())
+            .audit(Arc::new(Broken(kind)))
+            .build()
+    };
+
+    let read = text(&with(Kind::Outcome), "a").await;
+    assert!(
+        matches!(&read, Err(FilesError::Fault(why)) if why.contains("disk is full")),
+        "{read:?}"
+    );
+    let written = with(Kind::Intent).write_file(write("a", "new\n")).await;
+    assert!(matches!(&written, Err(FilesError::Fault(_))), "{written:?}");
+    assert_eq!(content(&workspace, "a"), "old\n");
+
+    let written = with(Kind::Outcome).write_file(write("a", "new\n")).await;
+    assert!(
+        matches!(&written, Err(FilesError::Fault(why)) if why.contains("was done")),
+        "{written:?}"
+    );
+    assert_eq!(content(&workspace, "a"), "new\n");
+}
+
+#[tokio::test]
+async fn a_log_of_operations_on_files_is_a_whole_chain() {
+    let (workspace, place) = (
+        Workspace::new().with("a", "old\n"),
+        tempfile::tempdir().expect("a directory"),
+    );
+    let path = place.path().join("log");
+    let log = audit::File::open(&path, audit::Settings::default()).expect("a new log");
+    let shieling = In::Local
+        .builder(&workspace, Policy::open())
+        .audit(Arc::new(log))
+        .build();
+    text(&shieling, "a").await.expect("it is there");
+    shieling
+        .write_file(write("\u{1b}[2K\u{202e}x", "x"))
+        .await
+        .expect("any name will do");
+    let summary = audit::verify(&path, None).expect("it is whole");
+    assert_eq!(summary.records, 3);
+    let lines = std::fs::read_to_string(&path).expect("ours");
+    assert!(!lines.contains('\u{1b}') && !lines.contains('\u{202e}'));
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_leaves_a_true_record() {
+    let (workspace, log) = (Workspace::new(), Recording::new());
+    let shieling = In::Local
+        .builder(&workspace, Policy::open())
+        .approval(Mode::Always)
+        .approver(Arc::new(Silent))
+        .audit(log.clone())
+        .build();
+    let waiting = shieling.write_file(write("a", "new\n"));
+    let waited = tokio::time::timeout(std::time::Duration::from_millis(300), waiting).await;
+    assert!(waited.is_err(), "nobody answers");
+    assert_eq!(log.kinds(), [Kind::Intent, Kind::Outcome]);
+    let end = log.records()[1].outcome.clone().expect("an end");
+    assert!(
+        end.error
+            .is_some_and(|error| error.contains("went away before it was started"))
+    );
+    assert!(!workspace.path("a").exists());
+}
+
+/// Somebody who never answers.
+struct Silent;
+
+impl shieling::approval::Approver for Silent {
+    fn ask<'a>(&'a self, _: &'a shieling::approval::Question) -> shieling::approval::Asking<'a> {
+        Box::pin(std::future::pending())
+    }
+}

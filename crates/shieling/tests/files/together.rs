@@ -1,0 +1,109 @@
+//! Several at once, and files that are not what they were.
+
+use std::sync::Arc;
+
+use shieling::files::{FilesError, ReadAsk, WriteAsk};
+use shieling_testkit::Workspace;
+
+use crate::place::{BOTH, In, content, edit, write};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_edits_at_once_none_is_lost() {
+    const EDITS: usize = 20;
+    for here in BOTH {
+        let lines: String = (0..EDITS).map(|number| format!("line {number} old.\n")).collect();
+        let workspace = Workspace::new().with("a", &lines);
+        let shieling = Arc::new(here.open(&workspace));
+        let mut edits = tokio::task::JoinSet::new();
+        for number in 0..EDITS {
+            let shieling = Arc::clone(&shieling);
+            edits.spawn(async move {
+                // Told that it never stood still, one tries again, as a model would.
+                loop {
+                    let asked = edit("a", &format!("line {number} old."), &format!("line {number} new."));
+                    match shieling.edit_file(asked).await {
+                        Ok(_) => return,
+                        Err(error) => assert!(error.to_string().contains("changed"), "{error}"),
+                    }
+                }
+            });
+        }
+        edits.join_all().await;
+        assert_eq!(content(&workspace, "a"), lines.replace("old", "new"), "{here:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_edits_of_the_same_words_one_wins_and_the_other_is_told() {
+    for here in BOTH {
+        let workspace = Workspace::new().with("a", "old\n");
+        let shieling = here.open(&workspace);
+        for _ in 0..50 {
+            workspace.write("a", "old\n");
+            let (one, two) = tokio::join!(
+                shieling.edit_file(edit("a", "old", "first")),
+                shieling.edit_file(edit("a", "old", "second")),
+            );
+            assert!(one.is_ok() != two.is_ok(), "{here:?}: {one:?} {two:?}");
+            let lost = if one.is_ok() { two } else { one };
+            assert!(matches!(lost, Err(FilesError::NoMatch { .. })), "{here:?}: {lost:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_write_over_what_somebody_else_changed_is_refused_with_what_changed() {
+    for here in BOTH {
+        let workspace = Workspace::new().with("a", "one\ntwo\nthree\n");
+        let shieling = here.open(&workspace);
+        let read = shieling.read_file(ReadAsk::new("a")).await.expect("it is there");
+        workspace.write("a", "one\n2\nthree\n");
+        let stale = |mut asked: WriteAsk| {
+            asked.expect = Some(read.hash.clone());
+            asked
+        };
+        let written = shieling.write_file(stale(write("a", "mine\n"))).await;
+        match written {
+            Err(FilesError::Stale { diff, .. }) => {
+                let diff = diff.expect("what was read is remembered");
+                assert!(diff.contains("-two\n+2\n"), "{here:?}: {diff}");
+            }
+            other => panic!("{here:?}: {other:?}"),
+        }
+        assert_eq!(content(&workspace, "a"), "one\n2\nthree\n");
+        let edited = shieling
+            .edit_file(shieling::files::EditAsk {
+                expect: Some(read.hash.clone()),
+                ..edit("a", "three", "3")
+            })
+            .await;
+        assert!(matches!(edited, Err(FilesError::Stale { .. })), "{here:?}: {edited:?}");
+        shieling
+            .edit_file(edit("a", "three", "3"))
+            .await
+            .expect("without a hash it goes by what is there");
+        assert_eq!(content(&workspace, "a"), "one\n2\n3\n");
+    }
+}
+
+#[tokio::test]
+async fn a_call_blocks_no_other() {
+    // On one thread: a search that blocked it would keep the timer from running.
+    let mut workspace = Workspace::new();
+    for number in 0..200 {
+        workspace = workspace.with(&format!("d{number}/a"), &"some text\n".repeat(2_000));
+    }
+    let shieling = In::Local.open(&workspace);
+    let ticks = std::cell::Cell::new(0_u32);
+    let ticking = async {
+        loop {
+            tokio::task::yield_now().await;
+            ticks.set(ticks.get() + 1);
+        }
+    };
+    tokio::select! {
+        read = shieling.read_file(ReadAsk::new("d0/a")) => drop(read.expect("it is there")),
+        () = ticking => unreachable!("it goes on for ever"),
+    }
+    assert!(ticks.get() > 1, "others had their turn");
+}
