@@ -12,27 +12,10 @@ const AS_USER: &str = "SHIELING_CONFORMANCE_AS_USER";
 /// A user and a group without a name.
 const USER: &str = "47111";
 
-/// What there is so far.
-const GROUPS: [&str; 13] = [
-    "execution",
-    "exit codes",
-    "streams",
-    "encodings",
-    "data",
-    "input",
-    "deadlines",
-    "cancellation",
-    "trees",
-    "sessions",
-    "jobs",
-    "limits",
-    "networks",
-];
-
 async fn conforming(maker: Arc<dyn Maker>) -> Report {
     let suite = match std::env::var("SHIELING_CONFORMANCE") {
         Ok(text) => Suite::new().only(text),
-        Err(_) => GROUPS.iter().fold(Suite::new(), |suite, group| suite.only(*group)),
+        Err(_) => Suite::new(),
     };
     let report = suite.run(maker).await;
     eprintln!("{report}");
@@ -51,6 +34,12 @@ async fn local_conforms() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sandbox_conforms() {
     let _ = conforming(Arc::new(Sandboxes)).await;
+}
+
+#[cfg(feature = "memory")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn memory_conforms() {
+    let _ = conforming(Arc::new(super::support::Memories)).await;
 }
 
 #[tokio::test]
