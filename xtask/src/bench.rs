@@ -1,8 +1,9 @@
 //! `cargo xtask bench`: the figures in BENCHMARKS.md, all as ratios to a floor of the same run.
 //!
-//! A row whose subject is not built yet says so and is not imitated. Takes less than five minutes on
+//! A row whose subject is not built yet says so and is not imitated. Takes less than six minutes on
 //! two cores.
 
+mod files;
 mod measure;
 mod process;
 mod sandbox;
@@ -69,7 +70,9 @@ pub(crate) fn work(arguments: &[String]) -> anyhow::Result<ExitCode> {
 }
 
 /// What is measured, by the name that a section goes by on the command line.
-const SECTIONS: [&str; 6] = ["verdicts", "command", "output", "timeout", "session", "sandbox"];
+const SECTIONS: [&str; 7] = [
+    "verdicts", "command", "output", "timeout", "session", "files", "sandbox",
+];
 
 /// The sections, each with its title: all, or only one.
 fn sections(only: Option<&str>) -> anyhow::Result<Vec<(&'static str, String)>> {
@@ -109,6 +112,7 @@ fn sections(only: Option<&str>) -> anyhow::Result<Vec<(&'static str, String)>> {
                 with_program(&process::deadline)?,
             ),
             "session" => ("Sessions", session::run(&path)?),
+            "files" => ("Files", files::run()?),
             _ => ("Sandbox", sandbox::run(&path)?),
         });
     }

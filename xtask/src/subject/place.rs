@@ -12,6 +12,7 @@ use anyhow::{Context as _, ensure};
 use shieling::Shieling;
 use shieling::approval::Mode;
 use shieling::environment::{Environment, Local, Restrictions, Sandbox, Shell};
+use shieling::files::{FileAnswer, FileAsk};
 use shieling::outcome::Outcome;
 use shieling::policy::Policy;
 use shieling::process::Jail;
@@ -99,9 +100,10 @@ impl Library {
         self.place(Arc::new(Sandbox::new(restrictions, self.shell.clone())))
     }
 
-    /// This host, unconfined.
+    /// This host, unconfined; files are those of the workspace.
     pub(crate) fn local(&self) -> Place<'_> {
-        self.place(Arc::new(Local::new(self.shell.clone())))
+        let local = Local::new(self.shell.clone()).with_workspace(&self.caller.workspace);
+        self.place(Arc::new(local))
     }
 
     fn place(&self, environment: Arc<dyn Environment>) -> Place<'_> {
@@ -142,6 +144,11 @@ impl Place<'_> {
             .block_on(self.shieling.run(self.command(text)?, None));
         ensure!(outcome.exit_code == Some(0), "`{text}` did not run: {outcome:?}");
         Ok(outcome)
+    }
+
+    /// Does what is asked of files.
+    pub(crate) fn file(&self, ask: FileAsk) -> anyhow::Result<FileAnswer> {
+        Ok(self.library.runtime.block_on(self.shieling.file(ask))?)
     }
 
     /// Runs a command in a session, which must be a good one.

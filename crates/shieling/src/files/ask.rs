@@ -1,9 +1,9 @@
 //! What is asked of files, and what is answered. Plain data; paths are absolute, or relative to the
-//! workspace.
+//! workspace. In JSON, what of a path is not UTF-8 is replaced: it could not be told at all otherwise.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::environment::Kind;
 use crate::units::ByteCount;
@@ -94,6 +94,7 @@ impl ReadAsk {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FileRead {
     /// The file: its own path, with no link in it.
+    #[serde(serialize_with = "as_text")]
     pub path: PathBuf,
     /// Its size in bytes.
     pub size: u64,
@@ -162,6 +163,7 @@ pub struct WriteAsk {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Written {
     /// Its own path.
+    #[serde(serialize_with = "as_text")]
     pub path: PathBuf,
     /// Whether it is new.
     pub created: bool,
@@ -192,6 +194,7 @@ pub struct EditAsk {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Edited {
     /// Its own path.
+    #[serde(serialize_with = "as_text")]
     pub path: PathBuf,
     /// How many occurrences were replaced.
     pub replacements: u64,
@@ -223,10 +226,12 @@ pub struct Patched {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PatchedFile {
     /// Its path now, or the one that it had if it was removed.
+    #[serde(serialize_with = "as_text")]
     pub path: PathBuf,
     /// `added`, `changed`, `removed` or `moved`.
     pub change: &'static str,
     /// Where it was, if it was moved.
+    #[serde(serialize_with = "as_text_if_any")]
     pub from: Option<PathBuf>,
     /// Lines added.
     pub added: u64,
@@ -251,6 +256,7 @@ pub struct ListAsk {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Listed {
     /// Its own path.
+    #[serde(serialize_with = "as_text")]
     pub path: PathBuf,
     /// Its entries, sorted by the bytes of their names.
     pub entries: Vec<FileInfo>,
@@ -262,6 +268,7 @@ pub struct Listed {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FileInfo {
     /// Its path, or, in a list, its name.
+    #[serde(serialize_with = "as_text")]
     pub path: PathBuf,
     /// What it is.
     pub kind: Kind,
@@ -272,6 +279,7 @@ pub struct FileInfo {
     /// When its content last changed, in RFC 3339.
     pub modified: String,
     /// Where it leads, if it is a link.
+    #[serde(serialize_with = "as_text_if_any")]
     pub target: Option<PathBuf>,
     /// Whether it is a link that leads nowhere, or to where nothing may be seen.
     pub dangling: bool,
@@ -292,7 +300,9 @@ pub struct Glob {
 /// Find files by their names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GlobAsk {
-    /// The pattern, relative to `path`: `**/*.rs`. Without a slash it is looked for in every directory.
+    /// The pattern, relative to `path`: `**/*.rs`. Without a slash it is looked for in every directory;
+    /// one that ends with a slash finds directories. One that names something with a dot at its beginning
+    /// also looks at names that begin with one.
     pub pattern: String,
     /// Where to look (default: the workspace).
     pub path: PathBuf,
@@ -308,6 +318,7 @@ pub struct GlobAsk {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Found {
     /// Their paths, relative to where was looked.
+    #[serde(serialize_with = "as_texts")]
     pub paths: Vec<PathBuf>,
     /// The path to go on after, if there is more.
     pub next: Option<String>,
@@ -326,9 +337,10 @@ pub struct GrepAsk {
     pub literal: bool,
     /// Whatever the case of letters.
     pub ignore_case: bool,
-    /// A match may go over several lines.
+    /// A match may go over several lines, and `.` fits a line end.
     pub multiline: bool,
-    /// Only in files that match one of these globs; one that begins with `!` leaves out.
+    /// Only in files that match one of these globs; one that begins with `!` leaves out. None brings back
+    /// what is ignored.
     pub globs: Vec<String>,
     /// What is looked at.
     pub of: Glob,
@@ -363,7 +375,7 @@ pub struct Grepped {
     pub hits: Vec<Hit>,
     /// Where to go on, if there is more.
     pub next: Option<String>,
-    /// How many files were searched.
+    /// How many files were searched, from where this answer begins to where it ends, as are the others.
     pub searched: u64,
     /// How many were left out since they are binary.
     pub binary: u64,
@@ -374,11 +386,13 @@ pub struct Grepped {
 /// A line or a file that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hit {
-    /// The file, relative to the directory that was searched.
+    /// The file, relative to the directory that was searched, or the name of the one file that was.
+    #[serde(serialize_with = "as_text")]
     pub path: PathBuf,
     /// The line's number, counted from 1; none for a file.
     pub line: Option<u64>,
-    /// The line without its end, at most 1,000 characters of it, or the lines of a match over several.
+    /// The line without its end, or the lines of a match over several: at most 1,000 characters of it,
+    /// from around the match, and `…` where something was left out.
     pub text: Option<String>,
     /// Whether it matches, or only stands beside a line that does.
     pub matched: bool,
@@ -411,4 +425,16 @@ pub struct MoveAsk {
     pub to: PathBuf,
     /// Replace a file that is there.
     pub replace: bool,
+}
+
+fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
+fn as_text_if_any<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+    path.as_deref().map(Path::to_string_lossy).serialize(serializer)
+}
+
+fn as_texts<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
 }

@@ -100,7 +100,7 @@ fn bytes(text: &str) -> Option<Vec<u8>> {
 }
 
 /// The beginning of a text, for a message.
-fn brief(text: &str) -> String {
+pub(super) fn brief(text: &str) -> String {
     let mut brief: String = text.chars().take(60).collect();
     if brief.len() < text.len() {
         brief.push('…');

@@ -72,5 +72,9 @@ pub(crate) fn find(context: Context<'_>, ask: &GlobAsk, stopped: &AtomicBool) ->
             }
         }
     }
+    rules.whole()?;
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests;

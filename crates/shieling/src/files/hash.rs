@@ -4,9 +4,9 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-use super::reach::Held;
+use super::reach::{CHUNK, Held};
 use super::{Context, FileHash, FilesError, diff};
-use crate::environment::{FileError, Spot, Stamp};
+use crate::environment::{Content, FileError, Spot, Stamp};
 
 /// The largest content of which every byte is digested, in bytes.
 pub(super) const DIGESTED: u64 = 64 << 20;
@@ -40,6 +40,30 @@ impl FileHash {
         let mut digest = Digest::new();
         digest.feed(content);
         digest.hash()
+    }
+
+    /// The state of an open file, up to the size that it has now.
+    ///
+    /// # Errors
+    /// [`FileError`].
+    pub(super) fn of_open(file: &mut dyn Content) -> Result<Self, FileError> {
+        let meta = file.meta()?;
+        if meta.size > DIGESTED {
+            return Ok(Self::of_stamp(meta.stamp));
+        }
+        let mut digest = Digest::new();
+        let mut piece = vec![0; CHUNK];
+        let mut at = 0;
+        while at < meta.size {
+            let room = piece.len().min((meta.size - at) as usize);
+            let filled = file.read_at(at, &mut piece[..room])?;
+            if filled == 0 {
+                break;
+            }
+            digest.feed(&piece[..filled]);
+            at += filled as u64;
+        }
+        Ok(digest.hash())
     }
 
     /// The state of a larger file: `stat-`, and a digest of its identity, size and times.

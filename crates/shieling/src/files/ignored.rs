@@ -13,10 +13,14 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::Context;
+use super::walk::unreadable;
 use crate::environment::{Entry, FileError, Kind, Links, Node};
 
 /// The largest ignore file that is honoured, in bytes.
 const LARGEST: u64 = 256 << 10;
+
+/// The longest line of one that is read, in bytes: longer than any path that it could mean.
+const LONGEST: usize = 4 << 10;
 
 /// How many directories above each other may have ignore files.
 const DEEPEST: usize = 128;
@@ -148,11 +152,27 @@ fn rules(context: Context<'_>, directory: &dyn Node, names: &[&str]) -> Result<G
     let mut builder = GitignoreBuilder::new(directory.path());
     for line in content.split(|byte| *byte == b'\n') {
         // A line that is no pattern excludes nothing, and the others stand.
-        if let Ok(line) = std::str::from_utf8(line) {
-            drop(builder.add_line(None, line));
+        if line.len() <= LONGEST
+            && let Ok(line) = std::str::from_utf8(line)
+        {
+            drop(builder.add_line(None, &as_git_reads(line)));
         }
     }
     builder.build().map_err(|_| Unread::Unreadable)
+}
+
+/// A line with its braces taken as they stand: to git they mean nothing.
+fn as_git_reads(line: &str) -> String {
+    let mut escaped = false;
+    let mut read = String::with_capacity(line.len());
+    for character in line.chars() {
+        if matches!(character, '{' | '}') && !escaped {
+            read.push('\\');
+        }
+        escaped = character == '\\' && !escaped;
+        read.push(character);
+    }
+    read
 }
 
 fn content(context: Context<'_>, directory: &dyn Node, names: &[&str]) -> Result<Vec<u8>, Unread> {
@@ -168,9 +188,15 @@ fn content(context: Context<'_>, directory: &dyn Node, names: &[&str]) -> Result
     if node.meta()?.kind != Kind::File {
         return Err(Unread::Missing);
     }
+    if let Err(error) = context.gate.reads(node.path()) {
+        return Err(match unreadable(&error) {
+            0 => Unread::Missing,
+            _counted => Unread::Unreadable,
+        });
+    }
     let mut file = node.open()?;
     let size = file.meta()?.size;
-    if size > LARGEST || context.gate.reads(node.path()).is_err() {
+    if size > LARGEST {
         return Err(Unread::Unreadable);
     }
     let mut content = vec![0; size as usize];

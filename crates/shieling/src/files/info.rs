@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Context, FileInfo, FilesError, StatAsk};
+use super::{Context, FileHash, FileInfo, FilesError, StatAsk};
 use crate::environment::{FileError, Kind, Links, Node};
 use crate::units::rfc3339;
 
@@ -19,7 +19,12 @@ pub(crate) fn stat(context: Context<'_>, ask: &StatAsk) -> Result<FileInfo, File
             Ok(_) | Err(_) => return Err(nowhere),
         },
     };
-    Ok(told(context, &*node, node.path().to_path_buf())?)
+    let mut told = told(context, &*node, node.path().to_path_buf())?;
+    if told.kind == Kind::File {
+        // One that may be looked at and not be read has no state that could be expected of it.
+        told.hash = node.open().and_then(|mut file| FileHash::of_open(&mut *file)).ok();
+    }
+    Ok(told)
 }
 
 /// What a handle stands for, under the path that is shown for it.

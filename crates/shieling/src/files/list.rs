@@ -60,3 +60,6 @@ pub(crate) fn list(context: Context<'_>, ask: &ListAsk) -> Result<Listed, FilesE
         next,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -30,6 +30,8 @@ mod grep;
 
 #[cfg(test)]
 mod double;
+#[cfg(test)]
+mod trial;
 
 pub use ask::{
     DeleteAsk, EditAsk, Edited, FileAnswer, FileAsk, FileHash, FileInfo, FileRead, Found, Glob, GlobAsk, GrepAsk,

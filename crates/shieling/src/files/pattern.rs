@@ -7,10 +7,11 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{ErrorKind, GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::overrides::{Override, OverrideBuilder};
 
 use super::FilesError;
+use super::cursor::brief;
 
 /// The longest pattern, in bytes.
 const LONGEST: usize = 4 << 10;
@@ -20,7 +21,7 @@ const MOST: usize = 100;
 
 /// A pattern of paths below a directory.
 pub(super) struct Pattern {
-    matcher: GlobMatcher,
+    matcher: GlobSet,
     /// It has no slash, and is looked for in every directory.
     anywhere: bool,
     /// It ends with a slash, and means directories.
@@ -46,7 +47,7 @@ impl Pattern {
             let why = "it is empty; `**/*` finds every file".to_owned();
             return Err(FilesError::Argument { argument, why });
         }
-        let matcher = checked(argument, &glob)?.compile_matcher();
+        let matcher = checked(argument, &glob)?;
         let literal = |part: &&&str| !part.contains(['*', '?', '[', '{', '\\']);
         let leading: Vec<&str> = parts[..parts.len() - 1].iter().take_while(literal).copied().collect();
         let prefix = leading.join("/");
@@ -116,6 +117,7 @@ pub(super) fn choice(argument: &'static str, globs: &[String], root: &Path) -> R
 /// A pattern without the path of the directory that it begins with, if it does.
 fn relative<'a>(argument: &'static str, text: &'a str, roots: &[&Path]) -> Result<&'a str, FilesError> {
     let wrong = |why: String| Err(FilesError::Argument { argument, why });
+    let shown = brief(text);
     if text.len() > LONGEST {
         return wrong(format!(
             "{} bytes are too long for a pattern: at most {LONGEST} are read",
@@ -124,7 +126,7 @@ fn relative<'a>(argument: &'static str, text: &'a str, roots: &[&Path]) -> Resul
     }
     if text.split(['/', '{', '}', ',']).any(|part| part == "..") {
         return wrong(format!(
-            "`{text}` leads up with `..`, and a pattern only leads down: give the directory as `path`"
+            "`{shown}` leads up with `..`, and a pattern only leads down: give the directory as `path`"
         ));
     }
     if !text.starts_with('/') {
@@ -137,34 +139,36 @@ fn relative<'a>(argument: &'static str, text: &'a str, roots: &[&Path]) -> Resul
     match below {
         Some(below) => Ok(below),
         None => wrong(format!(
-            "`{text}` is absolute, and a pattern is relative to `path`: give the directory as `path`, and the rest as the pattern"
+            "`{shown}` is absolute, and a pattern is relative to `path`: give the directory as `path`, and the rest as the pattern"
         )),
     }
 }
 
 /// A glob that can be matched.
-fn checked(argument: &'static str, glob: &str) -> Result<globset::Glob, FilesError> {
+fn checked(argument: &'static str, glob: &str) -> Result<GlobSet, FilesError> {
     let built = GlobBuilder::new(glob)
         .literal_separator(true)
         .backslash_escape(true)
         .empty_alternates(true)
         .build();
+    // A set, since a single one panics where it is too large to be compiled.
+    let built = built.and_then(|built| GlobSetBuilder::new().add(built).build());
     built.map_err(|error| {
-        let place = match place(glob, error.kind()) {
-            Some(at) => format!("at character {} of `{glob}`", glob[..at].chars().count() + 1),
-            None => format!("in `{glob}`"),
+        let brief = brief(glob);
+        let why = match (error.kind(), place(glob, error.kind())) {
+            (ErrorKind::Regex(_), _) => format!("`{brief}` has too much in it, or in its braces"),
+            (kind, Some(at)) => {
+                let at = glob[..at].chars().count() + 1;
+                format!("{kind}, at character {at} of `{brief}`; a backslash before a character takes it as it stands")
+            }
+            (kind, None) => format!("{kind}, in `{brief}`"),
         };
-        let why = format!(
-            "{}, {place}; a backslash before a character takes it as it stands",
-            error.kind()
-        );
         FilesError::Argument { argument, why }
     })
 }
 
 /// Where a glob is broken, in bytes.
-fn place(glob: &str, kind: &globset::ErrorKind) -> Option<usize> {
-    use globset::ErrorKind;
+fn place(glob: &str, kind: &ErrorKind) -> Option<usize> {
     let mut class = None;
     let mut braces = Vec::new();
     let mut escaped = false;

@@ -157,7 +157,7 @@ impl<'a> Walk<'a> {
                     }
                     Err(error) => {
                         self.levels.pop();
-                        self.count(&error);
+                        self.unreadable += unreadable(&error.into());
                     }
                 }
             } else {
@@ -208,19 +208,20 @@ impl<'a> Walk<'a> {
         if !(self.rules.may_hold)(&below) || self.rules.admits(parent, entry).is_none() {
             return;
         }
-        let opened = parent.node.child(&entry.name).and_then(|node| {
-            let permitted = self.rules.context.gate.reads(node.path()).is_ok();
-            permitted
-                .then(|| self.rules.open(node, below, &parent.ignored))
-                .transpose()
-        });
+        let opened = parent
+            .node
+            .child(&entry.name)
+            .map_err(FilesError::from)
+            .and_then(|node| {
+                self.rules.context.gate.reads(node.path())?;
+                Ok(self.rules.open(node, below, &parent.ignored)?)
+            });
         let (directory, entries, unread) = match opened {
-            Ok(Some(opened)) => opened,
-            Ok(None) => {
-                self.unreadable += 1;
+            Ok(opened) => opened,
+            Err(error) => {
+                self.unreadable += unreadable(&error);
                 return;
             }
-            Err(error) => return self.count(&error),
         };
         self.unreadable += unread;
         self.below = directory.below.as_os_str().as_bytes().to_vec();
@@ -236,14 +237,25 @@ impl<'a> Walk<'a> {
             self.levels[far].directory = None;
         }
     }
+}
 
-    /// What has vanished is not there; anything else could not be looked at.
-    fn count(&mut self, error: &FileError) {
-        self.unreadable += u64::from(!matches!(error, FileError::NotFound(_)));
-    }
+/// How many more could not be looked at, if this is why not: what has vanished or is hidden is not there.
+pub(super) fn unreadable(error: &FilesError) -> u64 {
+    u64::from(!matches!(error, FilesError::File(FileError::NotFound(_))))
 }
 
 impl Rules<'_> {
+    /// That nobody broke the walk off.
+    ///
+    /// # Errors
+    /// [`FilesError::Fault`], which nobody waits for.
+    pub(super) fn whole(&self) -> Result<(), FilesError> {
+        match self.stopped.load(atomic::Ordering::Relaxed) {
+            true => Err(FilesError::Fault("it was broken off".to_owned())),
+            false => Ok(()),
+        }
+    }
+
     /// The path of an entry, unless it is hidden or ignored.
     pub(super) fn admits(&self, directory: &Directory, entry: &Entry) -> Option<PathBuf> {
         let path = directory.node.path().join(&entry.name);

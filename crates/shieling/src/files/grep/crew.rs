@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use ignore::overrides::Override;
 
-use super::super::walk::{Batch, Directory, Rules, Walk};
+use super::super::FilesError;
+use super::super::walk::{Batch, Directory, Rules, Walk, unreadable};
 use super::page::{Page, Part};
 use super::plan::Plan;
 use super::text::{Search, Unsearched};
-use crate::environment::{Entry, FileError, Kind};
+use crate::environment::{Entry, Kind};
 
 /// The most threads of one search.
 const MOST: usize = 8;
@@ -111,17 +112,17 @@ impl Crew<'_> {
             return;
         }
         let below = directory.below.join(&entry.name);
-        let opened = match self.rules.context.gate.reads(&path) {
-            Ok(()) => directory.node.open_child(&entry.name),
-            Err(_) => return part.unreadable(1),
+        let content = match self.rules.context.gate.reads(&path) {
+            Ok(()) => directory.node.open_child(&entry.name).map_err(FilesError::from),
+            Err(error) => Err(error),
         };
-        let searched = opened
-            .map_err(Unsearched::Failed)
-            .and_then(|content| search.file(content, self.plan.resumed(&below), part.room()));
-        match searched {
+        let content = match content {
+            Ok(content) => content,
+            Err(error) => return part.unreadable(unreadable(&error)),
+        };
+        match search.file(content, self.plan.resumed(&below), part.room()) {
             Ok(searched) => part.searched(below, searched),
-            // What has vanished is not there.
-            Err(Unsearched::Failed(FileError::NotFound(_)) | Unsearched::Stopped) => {}
+            Err(Unsearched::Stopped) => {}
             Err(Unsearched::Failed(_) | Unsearched::TooLarge { .. } | Unsearched::Line | Unsearched::Slow) => {
                 part.unreadable(1);
             }

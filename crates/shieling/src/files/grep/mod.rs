@@ -16,6 +16,9 @@ mod page;
 mod plan;
 mod text;
 
+#[cfg(test)]
+mod tests;
+
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -66,10 +69,8 @@ pub(crate) fn grep(context: Context<'_>, ask: &GrepAsk, stopped: &AtomicBool) ->
     };
     let walk = Walk::new(&rules, root)?;
     let page = crew::work(&plan, &rules, &chosen, walk);
-    match stopped.load(std::sync::atomic::Ordering::Relaxed) {
-        true => Err(FilesError::Fault("the search was broken off".to_owned())),
-        false => Ok(page.finish()),
-    }
+    rules.whole()?;
+    Ok(page.finish())
 }
 
 /// Searches a single file, whatever it is called.
@@ -87,7 +88,7 @@ fn one(plan: &Plan, file: &dyn crate::environment::Node, stopped: &AtomicBool) -
                 done: "searched over several lines, or decoded,",
             });
         }
-        Err(Unsearched::Stopped) => return Err(FilesError::Fault("the search was broken off".to_owned())),
+        Err(Unsearched::Stopped) => return Err(FilesError::Fault("it was broken off".to_owned())),
         Err(Unsearched::Failed(error)) => return Err(error.into()),
         Err(Unsearched::Line | Unsearched::Slow) => part.unreadable(1),
     }
