@@ -75,7 +75,9 @@ fn local(wishes: &Wishes) -> Result<(Ground, Local), Unmet> {
         return Err(Unmet::Refused("local has the network of its host".to_owned()));
     }
     let shell = Shell::find(None).map_err(Unmet::fault)?;
-    Ok((Ground::with(&wishes.files).map_err(Unmet::fault)?, Local::new(shell)))
+    let ground = Ground::with(&wishes.files).map_err(Unmet::fault)?;
+    let local = Local::new(shell).with_workspace(&ground.workspace);
+    Ok((ground, local))
 }
 
 impl Maker for Locals {
