@@ -53,11 +53,15 @@ async fn conforming(maker: Arc<dyn Maker>, differs: &[(&str, &str)]) {
     for line in report.lines().iter().filter(|line| line.took > Duration::from_secs(5)) {
         eprintln!("slow      {}: {} ({:?})", line.group, line.name, line.took);
     }
-    let failed = report.failed().map(|(line, _)| line.name);
-    let new: Vec<_> = failed
-        .filter(|name| !differs.iter().any(|(known, _)| known == name))
-        .collect();
-    assert!(new.is_empty() && report.passed() > 0, "{new:#?}\n{report}");
+    let failed: Vec<_> = report.failed().map(|(line, _)| line.name).collect();
+    let new = failed
+        .iter()
+        .filter(|name| differs.iter().all(|(known, _)| known != *name));
+    assert_eq!(new.count(), 0, "{report}");
+    let whole = std::env::var_os("SHIELING_CONFORMANCE").is_none();
+    let holds = differs.iter().find(|(known, _)| !failed.contains(known));
+    assert!(!whole || holds.is_none(), "{holds:?} holds now: its line is to go");
+    assert!(report.passed() > 0, "{report}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

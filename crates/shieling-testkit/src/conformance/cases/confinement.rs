@@ -146,14 +146,14 @@ pub(crate) fn cases() -> Vec<Case> {
         confined("nothing is moved out, and nothing in", |at| {
             Box::pin(async move {
                 let outside = planted(at).await?;
+                for from in [outside.join("canary"), "dir/canary".into()] {
+                    refused(&format!("`{}` is out of reach", from.display()), at.rename(&from, "in", false).await, is_out_of_reach)?;
+                }
                 for to in [PathBuf::from("dir"), "dir/f".into(), outside.join("f"), outside.join("canary")] {
                     // As above; it is put back, wherever it is now.
                     let _ = at.rename("f", &to, true).await;
                     at.write("f", "mine").await?;
                     untouched(at)?;
-                }
-                for from in [outside.join("canary"), "dir/canary".into()] {
-                    refused(&format!("`{}` is out of reach", from.display()), at.rename(&from, "in", false).await, is_out_of_reach)?;
                 }
                 same("the file", at.text("f").await?, "mine")?;
                 untouched(at)
