@@ -100,6 +100,10 @@ impl Shieling {
         let task = Arc::new(Task::new(ask));
         let mut entry = self.entry(&task.op_as_asked(&self.workspace));
         entry.of_files(&task.op_as_asked(&self.workspace));
+        if self.closed.load(Ordering::Acquire) {
+            let (status, denial) = refusal::closed();
+            return Err(self.failed_files(&mut entry, FilesError::Refused { status, denial }));
+        }
         let gone = Gone::default();
         for _ in 0..ROUNDS {
             let files = match self.environment.files().await {
