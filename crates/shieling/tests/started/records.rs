@@ -3,60 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shieling::Shieling;
-use shieling::approval::{Approved, Mode};
 use shieling::audit::Kind;
-use shieling::environment::{Ability, Capabilities, Environment, Later, Local, Shell};
-use shieling::outcome::{Confinement, Layer, Status};
+use shieling::outcome::{Layer, Status};
 use shieling::policy::Policy;
-use shieling::process::{Process, SpawnError, Streams};
-use shieling::request::Command;
-use shieling_testkit::{Broken, Recording, Workspace};
+use shieling_testkit::{Broken, Recording};
 
 use crate::support::{eventually, everywhere_with, receive, receive_all};
-
-/// This host, as if nothing could be sent to its programs.
-struct Mute(Local);
-
-impl Environment for Mute {
-    fn name(&self) -> &str {
-        "mute"
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        let mut can = self.0.capabilities();
-        can.abilities.remove(&Ability::Input);
-        can
-    }
-
-    fn confinement(&self) -> Confinement {
-        self.0.confinement()
-    }
-
-    fn spawn(&self, command: Approved<Command>, streams: Streams) -> Later<'_, Result<Process, SpawnError>> {
-        self.0.spawn(command, streams)
-    }
-
-    fn close(&self) -> Later<'_, ()> {
-        self.0.close()
-    }
-}
-
-#[tokio::test]
-async fn where_programs_cannot_be_written_to_nothing_starts_and_the_layer_is_named() {
-    let workspace = Workspace::new();
-    let shell = Shell::find(None).expect("there is a shell on every host that runs tests");
-    let environment = Arc::new(Mute(Local::new(shell)));
-    let shieling = Shieling::builder(environment, Policy::open(), workspace.root())
-        .approval(Mode::OnAsk)
-        .build();
-    let command = || Command::new("echo x > made", workspace.root()).expect("a command");
-    let outcome = shieling.start(command()).await.expect_err("nobody could talk to it");
-    assert_eq!(outcome.status, Status::Denied);
-    assert_eq!(outcome.denial.expect("why").layer, Layer::Environment);
-    assert!(!workspace.path("made").exists());
-    assert_eq!(shieling.run(command(), None).await.exit_code, Some(0), "it can run");
-}
 
 fn records(sink: &Arc<Recording>) -> Vec<(Kind, Option<Status>)> {
     let records = sink.records();
