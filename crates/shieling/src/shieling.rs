@@ -15,6 +15,7 @@ mod reading;
 mod recorded;
 mod refusal;
 mod sessions;
+mod started;
 mod telling;
 mod terminal;
 

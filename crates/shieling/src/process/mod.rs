@@ -7,6 +7,7 @@
 //! This is the layer below approval: whoever runs commands for an agent goes through an
 //! [`Environment`](crate::environment::Environment), which takes only what was approved.
 
+mod drive;
 mod jail;
 mod job;
 mod memory;
@@ -14,6 +15,7 @@ mod plan;
 mod run;
 mod shell;
 mod socket;
+mod started;
 mod sys;
 mod zygote;
 
@@ -27,11 +29,12 @@ use tokio::net::unix::pipe;
 
 pub use jail::{Jail, JailError};
 pub use plan::{Plan, SCRIPT_DESCRIPTOR, SpawnError, Streams};
-pub(crate) use run::{
+pub(crate) use drive::{
     BURST, DRAIN, LARGE, LARGE_PIPE, LEFT_BEHIND_GRACE, LINGER, QUIET, READ, Reading, STOP_MARGIN, read_pipe,
 };
 pub use run::{End, Finished, Limits, run_to_end};
 pub use shell::{SessionShell, Shell, ShellError, Starting, State};
+pub use started::{Received, SendError, Started};
 pub(crate) use sys::watch_both;
 
 pub use shieling_jail::message::{Layer as JailLayer, Refusal as JailRefusal};
@@ -229,7 +232,7 @@ impl Process {
                 self.job.event().await;
             }
         };
-        tokio::time::timeout(grace.saturating_add(run::STOP_MARGIN), end)
+        tokio::time::timeout(grace.saturating_add(drive::STOP_MARGIN), end)
             .await
             .unwrap_or(Err(LostError))
     }

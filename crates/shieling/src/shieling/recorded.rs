@@ -70,6 +70,15 @@ impl Tee for Recorded<'_> {
     }
 }
 
+/// Both streams go on a tape.
+pub(super) struct Onto(pub(super) Tape);
+
+impl Tee for Onto {
+    fn bytes(&mut self, stream: Stream, bytes: &[u8]) {
+        self.0.output(stream, bytes);
+    }
+}
+
 /// Marks on whose yes a command starts.
 pub(super) fn approved(tape: Option<&Tape>, basis: Basis) {
     if let Some(tape) = tape {

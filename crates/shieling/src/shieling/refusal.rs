@@ -100,6 +100,16 @@ pub(super) fn unrecorded(error: &std::io::Error) -> (Status, Denial) {
     )
 }
 
+/// Nothing can be sent to the programs of this environment.
+pub(super) fn no_input(environment: &str) -> (Status, Denial) {
+    not_now(
+        "input",
+        environment.to_owned(),
+        format!("a command in `{environment}` cannot be written to while it runs"),
+        "run the command with its input in its text, or use another environment",
+    )
+}
+
 /// It was closed.
 pub(super) fn closed() -> (Status, Denial) {
     let because = "it was closed, and nothing is begun in it any more".to_owned();

@@ -6,6 +6,7 @@ mod streams;
 mod encodings;
 mod data;
 mod input;
+mod talking;
 mod deadlines;
 mod cancellation;
 mod trees;
@@ -37,6 +38,7 @@ const GROUPS: &[Group] = &[
     ("encodings", encodings::cases),
     ("data", data::cases),
     ("input", input::cases),
+    ("processes that are talked to", talking::cases),
     ("deadlines", deadlines::cases),
     ("cancellation", cancellation::cases),
     ("trees", trees::cases),

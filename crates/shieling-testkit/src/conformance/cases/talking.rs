@@ -1,0 +1,153 @@
+//! Programs that are written to and read from while they run.
+
+use std::time::Duration;
+
+use shieling::environment::Ability;
+use shieling::outcome::Status;
+use shieling::process::{Received, SendError, Started};
+
+use crate::conformance::Wrong;
+use crate::conformance::at::{At, BEYOND};
+use crate::conformance::case::{Case, Check, Need, check};
+use crate::conformance::expect::{Tells as _, holds, refused, same};
+
+async fn start(at: &At, text: &str) -> Result<Started, Wrong> {
+    let started = at.shieling.start(at.command(text)).await;
+    started.map_err(|outcome| Wrong::new(format!("`{text}` starts"), outcome.tells()))
+}
+
+async fn send(started: &Started, bytes: &[u8]) -> Result<(), Wrong> {
+    let sent = started.send(bytes).await;
+    sent.map_err(|error| Wrong::new("it is sent", error.to_string()))
+}
+
+/// Standard output to its end.
+async fn received(started: &Started) -> Result<Vec<u8>, Wrong> {
+    let mut all = Vec::new();
+    loop {
+        match started.recv(BEYOND).await {
+            Received::Bytes(bytes) => all.extend(bytes),
+            Received::End => return Ok(all),
+            Received::TimedOut => return Err(Wrong::new("an end", format!("none after {} bytes", all.len()))),
+        }
+    }
+}
+
+fn talk(name: &'static str, what: Check) -> Case {
+    check(name, what).needs([Need::Can(Ability::Input)])
+}
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        talk("what is sent is read line by line", |at| {
+            Box::pin(async move {
+                let started = start(at, "while read -r l; do echo \"[$l]\"; done").await?;
+                send(&started, b"a\nb\n").await?;
+                started.send_eof().await;
+                same("received", received(&started).await?, b"[a]\n[b]\n")?;
+                let outcome = started.wait().await;
+                same("the end", (outcome.exit_code, outcome.stdout_bytes), (Some(0), 8))
+            })
+        }),
+        talk("bytes that are no text go in and come out as they are", |at| {
+            Box::pin(async move {
+                let every: Vec<u8> = (0..=255).collect();
+                let started = start(at, "cat").await?;
+                send(&started, &every).await?;
+                started.send_eof().await;
+                same("received", received(&started).await?, every)
+            })
+        })
+        .programs(&["cat"])
+        .needs([Need::Can(Ability::Processes)]),
+        talk("an answer comes while the program goes on", |at| {
+            Box::pin(async move {
+                let started = start(at, "cat").await?;
+                for text in ["one\n", "two\n"] {
+                    send(&started, text.as_bytes()).await?;
+                    same(
+                        "received",
+                        started.recv(BEYOND).await,
+                        Received::Bytes(text.as_bytes().to_vec()),
+                    )?;
+                }
+                same("its code while it runs", started.returncode(), None)
+            })
+        })
+        .programs(&["cat"])
+        .needs([Need::Can(Ability::Processes)]),
+        talk("what comes too late for one receiver is there for the next", |at| {
+            Box::pin(async move {
+                let started = start(at, "read x; echo \"$x\"").await?;
+                let early = started.recv(Duration::from_millis(30)).await;
+                same("before anything was sent", early, Received::TimedOut)?;
+                send(&started, b"it\n").await?;
+                same("received", received(&started).await?, b"it\n")
+            })
+        }),
+        talk("both streams of what is talked to are apart", |at| {
+            Box::pin(async move {
+                let started = start(at, "read x; echo out; echo err >&2").await?;
+                send(&started, b"\n").await?;
+                let err = started.recv_stderr(BEYOND).await;
+                same("standard error", err, Received::Bytes(b"err\n".to_vec()))?;
+                same("standard output", received(&started).await?, b"out\n")
+            })
+        }),
+        talk("what nobody received is in the outcome", |at| {
+            Box::pin(async move {
+                let started = start(at, "read x; echo \"$x\"; exit 3").await?;
+                send(&started, b"unread\n").await?;
+                let outcome = started.wait().await;
+                same("stdout", outcome.stdout.as_str(), "unread\n")?;
+                same("codes", (outcome.exit_code, started.returncode()), (Some(3), Some(3)))
+            })
+        }),
+        talk(
+            "nothing can be sent after the end, and nothing to what has ended",
+            |at| {
+                Box::pin(async move {
+                    let started = start(at, "read x; exit 0").await?;
+                    started.send_eof().await;
+                    started.send_eof().await;
+                    refused("refused after the end of file", started.send(b"x").await, |error| {
+                        *error == SendError::Closed
+                    })?;
+                    let ended = start(at, "exit 0").await?;
+                    same("the end", ended.wait().await.exit_code, Some(0))?;
+                    refused("refused by what has ended", ended.send(b"x").await, |error| {
+                        matches!(error, SendError::NobodyReads { sent: 0 })
+                    })
+                })
+            },
+        ),
+        talk("what is talked to ends at its deadline though nobody looks", |at| {
+            Box::pin(async move {
+                let command = at.within("read x; read y", 600);
+                let started = at.shieling.start(command).await;
+                let started = started.map_err(|outcome| Wrong::new("it starts", outcome.tells()))?;
+                tokio::time::sleep(Duration::from_millis(900)).await;
+                let outcome = started.wait().await;
+                holds("timed out", outcome.status == Status::TimedOut, &outcome.tells())?;
+                same("survivors", outcome.survivors, 0)
+            })
+        }),
+        talk("what is talked to is killed with all that it started", |at| {
+            Box::pin(async move {
+                let started = start(at, "sleep 50 & echo up; sleep 50").await?;
+                let up = started.recv(BEYOND).await;
+                same("received", up, Received::Bytes(b"up\n".to_vec()))?;
+                same("survivors", started.kill().await.survivors, 0)?;
+                same("left", at.left(), Vec::<u32>::new())
+            })
+        })
+        .needs([Need::Can(Ability::Processes)]),
+        talk("what is talked to ends when it is let go of", |at| {
+            Box::pin(async move {
+                let started = start(at, "sleep 50 & read x").await?;
+                drop(started);
+                at.nobody_left().await
+            })
+        }),
+    ]
+}

@@ -1,0 +1,373 @@
+//! Drives a job to its end: drains its output throughout, keeps its deadline, and ends what it leaves
+//! behind.
+//!
+//! ```text
+//!            main ended, others left              quiet, or LINGER over
+//! running ───────────────────────────► lingering ──────────────────────► stopping ─► gone, drained
+//!    │  deadline, output limit                                              ▲           ▲
+//!    ├──────────────────────────────────────────────────────────────────────┘           │
+//!    └──────────────────────────── main ended, nothing left ────────────────────────────┘
+//! ```
+//!
+//! Where somebody else reads the pipes, nothing is drained and nobody lingers until that is wished for:
+//! what is left of the job when its main process has ended may still be waiting for its reader.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use tokio::net::unix::pipe;
+use tokio::sync::watch;
+use tokio::time::{sleep, sleep_until};
+
+use super::run::{End, Finished, Limits};
+use super::{Ended, Event, Job, MainEnd};
+use crate::output::{Capture, Captured, Stream, Tee};
+
+/// What the kernel may take to end a tree, beyond the grace, before it is called lost.
+pub(crate) const STOP_MARGIN: Duration = Duration::from_secs(4);
+/// After its main process ended, the rest of a job may go on as long as it writes something at
+/// least this often: the last stage of a process substitution, say.
+pub(crate) const QUIET: Duration = Duration::from_millis(20);
+/// But no longer than this.
+pub(crate) const LINGER: Duration = Duration::from_millis(200);
+/// Between SIGTERM and SIGKILL for what was left behind.
+pub(crate) const LEFT_BEHIND_GRACE: Duration = Duration::from_millis(100);
+/// With every process gone, only somebody outside can keep a pipe open; nobody waits longer.
+pub(crate) const DRAIN: Duration = Duration::from_millis(100);
+/// The size of one read.
+pub(crate) const READ: usize = 256 * 1024;
+/// A stream that has given this much gets a larger pipe. Not sooner: most never need it, and all
+/// pipes of a user share one budget (64 MiB).
+pub(crate) const LARGE: u64 = 128 * 1024;
+pub(crate) const LARGE_PIPE: usize = 1024 * 1024;
+/// Reads in a row before timers get their turn.
+pub(crate) const BURST: usize = 8;
+
+/// What whoever has a job driven for them wants of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Wishes {
+    /// That its output is drained from here on.
+    pub(super) drained: bool,
+    /// That it is ended.
+    pub(super) stop: Option<Stop>,
+}
+
+/// How a job is to be ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stop {
+    /// How it has then ended; otherwise as its main process really does.
+    pub(super) cause: Option<End>,
+    /// Between SIGTERM and SIGKILL.
+    pub(super) grace: Duration,
+}
+
+/// Whoever has a job driven for them: what they want, and who tells them of its main process.
+pub(super) struct Attended {
+    pub(super) wishes: watch::Receiver<Wishes>,
+    pub(super) main: watch::Sender<Option<MainEnd>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Running,
+    Lingering { until: Instant },
+    Stopping,
+}
+
+/// One job on its way to its end.
+pub(super) struct Drive<'a, 'b> {
+    job: &'a mut Job,
+    pipes: &'a [pipe::Receiver; 2],
+    started: Instant,
+    limits: &'a Limits,
+    capture: Capture,
+    tee: Option<&'b mut dyn Tee>,
+    attended: Option<Attended>,
+    /// Whether the output is drained.
+    drains: bool,
+    buffer: Vec<u8>,
+    open: [bool; 2],
+    large: [bool; 2],
+    phase: Phase,
+    /// Why we ended it, if we did.
+    cause: Option<End>,
+    main_ended: Option<Instant>,
+    /// What is known of its end, and since when: nothing if contact was lost.
+    last: Option<(Option<Ended>, Instant)>,
+}
+
+enum Wake {
+    Event(Event),
+    Timer,
+    Wished(Wishes),
+    Output(Stream, bool),
+}
+
+impl<'a, 'b> Drive<'a, 'b> {
+    /// Of a job whose output is drained from now on.
+    pub(super) fn new(
+        job: &'a mut Job,
+        pipes: &'a [pipe::Receiver; 2],
+        started: Instant,
+        limits: &'a Limits,
+        capture: Capture,
+        tee: Option<&'b mut dyn Tee>,
+    ) -> Self {
+        Self {
+            job,
+            pipes,
+            started,
+            limits,
+            capture,
+            tee,
+            attended: None,
+            drains: true,
+            buffer: Vec::new(),
+            open: [true, true],
+            large: [false, false],
+            phase: Phase::Running,
+            cause: None,
+            main_ended: None,
+            last: None,
+        }
+    }
+
+    /// For somebody who reads the pipes until they wish that they are drained.
+    pub(super) fn attended(mut self, by: Attended) -> Self {
+        self.drains = by.wishes.borrow().drained;
+        self.attended = Some(by);
+        self
+    }
+
+    /// Until nothing of it is left but what may still be in its pipes, or contact is lost.
+    pub(super) async fn drive(&mut self) {
+        let last = self.until_gone().await;
+        self.last = Some((last, Instant::now()));
+    }
+
+    async fn until_gone(&mut self) -> Option<Ended> {
+        // A deadline beyond the clock is none.
+        let far = || Instant::now() + Duration::from_secs(60 * 60 * 24 * 365);
+        let deadline = self.started.checked_add(self.limits.deadline).unwrap_or_else(far);
+        let timer = sleep_until(deadline.into());
+        tokio::pin!(timer);
+        loop {
+            let wake = tokio::select! {
+                biased;
+                event = self.job.event() => Wake::Event(event),
+                () = &mut timer => Wake::Timer,
+                wishes = wished(&mut self.attended), if self.attended.is_some() => Wake::Wished(wishes),
+                ready = self.pipes[0].readable(), if self.drains && self.open[0] => Wake::Output(Stream::Stdout, ready.is_ok()),
+                ready = self.pipes[1].readable(), if self.drains && self.open[1] => Wake::Output(Stream::Stderr, ready.is_ok()),
+            };
+            let now = Instant::now();
+            let next = match wake {
+                Wake::Event(Event::MainEnded(end, _)) => {
+                    self.main_ended = Some(now);
+                    if let Some(attended) = &self.attended {
+                        attended.main.send_replace(Some(end));
+                    }
+                    self.linger(now)
+                }
+                Wake::Event(Event::Gone(ended)) => return Some(ended),
+                Wake::Event(Event::Lost) => return None,
+                Wake::Timer => match (self.phase, self.main_ended) {
+                    (Phase::Running, None) => Some(self.end_it(now, End::TimedOut)),
+                    (Phase::Running, Some(_)) | (Phase::Lingering { .. }, _) => Some(self.stop(now, LEFT_BEHIND_GRACE)),
+                    (Phase::Stopping, _) => return None,
+                },
+                Wake::Wished(wishes) => self.obey(now, wishes),
+                Wake::Output(stream, true) => {
+                    let read = self.read(stream, BURST, Reading::Ready);
+                    let total = self.capture.total();
+                    match self.phase {
+                        Phase::Running if self.limits.output.is_some_and(|limit| total > limit.get()) => {
+                            Some(self.end_it(now, End::OutputLimit))
+                        }
+                        Phase::Lingering { until } if read > 0 => Some(until.min(now + QUIET)),
+                        Phase::Running | Phase::Lingering { .. } | Phase::Stopping => None,
+                    }
+                }
+                Wake::Output(stream, false) => {
+                    self.open[stream as usize] = false;
+                    None
+                }
+            };
+            if let Some(next) = next {
+                timer.as_mut().reset(next.into());
+            }
+        }
+    }
+
+    /// Gives what the main process left behind a little more, if that is over and the output is drained.
+    fn linger(&mut self, now: Instant) -> Option<Instant> {
+        (self.phase == Phase::Running && self.drains && self.main_ended.is_some()).then(|| {
+            self.phase = Phase::Lingering { until: now + LINGER };
+            now + QUIET
+        })
+    }
+
+    fn obey(&mut self, now: Instant, wishes: Wishes) -> Option<Instant> {
+        self.drains |= wishes.drained;
+        match (wishes.stop, self.phase) {
+            (Some(stop), Phase::Running) => {
+                self.cause = stop.cause.filter(|_| self.main_ended.is_none());
+                Some(self.stop(now, stop.grace))
+            }
+            (Some(stop), Phase::Lingering { .. }) => Some(self.stop(now, stop.grace)),
+            (Some(_), Phase::Stopping) => None,
+            (None, Phase::Running | Phase::Lingering { .. } | Phase::Stopping) => self.linger(now),
+        }
+    }
+
+    fn end_it(&mut self, now: Instant, cause: End) -> Instant {
+        self.cause = Some(cause);
+        self.stop(now, self.limits.grace)
+    }
+
+    fn stop(&mut self, now: Instant, grace: Duration) -> Instant {
+        self.job.begin_stop(grace);
+        self.phase = Phase::Stopping;
+        let margin = grace.saturating_add(STOP_MARGIN);
+        now.checked_add(margin).unwrap_or(now + STOP_MARGIN)
+    }
+
+    /// Until it is wished that what is left in the pipes is drained.
+    pub(super) async fn until_drained(&mut self) {
+        while !self.drains {
+            self.drains = wished(&mut self.attended).await.drained;
+        }
+    }
+
+    /// Reads what it left in its pipes: all of it, or what is there of a job that may go on.
+    pub(super) async fn rest(&mut self) {
+        if !matches!(self.last, Some((Some(_), _))) {
+            return self.read_rest();
+        }
+        let timer = sleep(DRAIN);
+        tokio::pin!(timer);
+        while self.open != [false, false] {
+            let (stream, ready) = tokio::select! {
+                biased;
+                () = &mut timer => return self.read_rest(),
+                ready = self.pipes[0].readable(), if self.open[0] => (Stream::Stdout, ready.is_ok()),
+                ready = self.pipes[1].readable(), if self.open[1] => (Stream::Stderr, ready.is_ok()),
+            };
+            if ready {
+                self.read(stream, BURST, Reading::Ready);
+            } else {
+                self.open[stream as usize] = false;
+            }
+        }
+    }
+
+    /// Reads what is there, `times` at most. Gives the number of bytes.
+    fn read(&mut self, stream: Stream, times: usize, how: Reading) -> usize {
+        let pipe = &self.pipes[stream as usize];
+        self.buffer.resize(READ, 0);
+        let mut count = 0;
+        for _ in 0..times {
+            match read_pipe(pipe, &mut self.buffer, how) {
+                Ok(0) => {
+                    self.open[stream as usize] = false;
+                    break;
+                }
+                Ok(length) => {
+                    let bytes = self.buffer.get(..length).unwrap_or_default();
+                    if let Some(tee) = &mut self.tee {
+                        tee.bytes(stream, bytes);
+                    }
+                    self.capture.push(stream, bytes);
+                    count += length;
+                    if !self.large[stream as usize] && self.capture.stream_total(stream) > LARGE {
+                        self.large[stream as usize] = true;
+                        // Over the user's budget it stays as it was, only slower.
+                        let _ = rustix::pipe::fcntl_setpipe_size(pipe, LARGE_PIPE);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    if error.kind() != io::ErrorKind::WouldBlock {
+                        self.open[stream as usize] = false;
+                    }
+                    break;
+                }
+            }
+        }
+        count
+    }
+
+    /// A last look at pipes that do not end: what is in them now, and no more.
+    fn read_rest(&mut self) {
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            if self.open[stream as usize] {
+                self.read(stream, LARGE_PIPE / READ + 1, Reading::Now);
+            }
+        }
+    }
+
+    /// How it ended, as far as it is known, with what was drained so far.
+    pub(super) fn so_far(&self) -> Finished {
+        let [stdout, stderr] = [Stream::Stdout, Stream::Stderr].map(|stream| self.capture.so_far(stream));
+        self.finished(stdout, stderr)
+    }
+
+    /// How it ended, with what was drained.
+    pub(super) fn finish(mut self) -> Finished {
+        let capture = std::mem::replace(&mut self.capture, Capture::new(self.limits.keep, None));
+        let (stdout, stderr, spilled) = capture.finish();
+        Finished {
+            spilled,
+            ..self.finished(stdout, stderr)
+        }
+    }
+
+    fn finished(&self, stdout: Captured, stderr: Captured) -> Finished {
+        let (last, now) = self.last.unwrap_or_else(|| (None, Instant::now()));
+        let ended_at = match self.cause {
+            Some(_) => now,
+            None => self.main_ended.unwrap_or(now),
+        };
+        let main = self.job.main();
+        let (ended_processes, survivors) = last.map_or((0, 1), |last| (last.ended, last.survivors));
+        Finished {
+            end: End::of(self.cause, main.map(|(end, _)| end), last.is_none()),
+            stdout,
+            stderr,
+            spilled: None,
+            duration: ended_at.saturating_duration_since(self.started),
+            ended_processes,
+            survivors,
+            usage: main.map(|(_, usage)| usage),
+        }
+    }
+}
+
+/// The next wishes. Pending for ever once nobody can wish any more.
+async fn wished(attended: &mut Option<Attended>) -> Wishes {
+    if let Some(attended) = attended
+        && attended.wishes.changed().await.is_ok()
+    {
+        return *attended.wishes.borrow_and_update();
+    }
+    std::future::pending().await
+}
+
+/// When a pipe is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// Once the runtime has said that there is something.
+    Ready,
+    /// Whatever the runtime knows: it may not have looked since the last bytes came.
+    Now,
+}
+
+/// Reads what is there.
+pub(crate) fn read_pipe(pipe: &pipe::Receiver, buffer: &mut [u8], how: Reading) -> io::Result<usize> {
+    match pipe.try_read(buffer) {
+        Err(error) if how == Reading::Now && error.kind() == io::ErrorKind::WouldBlock => {
+            Ok(rustix::io::read(pipe, buffer)?)
+        }
+        read => read,
+    }
+}

@@ -1,0 +1,138 @@
+//! Both output streams of a program that is talked to, and what was taken from them. The kernel's pipes are
+//! the only buffer: while nobody takes anything, the program waits.
+
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::net::unix::pipe;
+use tokio::sync::watch;
+
+use super::super::drive::{Stop, Wishes};
+use super::super::{Reading, read_pipe};
+use crate::output::{Stream, Tee};
+use crate::process::{End, Limits};
+
+/// The most that is taken at once, in bytes.
+pub(super) const PIECE: usize = 64 * 1024;
+
+/// The ends of the pipes, for whoever receives and for whoever drains them.
+pub(super) struct Intake {
+    pub(super) pipes: [pipe::Receiver; 2],
+    limits: Limits,
+    wishes: watch::Sender<Wishes>,
+    taken: Mutex<Taken>,
+}
+
+/// What has left the pipes, whoever took it.
+struct Taken {
+    bytes: [u64; 2],
+    open: [bool; 2],
+    tee: Option<Box<dyn Tee>>,
+}
+
+/// What there is to take.
+pub(super) enum Piece {
+    Bytes(Vec<u8>),
+    End,
+    NothingYet,
+}
+
+impl Intake {
+    pub(super) fn new(
+        pipes: [pipe::Receiver; 2],
+        limits: Limits,
+        wishes: watch::Sender<Wishes>,
+        tee: Option<Box<dyn Tee>>,
+    ) -> Self {
+        Self {
+            pipes,
+            limits,
+            wishes,
+            taken: Mutex::new(Taken {
+                bytes: [0, 0],
+                open: [true, true],
+                tee,
+            }),
+        }
+    }
+
+    /// Takes what is there.
+    pub(super) fn take(&self, stream: Stream) -> Piece {
+        let mut taken = self.taken();
+        if !taken.open[stream as usize] {
+            return Piece::End;
+        }
+        let mut bytes = vec![0; PIECE];
+        loop {
+            match read_pipe(&self.pipes[stream as usize], &mut bytes, Reading::Now) {
+                Ok(0) => {
+                    taken.open[stream as usize] = false;
+                    return Piece::End;
+                }
+                Ok(length) => {
+                    bytes.truncate(length);
+                    bytes.shrink_to_fit();
+                    self.count(&mut taken, stream, &bytes);
+                    return Piece::Bytes(bytes);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Piece::NothingYet,
+                Err(_) => {
+                    taken.open[stream as usize] = false;
+                    return Piece::End;
+                }
+            }
+        }
+    }
+
+    fn count(&self, taken: &mut Taken, stream: Stream, bytes: &[u8]) {
+        if let Some(tee) = &mut taken.tee {
+            tee.bytes(stream, bytes);
+        }
+        taken.bytes[stream as usize] += bytes.len() as u64;
+        let total = taken.bytes[0] + taken.bytes[1];
+        if self.limits.output.is_some_and(|limit| total > limit.get()) {
+            self.stop(Stop {
+                cause: Some(End::OutputLimit),
+                grace: self.limits.grace,
+            });
+        }
+    }
+
+    /// How much of a stream was written: taken, or still in its pipe.
+    pub(super) fn written(&self, stream: Stream) -> u64 {
+        let taken = self.taken();
+        // A pipe that cannot be asked has nothing more to give.
+        let waiting = rustix::io::ioctl_fionread(&self.pipes[stream as usize]).unwrap_or(0);
+        taken.bytes[stream as usize] + waiting
+    }
+
+    /// Wishes that what is written from here on is drained.
+    pub(super) fn drain(&self) {
+        self.wishes
+            .send_if_modified(|wishes| !std::mem::replace(&mut wishes.drained, true));
+    }
+
+    /// Wishes that it is ended. The first such wish holds.
+    pub(super) fn stop(&self, stop: Stop) {
+        self.wishes.send_if_modified(|wishes| {
+            let first = wishes.stop.is_none();
+            wishes.stop.get_or_insert(stop);
+            first
+        });
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is drained counts as what is received.
+pub(super) struct Drained<'a>(pub(super) &'a Intake);
+
+impl Tee for Drained<'_> {
+    fn bytes(&mut self, stream: Stream, bytes: &[u8]) {
+        let mut taken = self.0.taken();
+        self.0.count(&mut taken, stream, bytes);
+    }
+}
