@@ -20,7 +20,7 @@ mod terminal;
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -88,6 +88,8 @@ pub struct Shieling {
     /// Changes of files are made one after the other.
     making: Arc<Mutex<()>>,
     born: Instant,
+    /// Nothing is begun any more.
+    closed: AtomicBool,
     runs: AtomicU64,
 }
 
@@ -202,6 +204,9 @@ impl Shieling {
         let blank = |status| blank(command, here.name(), here.confinement(), status);
         let no = |outcome| Err(Box::new(outcome));
 
+        if self.closed.load(Ordering::Acquire) {
+            return no(refuse(entry, blank(Status::Denied), refusal::closed()));
+        }
         if let Some(Err(too_soon)) = self.rate.as_ref().map(RateLimiter::attempt) {
             return no(refuse(entry, blank(Status::RateLimited), refusal::too_soon(too_soon)));
         }
@@ -563,6 +568,7 @@ impl Builder {
             remembered: Arc::default(),
             making: Arc::default(),
             born: Instant::now(),
+            closed: AtomicBool::new(false),
             runs: AtomicU64::new(0),
         }
     }

@@ -123,10 +123,16 @@ impl At {
         .await
     }
 
-    /// The names in a directory.
+    /// The names in a directory, but for those that begin with a dot: a sandbox may stand in for some of
+    /// those that tools would take settings from.
     pub(crate) async fn names(&self, path: impl AsRef<Path>) -> Result<Vec<String>, Wrong> {
         let listed = self.list(path).await?;
-        Ok(listed.entries.iter().map(|entry| shown(&entry.path)).collect())
+        Ok(listed
+            .entries
+            .iter()
+            .map(|entry| shown(&entry.path))
+            .filter(|name| !name.starts_with('.'))
+            .collect())
     }
 
     pub(crate) async fn glob_as(&self, ask: GlobAsk) -> Result<Found, FilesError> {

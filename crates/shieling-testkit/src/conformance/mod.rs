@@ -31,7 +31,7 @@
 //!                 workspace.write_bytes(path, content);
 //!             }
 //!             Ok(Place {
-//!                 environment: Arc::new(Local::new(shell)),
+//!                 environment: Arc::new(Local::new(shell).with_workspace(workspace.root())),
 //!                 workspace: workspace.root().to_path_buf(),
 //!                 variables: [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into(),
 //!                 outside: Some(Box::new(HostDirectory::new(beside.root()))),

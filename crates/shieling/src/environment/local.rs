@@ -13,6 +13,9 @@ use crate::outcome::Confinement;
 use crate::process::{Jail, JailError, Process, SessionShell, SpawnError, Streams};
 use crate::request::Command;
 
+/// What needs a workspace.
+const FILES: [Ability; 2] = [Ability::ReadFiles, Ability::WriteFiles];
+
 /// Commands run directly on this host. Nothing is confined; only the size of files can be limited.
 ///
 /// What starts them is `shieling-jail` all the same, without anything of a jail: a small process that
@@ -83,7 +86,10 @@ impl Environment for Local {
             enforces_allow: false,
             networks: BTreeSet::from([Network::Host]),
             limits: BTreeSet::from([Limit::FileSize]),
-            abilities: BTreeSet::from(Ability::ALL),
+            abilities: Ability::ALL
+                .into_iter()
+                .filter(|ability| self.workspace.is_some() || !FILES.contains(ability))
+                .collect(),
         }
     }
 

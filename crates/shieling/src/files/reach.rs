@@ -62,7 +62,12 @@ impl Context<'_> {
 pub(super) fn spot(context: Context<'_>, asked: &Path, links: Links) -> Result<Reached, FilesError> {
     let path = context.absolute(asked);
     if let Ok(named) = context.files.node(&path, Links::Keep) {
+        let kind = named.meta()?.kind;
         context.visible(named, asked)?;
+        // Also the top of all that can be reached, which no spot stands for.
+        if kind == Kind::Directory && links == Links::Follow {
+            return Err(FileError::IsDirectory(asked.to_path_buf()).into());
+        }
     }
     let spot = context
         .files

@@ -101,6 +101,10 @@ impl Shieling {
         let asked = task.op_as_asked(&self.workspace);
         let mut entry = self.entry(&asked);
         entry.of_files(&asked);
+        if self.closed.load(Ordering::Acquire) {
+            let (status, denial) = refusal::closed();
+            return Err(self.failed_files(&mut entry, FilesError::Refused { status, denial }));
+        }
         let gone = Gone::default();
         for _ in 0..ROUNDS {
             let files = match self.environment.files().await {

@@ -100,6 +100,12 @@ pub(super) fn unrecorded(error: &std::io::Error) -> (Status, Denial) {
     )
 }
 
+/// It was closed.
+pub(super) fn closed() -> (Status, Denial) {
+    let because = "it was closed, and nothing is begun in it any more".to_owned();
+    not_now("closed", String::new(), because, "open another one")
+}
+
 /// The environment cannot do it as things stand.
 pub(super) fn not_now(rule: &str, object: String, because: String, instead: &str) -> (Status, Denial) {
     let reason = Reason {

@@ -13,6 +13,7 @@ use tokio::time::sleep;
 use super::entry::{Entry, blank};
 use super::{Asked, Shieling, failed, recorded, refusal, refuse, started};
 use crate::approval::Approved;
+use crate::environment::Ability;
 use crate::outcome::{Outcome, Status};
 use crate::process::{End, Process, SpawnError, Streams};
 use crate::request::Command;
@@ -229,7 +230,8 @@ impl Shieling {
                 let pair = Pair::open(size).map_err(no_terminal)?;
                 (Streams::Terminal(pair.theirs), Some(pair.ours))
             }
-            None if call.background => (Streams::Input, None),
+            // Who cannot be written to would wait for the end of an input that nobody ends.
+            None if call.background && self.takes_input() => (Streams::Input, None),
             None => (Streams::Output, None),
         };
         let terminal = ours.map(Terminal::new).transpose().map_err(no_terminal)?;
@@ -239,6 +241,11 @@ impl Shieling {
             restarted: false,
             terminal,
         })
+    }
+
+    /// Whether a command that runs can be written to.
+    fn takes_input(&self) -> bool {
+        self.environment.capabilities().abilities.contains(&Ability::Input)
     }
 
     /// The job of what was begun.
@@ -345,8 +352,10 @@ impl Shieling {
         Ok(answered)
     }
 
-    /// Ends all sessions and jobs, and gives back what the environment holds.
+    /// Ends all sessions and jobs, and gives back what the environment holds. Whatever is asked for
+    /// afterwards is refused.
     pub async fn close(&self) {
+        self.closed.store(true, std::sync::atomic::Ordering::Release);
         self.jobs.close().await;
         self.sessions.clear();
         self.environment.close().await;

@@ -56,7 +56,7 @@ struct Broken {
     good: Local,
     flaw: Flaw,
     workspace: PathBuf,
-    asked: std::sync::atomic::AtomicU32,
+    started: std::sync::atomic::AtomicBool,
     kept: std::sync::Mutex<Vec<OwnedFd>>,
 }
 
@@ -110,7 +110,7 @@ impl Environment for Broken {
             Flaw::ClaimsMemory => drop(can.limits.insert(Limit::Memory)),
             Flaw::DeniesTerminals => drop(can.abilities.remove(&Ability::Terminals)),
             Flaw::ChangesItsMind => {
-                if self.asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 2 == 1 {
+                if self.started.load(std::sync::atomic::Ordering::Relaxed) {
                     can.networks.clear();
                 }
             }
@@ -124,6 +124,7 @@ impl Environment for Broken {
     }
 
     fn spawn(&self, command: Approved<Command>, streams: Streams) -> Later<'_, Result<Process, SpawnError>> {
+        self.started.store(true, std::sync::atomic::Ordering::Relaxed);
         Box::pin(async move {
             let command = self.spoilt(command);
             let streams = match (self.flaw, streams) {
@@ -205,7 +206,7 @@ impl Maker for Breaker {
                     good,
                     flaw,
                     workspace: workspace.to_path_buf(),
-                    asked: std::sync::atomic::AtomicU32::new(0),
+                    started: std::sync::atomic::AtomicBool::new(false),
                     kept: std::sync::Mutex::default(),
                 })
             };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shieling_testkit::conformance::{Maker, Report, Suite};
+use shieling_testkit::conformance::{Maker, Suite};
 
 use super::support::{Sandboxes, locals};
 
@@ -12,45 +12,72 @@ const AS_USER: &str = "SHIELING_CONFORMANCE_AS_USER";
 /// A user and a group without a name.
 const USER: &str = "47111";
 
-/// What there is so far.
-const GROUPS: [&str; 13] = [
-    "execution",
-    "exit codes",
-    "streams",
-    "encodings",
-    "data",
-    "input",
-    "deadlines",
-    "cancellation",
-    "trees",
-    "sessions",
-    "jobs",
-    "limits",
-    "networks",
+/// What `memory` does not hold to, with the reason. Each line is to go.
+#[cfg(feature = "memory")]
+const MEMORY_DIFFERS: &[(&str, &str)] = &[
+    ("a command has no variable that it is not given", "its bash sets USER"),
+    (
+        "streams can be swapped",
+        "its bash loses what goes to a copied descriptor",
+    ),
+    (
+        "names of files can be any text",
+        "its files refuse control characters in names",
+    ),
+    (
+        "of more output than is kept, the first and the last stay, and the rest is counted",
+        "its seq stops at 100,000 lines",
+    ),
+    ("the mask of new files stays", "its bash has no mask"),
+    (
+        "an exit ends the shell, and the next one stands where it stood",
+        "an exit does not end its shell",
+    ),
+    (
+        "input is as declared",
+        "a process is started with an input that is not declared",
+    ),
+    (
+        "what appears later and is to be hidden is hidden from the next command",
+        "it is hidden at once",
+    ),
 ];
 
-async fn conforming(maker: Arc<dyn Maker>) -> Report {
+async fn conforming(maker: Arc<dyn Maker>, differs: &[(&str, &str)]) {
     let suite = match std::env::var("SHIELING_CONFORMANCE") {
         Ok(text) => Suite::new().only(text),
-        Err(_) => GROUPS.iter().fold(Suite::new(), |suite, group| suite.only(*group)),
+        Err(_) => Suite::new(),
     };
     let report = suite.run(maker).await;
     eprintln!("{report}");
     for line in report.lines().iter().filter(|line| line.took > Duration::from_secs(5)) {
         eprintln!("slow      {}: {} ({:?})", line.group, line.name, line.took);
     }
-    report.assert_passed();
-    report
+    let failed: Vec<_> = report.failed().map(|(line, _)| line.name).collect();
+    let new = failed
+        .iter()
+        .filter(|name| differs.iter().all(|(known, _)| known != *name));
+    assert_eq!(new.count(), 0, "{report}");
+    let whole = std::env::var_os("SHIELING_CONFORMANCE").is_none();
+    let holds = differs.iter().find(|(known, _)| !failed.contains(known));
+    assert!(!whole || holds.is_none(), "{holds:?} holds now: its line is to go");
+    assert!(report.passed() > 0, "{report}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn local_conforms() {
-    let _ = conforming(locals()).await;
+    conforming(locals(), &[]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sandbox_conforms() {
-    let _ = conforming(Arc::new(Sandboxes)).await;
+    conforming(Arc::new(Sandboxes), &[]).await;
+}
+
+#[cfg(feature = "memory")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn memory_conforms() {
+    conforming(Arc::new(super::support::Memories), MEMORY_DIFFERS).await;
 }
 
 #[tokio::test]

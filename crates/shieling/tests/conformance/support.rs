@@ -75,7 +75,9 @@ fn local(wishes: &Wishes) -> Result<(Ground, Local), Unmet> {
         return Err(Unmet::Refused("local has the network of its host".to_owned()));
     }
     let shell = Shell::find(None).map_err(Unmet::fault)?;
-    Ok((Ground::with(&wishes.files).map_err(Unmet::fault)?, Local::new(shell)))
+    let ground = Ground::with(&wishes.files).map_err(Unmet::fault)?;
+    let local = Local::new(shell).with_workspace(&ground.workspace);
+    Ok((ground, local))
 }
 
 impl Maker for Locals {
@@ -118,6 +120,53 @@ impl Maker for Sandboxes {
             let restrictions = shieling::restricted(restrictions, &wishes.policy);
             let sandbox = Sandbox::new(restrictions, shell);
             Ok(ground.place(Arc::new(sandbox)))
+        })
+    }
+}
+
+/// `memory`, with a directory of the host beside it that nobody in it can know.
+#[cfg(feature = "memory")]
+pub(crate) struct Memories;
+
+#[cfg(feature = "memory")]
+impl Maker for Memories {
+    fn name(&self) -> String {
+        "memory".to_owned()
+    }
+
+    fn make<'a>(&'a self, wishes: &'a Wishes) -> Later<'a, Result<Place, Unmet>> {
+        Box::pin(async move {
+            let other = JailLimits {
+                memory: None,
+                ..wishes.limits
+            };
+            if other != JailLimits::default() {
+                return Err(Unmet::Refused("memory has no processes to limit".to_owned()));
+            }
+            if wishes.network.is_some_and(|network| network != Network::None) {
+                return Err(Unmet::Refused("memory has no network".to_owned()));
+            }
+            let workspace = "/workspace";
+            let meaning = shieling::restricted(Restrictions::new(workspace, "/bin/bash"), &wishes.policy);
+            let mut builder = shieling::environment::Memory::builder(workspace)
+                .readonly(meaning.readonly)
+                .hidden(meaning.hidden)
+                .allowed(meaning.programs)
+                .seed(
+                    wishes
+                        .files
+                        .iter()
+                        .map(|(path, content)| (path.clone(), content.clone())),
+                );
+            if let Some(memory) = wishes.limits.memory {
+                builder = builder.memory(shieling::units::ByteCount::bytes(memory));
+            }
+            let memory = builder.build().map_err(Unmet::fault)?;
+            let beside = Ground::with(&BTreeMap::new()).map_err(Unmet::fault)?;
+            Ok(Place {
+                workspace: workspace.into(),
+                ..beside.place(Arc::new(memory))
+            })
         })
     }
 }

@@ -16,7 +16,7 @@ use shieling_testkit::Workspace;
 use crate::place::{BOTH, In, adding, changes, content, delete, edit, rename};
 
 /// No longer than that, in seconds, on a busy machine.
-const SOON: u64 = 120;
+const SOON: u64 = 300;
 
 fn grep(pattern: &str) -> GrepAsk {
     GrepAsk {
@@ -69,7 +69,6 @@ async fn paths_that_are_none_are_errors_in_every_operation() {
             "nul\0inside",
             "a/../../../nowhere/at/all",
             "a/b",
-            "a/.",
             &long,
             &deep,
             &up,

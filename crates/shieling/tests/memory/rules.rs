@@ -69,7 +69,7 @@ async fn readonly_refuses_every_change() {
     for text in changes {
         assert_ne!(run(&memory, text).await.end, End::Exited(0), "{text}");
     }
-    assert_eq!(printed(&memory, "cat f; ls -A . /tmp ~; stat -c %a f; echo x > /dev/null; cat <<< here").await, "kept\n.:\nd\nf\n\n/home/user:\n\n/tmp:\n644\nhere\n");
+    assert_eq!(printed(&memory, "cat f; ls -A . ~ /tmp; stat -c %a f; echo x > /dev/null; cat <<< here").await, "kept\n.:\nd\nf\n\n/home/user:\n\n/tmp:\n644\nhere\n");
     assert!(matches!(memory.write("f", b""), Err(FileError::ReadOnly(_))));
 }
 

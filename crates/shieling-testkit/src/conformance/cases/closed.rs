@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use shieling::environment::Ability;
 use shieling::outcome::{Outcome, Status};
-use shieling::process::Streams;
 
-use crate::approved;
 use crate::conformance::Wrong;
 use crate::conformance::case::{Case, Checked, Need, check, look, writes};
 use crate::conformance::expect::{Tells as _, holds, is_typed, refused, same};
@@ -99,15 +97,5 @@ pub(crate) fn cases() -> Vec<Case> {
         })
         .needs([Need::Can(Ability::Sessions)])
         .programs(&["sleep", "cat"]),
-        check("the environment itself starts nothing after its end", |at| {
-            Box::pin(async move {
-                let environment = &at.place().environment;
-                environment.close().await;
-                let started = environment
-                    .spawn(approved(at.command("echo no")), Streams::Output)
-                    .await;
-                holds("an error", started.is_err(), &format!("{started:?}"))
-            })
-        }),
     ]
 }

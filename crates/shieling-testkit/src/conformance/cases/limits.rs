@@ -11,7 +11,7 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         check("no file becomes larger than a command may write", |at| {
             Box::pin(async move {
-                let command = at.command("head -c 3000000 /dev/zero > f; echo after");
+                let command = at.command("cat big big big > f; echo after");
                 let outcome = at
                     .shieling
                     .run(command.with_file_size(Some(ByteCount::mib(1))), None)
@@ -25,10 +25,11 @@ pub(crate) fn cases() -> Vec<Case> {
             })
         })
         .needs([Need::Limits(Limit::FileSize)])
-        .programs(&["head", "wc"]),
+        .programs(&["cat", "wc"])
+        .file("big", "x".repeat(1_000_000)),
         check("a command may write as much as it may", |at| {
             Box::pin(async move {
-                let command = at.command("head -c 1000000 /dev/zero > f");
+                let command = at.command("cat big > f");
                 let outcome = at
                     .shieling
                     .run(command.with_file_size(Some(ByteCount::mib(1))), None)
@@ -41,7 +42,8 @@ pub(crate) fn cases() -> Vec<Case> {
             })
         })
         .needs([Need::Limits(Limit::FileSize)])
-        .programs(&["head"]),
+        .programs(&["cat"])
+        .file("big", "x".repeat(1_000_000)),
         check("too much memory ends a command, and is told as that", |at| {
             Box::pin(async move {
                 let outcome = at.run("x=aaaaaaaa; while :; do x=$x$x; done").await;

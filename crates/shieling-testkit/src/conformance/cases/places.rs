@@ -27,6 +27,7 @@ pub(crate) fn cases() -> Vec<Case> {
                     let seen: Vec<_> = listed
                         .entries
                         .iter()
+                        .filter(|entry| !shown(&entry.path).starts_with('.') || entry.path.ends_with(".dot"))
                         .map(|entry| (shown(&entry.path), entry.kind, entry.size))
                         .collect();
                     let expected = [
@@ -67,7 +68,13 @@ pub(crate) fn cases() -> Vec<Case> {
                         listed.entries.len() <= 4,
                         &listed.entries.len().to_string(),
                     )?;
-                    names.extend(listed.entries.iter().map(|entry| shown(&entry.path)));
+                    names.extend(
+                        listed
+                            .entries
+                            .iter()
+                            .map(|entry| shown(&entry.path))
+                            .filter(|name| !name.starts_with('.')),
+                    );
                     match listed.next {
                         Some(next) => after = Some(next),
                         None => break,

@@ -16,6 +16,11 @@ use super::look::{Look, hold, kind_of};
 use super::resolve::check_name;
 use super::view::{Handle, View, reopen};
 
+/// The owner's permission to read.
+const READ: u32 = 0o400;
+/// The owner's permission to reach what is in a directory.
+const SEARCH: u32 = 0o100;
+
 /// How much of a directory is read at once, in bytes.
 const LISTING: usize = 32 * 1024;
 
@@ -55,7 +60,7 @@ impl Node for HostNode {
     }
 
     fn open(&self) -> Result<Box<dyn Content>, FileError> {
-        let _power = self.view.power()?;
+        let _power = self.view.power_over(&self.handle.look, READ)?;
         check_file(&self.handle.look, &self.handle.path)?;
         // The very file whose kind was looked at, so that there is nothing to look at again.
         let file = reopen(&self.handle.file, OFlags::RDONLY).map_err(self.said("open"))?;
@@ -66,7 +71,7 @@ impl Node for HostNode {
     }
 
     fn entries(&self) -> Result<Vec<Entry>, FileError> {
-        let _power = self.view.power()?;
+        let _power = self.view.power_over(&self.handle.look, READ)?;
         self.check_directory()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let directory = reopen(&self.handle.file, flags).map_err(self.said("list"))?;
@@ -74,14 +79,15 @@ impl Node for HostNode {
         if self.view.hides() {
             // Its name stands in the directory all the same; what is reached by it is a cover.
             entries.retain(|entry| {
-                Look::in_directory(&self.handle.file, &entry.name).is_ok_and(|look| !self.view.is_cover(&look))
+                let look = Look::in_directory(&self.handle.file, &entry.name);
+                !look.is_ok_and(|look| self.view.is_cover(&look))
             });
         }
         Ok(entries)
     }
 
     fn child(&self, name: &OsStr) -> Result<Box<dyn Node>, FileError> {
-        let _power = self.view.power()?;
+        let _power = self.view.power_over(&self.handle.look, SEARCH)?;
         self.check_directory()?;
         check_name(name, &self.handle.path)?;
         let path = self.handle.path.join(name);
@@ -95,18 +101,30 @@ impl Node for HostNode {
     }
 
     fn open_child(&self, name: &OsStr) -> Result<Box<dyn Content>, FileError> {
-        let _power = self.view.power()?;
+        let _power = self.view.power_over(&self.handle.look, SEARCH)?;
         self.check_directory()?;
         check_name(name, &self.handle.path)?;
         let path = self.handle.path.join(name);
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = match rustix::fs::openat(&self.handle.file, Path::new(name), flags, Mode::empty()) {
-            Ok(file) => file,
+        let opened = || {
+            let file = open_at(&self.handle.file, name)?;
+            let look = Look::at(&file)?;
+            Ok((file, look))
+        };
+        let opened = match opened() {
+            Ok((file, look)) if self.view.may_anyway(&look, READ) => Ok((file, look)),
+            Err(errno) => Err(errno),
+            // It was opened, maybe with more power than is to be used: that says nothing yet.
+            Ok(_) => {
+                let _power = self.view.power()?;
+                opened()
+            }
+        };
+        let (file, look) = match opened {
+            Ok(opened) => opened,
             // A link, or what lies over a hidden file; or a socket, which cannot be opened.
             Err(Errno::LOOP | Errno::NXIO) => return self.child(name)?.open(),
             Err(errno) => return Err(refused(errno, "open", &path)),
         };
-        let look = Look::at(&file).map_err(|errno| refused(errno, "look at", &path))?;
         self.view.check_kept(&file, &look, &path)?;
         check_file(&look, &path)?;
         Ok(Box::new(HostContent { file, path }))
@@ -122,6 +140,12 @@ impl Node for HostNode {
         })?;
         Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
     }
+}
+
+/// Opens what stands at a name in a directory to be read, and neither follows a link nor waits.
+fn open_at(directory: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    rustix::fs::openat(directory, Path::new(name), flags, Mode::empty())
 }
 
 /// Whether this is a regular file.

@@ -138,6 +138,22 @@ impl View {
         Power::laid_down().map_err(|errno| refused(errno, "lay down capabilities for", Path::new("/")))
     }
 
+    /// As [`Self::power`], for what is only open to who owns what was looked at and has one of these
+    /// permissions as its owner. Then nothing need be laid down: what an owner may, no capability and no
+    /// access list adds to, and a search through a hundred thousand files is half as long without.
+    pub(super) fn power_over(&self, look: &Look, permission: u32) -> Result<Power, FileError> {
+        if self.may_anyway(look, permission) {
+            return Ok(Power::kept());
+        }
+        self.power()
+    }
+
+    /// Whether what was looked at is open without any capability, or capabilities are used as they are.
+    pub(super) fn may_anyway(&self, look: &Look, permission: u32) -> bool {
+        let owns = look.owner().0 == rustix::process::geteuid().as_raw();
+        !self.powerless || (owns && look.mode() & permission != 0)
+    }
+
     /// Whether files can be hidden in it.
     pub(super) fn hides(&self) -> bool {
         !self.covers.is_empty()
