@@ -8,7 +8,6 @@ mod approvals;
 mod records;
 mod links;
 mod hidden;
-mod turns;
 mod hostile;
 mod protected;
 mod together;
