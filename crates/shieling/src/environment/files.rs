@@ -174,14 +174,15 @@ pub trait Spot: Send {
     /// `recursive`.
     ///
     /// # Errors
-    /// [`FileError::NotEmpty`] for a directory that is not, and others.
+    /// [`FileError::NotEmpty`] for a directory that is not, [`FileError::Fixed`] for one that hides
+    /// something, of which then nothing is removed, and others.
     fn remove(&self, recursive: bool) -> Result<(), FileError>;
 
     /// Moves what stands here to another spot of the same files, which must be empty unless
     /// `replace` (and then no directory).
     ///
     /// # Errors
-    /// [`FileError::Exists`] and others.
+    /// [`FileError::Exists`], [`FileError::Fixed`] for a directory that hides something, and others.
     fn rename(&self, to: &dyn Spot, replace: bool) -> Result<(), FileError>;
 
     /// For [`Self::rename`]: what the files behind it know it by.
@@ -255,6 +256,9 @@ pub enum FileError {
     /// Links lead in a circle, or too many after each other.
     #[error("the links at `{}` lead in a circle", .0.display())]
     LinkLoop(PathBuf),
+    /// It stays where it is: all stands in it, or something does that nobody here may see.
+    #[error("`{}` cannot be moved or removed here", .0.display())]
+    Fixed(PathBuf),
     /// It may not be changed here.
     #[error("`{}` is read-only here", .0.display())]
     ReadOnly(PathBuf),
@@ -307,6 +311,7 @@ impl FileError {
             Self::Exists(_) => "exists",
             Self::NotEmpty(_) => "not_empty",
             Self::LinkLoop(_) => "link_loop",
+            Self::Fixed(_) => "fixed",
             Self::ReadOnly(_) => "read_only",
             Self::Permission(_) => "permission",
             Self::Changed(_) => "changed",

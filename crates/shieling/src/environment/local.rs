@@ -119,8 +119,8 @@ impl Environment for Local {
         })
     }
 
-    fn exposes(&self, path: &Path, workspace: &Path) -> bool {
-        sandbox::is_protected(path, workspace)
+    fn exposes(&self, paths: &[&Path], workspace: &Path) -> Vec<usize> {
+        sandbox::protected(paths, workspace)
     }
 
     fn files(&self) -> Later<'_, Result<Arc<dyn Files>, SpawnError>> {

@@ -184,12 +184,13 @@ pub trait Environment: Send + Sync {
         Box::pin(async move { Err(SpawnError::Environment(why.into())) })
     }
 
-    /// Whether something of the user's own would run code from this path, absolute and without links, or
-    /// from below it, and nothing here keeps a command from changing it: the hooks of a repository, the
-    /// settings of an editor, in a workspace that is writable. May block.
-    fn exposes(&self, path: &std::path::Path, workspace: &std::path::Path) -> bool {
-        let _ = (path, workspace);
-        false
+    /// Those of these paths, absolute and without links, from which, or from below which, something of
+    /// the user's own would run code, if nothing here keeps a command from changing them: the hooks of a
+    /// repository, the settings of an editor, in a workspace that is writable. By their places in
+    /// `paths`, in order. May block; many paths at once take little more time than one.
+    fn exposes(&self, paths: &[&std::path::Path], workspace: &std::path::Path) -> Vec<usize> {
+        let _ = (paths, workspace);
+        Vec::new()
     }
 
     /// Gives back what it holds. Commands that still run end with their [`Process`].

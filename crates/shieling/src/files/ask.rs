@@ -283,7 +283,8 @@ pub struct FileInfo {
     pub target: Option<PathBuf>,
     /// Whether it is a link that leads nowhere, or to where nothing may be seen.
     pub dangling: bool,
-    /// Its state, if it is a file that was asked for itself.
+    /// Its state, for [`FileAsk::Stat`] of a file that may be read; none of anything else, and none in a
+    /// list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<FileHash>,
 }

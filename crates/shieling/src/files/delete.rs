@@ -2,7 +2,7 @@
 
 use super::reach::{self, Reached};
 use super::{Access, Context, DeleteAsk, FileAnswer, FilesError, Planned, info, inside};
-use crate::environment::{FileError, Kind, Links};
+use crate::environment::{Entry, FileError, Kind, Links};
 
 /// Works out a removal. A link is removed, not what it leads to.
 ///
@@ -15,8 +15,16 @@ pub(crate) fn plan_delete(context: Context<'_>, ask: &DeleteAsk) -> Result<Plann
         return Err(reach::missing(&ask.path));
     };
     let path = spot.path().to_path_buf();
-    if kind == Some(Kind::Directory) && !ask.recursive && !node.entries()?.is_empty() {
-        return Err(FileError::NotEmpty(path).into());
+    if kind == Some(Kind::Directory) && !ask.recursive {
+        // One that only looks empty is told of below, as one that stays.
+        let is_seen = |entry: &Entry| {
+            !context
+                .gate
+                .hides(&path.join(&entry.name), entry.kind == Kind::Directory)
+        };
+        if node.entries()?.iter().any(is_seen) {
+            return Err(FileError::NotEmpty(path).into());
+        }
     }
     let gone = inside::all(context, &*node, "removed")?;
     let stamp = node.meta()?.stamp;

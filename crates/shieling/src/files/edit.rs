@@ -18,6 +18,12 @@ use crate::environment::{Expect, Links};
 /// The largest file that is edited, in bytes.
 const LARGEST: u64 = 256 << 20;
 
+/// The most places that are replaced at once: each is remembered until the edit is shown.
+const MOST_PLACES: usize = 1_000_000;
+
+/// The most that an edit makes of a file, in bytes.
+const LARGEST_MADE: u64 = 2 * LARGEST;
+
 /// How many places are told of a text that should have been there once.
 const TOLD_LINES: usize = 20;
 
@@ -25,7 +31,8 @@ const TOLD_LINES: usize = 20;
 ///
 /// # Errors
 /// [`FilesError::Argument`], [`FilesError::NoMatch`], [`FilesError::Ambiguous`],
-/// [`FilesError::NotText`], [`FilesError::TooLarge`] for a file of more than 256 MiB,
+/// [`FilesError::NotText`], [`FilesError::TooLarge`] for a file of more than 256 MiB or one that would
+/// become larger than 512 MiB,
 /// [`FilesError::Stale`], what the gate says, and what the files say.
 pub(crate) fn plan_edit(context: Context<'_>, ask: &EditAsk) -> Result<Planned, FilesError> {
     let reached = reach::spot(context, &ask.path, Links::Follow)?;
@@ -50,6 +57,7 @@ pub(crate) fn plan_edit(context: Context<'_>, ask: &EditAsk) -> Result<Planned, 
     };
     let found = occurrences(&content, encoding, &ask.old, ask.replace_all);
     check(&path, &content, encoding, ask, &found)?;
+    check_size(&path, &content, encoding, ask, &found)?;
     let (edited, changes) = replaced(&content, encoding, &found, &ask.new).map_err(|lacking| FilesError::Argument {
         argument: "new",
         why: format!("`{}` is {}, which has no `{lacking}`", path.display(), encoding.name()),
@@ -90,6 +98,32 @@ fn nothing_sought(is_there: bool) -> FilesError {
     }
 }
 
+/// Whether what would come of it can be held: a few bytes in many places become a lot.
+fn check_size(
+    path: &Path,
+    content: &[u8],
+    encoding: Encoding,
+    ask: &EditAsk,
+    found: &[Range<usize>],
+) -> Result<(), FilesError> {
+    let ends = memchr::memchr_iter(b'\n', ask.new.as_bytes()).count();
+    // No encoding here takes more bytes for a character of one byte than its width, nor for others more
+    // than UTF-8.
+    let one = (ask.new.len() + ends) as u64 * encoding.width() as u64;
+    let size = one
+        .saturating_mul(found.len() as u64)
+        .saturating_add(content.len() as u64);
+    if size <= LARGEST_MADE {
+        return Ok(());
+    }
+    Err(FilesError::TooLarge {
+        path: path.to_path_buf(),
+        size,
+        limit: LARGEST_MADE,
+        done: "made by an edit",
+    })
+}
+
 /// Whether these occurrences are what was asked for.
 fn check(
     path: &Path,
@@ -106,6 +140,13 @@ fn check(
             lines,
         })
     };
+    if found.len() > MOST_PLACES {
+        let why = format!(
+            "it stands in `{}` more than {MOST_PLACES} times: more of it is needed, or a command that replaces it",
+            path.display()
+        );
+        return Err(FilesError::Argument { argument: "old", why });
+    }
     match found {
         [] => {
             let nearest = nearest::places(&encoding.decode(content), &ask.old);
@@ -181,7 +222,9 @@ fn exact(content: &[u8], encoding: Encoding, sought: &[u8], all: bool) -> Vec<Ra
     };
     let mut found = Vec::new();
     let mut from = 0;
-    while let Some(place) = next(from) {
+    while found.len() <= MOST_PLACES
+        && let Some(place) = next(from)
+    {
         from = place.end;
         found.push(place);
     }

@@ -42,7 +42,6 @@ pub(crate) fn read(context: Context<'_>, ask: &ReadAsk) -> Result<FileRead, File
     head.truncate(filled);
 
     let mut open = Open {
-        context,
         ask,
         file: file.as_mut(),
         meta: &meta,
@@ -77,7 +76,6 @@ pub(crate) fn read(context: Context<'_>, ask: &ReadAsk) -> Result<FileRead, File
 
 /// A file that is being read.
 struct Open<'a> {
-    context: Context<'a>,
     ask: &'a ReadAsk,
     file: &'a mut dyn Content,
     meta: &'a Meta,

@@ -97,9 +97,10 @@ impl Shieling {
     /// # Panics
     /// Outside a tokio runtime, with timers if somebody has to be asked.
     pub async fn file(&self, ask: FileAsk) -> Result<FileAnswer, FilesError> {
-        let task = Arc::new(Task::new(ask));
-        let mut entry = self.entry(&task.op_as_asked(&self.workspace));
-        entry.of_files(&task.op_as_asked(&self.workspace));
+        let task = Arc::new(on_thread(move || Task::new(ask)).await?);
+        let asked = task.op_as_asked(&self.workspace);
+        let mut entry = self.entry(&asked);
+        entry.of_files(&asked);
         if self.closed.load(Ordering::Acquire) {
             let (status, denial) = refusal::closed();
             return Err(self.failed_files(&mut entry, FilesError::Refused { status, denial }));

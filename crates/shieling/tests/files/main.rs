@@ -7,6 +7,8 @@ mod meanings;
 mod approvals;
 mod records;
 mod links;
+mod hidden;
+mod hostile;
 mod protected;
 mod together;
 mod races;

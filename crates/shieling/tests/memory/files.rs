@@ -94,7 +94,7 @@ async fn wrong_paths_are_told_apart() {
     }
     let spot = |path: &str| files.spot(Path::new(path), Links::Follow).expect("a spot");
     assert!(matches!(spot("/work/d").remove(false), Err(FileError::NotEmpty(_))));
-    assert!(matches!(spot("/work").remove(true), Err(FileError::Unsupported(_))));
+    assert!(matches!(spot("/work").remove(true), Err(FileError::Fixed(_))));
     assert!(matches!(spot("/work/d").replace(b"", false, Expect::Any), Err(FileError::IsDirectory(_))));
     assert!(matches!(spot("/work/f").rename(&*spot("/work/d"), true), Err(FileError::Exists(_))));
     assert!(matches!(spot(&format!("/work/{}", "n".repeat(256))).replace(b"", false, Expect::Any), Err(FileError::BadPath { .. })));

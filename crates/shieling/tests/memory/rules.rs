@@ -101,3 +101,22 @@ async fn capabilities_and_confinement_say_what_holds() {
     assert!(can.hides_ignored && can.enforces_readonly && can.enforces_allow);
     assert_eq!(memory.confinement().enforced, ["memory.files", "memory.bash", "memory.hidden"]);
 }
+
+#[tokio::test]
+async fn a_directory_in_which_something_is_hidden_is_neither_moved_nor_removed_by_tools() {
+    let memory = Memory::builder(WORKSPACE)
+        .hidden(secrets())
+        .seed([("sub/.env", "TOKEN"), ("sub/open", "fine\n"), ("far/a/b/.env", "TOKEN"), ("plain/x", "x")])
+        .build()
+        .expect("a memory");
+    let files = memory.files().await.expect("it has files");
+    let spot = |path: &str| files.spot(Path::new(path), Links::Keep).expect("a spot");
+    for path in ["/work/sub", "/work/far", "/work/far/a", "/work/far/a/b"] {
+        for done in [spot(path).remove(true), spot(path).rename(&*spot("/work/open"), false)] {
+            assert!(matches!(&done, Err(FileError::Fixed(fixed)) if fixed == Path::new(path)), "{path}: {done:?}");
+        }
+    }
+    assert_eq!(printed(&memory, "cat sub/open; ls").await, "fine\nfar\nplain\nsub\n");
+    spot("/work/plain").rename(&*spot("/work/moved"), false).expect("hides nothing");
+    spot("/work/moved").remove(true).expect("hides nothing");
+}

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::tree::{About, Follow, Id, Spot as Place, Tree, Write};
+use super::tree::{About, Fault, Follow, Id, Spot as Place, Tree, Write};
 use crate::environment::{Content, Entry, Expect, FileError, Files, Links, Meta, Node, Spot, Stamp};
 
 /// The files of a memory.
@@ -237,7 +237,10 @@ impl Spot for There {
             return Err(FileError::Exists(to.path.clone()));
         }
         let renamed = inside.rename(&self.place, &to.place, replace, true);
-        renamed.map_err(|fault| fault.at("move", &to.path))
+        renamed.map_err(|fault| {
+            let stays = matches!(fault, Fault::Busy);
+            fault.at("move", if stays { &self.path } else { &to.path })
+        })
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -39,7 +39,7 @@ use crate::request::Command;
 use guard::Guard;
 pub use hidden::HiddenError;
 use hidden::HiddenFiles;
-pub(super) use protect::is_protected;
+pub(super) use protect::protected;
 pub use restrictions::{Hidden, Restrictions, Sizes};
 pub use view::ViewError;
 
@@ -372,10 +372,12 @@ impl Environment for Sandbox {
         })
     }
 
-    fn exposes(&self, path: &Path, workspace: &Path) -> bool {
+    fn exposes(&self, paths: &[&Path], workspace: &Path) -> Vec<usize> {
         // With a view of its own it is protected there.
-        let open = self.restrictions.isolation != Isolation::Full && !self.restrictions.open_protected;
-        open && is_protected(path, workspace)
+        if self.restrictions.isolation == Isolation::Full || self.restrictions.open_protected {
+            return Vec::new();
+        }
+        protected(paths, workspace)
     }
 
     fn close(&self) -> Later<'_, ()> {

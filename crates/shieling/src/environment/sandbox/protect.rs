@@ -181,13 +181,10 @@ pub(super) fn find(workspace: &Path, home: &Path, outside: Option<&Path>, execut
     search.finish(executable)
 }
 
-/// Whether a change of this path, absolute and without links, is one of what is protected in a writable
-/// workspace, or of what lies below or above that. Whatever a git directory has is, at any depth.
-pub(in crate::environment) fn is_protected(path: &Path, workspace: &Path) -> bool {
-    let inside = path.strip_prefix(workspace).unwrap_or(path);
-    if inside.iter().any(|part| part.eq_ignore_ascii_case(".git")) {
-        return true;
-    }
+/// Those of these paths, absolute and without links, a change of which is one of what is protected in a
+/// writable workspace, or of what lies below or above that: their places, in order. Whatever a git
+/// directory has is, at any depth.
+pub(in crate::environment) fn protected(paths: &[&Path], workspace: &Path) -> Vec<usize> {
     // Which directory is a home is not known; a home itself as workspace has its files protected if they
     // are there.
     let found = find(workspace, Path::new("/nonexistent"), None, true);
@@ -197,8 +194,15 @@ pub(in crate::environment) fn is_protected(path: &Path, workspace: &Path) -> boo
         };
         Some(target)
     });
-    let mut all = targets.chain(&found.watched);
-    all.any(|target| path.starts_with(target) || target.starts_with(path))
+    let all: Vec<&PathBuf> = targets.chain(&found.watched).collect();
+    let is_protected = |path: &Path| {
+        let inside = path.strip_prefix(workspace).unwrap_or(path);
+        inside.iter().any(|part| part.eq_ignore_ascii_case(".git"))
+            || all
+                .iter()
+                .any(|target| path.starts_with(target) || target.starts_with(path))
+    };
+    (0..paths.len()).filter(|number| is_protected(paths[*number])).collect()
 }
 
 struct Search<'a> {

@@ -3,6 +3,8 @@
 //! A hunk fits where its old lines stand one after another, exactly; but for the carriage return before
 //! a line end if the hunk has none itself. Nothing else is forgiven: no blank, no missing line.
 
+use std::cell::{Cell, LazyCell};
+
 use memchr::memchr_iter;
 
 use super::{Hunk, Line, Side};
@@ -10,6 +12,10 @@ use crate::files::{Candidate, nearest};
 
 /// How many places are told of a hunk that fits at several.
 const TOLD_PLACES: usize = 10;
+
+/// How many lines are compared for all hunks of a file, all in all: a second or so. Hunks that do not say
+/// where they stand are looked for in all of it, one by one.
+const COMPARED: u64 = 1 << 27;
 
 /// Why a hunk does not fit.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,10 +45,11 @@ pub(super) fn apply(content: &[u8], hunks: &[Hunk]) -> Result<Applied, Misfit> {
         lines: split(content),
         done: 0,
         drift: 0,
+        compared: Cell::new(0),
         out: Applied::default(),
     };
     for (number, hunk) in (1..).zip(hunks) {
-        let place = file.place(hunk);
+        let place = file.place_in_time(hunk);
         place
             .and_then(|place| file.put(hunk, place))
             .map_err(|(why, ask_near)| {
@@ -100,10 +107,22 @@ struct File<'a> {
     done: usize,
     /// By how much the last hunk was not where its number says.
     drift: i64,
+    /// How many lines were compared.
+    compared: Cell<u64>,
     out: Applied,
 }
 
 impl File<'_> {
+    /// Where the old lines of a hunk stand, if that is found in time.
+    fn place_in_time(&self, hunk: &Hunk) -> Result<usize, Trouble> {
+        let place = self.place(hunk);
+        if self.compared.get() < COMPARED {
+            return place;
+        }
+        let why = "too many lines had to be compared to find its place: give the numbers of lines, or fewer hunks";
+        Err((why.to_owned(), false))
+    }
+
     /// Where the old lines of a hunk stand.
     fn place(&self, hunk: &Hunk) -> Result<usize, Trouble> {
         let old: Vec<&Line> = hunk.old().collect();
@@ -152,7 +171,7 @@ impl File<'_> {
     fn anchored(&self, hunk: &Hunk) -> Result<(usize, bool), Trouble> {
         let mut from = self.done;
         for anchor in &hunk.anchors {
-            let is_it = |at: &usize| self.lines[*at].trim_ascii() == anchor.as_bytes();
+            let is_it = |at: &usize| self.spend(1) && self.lines[*at].trim_ascii() == anchor.as_bytes();
             let found: Vec<usize> = (from..self.lines.len()).filter(is_it).take(TOLD_PLACES).collect();
             match found.as_slice() {
                 [] => return Err((format!("no line is `{anchor}`, as its `@@` line says"), false)),
@@ -222,12 +241,26 @@ impl File<'_> {
         let Some(lines) = self.lines.get(at..at + old.len()) else {
             return false;
         };
-        let forgiving = !hunk.has_returns();
+        // Looked up only where it matters: a hunk may be as long as a file.
+        let forgiving = LazyCell::new(|| {
+            self.spend(hunk.lines.len());
+            !hunk.has_returns()
+        });
+        if !self.spend(1) {
+            return false;
+        }
         lines.iter().zip(old).enumerate().all(|(number, (there, line))| {
-            let (text, ended) = bare(there, forgiving);
+            self.spend(1);
+            let (text, ended) = bare(there, there.ends_with(b"\r\n") && *forgiving);
             let is_last = at + number + 1 == self.lines.len();
             text == line.text.as_bytes() && (ended == line.ended || (hunk.loose_end && is_last))
         })
+    }
+
+    /// Counts lines that are compared. Whether more may be.
+    fn spend(&self, lines: usize) -> bool {
+        self.compared.set(self.compared.get().saturating_add(lines as u64));
+        self.compared.get() < COMPARED
     }
 
     /// Takes lines as they are, up to this one.

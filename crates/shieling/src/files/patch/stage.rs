@@ -15,6 +15,9 @@ use crate::files::{Access, Context, FilesError, PatchedFile, Planned};
 /// The most that all files of a patch may have together, in bytes.
 const LARGEST: u64 = 256 << 20;
 
+/// The most files of a patch: each is held by a descriptor, of which a process has but some thousand.
+const FILES: usize = 500;
+
 /// No more of a preview is made, in bytes.
 const PREVIEW: usize = 256 << 10;
 
@@ -78,6 +81,10 @@ impl<'a> Stage<'a> {
             .position(|file| file.spot.path() == reached.spot.path());
         if let Some(known) = known {
             return Ok(known);
+        }
+        if self.files.len() == FILES {
+            let why = format!("it names more than {FILES} files: give it in parts");
+            return Err(FilesError::Argument { argument: "patch", why });
         }
         let was = match reached.file()? {
             Some(node) => Some(reach::load(self.context, node, LARGEST, "patched")?),

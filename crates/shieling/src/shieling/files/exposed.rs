@@ -4,21 +4,20 @@ use std::path::Path;
 
 use crate::environment::Environment;
 use crate::policy::{Decision, Reason, Span};
-use crate::request::FileOp;
+use crate::request::{FileOp, Touched};
 
-/// Where nothing keeps them from it, changes of what the user's own tools run code from are asked about.
-/// What lies in a directory that is removed or moved goes with that.
+/// Where nothing keeps them from it, changes of what the user's own tools run code from are asked about:
+/// also of what goes along, however deep, with a directory that is removed or moved.
 pub(super) fn reasons(op: &FileOp, environment: &dyn Environment) -> Vec<Reason> {
     let name = environment.name();
+    let changed: Vec<&Touched> = op.touched().iter().filter(|touched| touched.access.changes()).collect();
+    let paths: Vec<&Path> = changed.iter().map(|touched| touched.path.as_path()).collect();
     let mut reasons: Vec<Reason> = Vec::new();
-    let mut outermost: Option<&Path> = None;
-    for touched in op.touched().iter().filter(|touched| touched.access.changes()) {
+    for number in environment.exposes(&paths, op.workspace()) {
+        let touched = changed[number];
         let span = Span::new(touched.span.start, touched.span.end);
-        let told = reasons.iter().any(|reason| reason.span == Some(span));
-        // A directory is asked for itself and all below it, which follows it.
-        let below = outermost.is_some_and(|outermost| touched.path.starts_with(outermost));
-        if told || below || !environment.exposes(&touched.path, op.workspace()) {
-            outermost = if below { outermost } else { Some(&touched.path) };
+        // One is enough for all that goes with the same name.
+        if reasons.iter().any(|reason| reason.span == Some(span)) {
             continue;
         }
         reasons.push(Reason {

@@ -12,9 +12,12 @@ pub(super) struct Task {
     operation: Operation,
     /// What else decides what it does, as it stands in its text.
     words: Vec<String>,
+    /// The digest of what is to be written, replaced or applied.
+    content: Digest,
 }
 
 impl Task {
+    /// Digests what is to be written, which takes seconds where that is a gigabyte.
     pub(super) fn new(ask: FileAsk) -> Self {
         let option = |set: bool, name: &str| if set { vec![name.to_owned()] } else { Vec::new() };
         let (operation, words) = match &ask {
@@ -29,7 +32,13 @@ impl Task {
             FileAsk::Delete(ask) => (Operation::DeleteFile, option(ask.recursive, "--recursive")),
             FileAsk::Move(ask) => (Operation::MoveFile, option(ask.replace, "--replace")),
         };
-        Self { ask, operation, words }
+        let content = content(&ask);
+        Self {
+            ask,
+            operation,
+            words,
+            content,
+        }
     }
 
     pub(super) fn operation(&self) -> Operation {
@@ -60,7 +69,7 @@ impl Task {
     /// The operation on these paths, as it is judged and recorded.
     pub(super) fn op(&self, workspace: &Path, paths: Vec<(Access, PathBuf)>) -> FileOp {
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
-        FileOp::new(self.operation, workspace, &words, paths).with_content(self.content())
+        FileOp::new(self.operation, workspace, &words, paths).with_content(self.content)
     }
 
     /// The operation on the paths that were asked for, wherever links would lead.
@@ -74,25 +83,6 @@ impl Task {
         };
         let paths = self.asked().into_iter().map(|(access, path)| (access, plain(path)));
         self.op(workspace, paths.collect())
-    }
-
-    /// The digest of what is to be written, replaced or applied.
-    fn content(&self) -> Digest {
-        match &self.ask {
-            FileAsk::Write(ask) => Digest::of(&ask.content),
-            FileAsk::Edit(ask) => {
-                let [old, new] = [&ask.old, &ask.new].map(|text| Digest::of(text.as_bytes()));
-                Digest::of(format!("{old} {new}").as_bytes())
-            }
-            FileAsk::Patch(ask) => Digest::of(ask.patch.as_bytes()),
-            FileAsk::Read(_)
-            | FileAsk::List(_)
-            | FileAsk::Glob(_)
-            | FileAsk::Grep(_)
-            | FileAsk::Stat(_)
-            | FileAsk::Delete(_)
-            | FileAsk::Move(_) => Digest::of(b""),
-        }
     }
 
     /// Works out what would be answered or changed. Blocks; a search ends early once it is `stopped`.
@@ -109,6 +99,25 @@ impl Task {
             FileAsk::Delete(ask) => Worked::Planned(files::plan_delete(with, ask)?),
             FileAsk::Move(ask) => Worked::Planned(files::plan_move(with, ask)?),
         })
+    }
+}
+
+/// The digest of what is to be written, replaced or applied.
+fn content(ask: &FileAsk) -> Digest {
+    match ask {
+        FileAsk::Write(ask) => Digest::of(&ask.content),
+        FileAsk::Edit(ask) => {
+            let [old, new] = [&ask.old, &ask.new].map(|text| Digest::of(text.as_bytes()));
+            Digest::of(format!("{old} {new}").as_bytes())
+        }
+        FileAsk::Patch(ask) => Digest::of(ask.patch.as_bytes()),
+        FileAsk::Read(_)
+        | FileAsk::List(_)
+        | FileAsk::Glob(_)
+        | FileAsk::Grep(_)
+        | FileAsk::Stat(_)
+        | FileAsk::Delete(_)
+        | FileAsk::Move(_) => Digest::of(b""),
     }
 }
 

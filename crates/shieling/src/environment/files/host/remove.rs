@@ -1,4 +1,7 @@
 //! Removes what stands at a name: a directory by handles from the inside out, with no link followed.
+//!
+//! A directory that hides something is not removed, and not moved either: what lies over the hidden file
+//! would go with its name, and the hidden file with it; elsewhere, the next sandbox may not hide it.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -12,14 +15,15 @@ use super::error::refused;
 use super::look::Look;
 use super::node::list;
 use super::spot::HostSpot;
+use super::view::View;
 
-/// How deep directories are removed with what is in them: each level is one descriptor.
+/// How deep directories are looked through and removed: each level is one descriptor.
 const DEEPEST: usize = 200;
 
 /// What is done with what is found in a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Doing {
-    /// Whether all of it can be removed, as far as can be seen.
+    /// Whether all of it can be removed or moved, as far as can be seen.
     Looking,
     /// It is removed.
     Removing,
@@ -47,19 +51,38 @@ impl HostSpot {
         match rustix::fs::unlinkat(&directory, name, AtFlags::REMOVEDIR) {
             // Some file systems say so by EEXIST.
             Err(Errno::NOTEMPTY | Errno::EXIST) if recursive => {}
-            Err(Errno::EXIST) => return Err(FileError::NotEmpty(self.path.clone())),
+            Err(Errno::NOTEMPTY | Errno::EXIST) => {
+                // Who sees nothing in it would not know what to make of its being full.
+                self.check_open(&directory)?;
+                return Err(FileError::NotEmpty(self.path.clone()));
+            }
             done => return done.map_err(self.said("remove")),
         }
         // What is mounted over in it cannot be removed. Better known before half of it is gone.
-        empty(&directory, &self.name, &self.path, Doing::Looking)?;
-        empty(&directory, &self.name, &self.path, Doing::Removing)?;
+        self.pass_through(&directory, Doing::Looking)?;
+        self.pass_through(&directory, Doing::Removing)?;
         rustix::fs::unlinkat(&directory, name, AtFlags::REMOVEDIR).map_err(self.said("remove"))
+    }
+
+    /// Whether a directory that stands at the name in this one hides nothing.
+    ///
+    /// # Errors
+    /// [`FileError::Fixed`], and what looking through it meets.
+    pub(super) fn check_open(&self, directory: &OwnedFd) -> Result<(), FileError> {
+        if self.view.hides() {
+            self.pass_through(directory, Doing::Looking)?;
+        }
+        Ok(())
+    }
+
+    fn pass_through(&self, directory: &OwnedFd, doing: Doing) -> Result<(), FileError> {
+        pass_through(&self.view, directory, &self.name, &self.path, doing)
     }
 }
 
 /// Empties a directory, or looks whether that can be done.
-fn empty(parent: &OwnedFd, name: &OsString, path: &Path, doing: Doing) -> Result<(), FileError> {
-    let mut levels = vec![Level::open(parent, name, path.to_path_buf())?];
+fn pass_through(view: &View, parent: &OwnedFd, name: &OsString, top: &Path, doing: Doing) -> Result<(), FileError> {
+    let mut levels = vec![Level::open(parent, name, top.to_path_buf())?];
     loop {
         let depth = levels.len();
         let Some(level) = levels.last_mut() else { break };
@@ -76,6 +99,10 @@ fn empty(parent: &OwnedFd, name: &OsString, path: &Path, doing: Doing) -> Result
             Err(Errno::NOENT) => continue,
             Err(errno) => return Err(refused(errno, "remove", &path)),
         };
+        if view.is_cover(&look) {
+            // Which one it is, and how deep, is not told.
+            return Err(FileError::Fixed(top.to_path_buf()));
+        }
         if look.is_mounted() {
             return Err(FileError::ReadOnly(path));
         }
@@ -83,7 +110,7 @@ fn empty(parent: &OwnedFd, name: &OsString, path: &Path, doing: Doing) -> Result
             (Kind::Directory, _) => {
                 if depth == DEEPEST {
                     return Err(FileError::Unsupported(
-                        "directories that are nested 200 deep or deeper are not removed here; use `rm -r`",
+                        "directories that are nested 200 deep or deeper are neither removed nor moved here; use a command",
                     ));
                 }
                 // A directory that became something else meanwhile is refused here.

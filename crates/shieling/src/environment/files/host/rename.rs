@@ -16,6 +16,9 @@ impl HostSpot {
         let from = self.reach()?.ok_or_else(not_found)?;
         let (_, look) = self.held(&from)?.ok_or_else(not_found)?;
         self.check_free(&look)?;
+        if look.kind() == Kind::Directory {
+            self.check_open(&from)?;
+        }
         let made = to.make_directories()?;
         if let Some((_, there)) = to.held(&made.directory)? {
             to.check_free(&there)?;

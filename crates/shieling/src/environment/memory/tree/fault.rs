@@ -80,7 +80,7 @@ impl Fault {
             Self::Loop => FileError::LinkLoop(path),
             Self::ReadOnly => FileError::ReadOnly(path),
             Self::Hidden => FileError::Permission(path),
-            Self::Busy => FileError::Unsupported("the workspace, what it stands in, and what holds hidden files stay where they are"),
+            Self::Busy => FileError::Fixed(path),
             Self::TooLong(why) | Self::BadName(why) => FileError::BadPath { path, why },
             Self::NoRoom(Room::Bytes(limit)) => FileError::Full {
                 path,
