@@ -15,6 +15,8 @@ mod configuration;
 mod degraded;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/memory.rs"]
+mod memory;
 #[path = "cli/mcp.rs"]
 mod mcp;
 #[path = "cli/mcp_sessions.rs"]

@@ -1,7 +1,7 @@
 //! `shieling mcp` as a client starts it: the real binary, real commands, nothing but lines of JSON between.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -22,8 +22,13 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(shieling: Shieling, can: Value) -> Self {
-        let mut child = shieling
-            .command()
+        let command = shieling.command();
+        Self::start_by(shieling, command, can)
+    }
+
+    /// The same, where it is this command that starts it.
+    pub(crate) fn start_by(shieling: Shieling, mut command: Command, can: Value) -> Self {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -30,8 +30,51 @@ async fn a_program_that_is_not_there_is_127_and_the_list_of_those_that_are() {
 
 #[tokio::test]
 async fn a_text_gets_the_variables_it_was_approved_with_and_no_other() {
-    let said = printed(&memory(), "env | sort | grep -v ^USER=user").await;
+    let said = printed(&memory(), "env | sort").await;
     assert_eq!(said, "HOME=/home/user\nLC_ALL=C.UTF-8\nPATH=/usr/bin:/bin\nPWD=/work\n");
+}
+
+#[tokio::test]
+async fn an_expansion_that_fails_ends_a_text_as_it_ends_bash() {
+    let cases = [
+        ("set -u; echo $x; echo no", 127), ("echo ${x:?no}", 127), ("set -u; f() { echo $x; }; f", 127), ("eval 'echo ${x:?}'", 127),
+        ("y=$(exit 1); set -u; echo $x", 127), ("set -eu; echo $x", 1), ("(set -u; echo $x); exit 1", 1), ("exit 1", 1), ("set -e; false", 1), ("set -u; true", 0),
+    ];
+    for (text, code) in cases {
+        assert_eq!(run(&memory(), text).await.end, End::Exited(code), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn rm_removes_what_it_is_given_and_fails_where_it_cannot() {
+    let memory = memory();
+    let made = "mkdir -p d/e empty; touch d/e/f a b -- -c; ln -s d l; ";
+    let cases = [
+        ("rm a b; ls -A", 0, "-c\nd\nempty\nl\n"),
+        ("rm -rv d/e", 0, "removed directory 'd/e'\n"),
+        ("rm -d empty; rm -- -c; rm l; ls -A", 0, "d\n"),
+        ("rm d", 1, ""), ("rm -f d", 1, ""), ("rm -d d", 1, ""), ("rm nothing", 1, ""), ("rm -f nothing nothing/x", 0, ""), ("rm -rf ..", 1, ""), ("rm -rf /", 1, ""),
+        ("rm -x a", 1, ""), ("rm", 1, ""), ("rm -f", 0, ""), ("rm -i a", 1, ""), ("cd d; rm -rf ../d/e; ls", 0, ""),
+    ];
+    for (text, code, out) in cases {
+        memory.restore(&super::support::memory().snapshot());
+        assert_eq!(run(&memory, made).await.end, End::Exited(0));
+        let ran = run(&memory, text).await;
+        assert_eq!((ran.end, ran.stdout.text().as_str()), (End::Exited(code), out), "{text}: {}", ran.stderr.text());
+    }
+}
+
+#[tokio::test]
+async fn what_would_be_answered_wrongly_is_refused_in_words() {
+    let memory = memory();
+    for text in ["ls . 3>&1 1>&2 2>&3", "umask 077; touch secret", "umask g-w"] {
+        let ran = run(&memory, text).await;
+        let refused = ran.end == End::Exited(125) || ran.stderr.text().contains("memory has no other mask");
+        assert!(refused, "{text}: {ran:?}");
+    }
+    assert_eq!(printed(&memory, "umask; umask 022; umask -S").await, "0022\nu=rwx,g=rx,o=rx\n");
+    assert_eq!(printed(&memory, "mkdir b a; touch a/1 b/2; ls b a").await, "a:\n1\n\nb:\n2\n");
+    assert_eq!(printed(&memory, "mkdir -p r; cd r; touch z y; ls -r y z; ls z y").await, "z\ny\ny\nz\n");
 }
 
 #[tokio::test]

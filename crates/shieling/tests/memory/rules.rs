@@ -35,7 +35,7 @@ async fn what_is_hidden_does_not_exist_for_any_command() {
 #[tokio::test]
 async fn what_is_hidden_can_be_neither_made_nor_moved_nor_removed() {
     let memory = with_secrets();
-    for text in ["echo x > .env", "mkdir secrets", "mkdir -p new/secrets/x", "echo x > a; mv a .env2", "cp sub/open .env3", "ln -s x .env4", "mv sub other", "rm -r sub", "touch .env5"] {
+    for text in ["echo x > .env", "mkdir secrets", "mkdir -p new/secrets/x", "echo x > a; mv a .env2", "cp sub/open .env3", "ln -s x .env4", "mv sub other", "rm -r sub", "rm -rf sub", "touch .env5"] {
         assert_ne!(run(&memory, text).await.end, End::Exited(0), "{text}");
     }
     let everything = Memory::builder(WORKSPACE).build().expect("a memory");
@@ -64,13 +64,18 @@ async fn readonly_refuses_every_change() {
     let changes = [
         "echo x > f", "echo x >> f", ": > new", "touch f", "touch new", "mkdir n", "rm f", "rm -r d", "rmdir d", "mv f g", "cp f g", "ln -s f l", "chmod 777 f",
         "sed -i s/k/K/ f", "tee f < /dev/null", "truncate -s 0 f", "dd if=/dev/null of=f", "sort -o f f", "split f", "tar cf t.tar d", "gzip f", "echo x > /tmp/x",
-        "mktemp", "echo x > ~/x", "install f g", "printf x | tee -a f", "exec 3> new", "unlink f", "awk 'BEGIN { print > \"new\" }'", "find . -name f -delete",
+        "mktemp", "echo x > ~/x", "rm -rf d", "rm -f f", "install f g", "printf x | tee -a f", "exec 3> new", "unlink f", "awk 'BEGIN { print > \"new\" }'", "find . -name f -delete",
     ];
     for text in changes {
         assert_ne!(run(&memory, text).await.end, End::Exited(0), "{text}");
     }
     assert_eq!(printed(&memory, "cat f; ls -A . ~ /tmp; stat -c %a f; echo x > /dev/null; cat <<< here").await, "kept\n.:\nd\nf\n\n/home/user:\n\n/tmp:\n644\nhere\n");
     assert!(matches!(memory.write("f", b""), Err(FileError::ReadOnly(_))));
+    let said = run(&memory, "rm -rf d nothing f").await;
+    assert_eq!(
+        (said.end, said.stderr.text().as_str()),
+        (End::Exited(1), "rm: cannot remove 'd': Read-only file system\nrm: cannot remove 'f': Read-only file system\n")
+    );
 }
 
 #[tokio::test]

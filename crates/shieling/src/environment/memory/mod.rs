@@ -56,10 +56,13 @@ pub use tree::Snapshot;
 /// - Standard input is read whole before a text begins.
 /// - A text is over when its background jobs are.
 /// - `yes` ends after 10,000 lines, `seq` after 100,000, `awk` after 10 MB, `find` after 1 MiB of output;
-///   they say so. `rm -f` says nothing of what it may not remove. `printf %f` rounds halves up.
+///   they say so. `printf %f` rounds halves up. `rm` asks nobody, and refuses `-i`.
+/// - Files are made with the mode 644 and directories with 755: `umask` refuses another mask (125).
+/// - Two streams that change places (`3>&1 1>&2 2>&3`) are refused (125), as are ranges in braces of
+///   more than 10,000 elements.
 /// - Functions, sourced files and shells in shells call each other 16 deep at most, subshells and
 ///   substitutions 32: beyond, the text ends with 125 and says why.
-/// - Names of files are UTF-8. There are no hard links, pipes or devices but `/dev/null` and its like.
+/// - Names of files are UTF-8 without line breaks: others are refused. There are no hard links, pipes or devices but `/dev/null` and its like.
 /// - `cd x/..` and `cat x/../y` take `x/..` for nothing, also where `x` is a link.
 ///
 /// # Examples

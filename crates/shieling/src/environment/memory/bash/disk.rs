@@ -91,9 +91,7 @@ impl FileSystem for Disk {
             return Err(std::io::Error::new(std::io::ErrorKind::Unsupported, why).into());
         }
         let mut inside = self.tree.enter();
-        let content = inside
-            .find(path, Follow::None)
-            .and_then(|id| inside.content(id));
+        let content = inside.find(path, Follow::None).and_then(|id| inside.content(id));
         drop(inside);
         told(content.map(Arc::unwrap_or_clone))
     }
@@ -129,9 +127,7 @@ impl FileSystem for Disk {
 
     async fn stat(&self, path: &Path) -> bashkit::Result<Metadata> {
         let mut inside = self.tree.enter();
-        let about = inside
-            .find(path, Follow::None)
-            .and_then(|id| inside.about(id));
+        let about = inside.find(path, Follow::None).and_then(|id| inside.about(id));
         told(about.map(|about| metadata(&about)))
     }
 
@@ -182,19 +178,13 @@ impl FileSystem for Disk {
 
     async fn read_link(&self, path: &Path) -> bashkit::Result<PathBuf> {
         let mut inside = self.tree.enter();
-        let target = inside
-            .find(path, Follow::None)
-            .and_then(|id| inside.target(id));
+        let target = inside.find(path, Follow::None).and_then(|id| inside.target(id));
         told(target.map(|target| PathBuf::from(&*target)))
     }
 
     async fn chmod(&self, path: &Path, mode: u32) -> bashkit::Result<()> {
         let mut inside = self.tree.enter();
-        told(
-            inside
-                .find(path, Follow::None)
-                .and_then(|id| inside.set_mode(id, mode)),
-        )
+        told(inside.find(path, Follow::None).and_then(|id| inside.set_mode(id, mode)))
     }
 
     async fn set_modified_time(&self, path: &Path, time: SystemTime) -> bashkit::Result<()> {

@@ -6,20 +6,24 @@ mod own;
 mod programs;
 mod range;
 mod resume;
+mod rm;
 mod run;
+mod swap;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bashkit::hooks::HookAction;
 use bashkit::{Bash, ExecutionLimits, MemoryLimits, SessionLimits, ShellFeatures};
 
 use self::disk::Disk;
 use self::own::{Own, Sleep, Unknown};
 use self::resume::{Kept, RESUME, Resume};
+use self::rm::Rm;
+use self::watch::{Leaving, Umask};
 use super::program::{Handler, Program};
 use super::tree::Tree;
 
@@ -54,8 +58,9 @@ pub(super) struct Engine {
     bash: Bash,
     disk: Arc<Disk>,
     unknown: Arc<Mutex<Option<String>>>,
-    /// Whether the text has ended its shell.
-    left: Arc<AtomicBool>,
+    leaving: Arc<Leaving>,
+    /// Whether bashkit's `USER` is still there, which nobody has asked for.
+    foreign_user: bool,
     /// What bashkit forgets between two texts, for the next.
     kept: Arc<Mutex<Kept>>,
 }
@@ -66,8 +71,7 @@ impl Kit {
         let disk = Arc::new(Disk::new(Arc::clone(&self.tree)));
         let unknown = Arc::new(Mutex::new(None));
         let kept = Arc::new(Mutex::new(Kept::default()));
-        let left = Arc::new(AtomicBool::new(false));
-        let leaves = Arc::clone(&left);
+        let leaving = Arc::new(Leaving::default());
         let allowed = self.allowed.clone();
         // A shell that is started, and a script, are more programs.
         let scripts = programs::may("bash", allowed.as_deref()) || programs::may("sh", allowed.as_deref());
@@ -85,10 +89,9 @@ impl Kit {
             .memory_limits(memory(self.memory))
             .shell_features(ShellFeatures::all().script_execution(scripts))
             .builtin(RESUME, Box::new(Resume(Arc::clone(&kept))))
-            .on_exit(Box::new(move |event| {
-                leaves.store(true, Ordering::Relaxed);
-                HookAction::Continue(event)
-            }))
+            .builtin("umask", Box::new(Umask))
+            .on_exit(leaving.on_exit())
+            .before_tool(leaving.before_command())
             .builtin_filter(move |name| programs::there(name, allowed.as_deref()))
             .command_resolver(Arc::new(Unknown {
                 handler,
@@ -103,6 +106,9 @@ impl Kit {
         if programs::may("sleep", self.allowed.as_deref()) {
             builder = builder.builtin("sleep", Box::new(Sleep));
         }
+        if programs::may("rm", self.allowed.as_deref()) {
+            builder = builder.builtin("rm", Box::new(Rm));
+        }
         for (name, program) in &self.programs {
             let own = Own {
                 name: name.clone(),
@@ -114,7 +120,8 @@ impl Kit {
             bash: builder.build(),
             disk,
             unknown,
-            left,
+            leaving,
+            foreign_user: !variables.contains_key("USER"),
             kept,
         }
     }

@@ -22,7 +22,11 @@ impl Builtin for Own {
         let call = Call {
             argv: argv.collect(),
             cwd: ctx.cwd.clone(),
-            variables: ctx.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect::<BTreeMap<_, _>>(),
+            variables: ctx
+                .env
+                .iter()
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect::<BTreeMap<_, _>>(),
             input: ctx.stdin.map(|input| input.as_bytes().to_vec()).unwrap_or_default(),
         };
         let answer = self.program.call(call).await;

@@ -49,16 +49,21 @@ impl Builtin for Resume {
 
 impl Engine {
     /// The text, with what is to be put back before it. Its lines keep their numbers.
-    pub(super) fn resumed(&self, text: &str) -> String {
+    pub(super) fn resumed(&mut self, text: &str) -> String {
+        let user = if std::mem::take(&mut self.foreign_user) {
+            "unset USER; "
+        } else {
+            ""
+        };
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.options.is_empty() && kept.traps.is_empty() && kept.status == 0 {
-            return text.to_owned();
+            return format!("{user}{text}");
         }
         let traps = kept
             .traps
             .iter()
             .map(|(signal, action)| format!("trap -- '{}' {signal}; ", action.replace('\'', "'\\''")));
-        format!("{}{RESUME}; {text}", traps.collect::<String>())
+        format!("{user}{}{RESUME}; {text}", traps.collect::<String>())
     }
 
     /// How it stands after a text, which is put back before the next.
@@ -88,8 +93,17 @@ impl Engine {
     /// Whether this end of a text ends a shell that stands as this one does.
     pub(in crate::environment::memory) fn ends_at(&self, end: MainEnd) -> bool {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let strict = kept.options.iter().any(|(name, value)| name == "SHOPT_e" && value == "1");
+        let strict = kept
+            .options
+            .iter()
+            .any(|(name, value)| name == "SHOPT_e" && value == "1");
         strict && matches!(end, MainEnd::Exited(code) if code != 0)
+    }
+
+    /// Whether a failure ends it.
+    pub(super) fn errexit(&self) -> bool {
+        let view = self.bash.shell_state_view();
+        view.variables.get("SHOPT_e").is_some_and(|value| value == "1")
     }
 
     /// All that it knows, to come back to.
@@ -100,6 +114,7 @@ impl Engine {
     /// As it was then.
     pub(in crate::environment::memory) fn come_back(&mut self, memo: &Memo) {
         self.bash.restore_shell_state(&memo.0);
+        self.foreign_user = false;
     }
 }
 

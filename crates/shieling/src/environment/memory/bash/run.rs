@@ -11,14 +11,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::pipe::Sender;
 
-use super::{Engine, range};
+use super::{Engine, range, swap};
 use crate::environment::memory::program::{Call, Program};
 use crate::process::MainEnd;
 
 /// The status of a bash that was told to end.
 const SIGTERM: i32 = 15;
 /// The status of a text that memory cannot run as bash would.
-const UNABLE: i32 = 125;
+pub(super) const UNABLE: i32 = 125;
+/// The status of a bash that was given its text, when an expansion in it failed.
+const EXPANSION: i32 = 127;
 /// How often somebody who waits for input looks whether it is still wanted.
 const LOOKING: Timespec = Timespec {
     tv_sec: 0,
@@ -88,12 +90,17 @@ impl Engine {
         };
         self.disk.limit_files(largest);
         self.take_unknown();
-        self.left.store(false, Ordering::Relaxed);
+        self.leaving.reset();
         if let Some(range) = range::too_long(text) {
             let why = format!(
                 "the range `{range}` has more than {} elements, which it would not expand; use `seq`",
                 range::LONGEST
             );
+            let _ = stderr.write_all(refusal(&why).as_bytes()).await;
+            return Ok(Ran::exited(UNABLE));
+        }
+        if let Some(swap) = swap::first(text) {
+            let why = format!("it would lose output at `{swap}`, which has two streams change places");
             let _ = stderr.write_all(refusal(&why).as_bytes()).await;
             return Ok(Ran::exited(UNABLE));
         }
@@ -129,9 +136,11 @@ impl Engine {
             }
             Ok(result) => {
                 let unknown = self.take_unknown().filter(|_| result.exit_code == 127);
+                let code = result.exit_code & 0xff;
+                let failed = self.leaving.by_expansion(code, self.errexit());
                 let ran = Ran {
-                    exited: self.left.load(Ordering::Relaxed),
-                    ..Ran::exited(result.exit_code & 0xff)
+                    exited: self.leaving.left.load(Ordering::Relaxed),
+                    ..Ran::exited(if failed { EXPANSION } else { code })
                 };
                 return (ran, unknown.map(|unknown| missing(&unknown, names)));
             }
@@ -214,7 +223,10 @@ fn read_all(from: OwnedFd, token: &AtomicBool, most: usize) -> io::Result<Option
         match rustix::io::read(&from, &mut piece[..]) {
             Ok(0) => return Ok(Some(input)),
             Ok(read) if input.len() + read > most => {
-                return Err(io::Error::new(io::ErrorKind::FileTooLarge, "more input than memory holds"));
+                return Err(io::Error::new(
+                    io::ErrorKind::FileTooLarge,
+                    "more input than memory holds",
+                ));
             }
             Ok(read) => input.extend_from_slice(&piece[..read]),
             Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
