@@ -194,7 +194,10 @@ pub(in crate::environment) fn protected(paths: &[&Path], workspace: &Path) -> Ve
         };
         Some(target)
     });
-    let all: Vec<&PathBuf> = targets.chain(&found.watched).collect();
+    // Also what is not there yet: here it can be asked about, and no empty directory has to keep its name.
+    let names = TABLE.iter().filter(|row| row.absent != Absent::OnlyInHome);
+    let names: Vec<PathBuf> = names.map(|row| workspace.join(row.path)).collect();
+    let all: Vec<&PathBuf> = targets.chain(&found.watched).chain(&names).collect();
     let is_protected = |path: &Path| {
         let inside = path.strip_prefix(workspace).unwrap_or(path);
         inside.iter().any(|part| part.eq_ignore_ascii_case(".git"))
