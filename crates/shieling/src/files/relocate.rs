@@ -74,6 +74,7 @@ pub(crate) fn plan_move(context: Context<'_>, ask: &MoveAsk) -> Result<Planned, 
     Ok(Planned {
         paths,
         preview: format!("moved: {} to {}\n", was.display(), target.display()),
+        is_cut: false,
         make: Box::new(move || {
             inside::check(from.as_ref(), gone)?;
             if let Some(replaced) = replaced {

@@ -202,7 +202,10 @@ impl Shieling {
                     let mut paths = planned.paths.clone();
                     // From where, and then to where, as it was asked.
                     paths.sort_by_key(|(access, _)| *access != Access::Remove);
-                    let op = task.op(&sight.root, paths).with_change(planned.preview.clone());
+                    let op = task
+                        .op(&sight.root, paths)
+                        .with_change(planned.preview.clone())
+                        .with_change_cut(planned.is_cut);
                     let mut verdict = sight.policy.judge_file(&op);
                     add(&mut verdict, sight.asks());
                     let policy = verdict.decision;

@@ -246,3 +246,27 @@ async fn why_a_change_does_not_fit_is_told_only_to_whoever_may_read_what_it_does
         assert_eq!(refusal(shieling.edit_file(hits).await).0, Status::NeedsApproval);
     }
 }
+
+#[tokio::test]
+async fn nobody_is_asked_about_a_change_that_cannot_be_shown_whole() {
+    let long = "a line that is written\n".repeat(4_000);
+    for here in BOTH {
+        let workspace = Workspace::new().with("a", "old\n");
+        let approver = Scripted::new([Answer::Yes(Scope::Once)]);
+        let shieling = here
+            .builder(&workspace, Policy::open())
+            .approval(Mode::Always)
+            .approver(approver.clone())
+            .build();
+        let (status, denial) = refusal(shieling.write_file(write("a", &long)).await);
+        assert_eq!(status, Status::NeedsApproval);
+        let told = denial.reasons.last().expect("a reason").because.clone();
+        assert!(told.contains("too long to be shown whole"), "{told}");
+        assert_eq!(
+            (approver.asked().len(), content(&workspace, "a")),
+            (0, "old\n".to_owned())
+        );
+        assert!(shieling.write_file(write("a", "new\n")).await.is_ok());
+        assert_eq!(approver.asked().len(), 1);
+    }
+}
