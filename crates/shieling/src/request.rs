@@ -48,6 +48,9 @@ pub trait Request {
 
     /// What it would change, for whoever has to say yes, as far as that can be shown.
     fn change(&self) -> Option<&str>;
+
+    /// Whether that is not all that it would change: nobody can say yes to it then.
+    fn change_is_cut(&self) -> bool;
 }
 
 /// The longest command text that is passed on, in bytes. The kernel refuses a single argument of
@@ -260,6 +263,10 @@ impl Request for Command {
 
     fn change(&self) -> Option<&str> {
         None
+    }
+
+    fn change_is_cut(&self) -> bool {
+        false
     }
 }
 

@@ -152,6 +152,12 @@ pub enum Refused {
         /// The approver's words.
         because: String,
     },
+    /// It would change more than is shown of it, so that nobody was asked.
+    #[error("the change is too long to be shown whole (more than {bytes} bytes); make it in smaller steps")]
+    TooLong {
+        /// How many bytes could be shown.
+        bytes: usize,
+    },
     /// A file that it runs was changed during each question.
     #[error("files that it runs were changed each time between the yes and the start")]
     KeepsChanging {
@@ -250,6 +256,10 @@ impl Approvals {
         }
         if self.mode == Mode::Never {
             return Err(Refused::NobodyToAsk);
+        }
+        if request.change_is_cut() {
+            let bytes = request.change().map_or(0, str::len);
+            return Err(Refused::TooLong { bytes });
         }
         for _ in 0..ROUNDS {
             let answer = tokio::time::timeout(self.patience, self.approver.ask(&question)).await;

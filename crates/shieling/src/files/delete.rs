@@ -27,7 +27,6 @@ pub(crate) fn plan_delete(context: Context<'_>, ask: &DeleteAsk) -> Result<Plann
         }
     }
     let gone = inside::all(context, &*node, "removed")?;
-    let stamp = node.meta()?.stamp;
     let info = info::told(context, &*node, path.clone())?;
     let preview = match gone.len() {
         1 => format!("removed: {}\n", path.display()),
@@ -35,10 +34,11 @@ pub(crate) fn plan_delete(context: Context<'_>, ask: &DeleteAsk) -> Result<Plann
     };
     let recursive = ask.recursive;
     Ok(Planned {
-        paths: gone.into_iter().map(|path| (Access::Remove, path)).collect(),
+        paths: gone.iter().map(|(path, _)| (Access::Remove, path.clone())).collect(),
         preview,
+        is_cut: false,
         make: Box::new(move || {
-            reach::check(spot.as_ref(), stamp)?;
+            inside::check(spot.as_ref(), gone)?;
             spot.remove(recursive)?;
             Ok(FileAnswer::Info(info))
         }),

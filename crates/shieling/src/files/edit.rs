@@ -63,14 +63,15 @@ pub(crate) fn plan_edit(context: Context<'_>, ask: &EditAsk) -> Result<Planned, 
         why: format!("`{}` is {}, which has no `{lacking}`", path.display(), encoding.name()),
     })?;
     let names = Names::same(context.workspace, &path);
-    let diff = diff::of_changes(&names, encoding, &content, &edited, &changes).text;
+    let diff = diff::of_changes(&names, encoding, &content, &edited, &changes);
     drop(content);
     let replacements = found.len() as u64;
     let remembered = context.remembered.clone();
     let Reached { spot, .. } = reached;
     Ok(Planned {
         paths: vec![(Access::Write, path.clone())],
-        preview: diff.clone(),
+        preview: diff.text.clone(),
+        is_cut: diff.is_cut,
         make: Box::new(move || {
             spot.replace(&edited, false, Expect::Stamp(stamp))?;
             let hash = hash::written(spot.as_ref(), &edited)?;
@@ -78,7 +79,7 @@ pub(crate) fn plan_edit(context: Context<'_>, ask: &EditAsk) -> Result<Planned, 
             Ok(FileAnswer::Edited(Edited {
                 path,
                 replacements,
-                diff,
+                diff: diff.text,
                 size: edited.len() as u64,
                 hash,
             }))

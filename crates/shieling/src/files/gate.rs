@@ -51,6 +51,8 @@ pub(crate) struct Planned {
     pub(crate) paths: Vec<(Access, PathBuf)>,
     /// What it changes, for whoever has to say yes: a unified diff, or a line that says it.
     pub(crate) preview: String,
+    /// Whether that is not all of it: then nobody can say yes to it.
+    pub(crate) is_cut: bool,
     /// Makes it, all of it or nothing. What it was worked out from must not have changed since.
     pub(crate) make: Box<dyn FnOnce() -> Result<FileAnswer, FilesError> + Send>,
 }

@@ -1,9 +1,9 @@
 //! Everything that goes with a directory when it is removed or moved.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Context, FilesError};
-use crate::environment::{Entry, FileError, Kind, Node};
+use crate::environment::{Entry, FileError, Kind, Node, Spot, Stamp};
 
 /// More than that is not judged path by path.
 const MOST: u64 = 100_000;
@@ -18,17 +18,44 @@ struct Level {
     entries: std::vec::IntoIter<Entry>,
 }
 
-/// The paths of something and of all that is in it, each directory before what is in it.
+/// Something and all that is in it, each directory before what is in it, as it stood when it was looked
+/// at.
+pub(super) type All = Vec<(PathBuf, Stamp)>;
+
+/// Something and all that is in it.
 ///
 /// # Errors
 /// [`FilesError::TooLarge`] for more than 100,000; [`FileError::Fixed`] if something in it is hidden:
 /// removed it would be lost unseen, and elsewhere it might be hidden no more; [`FileError::Unsupported`]
 /// for directories that are nested 200 deep; what the files say.
-pub(super) fn all(context: Context<'_>, node: &dyn Node, done: &'static str) -> Result<Vec<PathBuf>, FilesError> {
+pub(super) fn all(context: Context<'_>, node: &dyn Node, done: &'static str) -> Result<All, FilesError> {
+    walk(node, done, |path, is_directory| context.gate.hides(path, is_directory))
+}
+
+/// Sees to it that what stands at a place is still what was looked at, and so is all that is in it:
+/// nothing more, nothing less, nothing else.
+///
+/// # Errors
+/// [`FileError::Changed`].
+pub(super) fn check(spot: &dyn Spot, mut expected: All) -> Result<(), FileError> {
+    let changed = || FileError::Changed(spot.path().to_path_buf());
+    let node = spot.current()?.ok_or_else(changed)?;
+    // What is hidden was not there, and would be a difference now. What cannot be looked at any more
+    // could be.
+    let mut now = walk(&*node, "looked at", |_, _| false).map_err(|_| changed())?;
+    // Directories are told in no order.
+    let by_path = |(one, _): &(PathBuf, Stamp), (other, _): &(PathBuf, Stamp)| one.cmp(other);
+    expected.sort_unstable_by(by_path);
+    now.sort_unstable_by(by_path);
+    if now == expected { Ok(()) } else { Err(changed()) }
+}
+
+fn walk(node: &dyn Node, done: &'static str, hides: impl Fn(&Path, bool) -> bool) -> Result<All, FilesError> {
     let top = node.path();
-    let mut paths = vec![top.to_path_buf()];
-    if node.meta()?.kind != Kind::Directory {
-        return Ok(paths);
+    let meta = node.meta()?;
+    let mut all = vec![(top.to_path_buf(), meta.stamp)];
+    if meta.kind != Kind::Directory {
+        return Ok(all);
     }
     let mut entries = node.entries()?.into_iter();
     let mut above: Vec<Level> = Vec::new();
@@ -40,17 +67,18 @@ pub(super) fn all(context: Context<'_>, node: &dyn Node, done: &'static str) -> 
         };
         let Some(entry) = next else {
             if above.pop().is_none() {
-                return Ok(paths);
+                return Ok(all);
             }
             continue;
         };
         let path = directory.path().join(&entry.name);
         let is_directory = entry.kind == Kind::Directory;
-        if context.gate.hides(&path, is_directory) {
+        if hides(&path, is_directory) {
             return Err(FileError::Fixed(top.to_path_buf()).into());
         }
-        paths.push(path);
-        let size = paths.len() as u64;
+        let node = directory.child(&entry.name)?;
+        all.push((path, node.meta()?.stamp));
+        let size = all.len() as u64;
         if size > MOST {
             return Err(FilesError::TooLarge {
                 path: top.to_path_buf(),
@@ -65,7 +93,6 @@ pub(super) fn all(context: Context<'_>, node: &dyn Node, done: &'static str) -> 
                     "directories that are nested 200 deep or deeper are neither removed nor moved here; use a command";
                 return Err(FileError::Unsupported(why).into());
             }
-            let node = directory.child(&entry.name)?;
             let entries = node.entries()?.into_iter();
             above.push(Level { node, entries });
         }

@@ -49,8 +49,8 @@ pub(crate) fn plan_move(context: Context<'_>, ask: &MoveAsk) -> Result<Planned, 
     }
     let gone = inside::all(context, &*node, "moved")?;
     let mut paths = Vec::with_capacity(gone.len() * 2);
-    for path in gone {
-        context.gate.reads(&path)?;
+    for (path, _) in &gone {
+        context.gate.reads(path)?;
         let inner = path.strip_prefix(&was).expect("it is in what is moved");
         // Nothing more for itself: a path that ends with a slash is another.
         let there = if inner.as_os_str().is_empty() {
@@ -59,9 +59,8 @@ pub(crate) fn plan_move(context: Context<'_>, ask: &MoveAsk) -> Result<Planned, 
             target.join(inner)
         };
         paths.push((Access::Write, there));
-        paths.push((Access::Remove, path));
+        paths.push((Access::Remove, path.clone()));
     }
-    let stamp = node.meta()?.stamp;
     let replaced = to
         .current
         .as_ref()
@@ -75,8 +74,9 @@ pub(crate) fn plan_move(context: Context<'_>, ask: &MoveAsk) -> Result<Planned, 
     Ok(Planned {
         paths,
         preview: format!("moved: {} to {}\n", was.display(), target.display()),
+        is_cut: false,
         make: Box::new(move || {
-            reach::check(from.as_ref(), stamp)?;
+            inside::check(from.as_ref(), gone)?;
             if let Some(replaced) = replaced {
                 reach::check(to.spot.as_ref(), replaced)?;
             }

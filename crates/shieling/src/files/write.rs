@@ -5,6 +5,7 @@ use super::hash;
 use super::reach::{self, Reached};
 use super::{Access, Context, FileAnswer, FilesError, Planned, WriteAsk, Written};
 use crate::environment::{Expect, FileError, Links};
+use crate::request::Digest;
 
 /// The largest file that is replaced, in bytes: what was there is compared with what comes.
 const LARGEST: u64 = 256 << 20;
@@ -28,28 +29,38 @@ pub(crate) fn plan_write(context: Context<'_>, ask: &WriteAsk) -> Result<Planned
         None if ask.expect.is_some() => return Err(reach::missing(&ask.path)),
         None => None,
     };
-    let (diff, preview, expect) = match &held {
+    let (diff, preview, is_cut, expect) = match &held {
         Some(held) => {
             held.check(context, &path, ask.expect.as_ref())?;
             let names = Names::same(context.workspace, &path);
-            let diff = diff::of_contents(&names, &held.content, &ask.content).map(|diff| diff.text);
+            let diff = diff::of_contents(&names, &held.content, &ask.content);
+            let is_cut = diff.as_ref().is_some_and(|diff| diff.is_cut);
+            let diff = diff.map(|diff| diff.text);
             let preview = diff.clone().unwrap_or_else(|| {
                 format!(
-                    "{}: {} bytes become {} others\n",
+                    "{}: {} bytes become {} others, SHA-256 {}\n",
                     path.display(),
                     held.content.len(),
-                    ask.content.len()
+                    ask.content.len(),
+                    Digest::of(&ask.content)
                 )
             });
-            (diff, preview, Expect::Stamp(held.stamp))
+            (diff, preview, is_cut, Expect::Stamp(held.stamp))
         }
         None => {
             let names = Names::made(context.workspace, &path);
-            let preview = diff::of_contents(&names, &[], &ask.content).map(|diff| diff.text);
-            let preview = preview.filter(|text| !text.is_empty());
-            let preview =
-                preview.unwrap_or_else(|| format!("{}: a new file of {} bytes\n", path.display(), ask.content.len()));
-            (None, preview, Expect::Nothing)
+            let preview = diff::of_contents(&names, &[], &ask.content);
+            let is_cut = preview.as_ref().is_some_and(|diff| diff.is_cut);
+            let preview = preview.map(|diff| diff.text).filter(|text| !text.is_empty());
+            let preview = preview.unwrap_or_else(|| {
+                format!(
+                    "{}: a new file of {} bytes, SHA-256 {}\n",
+                    path.display(),
+                    ask.content.len(),
+                    Digest::of(&ask.content)
+                )
+            });
+            (None, preview, is_cut, Expect::Nothing)
         }
     };
     let (content, remembered, created) = (ask.content.clone(), context.remembered.clone(), held.is_none());
@@ -57,6 +68,7 @@ pub(crate) fn plan_write(context: Context<'_>, ask: &WriteAsk) -> Result<Planned
     Ok(Planned {
         paths: vec![(Access::Write, path.clone())],
         preview,
+        is_cut,
         make: Box::new(move || {
             spot.replace(&content, false, expect)?;
             let hash = hash::written(spot.as_ref(), &content)?;

@@ -112,6 +112,7 @@ pub struct FileOp {
     touched: Vec<Touched>,
     content: Digest,
     change: Option<String>,
+    change_is_cut: bool,
 }
 
 impl FileOp {
@@ -155,6 +156,7 @@ impl FileOp {
             touched,
             content: Digest::of(b""),
             change: None,
+            change_is_cut: false,
         }
     }
 
@@ -169,6 +171,13 @@ impl FileOp {
     #[must_use]
     pub fn with_change(mut self, change: impl Into<String>) -> Self {
         self.change = Some(change.into());
+        self
+    }
+
+    /// The operation, of whose change no more is shown than the beginning: nobody is asked about it.
+    #[must_use]
+    pub fn with_change_cut(mut self, is_cut: bool) -> Self {
+        self.change_is_cut = is_cut;
         self
     }
 
@@ -242,6 +251,10 @@ impl Request for FileOp {
 
     fn change(&self) -> Option<&str> {
         self.change.as_deref()
+    }
+
+    fn change_is_cut(&self) -> bool {
+        self.change_is_cut
     }
 }
 

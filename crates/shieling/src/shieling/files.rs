@@ -65,8 +65,12 @@ enum Looked {
     },
     /// It changes something.
     Change(Box<Judged>),
-    /// Not even that: what was asked for, and why not.
-    Failed { op: FileOp, error: FilesError },
+    /// Not even that: what was asked for, why not, and what has to be asked about before that is told.
+    Failed {
+        op: FileOp,
+        error: FilesError,
+        asks: Vec<Reason>,
+    },
 }
 
 impl Shieling {
@@ -112,8 +116,9 @@ impl Shieling {
                 Err(error) => return Err(self.failed_files(&mut entry, FilesError::Fault(super::told(&error)))),
             };
             match self.look(files, Arc::clone(&task), &gone).await? {
-                Looked::Failed { op, error } => {
+                Looked::Failed { op, error, asks } => {
                     entry.of_files(&op);
+                    self.admit_reading(&op, asks, &mut entry).await?;
                     return Err(self.failed_files(&mut entry, error));
                 }
                 Looked::Read { answer, op, asks } => return self.read(answer, &op, asks, entry).await,
@@ -149,7 +154,12 @@ impl Shieling {
             .writes
             .then_some("every change of files is asked about here");
         on_thread(move || {
-            let failed = |op: FileOp, error: FilesError| Looked::Failed { op, error };
+            // Before anything was read there is nothing that could be told of it.
+            let unread = |op: FileOp, error: FilesError| Looked::Failed {
+                op,
+                error,
+                asks: Vec::new(),
+            };
             let sight = Sight::new(Seen {
                 files,
                 policy,
@@ -161,11 +171,11 @@ impl Shieling {
             });
             let sight = match sight {
                 Ok(sight) => sight,
-                Err(error) => return failed(task.op_as_asked(&workspace), error.into()),
+                Err(error) => return unread(task.op_as_asked(&workspace), error.into()),
             };
             let asked = task.op_as_asked(&sight.root);
             if let Some(error) = named_hidden(&task, &sight, &asked) {
-                return failed(asked, error);
+                return unread(asked, error);
             }
             let with = Context {
                 files: sight.files.as_ref(),
@@ -174,7 +184,12 @@ impl Shieling {
                 workspace: &sight.root,
             };
             match task.work(with, &gone) {
-                Err(error) => failed(asked, error),
+                // Why a change does not fit tells of the content that it does not fit.
+                Err(error) => Looked::Failed {
+                    op: asked,
+                    error,
+                    asks: sight.asks(),
+                },
                 Ok(Worked::Done(answer)) => {
                     let op = match own_path(&answer) {
                         Some(path) => task.op(&sight.root, vec![(Access::Read, path.to_owned())]),
@@ -187,7 +202,10 @@ impl Shieling {
                     let mut paths = planned.paths.clone();
                     // From where, and then to where, as it was asked.
                     paths.sort_by_key(|(access, _)| *access != Access::Remove);
-                    let op = task.op(&sight.root, paths).with_change(planned.preview.clone());
+                    let op = task
+                        .op(&sight.root, paths)
+                        .with_change(planned.preview.clone())
+                        .with_change_cut(planned.is_cut);
                     let mut verdict = sight.policy.judge_file(&op);
                     add(&mut verdict, sight.asks());
                     let policy = verdict.decision;
@@ -218,14 +236,21 @@ impl Shieling {
         mut entry: Entry,
     ) -> Result<FileAnswer, FilesError> {
         entry.of_files(op);
-        if !asks.is_empty() {
-            let mut verdict = self.policy.judge_file(op);
-            add(&mut verdict, asks);
-            drop(self.approve_files(op.clone(), &verdict, false, &mut entry).await?);
-        }
+        self.admit_reading(op, asks, &mut entry).await?;
         let recorded = entry.ended_files(Ok(size(&answer)), self.environment.confinement());
         recorded.map_err(|error| unrecorded(&error))?;
         Ok(answer)
+    }
+
+    /// Asks, where a rule wants that, before anything is told of what was read.
+    async fn admit_reading(&self, op: &FileOp, asks: Vec<Reason>, entry: &mut Entry) -> Result<(), FilesError> {
+        if asks.is_empty() {
+            return Ok(());
+        }
+        let mut verdict = self.policy.judge_file(op);
+        add(&mut verdict, asks);
+        drop(self.approve_files(op.clone(), &verdict, false, entry).await?);
+        Ok(())
     }
 
     /// From a change that was worked out to the right to make it.

@@ -39,7 +39,7 @@ pub(super) fn unapproved(
         Refused::NobodyToAsk | Refused::Unanswered if by_environment => {
             (Status::NeedsApproval, Layer::Environment, Decision::Ask)
         }
-        Refused::NobodyToAsk | Refused::Unanswered | Refused::KeepsChanging { .. } => {
+        Refused::NobodyToAsk | Refused::Unanswered | Refused::TooLong { .. } | Refused::KeepsChanging { .. } => {
             (Status::NeedsApproval, Layer::Approval, Decision::Ask)
         }
     };
@@ -53,13 +53,15 @@ pub(super) fn unapproved(
                     let names: Vec<_> = files.iter().map(|file| file.to_string_lossy()).collect();
                     names.join(", ").escape_debug().to_string()
                 }
-                Refused::Denied | Refused::SaidNo { .. } | Refused::NobodyToAsk | Refused::Unanswered => {
-                    match request.kind() {
-                        RequestKind::Command => "the whole command",
-                        RequestKind::Files => "the whole operation",
-                    }
-                    .to_owned()
+                Refused::Denied
+                | Refused::SaidNo { .. }
+                | Refused::NobodyToAsk
+                | Refused::Unanswered
+                | Refused::TooLong { .. } => match request.kind() {
+                    RequestKind::Command => "the whole command",
+                    RequestKind::Files => "the whole operation",
                 }
+                .to_owned(),
             },
             span: Some(Span::new(0, request.text().len())),
             because: refused.to_string(),

@@ -221,3 +221,52 @@ async fn what_would_show_a_content_that_may_not_be_read_is_refused_too() {
         assert_eq!(written.diff, None, "a diff holds what was there");
     }
 }
+
+#[tokio::test]
+async fn why_a_change_does_not_fit_is_told_only_to_whoever_may_read_what_it_does_not_fit() {
+    let rules = "[[rule]]\nid = \"r\"\ndecision = \"ask\"\nreads = \"salaries\"\n";
+    let policy = || Policy::open().with_rules(RuleFile::parse("policy.toml", rules).expect("rules"));
+    for here in BOTH {
+        let workspace = Workspace::new().with("salaries", "Ann 90000\n");
+        let guess = || crate::place::edit("salaries", "Ann 9000\n", "x");
+
+        let approver = Scripted::new([Answer::No(String::new()), Answer::Yes(Scope::Once)]);
+        let shieling = here.builder(&workspace, policy()).approver(approver.clone()).build();
+        let refused = shieling.edit_file(guess()).await;
+        let told = format!("{refused:?}");
+        assert!(!told.contains("90000") && !told.contains("NoMatch"), "{told}");
+        assert_eq!(refusal(refused).0, Status::Denied);
+        let told = shieling.edit_file(guess()).await.expect_err("it does not fit");
+        assert_eq!(told.code(), "no_match", "the second answer is yes: {told:?}");
+        assert_eq!(approver.asked().len(), 2);
+
+        let shieling = here.builder(&workspace, policy()).approval(Mode::Never).build();
+        let (misses, hits) = (guess(), crate::place::edit("salaries", "Ann 90000", "x"));
+        assert_eq!(refusal(shieling.edit_file(misses).await).0, Status::NeedsApproval);
+        assert_eq!(refusal(shieling.edit_file(hits).await).0, Status::NeedsApproval);
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_asked_about_a_change_that_cannot_be_shown_whole() {
+    let long = "a line that is written\n".repeat(4_000);
+    for here in BOTH {
+        let workspace = Workspace::new().with("a", "old\n");
+        let approver = Scripted::new([Answer::Yes(Scope::Once)]);
+        let shieling = here
+            .builder(&workspace, Policy::open())
+            .approval(Mode::Always)
+            .approver(approver.clone())
+            .build();
+        let (status, denial) = refusal(shieling.write_file(write("a", &long)).await);
+        assert_eq!(status, Status::NeedsApproval);
+        let told = denial.reasons.last().expect("a reason").because.clone();
+        assert!(told.contains("too long to be shown whole"), "{told}");
+        assert_eq!(
+            (approver.asked().len(), content(&workspace, "a")),
+            (0, "old\n".to_owned())
+        );
+        assert!(shieling.write_file(write("a", "new\n")).await.is_ok());
+        assert_eq!(approver.asked().len(), 1);
+    }
+}

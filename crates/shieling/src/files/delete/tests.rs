@@ -93,3 +93,36 @@ fn what_has_changed_since_it_was_judged_stays() {
     assert!(matches!((planned.make)(), Err(FilesError::File(FileError::Changed(_)))));
     assert!(world.files.content("f").is_some());
 }
+
+#[test]
+fn a_directory_in_which_anything_is_other_than_what_was_judged_stays() {
+    let cases: [(&str, fn(&World)); 3] = [
+        ("one more", |world| {
+            world.files.put("d/e/more", b"new");
+        }),
+        ("another content", |world| {
+            world.files.put("d/e/x", b"other");
+        }),
+        ("one hidden", |world| {
+            world.files.put("d/e/.env", b"secret");
+        }),
+    ];
+    for (case, change) in cases {
+        let world = World::with(&[("d/e/x", b"1"), ("d/y", b"2")]);
+        let planned = plan_delete(
+            world.context(),
+            &DeleteAsk {
+                path: "d".into(),
+                recursive: true,
+            },
+        )
+        .unwrap();
+        change(&world);
+        let made = (planned.make)();
+        assert!(
+            matches!(made, Err(FilesError::File(FileError::Changed(_)))),
+            "{case}: {made:?}"
+        );
+        assert!(world.files.content("d/y").is_some(), "{case}");
+    }
+}

@@ -7,7 +7,7 @@ use super::apply::{Applied, Misfit, apply};
 use super::commit::Work;
 use super::{Hunk, Section};
 use crate::environment::{FileError, Kind, Links, Spot};
-use crate::files::diff::{self, Names};
+use crate::files::diff::{self, Diff, Names};
 use crate::files::encoding::Encoding;
 use crate::files::reach::{self, Held, Reached};
 use crate::files::{Access, Context, FilesError, PatchedFile, Planned};
@@ -212,39 +212,43 @@ impl<'a> Stage<'a> {
     /// What is to be done, all in all.
     pub(super) fn plan(self) -> Result<Planned, FilesError> {
         let mut paths = Vec::new();
-        let mut preview = String::new();
+        let (mut preview, mut is_cut) = (String::new(), false);
         for (number, file) in self.files.iter().enumerate() {
             match (&file.was, &file.now) {
                 (_, Some(now)) if !file.is_kept(number, now) => paths.push((Access::Write, file.path())),
                 (Some(_), None) => paths.push((Access::Remove, file.path())),
                 (_, Some(_)) | (None, None) => {}
             }
-            if preview.len() < PREVIEW {
-                preview.push_str(&self.shown(number, file));
+            if preview.len() >= PREVIEW {
+                is_cut = true;
+                continue;
             }
-        }
-        if preview.len() >= PREVIEW {
-            preview.push_str("… the preview is cut here\n");
+            let shown = self.shown(number, file);
+            is_cut |= shown.is_cut;
+            preview.push_str(&shown.text);
         }
         let work = Work::new(self.files, self.told, self.context.remembered.clone())?;
         Ok(Planned {
             paths,
             preview,
+            is_cut,
             make: Box::new(move || work.make()),
         })
     }
 
     /// What changes in a file.
-    fn shown(&self, number: usize, file: &Staged) -> String {
+    fn shown(&self, number: usize, file: &Staged) -> Diff {
         let (workspace, path) = (self.context.workspace, file.path());
         let content = |held: &'_ Option<Held>| held.as_ref().map_or(Vec::new(), |held| held.content.clone());
         match &file.now {
-            None if file.was.is_none() => String::new(),
+            None if file.was.is_none() => Diff::default(),
             None => {
                 let names = Names::removed(workspace, &path);
-                let text = diff::of_contents(&names, &content(&file.was), &[]).map(|diff| diff.text);
-                text.filter(|text| !text.is_empty())
-                    .unwrap_or_else(|| format!("removed: {}\n", path.display()))
+                let text = diff::of_contents(&names, &content(&file.was), &[]);
+                text.filter(|diff| !diff.text.is_empty()).unwrap_or_else(|| Diff {
+                    text: format!("removed: {}\n", path.display()),
+                    is_cut: false,
+                })
             }
             Some(now) => {
                 let origin = now.origin.map(|origin| &self.files[origin]);
@@ -265,7 +269,11 @@ impl<'a> Stage<'a> {
                         path.display()
                     ));
                 }
-                out + &diff::of_contents(&names, &was, &now.content).map_or(String::new(), |diff| diff.text)
+                let diff = diff::of_contents(&names, &was, &now.content).unwrap_or_default();
+                Diff {
+                    text: out + &diff.text,
+                    is_cut: diff.is_cut,
+                }
             }
         }
     }
