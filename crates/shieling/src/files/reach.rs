@@ -3,13 +3,17 @@
 //! The one place in which it is decided that something is not there: what is hidden and what is
 //! missing are answered in the same words.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Context, FilesError};
 use crate::environment::{FileError, Kind, Links, Node, Spot, Stamp};
 
 /// How much is read at once, in bytes.
 pub(super) const CHUNK: usize = 1 << 20;
+
+/// The longest path, in bytes (`PATH_MAX`), and how much of a longer one is told.
+const LONGEST: usize = 4_096;
+const SHOWN: usize = 100;
 
 /// How often a content is read again that changed while it was read.
 const TRIES: usize = 3;
@@ -22,7 +26,7 @@ impl Context<'_> {
     /// [`FileError::NotFound`] with the path as it was asked for if one of the two is hidden or missing,
     /// and others.
     pub(crate) fn reach(&self, asked: &Path, links: Links) -> Result<Box<dyn Node>, FilesError> {
-        let path = self.absolute(asked);
+        let path = bounded(self.absolute(asked))?;
         let node = |links| {
             self.files
                 .node(&path, links)
@@ -60,7 +64,7 @@ impl Context<'_> {
 /// # Errors
 /// As [`Context::reach`].
 pub(super) fn spot(context: Context<'_>, asked: &Path, links: Links) -> Result<Reached, FilesError> {
-    let path = context.absolute(asked);
+    let path = bounded(context.absolute(asked))?;
     if let Ok(named) = context.files.node(&path, Links::Keep) {
         let kind = named.meta()?.kind;
         context.visible(named, asked)?;
@@ -136,6 +140,19 @@ pub(super) fn check(spot: &dyn Spot, expected: Stamp) -> Result<(), FileError> {
     } else {
         Err(FileError::Changed(spot.path().to_path_buf()))
     }
+}
+
+/// The path, if it is no longer than one can be. What follows looks at each part of it.
+fn bounded(path: PathBuf) -> Result<PathBuf, FileError> {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    if bytes.len() <= LONGEST {
+        return Ok(path);
+    }
+    let shown = String::from_utf8_lossy(&bytes[..SHOWN]);
+    Err(FileError::BadPath {
+        path: format!("{shown}…").into(),
+        why: "it is longer than 4,096 bytes, and no path can be",
+    })
 }
 
 /// That it is not there.
