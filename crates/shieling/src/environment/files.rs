@@ -56,6 +56,16 @@ pub struct Meta {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stamp(pub [u64; 6]);
 
+impl Stamp {
+    /// Which file it is, whatever is in it, where a file may have several names: the first two numbers,
+    /// of the device and of the file in it. All names of a file share it, and no two files that are there
+    /// at once.
+    #[must_use]
+    pub fn identity(&self) -> [u64; 2] {
+        [self.0[0], self.0[1]]
+    }
+}
+
 /// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {

@@ -74,7 +74,7 @@ pub(crate) fn plan_edit(context: Context<'_>, ask: &EditAsk) -> Result<Planned, 
         is_cut: diff.is_cut,
         make: Box::new(move || {
             spot.replace(&edited, false, Expect::Stamp(stamp))?;
-            let hash = hash::written(spot.as_ref(), &edited)?;
+            let hash = hash::written(spot.as_ref(), &edited);
             remembered.keep(&hash, &edited);
             Ok(FileAnswer::Edited(Edited {
                 path,

@@ -74,6 +74,12 @@ impl FileHash {
         }
         Self(format!("stat-{}", told(hasher)))
     }
+
+    /// The state of a larger file that was gone, or another one, before it could be looked at.
+    fn lost(content: &[u8]) -> Self {
+        let Self(digest) = Self::of(content);
+        Self(format!("stat-{digest}"))
+    }
 }
 
 /// The first half of a digest, in hexadecimal.
@@ -117,13 +123,12 @@ impl Held {
     }
 }
 
-/// The state of what was just put at a spot.
-///
-/// # Errors
-/// [`FileError`], for a content of which not every byte is digested.
-pub(super) fn written(spot: &dyn Spot, content: &[u8]) -> Result<FileHash, FileError> {
+/// The state of what was just put at a spot. It cannot fail, since the change is made: where a content is
+/// too large to be digested as a state and what stands there cannot be looked at any more, the state is
+/// one that no file has, so that who expects it is told that the file has changed.
+pub(super) fn written(spot: &dyn Spot, content: &[u8]) -> FileHash {
     if content.len() as u64 <= DIGESTED {
-        return Ok(FileHash::of(content));
+        return FileHash::of(content);
     }
-    reach::stamp(spot).map(FileHash::of_stamp)
+    reach::stamp(spot).map_or_else(|_| FileHash::lost(content), FileHash::of_stamp)
 }

@@ -71,7 +71,7 @@ pub(crate) fn plan_write(context: Context<'_>, ask: &WriteAsk) -> Result<Planned
         is_cut,
         make: Box::new(move || {
             spot.replace(&content, false, expect)?;
-            let hash = hash::written(spot.as_ref(), &content)?;
+            let hash = hash::written(spot.as_ref(), &content);
             remembered.keep(&hash, &content);
             let size = content.len() as u64;
             Ok(FileAnswer::Written(Written {

@@ -38,9 +38,18 @@ enum Undo {
     /// What was moved is moved back.
     Back(usize, usize),
     /// What was changed gets the content of this one again.
-    Rewrite { file: usize, origin: usize, stamp: Stamp },
+    Rewrite {
+        file: usize,
+        origin: usize,
+        /// Its state then; nothing if it could not be looked at, and then it is left, and told.
+        stamp: Option<Stamp>,
+    },
     /// What was made is removed.
-    Unmake { file: usize, stamp: Stamp },
+    Unmake {
+        file: usize,
+        /// As for [`Self::Rewrite`].
+        stamp: Option<Stamp>,
+    },
     /// Who may run it is as before.
     Mode { file: usize, executable: bool },
 }
@@ -111,7 +120,7 @@ impl Work {
         for (number, mut file) in self.told {
             let staged = &self.files[number];
             if let Some(now) = &staged.now {
-                let hash = hash::written(staged.spot.as_ref(), &now.content)?;
+                let hash = hash::written(staged.spot.as_ref(), &now.content);
                 self.remembered.keep(&hash, &now.content);
                 file.hash = Some(hash);
             }
@@ -150,11 +159,13 @@ impl Work {
         let held = origin.and_then(|origin| self.files[origin].was.as_ref().map(|held| (origin, held)));
         let Some((origin, held)) = held else {
             spot.replace(&now.content, now.executable == Some(true), Expect::Nothing)?;
+            // The change is made, whether it can be looked at or not.
+            let after = stamp(spot);
             done.push(Undo::Unmake {
                 file,
-                stamp: stamp(spot)?,
+                stamp: after.as_ref().ok().copied(),
             });
-            return Ok(());
+            return after.map(|_| ());
         };
         let mut expected = if origin == file { held.stamp } else { stamp(spot)? };
         // First, since to undo it changes the state that undoing the content asks for.
@@ -171,11 +182,13 @@ impl Work {
         }
         if held.content != now.content {
             spot.replace(&now.content, false, Expect::Stamp(expected))?;
+            let after = stamp(spot);
             done.push(Undo::Rewrite {
                 file,
                 origin,
-                stamp: stamp(spot)?,
+                stamp: after.as_ref().ok().copied(),
             });
+            after?;
         }
         Ok(())
     }
@@ -209,6 +222,8 @@ impl Work {
     fn undo_one(&self, undo: &Undo) -> Result<(), (usize, FileError)> {
         let spot = |file: usize| self.files[file].spot.as_ref();
         let held = |file: usize| self.files[file].was.as_ref();
+        let known =
+            |file: usize, stamp: Option<Stamp>| stamp.ok_or_else(|| FileError::Changed(self.files[file].path()));
         match *undo {
             Undo::Restore(file) => match held(file) {
                 Some(held) => spot(file).replace(&held.content, held.mode & 0o111 != 0, Expect::Nothing),
@@ -217,11 +232,14 @@ impl Work {
             .map_err(|error| (file, error)),
             Undo::Back(from, to) => spot(to).rename(spot(from), false).map_err(|error| (from, error)),
             Undo::Rewrite { file, origin, stamp } => match held(origin) {
-                Some(held) => spot(file).replace(&held.content, false, Expect::Stamp(stamp)),
+                Some(held) => {
+                    known(file, stamp).and_then(|stamp| spot(file).replace(&held.content, false, Expect::Stamp(stamp)))
+                }
                 None => Ok(()),
             }
             .map_err(|error| (file, error)),
-            Undo::Unmake { file, stamp } => reach::check(spot(file), stamp)
+            Undo::Unmake { file, stamp } => known(file, stamp)
+                .and_then(|stamp| reach::check(spot(file), stamp))
                 .and_then(|()| spot(file).remove(false))
                 .map_err(|error| (file, error)),
             Undo::Mode { file, executable } => spot(file).set_executable(executable).map_err(|error| (file, error)),

@@ -14,9 +14,10 @@ const ENTRIES: usize = 200_000;
 /// How deep directories are looked into.
 const DEEPEST: usize = 200;
 
-/// The hidden files that have more than one name, by their state, which all names of a file share.
+/// The hidden files that have more than one name, by their identity, which all names of a file
+/// share and which no change of its content touches.
 pub(super) struct HiddenNames {
-    found: HashSet<Stamp>,
+    found: HashSet<[u64; 2]>,
     complete: bool,
 }
 
@@ -40,15 +41,15 @@ impl HiddenNames {
         }
     }
 
-    /// Whether a file in this state is one; nothing if that cannot be told.
+    /// Whether the file of this state is one; nothing if that cannot be told.
     pub(super) fn is_one(&self, stamp: Stamp) -> Option<bool> {
-        let found = self.found.contains(&stamp);
+        let found = self.found.contains(&stamp.identity());
         (found || self.complete).then_some(found)
     }
 }
 
 struct Search<H> {
-    found: HashSet<Stamp>,
+    found: HashSet<[u64; 2]>,
     left: usize,
     hides: H,
 }
@@ -60,7 +61,7 @@ impl<H: Fn(&Path, bool) -> bool> Search<H> {
         match meta.kind {
             Kind::File => {
                 if meta.names > 1 && (self.hides)(node.path(), false) {
-                    self.found.insert(meta.stamp);
+                    self.found.insert(meta.stamp.identity());
                 }
                 return true;
             }
@@ -86,5 +87,20 @@ impl<H: Fn(&Path, bool) -> bool> Search<H> {
             }
         }
         complete
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hidden_file_that_has_grown_since_is_still_known() {
+        let names = HiddenNames {
+            found: HashSet::from([Stamp([1, 2, 3, 4, 5, 6]).identity()]),
+            complete: true,
+        };
+        assert_eq!(names.is_one(Stamp([1, 2, 30, 40, 50, 6])), Some(true));
+        assert_eq!(names.is_one(Stamp([1, 7, 3, 4, 5, 6])), Some(false));
     }
 }

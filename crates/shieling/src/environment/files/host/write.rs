@@ -140,7 +140,13 @@ impl HostSpot {
                 .as_ref()
                 .is_some_and(|(_, look)| look.content() == before.content())
         };
-        if is_before(&out()?) {
+        let found = match out() {
+            Ok(found) => found,
+            // The old file must not go with the temporary one while nothing is said to have changed. If
+            // it cannot have its name back, the new content has it, and that is what is said.
+            Err(error) => return new.exchange(&self.name).map_or(Ok(()), |()| Err(error)),
+        };
+        if is_before(&found) {
             return Ok(());
         }
         // Whoever came in between has its name back.
