@@ -285,18 +285,6 @@ impl Shieling {
         self.spill.as_ref()
     }
 
-    /// Where sessions and jobs are recorded, if they are.
-    #[allow(dead_code, reason = "jobs will use it")]
-    pub(crate) fn recordings(&self) -> Option<&RecordTo> {
-        self.recordings.as_ref()
-    }
-
-    /// The person who can be asked.
-    #[allow(dead_code, reason = "sessions will use it")]
-    pub(crate) fn human(&self) -> &Arc<dyn Human> {
-        &self.human
-    }
-
     /// How many commands the rate limit would let through at this moment; none if there is no limit.
     pub fn room(&self) -> Option<usize> {
         self.rate.as_ref().map(RateLimiter::room)

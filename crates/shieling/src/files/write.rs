@@ -15,7 +15,10 @@ const LARGEST: u64 = 256 << 20;
 /// [`FileError::Exists`] if it must not be there, [`FilesError::Stale`] if it is not as expected, what
 /// the gate says, and what the files say.
 pub(crate) fn plan_write(context: Context<'_>, ask: &WriteAsk) -> Result<Planned, FilesError> {
-    let reached = reach::spot(context, &ask.path, Links::Follow)?;
+    let reached = reach::spot(context, &ask.path, Links::Follow).map_err(|error| match error {
+        FilesError::File(FileError::IsDirectory(path)) if ask.create_only => FileError::Exists(path).into(),
+        error => error,
+    })?;
     let path = reached.spot.path().to_path_buf();
     if ask.create_only && reached.current.is_some() {
         return Err(FileError::Exists(path).into());
