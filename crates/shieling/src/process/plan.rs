@@ -229,6 +229,12 @@ pub enum SpawnError {
         /// The environment's name.
         environment: String,
     },
+    /// It writes to no program that runs.
+    #[error("`{environment}` cannot write to a command that runs; give its input before it starts")]
+    NoInput {
+        /// The environment's name.
+        environment: String,
+    },
     /// The shell does not stay: it cannot load what a session needs, or ended while it did.
     #[error("no session can be kept in this shell: {why}; run commands each in a fresh process instead")]
     Session {

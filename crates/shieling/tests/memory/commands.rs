@@ -87,14 +87,22 @@ async fn input_is_what_was_given_and_nothing_otherwise() {
     let ran = run_command(&memory, command("read x; echo $x; tac"), Streams::Given(file.into())).await;
     assert_eq!(ran.stdout.text(), "one\ntwo\n");
 
-    use tokio::io::AsyncWriteExt as _;
-    let process = memory.spawn(approved(command("tr a-z A-Z")), Streams::Input).await;
-    let mut process = process.expect("it starts");
-    let mut input = process.take_input().expect("it was asked for");
-    input.write_all(b"typed\n").await.expect("a reader");
-    drop(input);
-    let ran = super::support::finished(process, Duration::from_secs(60)).await;
+    let (read, write) = rustix::pipe::pipe().expect("a pipe");
+    rustix::io::write(&write, b"typed\n").expect("room in a pipe");
+    drop(write);
+    let ran = run_command(&memory, command("tr a-z A-Z"), Streams::Given(read)).await;
     assert_eq!(ran.stdout.text(), "TYPED\n");
+
+    let refused = memory.spawn(approved(command("cat")), Streams::Input).await;
+    assert!(matches!(refused, Err(SpawnError::NoInput { .. })));
+}
+
+#[tokio::test]
+async fn a_text_whose_input_cannot_be_read_says_so() {
+    let folder = std::fs::File::open("/").expect("a directory");
+    let ran = run_command(&memory(), command("echo never"), Streams::Given(folder.into())).await;
+    assert_eq!((ran.end, ran.stdout.text().as_str()), (End::Exited(125), ""));
+    assert!(ran.stderr.text().contains("directory"), "{}", ran.stderr.text());
 }
 
 #[tokio::test]

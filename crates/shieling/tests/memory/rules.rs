@@ -125,3 +125,19 @@ async fn a_directory_in_which_something_is_hidden_is_neither_moved_nor_removed_b
     spot("/work/plain").rename(&*spot("/work/moved"), false).expect("hides nothing");
     spot("/work/moved").remove(true).expect("hides nothing");
 }
+
+#[tokio::test]
+async fn another_name_of_a_hidden_file_of_the_folder_beneath_does_not_exist_either() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at(".env"), "TOKEN").expect("room");
+    std::fs::hard_link(at(".env"), at("copy")).expect("a second name");
+    std::fs::write(at("open"), "fine\n").expect("room");
+    let over = || Memory::builder(WORKSPACE).overlay(folder.path());
+    assert_eq!(printed(&over().build().expect("a memory"), "cat copy").await, "TOKEN");
+    let hiding = over().hidden(secrets()).seed([("seeded", "s")]).build().expect("a memory");
+    assert_eq!(printed(&hiding, "ls -A; cat open").await, "open\nseeded\nfine\n");
+    // One that is linked once it is known is no longer read.
+    std::fs::hard_link(at("open"), at(".env2")).expect("a second name");
+    assert_ne!(run(&hiding, "cat open").await.end, End::Exited(0));
+}

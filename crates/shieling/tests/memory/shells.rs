@@ -30,17 +30,28 @@ async fn variables_functions_directory_options_and_the_status_stay() {
 }
 
 #[tokio::test]
-async fn exit_and_a_failure_under_errexit_end_it() {
+async fn an_exit_ends_it_and_a_failure_under_errexit_ends_its_text() {
     let memory = memory();
-    for (text, code) in [("exit 3", 3), ("set -e; false; echo no", 1)] {
-        let mut shell = shell(&memory).await;
-        run(&mut shell, "cd /tmp; export E=5; (exit 3)").await;
-        assert!(!shell.has_ended());
-        assert_eq!(run(&mut shell, text).await, (End::Exited(code), String::new()), "{text}");
-        assert!(shell.has_ended(), "{text}");
-        assert_eq!(shell.state().cwd, Path::new("/tmp"));
-        assert!(matches!(shell.run("true").await, Err(ShellError::Ended)));
+    let mut shell = shell(&memory).await;
+    run(&mut shell, "cd /tmp; x=kept; (exit 3)").await;
+    assert!(!shell.has_ended());
+    for text in ["set -e; false; echo no", "false; echo no"] {
+        assert_eq!(run(&mut shell, text).await, (End::Exited(1), String::new()), "{text}");
+        assert!(!shell.has_ended(), "{text}");
     }
+    assert_eq!(run(&mut shell, "set +e; false; echo $x").await, (End::Exited(0), "kept\n".to_owned()));
+    assert_eq!(run(&mut shell, "exit 3").await, (End::Exited(3), String::new()));
+    assert!(shell.has_ended());
+    assert_eq!(shell.state().cwd, Path::new("/tmp"));
+    assert!(matches!(shell.run("true").await, Err(ShellError::Ended)));
+}
+
+#[tokio::test]
+async fn what_is_put_back_between_texts_is_no_function_of_theirs() {
+    let memory = memory();
+    let mut shell = shell(&memory).await;
+    run(&mut shell, "trap() { echo mine; }; unset() { echo mine; }; builtin trap 'echo err' ERR; (exit 4)").await;
+    assert_eq!(run(&mut shell, "false; true").await, (End::Exited(0), "err\n".to_owned()));
 }
 
 #[tokio::test]

@@ -131,7 +131,8 @@ impl Builder {
 
     /// A folder of the host that is the workspace: what is in it is read when it is wanted, through
     /// the kernel and never outside of it, and what is changed stays in memory. Its links lead where
-    /// they lead in memory.
+    /// they lead in memory. Where anything is hidden ([`Self::hidden`]), its files that have more names
+    /// than one (hard links) do not exist, since another of their names may be a hidden one.
     pub fn overlay(mut self, folder: impl Into<PathBuf>) -> Self {
         self.overlay = Some(folder.into());
         self
@@ -170,7 +171,7 @@ impl Builder {
         made.put(Path::new(ENDLESS), b"")?;
         match &self.overlay {
             None => made.make_directories(&workspace)?,
-            Some(folder) => made.lay(&workspace, folder).map_err(|source| SeedError::Overlay {
+            Some(folder) => made.lay(&workspace, folder, self.hidden.is_some()).map_err(|source| SeedError::Overlay {
                 path: folder.clone(),
                 source,
             })?,
@@ -210,11 +211,11 @@ impl Tree {
         made.map_err(|fault| fault.at("make", path))
     }
 
-    /// Lays a folder beneath a path.
-    fn lay(&self, path: &Path, folder: &Path) -> io::Result<()> {
+    /// Lays a folder beneath a path, `single` without its files that have more names than one.
+    fn lay(&self, path: &Path, folder: &Path, single: bool) -> io::Result<()> {
         let mut inside = self.enter();
         let spot = inside.spot(path, Follow::All).map_err(|fault| fault.to_io())?;
-        inside.lay(&spot, folder)
+        inside.lay(&spot, folder, single)
     }
 
     /// Puts a file somewhere, as somebody who is not bound by what commands are bound by.

@@ -53,13 +53,15 @@ pub use tree::Snapshot;
 ///
 /// - No program of a host, no network, no terminal, no processes: `ps`, `curl`, `git`, `python3` are
 ///   not there.
-/// - Standard input is read whole before a text begins.
+/// - Standard input is read whole before a text begins: nobody writes to a command that runs
+///   ([`SpawnError::NoInput`]).
 /// - A text is over when its background jobs are.
 /// - `yes` ends after 10,000 lines, `seq` after 100,000, `awk` after 10 MB, `find` after 1 MiB of output;
 ///   they say so. `printf %f` rounds halves up. `rm` asks nobody, and refuses `-i`.
 /// - Files are made with the mode 644 and directories with 755: `umask` refuses another mask (125).
 /// - Two streams that change places (`3>&1 1>&2 2>&3`) are refused (125), as are ranges in braces of
-///   more than 10,000 elements.
+///   more than 10,000 elements. One that is only made as the text runs, or is in a file that it
+///   sources, is left as it is written.
 /// - Functions, sourced files and shells in shells call each other 16 deep at most, subshells and
 ///   substitutions 32: beyond, the text ends with 125 and says why.
 /// - Names of files are UTF-8 without line breaks: others are refused. There are no hard links, pipes or devices but `/dev/null` and its like.
@@ -145,17 +147,21 @@ impl Memory {
 
     fn start(&self, command: &Command, streams: Streams) -> Result<Process, SpawnError> {
         let failed = |what| move |source: io::Error| SpawnError::Supervisor { what, source };
-        let (input, sender) = match streams {
+        let environment = || self.name().to_owned();
+        let input = match streams {
             Streams::Terminal(_) => {
-                let environment = self.name().to_owned();
-                return Err(SpawnError::NoTerminal { environment });
+                return Err(SpawnError::NoTerminal {
+                    environment: environment(),
+                });
             }
-            Streams::Output => (Stdin::Empty, None),
-            Streams::Given(given) => (Stdin::From(given), None),
+            // It reads all of its input before it begins, so that nobody could answer what it prints.
             Streams::Input => {
-                let (read, write) = pipe().map_err(failed("making a pipe"))?;
-                (Stdin::From(read), Some(write))
+                return Err(SpawnError::NoInput {
+                    environment: environment(),
+                });
             }
+            Streams::Output => Stdin::Empty,
+            Streams::Given(given) => Stdin::From(given),
         };
         if !self.inner.is_directory(command.cwd()) {
             return Err(SpawnError::Directory {
@@ -169,15 +175,12 @@ impl Memory {
         let progress = Arc::new(Progress::default());
         let running = Running::new(Arc::clone(&progress));
         let process = Process::from_parts(stdout_read, stderr_read, Box::new(running));
-        let mut process = process.map_err(failed("watching a pipe"))?;
-        if let Some(sender) = sender {
-            process = process.with_input(sender).map_err(failed("watching a pipe"))?;
-        }
+        let process = process.map_err(failed("watching a pipe"))?;
         let (inner, command) = (Arc::clone(&self.inner), command.clone());
         let work = move |runtime: &tokio::runtime::Runtime| {
             progress.follow(|| {
                 let ran = runtime.block_on(inner.run(&command, stdio, &progress));
-                ran.unwrap_or_else(|_| Ran::broken_off()).end
+                ran.end
             });
         };
         Crew::get().take(Box::new(work)).map_err(failed("starting a thread"))?;
@@ -186,11 +189,11 @@ impl Memory {
 }
 
 impl Inner {
-    async fn run(&self, command: &Command, stdio: Stdio, progress: &Progress) -> io::Result<Ran> {
+    async fn run(&self, command: &Command, stdio: Stdio, progress: &Progress) -> Ran {
         if let Some(Handler::Whole(program)) = &self.kit.handler {
             let token = Arc::default();
             if !progress.begin(Arc::clone(&token)) {
-                return Ok(Ran::broken_off());
+                return Ran::broken_off();
             }
             let call = Call {
                 argv: vec![command.text().to_owned()],
@@ -203,7 +206,7 @@ impl Inner {
         }
         let mut bash = self.kit.bash(command.cwd(), command.variables());
         if !progress.begin(bash.token()) {
-            return Ok(Ran::broken_off());
+            return Ran::broken_off();
         }
         let largest = command.file_size().map(ByteCount::get);
         bash.run(command.text(), stdio, largest, &self.kit.names()).await

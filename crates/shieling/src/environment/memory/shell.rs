@@ -29,6 +29,7 @@ pub(super) struct Shell {
     seat: Arc<Mutex<Seat>>,
     /// The text before.
     last: Option<Arc<Progress>>,
+    crew: Crew,
     largest: Option<u64>,
 }
 
@@ -55,6 +56,7 @@ impl Shell {
                 ended: false,
             })),
             last: None,
+            crew: Crew::get().clone(),
             largest: first.file_size().map(crate::units::ByteCount::get),
         }
     }
@@ -71,9 +73,9 @@ impl Shell {
                 return Err(ShellError::Stuck);
             }
         }
-        let Some(bash) = self.seat().bash.take() else {
+        if self.seat().bash.is_none() {
             return Err(ShellError::Ended);
-        };
+        }
         let failed = |what| {
             move |error: std::io::Error| ShellError::Order {
                 what,
@@ -85,6 +87,7 @@ impl Shell {
         let progress = Arc::new(Progress::default());
         let running = Running::new(Arc::clone(&progress));
         let process = Process::from_parts(stdout_read, stderr_read, Box::new(running));
+        let process = process.map_err(failed("watching a pipe"))?;
         let stdio = Stdio {
             input: Stdin::Empty,
             stdout,
@@ -92,17 +95,18 @@ impl Shell {
         };
         let (inner, seat, text) = (Arc::clone(&self.inner), Arc::clone(&self.seat), text.to_owned());
         let largest = self.largest;
-        self.last = Some(Arc::clone(&progress));
+        let accepted = Arc::clone(&progress);
         let work = move |runtime: &tokio::runtime::Runtime| {
             progress.follow(|| {
-                let mut bash = bash;
+                // Only now is it taken: whatever is refused before leaves it where it is.
+                let bash = lock(&seat).bash.take();
+                let mut bash = bash.expect("the text before has ended, and put it back");
                 if !progress.begin(bash.token()) {
                     lock(&seat).bash = Some(bash);
                     return Ran::broken_off().end;
                 }
                 let memo = bash.remember();
                 let ran = runtime.block_on(bash.run(&text, stdio, largest, &inner.kit.names()));
-                let ran = ran.unwrap_or_else(|_| Ran::broken_off());
                 if ran.broken_off {
                     // A new one: the old one still stands in the middle.
                     let before = lock(&seat).state.clone();
@@ -113,8 +117,9 @@ impl Shell {
                 inner.seated(&seat, bash, standing, ran)
             });
         };
-        Crew::get().take(Box::new(work)).map_err(failed("starting it"))?;
-        process.map_err(failed("watching a pipe"))
+        self.crew.take(Box::new(work)).map_err(failed("starting it"))?;
+        self.last = Some(accepted);
+        Ok(process)
     }
 }
 
@@ -130,10 +135,9 @@ impl Inner {
             variables: standing.variables,
             omitted: Vec::new(),
         };
-        // Under `set -e` a failure is its end, too.
-        let ended = ran.exited || bash.ends_at(ran.end);
-        seat.ended = ended;
-        seat.bash = (!ended).then_some(bash);
+        // A failure under `set -e` ends the text and not the shell, as in a shell of the system.
+        seat.ended = ran.exited;
+        seat.bash = (!ran.exited).then_some(bash);
         ran.end
     }
 
@@ -170,4 +174,27 @@ impl Drop for Shell {
 
 fn lock(seat: &Mutex<Seat>) -> MutexGuard<'_, Seat> {
     seat.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Crew, Shell, ShellError};
+    use crate::environment::Memory;
+    use crate::process::SessionShell as _;
+    use crate::request::Command;
+
+    #[tokio::test]
+    async fn a_text_that_cannot_be_started_leaves_the_shell_as_it_was() {
+        let memory = Memory::builder("/work").build().expect("a memory");
+        let first = Command::new("true", "/work").expect("a command");
+        let mut shell = Shell::new(std::sync::Arc::clone(&memory.inner), &first);
+        shell.crew = Crew::of(0);
+        for _ in 0..2 {
+            let refused = shell.run("true").await.err();
+            assert!(matches!(refused, Some(ShellError::Order { .. })), "{refused:?}");
+            assert!(!shell.has_ended());
+        }
+        shell.crew = Crew::get().clone();
+        assert!(shell.run("true").await.is_ok());
+    }
 }

@@ -22,13 +22,13 @@ const STACK: usize = 64 << 20;
 pub(in crate::environment::memory) type Work = Box<dyn FnOnce(&Runtime) + Send>;
 
 /// The threads of all memories, so that a new one costs none.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(in crate::environment::memory) struct Crew {
     shared: Arc<Shared>,
 }
 
-#[derive(Default)]
 struct Shared {
+    most: usize,
     desk: Mutex<Desk>,
     wake: Condvar,
 }
@@ -44,7 +44,18 @@ impl Crew {
     /// The one there is.
     pub(in crate::environment::memory) fn get() -> &'static Self {
         static CREW: OnceLock<Crew> = OnceLock::new();
-        CREW.get_or_init(Self::default)
+        CREW.get_or_init(|| Self::of(MOST))
+    }
+
+    /// So many threads at most.
+    pub(in crate::environment::memory) fn of(most: usize) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                most,
+                desk: Mutex::default(),
+                wake: Condvar::new(),
+            }),
+        }
     }
 
     /// Has this done, now.
@@ -54,8 +65,9 @@ impl Crew {
     pub(in crate::environment::memory) fn take(&self, work: Work) -> io::Result<()> {
         let mut desk = self.shared.lock();
         if desk.idle <= desk.work.len() {
-            if desk.threads == MOST {
-                let why = format!("{MOST} commands run in memory, and no more can at once");
+            let most = self.shared.most;
+            if desk.threads >= most {
+                let why = format!("{most} commands run in memory, and no more can at once");
                 return Err(io::Error::other(why));
             }
             self.start()?;

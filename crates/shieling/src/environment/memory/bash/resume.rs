@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bashkit::{Builtin, BuiltinContext, ExecResult, ShellState, async_trait};
 
 use super::Engine;
-use crate::process::MainEnd;
 
 /// The builtin.
 pub(super) const RESUME: &str = "__shieling_resume";
@@ -48,10 +47,10 @@ impl Builtin for Resume {
 }
 
 impl Engine {
-    /// The text, with what is to be put back before it. Its lines keep their numbers.
+    /// The text, with what is to be put back before it, past functions and aliases of the same names. Its lines keep their numbers.
     pub(super) fn resumed(&mut self, text: &str) -> String {
         let user = if std::mem::take(&mut self.foreign_user) {
-            "unset USER; "
+            "\\builtin unset USER; "
         } else {
             ""
         };
@@ -62,8 +61,8 @@ impl Engine {
         let traps = kept
             .traps
             .iter()
-            .map(|(signal, action)| format!("trap -- '{}' {signal}; ", action.replace('\'', "'\\''")));
-        format!("{user}{}{RESUME}; {text}", traps.collect::<String>())
+            .map(|(signal, action)| format!("\\builtin trap -- '{}' {signal}; ", action.replace('\'', "'\\''")));
+        format!("{user}{}\\builtin {RESUME}; {text}", traps.collect::<String>())
     }
 
     /// How it stands after a text, which is put back before the next.
@@ -88,16 +87,6 @@ impl Engine {
             cwd: view.cwd,
             variables: view.env.into_iter().collect(),
         }
-    }
-
-    /// Whether this end of a text ends a shell that stands as this one does.
-    pub(in crate::environment::memory) fn ends_at(&self, end: MainEnd) -> bool {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let strict = kept
-            .options
-            .iter()
-            .any(|(name, value)| name == "SHOPT_e" && value == "1");
-        strict && matches!(end, MainEnd::Exited(code) if code != 0)
     }
 
     /// Whether a failure ends it.

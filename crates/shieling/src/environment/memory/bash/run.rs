@@ -76,12 +76,30 @@ impl Engine {
         stdio: Stdio,
         largest: Option<u64>,
         names: &[&str],
+    ) -> Ran {
+        let Ok(mut stderr) = Sender::from_owned_fd(stdio.stderr) else {
+            return Ran::exited(UNABLE);
+        };
+        let ran = self.run_from(text, stdio.input, stdio.stdout, &mut stderr, largest, names);
+        match ran.await {
+            Ok(ran) => ran,
+            Err(error) => not_begun(&error, &mut stderr).await,
+        }
+    }
+
+    async fn run_from(
+        &mut self,
+        text: &str,
+        input: Stdin,
+        stdout: OwnedFd,
+        stderr: &mut Sender,
+        largest: Option<u64>,
+        names: &[&str],
     ) -> io::Result<Ran> {
         let token = self.token();
-        let mut stdout = Sender::from_owned_fd(stdio.stdout)?;
-        let mut stderr = Sender::from_owned_fd(stdio.stderr)?;
+        let mut stdout = Sender::from_owned_fd(stdout)?;
         let most = self.bash_memory();
-        let input = match stdio.input {
+        let input = match input {
             Stdin::Empty => Vec::new(),
             Stdin::From(from) => match read_all(from, &token, most)? {
                 Some(input) => input,
@@ -111,7 +129,7 @@ impl Engine {
             .execute(&resumed)
             .options(options)
             .stdout(&mut stdout)
-            .stderr(&mut stderr)
+            .stderr(&mut *stderr)
             .await;
         let (ran, more) = self.told(ran, text, &token, names);
         if let Some(more) = more {
@@ -198,6 +216,19 @@ fn refusal(why: &str) -> String {
     format!("shieling: this bash in memory cannot go on: {why}\n")
 }
 
+/// How a text ends that nothing of has run, and why.
+async fn not_begun(error: &io::Error, stderr: &mut Sender) -> Ran {
+    // Whoever reads no more needs no words.
+    let _ = stderr.write_all(refusal(&error.to_string()).as_bytes()).await;
+    match error.kind() {
+        io::ErrorKind::OutOfMemory => Ran {
+            end: MainEnd::OutOfMemory,
+            ..Ran::exited(UNABLE)
+        },
+        _ => Ran::exited(UNABLE),
+    }
+}
+
 fn missing(unknown: &str, names: &[&str]) -> String {
     format!(
         "shieling: memory has no program `{unknown}`; it has: {}\n",
@@ -224,7 +255,7 @@ fn read_all(from: OwnedFd, token: &AtomicBool, most: usize) -> io::Result<Option
             Ok(0) => return Ok(Some(input)),
             Ok(read) if input.len() + read > most => {
                 return Err(io::Error::new(
-                    io::ErrorKind::FileTooLarge,
+                    io::ErrorKind::OutOfMemory,
                     "more input than memory holds",
                 ));
             }
@@ -242,15 +273,21 @@ pub(in crate::environment::memory) async fn answer(
     stdio: Stdio,
     token: &AtomicBool,
     most: usize,
-) -> io::Result<Ran> {
-    let mut stdout = Sender::from_owned_fd(stdio.stdout)?;
-    let mut stderr = Sender::from_owned_fd(stdio.stderr)?;
+) -> Ran {
+    let Ok(mut stderr) = Sender::from_owned_fd(stdio.stderr) else {
+        return Ran::exited(UNABLE);
+    };
     let input = match stdio.input {
-        Stdin::Empty => Some(Vec::new()),
-        Stdin::From(from) => read_all(from, token, most)?,
+        Stdin::Empty => Ok(Some(Vec::new())),
+        Stdin::From(from) => read_all(from, token, most),
+    };
+    let began = input.and_then(|input| Ok((input, Sender::from_owned_fd(stdio.stdout)?)));
+    let (input, mut stdout) = match began {
+        Ok(began) => began,
+        Err(error) => return not_begun(&error, &mut stderr).await,
     };
     let Some(input) = input else {
-        return Ok(Ran::broken_off());
+        return Ran::broken_off();
     };
     let answered = async {
         let answer = program.call(Call { input, ..call }).await;
@@ -259,8 +296,8 @@ pub(in crate::environment::memory) async fn answer(
         Ran::exited(answer.exit_code & 0xff)
     };
     tokio::select! {
-        ran = answered => Ok(ran),
-        () = unwanted(token) => Ok(Ran::broken_off()),
+        ran = answered => ran,
+        () = unwanted(token) => Ran::broken_off(),
     }
 }
 

@@ -122,9 +122,15 @@ impl Inside<'_> {
         self.make(spot, Body::Link(target.into()), false, 0o777).map(|_| ())
     }
 
-    /// Lays a folder of the host beneath a spot where nothing is.
-    pub(in crate::environment::memory) fn lay(&mut self, spot: &Spot, folder: &Path) -> std::io::Result<()> {
-        let body = Body::HostDirectory(Beneath::folder(folder)?);
+    /// Lays a folder of the host beneath a spot where nothing is: `single`, without its files that have
+    /// more names than one.
+    pub(in crate::environment::memory) fn lay(
+        &mut self,
+        spot: &Spot,
+        folder: &Path,
+        single: bool,
+    ) -> std::io::Result<()> {
+        let body = Body::HostDirectory(Beneath::folder(folder, single)?);
         self.make(spot, body, true, 0o755)
             .map(|_| ())
             .map_err(|fault| fault.to_io())

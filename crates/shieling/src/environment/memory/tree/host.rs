@@ -25,6 +25,9 @@ pub(super) struct Beneath {
     folder: Arc<OwnedFd>,
     /// Relative to it; `.` is itself.
     path: PathBuf,
+    /// Whether a file of it that has more names than one does not exist: another one of them may be
+    /// hidden, or be outside of the folder.
+    single: bool,
 }
 
 /// What was found at a name.
@@ -44,12 +47,13 @@ pub(super) enum What {
 
 impl Beneath {
     /// The folder itself.
-    pub(super) fn folder(path: &Path) -> io::Result<Self> {
+    pub(super) fn folder(path: &Path, single: bool) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
         Ok(Self {
             folder: Arc::new(folder),
             path: PathBuf::from("."),
+            single,
         })
     }
 
@@ -78,8 +82,10 @@ impl Beneath {
             let beneath = || Self {
                 folder: Arc::clone(&self.folder),
                 path: self.path.join(name),
+                single: self.single,
             };
             let what = match FileType::from_raw_mode(stat.st_mode) {
+                FileType::RegularFile if self.is_another_name(&stat) => continue,
                 FileType::RegularFile => What::File(beneath()),
                 FileType::Directory => What::Directory(beneath()),
                 FileType::Symlink => match readlinkat(&directory, name, Vec::new()).map(|target| target.into_string()) {
@@ -99,12 +105,17 @@ impl Beneath {
         Ok(found)
     }
 
+    /// Whether what was found is left out for its other names.
+    fn is_another_name(&self, stat: &Stat) -> bool {
+        self.single && stat.st_nlink > 1
+    }
+
     /// Its bytes, as a file, if they are `most` at most.
     pub(super) fn read(&self, most: u64) -> Result<Vec<u8>, Fault> {
         // A pipe may have taken its place, which nobody would ever open from the other side.
         let file = self.open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
         let stat = fstat(&file).map_err(fault)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || self.is_another_name(&stat) {
             return Err(Fault::Changed);
         }
         let mut content = Vec::with_capacity(usize::try_from(stat.st_size).unwrap_or(0).min(1 << 20));
@@ -125,7 +136,7 @@ impl Beneath {
     pub(super) fn look(&self) -> Result<Look, Fault> {
         let file = self.open(OFlags::PATH)?;
         let stat = fstat(&file).map_err(fault)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || self.is_another_name(&stat) {
             return Err(Fault::Changed);
         }
         Ok(Look {
