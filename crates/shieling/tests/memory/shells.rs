@@ -47,14 +47,6 @@ async fn an_exit_ends_it_and_a_failure_under_errexit_ends_its_text() {
 }
 
 #[tokio::test]
-async fn what_is_put_back_between_texts_is_no_function_of_theirs() {
-    let memory = memory();
-    let mut shell = shell(&memory).await;
-    run(&mut shell, "trap() { echo mine; }; unset() { echo mine; }; builtin trap 'echo err' ERR; (exit 4)").await;
-    assert_eq!(run(&mut shell, "false; true").await, (End::Exited(0), "err\n".to_owned()));
-}
-
-#[tokio::test]
 async fn what_is_broken_off_leaves_the_shell_as_it_was_before() {
     let memory = memory();
     let mut shell = shell(&memory).await;

@@ -47,10 +47,11 @@ impl Builtin for Resume {
 }
 
 impl Engine {
-    /// The text, with what is to be put back before it, past functions and aliases of the same names. Its lines keep their numbers.
+    /// The text, with what is to be put back before it. Its lines keep their numbers. A function of the
+    /// user that is called `trap` is called instead: this bash has no way around it.
     pub(super) fn resumed(&mut self, text: &str) -> String {
         let user = if std::mem::take(&mut self.foreign_user) {
-            "\\builtin unset USER; "
+            "unset USER; "
         } else {
             ""
         };
@@ -61,8 +62,8 @@ impl Engine {
         let traps = kept
             .traps
             .iter()
-            .map(|(signal, action)| format!("\\builtin trap -- '{}' {signal}; ", action.replace('\'', "'\\''")));
-        format!("{user}{}\\builtin {RESUME}; {text}", traps.collect::<String>())
+            .map(|(signal, action)| format!("trap -- '{}' {signal}; ", action.replace('\'', "'\\''")));
+        format!("{user}{}{RESUME}; {text}", traps.collect::<String>())
     }
 
     /// How it stands after a text, which is put back before the next.
