@@ -74,7 +74,9 @@ pub(crate) fn mcp(options: &Mcp) -> Result<u8, Failure> {
         let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
         let mut hangup = signal(SignalKind::hangup()).map_err(no_signals)?;
         // Nobody can step in then, and the agent is served all the same.
-        let door = run::state_directory().filter(|_| kept).and_then(|state| Door::open(&state).ok());
+        let door = run::state_directory()
+            .filter(|_| kept)
+            .and_then(|state| Door::open(&state).ok());
         let mut people = JoinSet::new();
         if let Some(door) = door {
             let (shieling, desk) = (Arc::clone(library.shieling()), desk.clone());

@@ -313,8 +313,12 @@ fn holds_unread(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
         return refuse("record", "what you do yourself is not recorded", "leave it out");
     }
     if env == EnvironmentName::Memory {
-        return Err(Failure::new("there is no terminal in memory for a person's shell; nothing was started")
-            .with("instead", "run commands with `shieling exec --env memory`, or use `--env sandbox`"));
+        return Err(
+            Failure::new("there is no terminal in memory for a person's shell; nothing was started").with(
+                "instead",
+                "run commands with `shieling exec --env memory`, or use `--env sandbox`",
+            ),
+        );
     }
     if env == EnvironmentName::Local {
         let restricts = |name: &PolicyName| *name != PolicyName::Preset("open".to_owned());

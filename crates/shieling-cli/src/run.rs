@@ -278,7 +278,11 @@ fn variables(plan: &Plan, terminal: bool) -> Result<BTreeMap<String, String>, Fa
     let built = variables.build(std::env::vars_os());
     let mut built = built.map_err(|error| Failure::new(error.to_string()))?;
     if plan.env == EnvironmentName::Memory {
-        let chosen = |name: &str| pass.iter().chain(set.iter().map(|(name, _)| name)).any(|chosen| chosen == name);
+        let chosen = |name: &str| {
+            pass.iter()
+                .chain(set.iter().map(|(name, _)| name))
+                .any(|chosen| chosen == name)
+        };
         // The caller's say where things are on this host.
         for (name, value) in IN_MEMORY {
             if !chosen(name) {
@@ -355,7 +359,9 @@ pub(crate) fn try_memory() -> Result<(), Failure> {
     match library.run(command, Shown::Json)? {
         Ran::Ended { outcome, .. } if outcome.exit_code == Some(0) && outcome.stdout == "works\n" => Ok(()),
         Ran::Ended { outcome, .. } => {
-            let what = outcome.error.unwrap_or_else(|| format!("a command in it printed `{}`", outcome.stdout.trim()));
+            let what = outcome
+                .error
+                .unwrap_or_else(|| format!("a command in it printed `{}`", outcome.stdout.trim()));
             Err(Failure::new(what))
         }
         Ran::Stopped { signal } => Err(Failure::new(format!("stopped by signal {signal}"))),

@@ -10,7 +10,21 @@ use std::fmt::Write as _;
 use crate::random::Random;
 
 const WORDS: &[&str] = &[
-    "pear", "apple", "fig", "Kiwi", "a b", "x-y", "10", "007", "foo.tar.gz", "path/to/file", "", "é", "*star", "UPPER", "end.",
+    "pear",
+    "apple",
+    "fig",
+    "Kiwi",
+    "a b",
+    "x-y",
+    "10",
+    "007",
+    "foo.tar.gz",
+    "path/to/file",
+    "",
+    "é",
+    "*star",
+    "UPPER",
+    "end.",
 ];
 const PLAIN: &[&str] = &["pear", "apple", "fig", "plum", "kiwi", "date", "lime", "nut"];
 
@@ -37,12 +51,20 @@ fn piece(text: &mut String, random: &mut Random, n: usize, depth: usize) {
     let file = format!("f{n}");
     // Writing to a String cannot fail.
     let _ = match random.below(if depth < 2 { 24 } else { 19 }) {
-        0 => writeln!(text, "v{n}='{word}'; echo \"${{v{n}}}\" \"${{#v{n}}}\" \"${{v{n}^^}}\" \"${{v{n},,}}\""),
+        0 => writeln!(
+            text,
+            "v{n}='{word}'; echo \"${{v{n}}}\" \"${{#v{n}}}\" \"${{v{n}^^}}\" \"${{v{n},,}}\""
+        ),
         1 => writeln!(
             text,
             "v{n}='{word}'; echo \"${{v{n}%.*}}|${{v{n}%%.*}}|${{v{n}#*/}}|${{v{n}##*/}}|${{v{n}/a/A}}|${{v{n}//e/E}}\""
         ),
-        2 => writeln!(text, "v{n}='{word}'; echo \"${{v{n}:{}:{}}}|${{v{n}:-none}}|${{v{n}:+some}}\"", random.below(3), b),
+        2 => writeln!(
+            text,
+            "v{n}='{word}'; echo \"${{v{n}:{}:{}}}|${{v{n}:-none}}|${{v{n}:+some}}\"",
+            random.below(3),
+            b
+        ),
         3 => writeln!(
             text,
             "echo $(( {a} {} {b} )) $(( ({a} + {b}) * 3 - {b} ** 2 )) $(( {a} > {b} ? {a} : {b} ))",
@@ -78,21 +100,51 @@ fn piece(text: &mut String, random: &mut Random, n: usize, depth: usize) {
             "seq {a} {} | {}",
             a + b,
             random.pick(&[
-                "paste -sd+ -", "tail -n 2", "awk '{ s += $1 } END { print s, NR }'", "sed -n '2p;$p'", "tac", "wc -l", "grep -c 1",
-                "tr '\\n' ' '; echo", "sort -n -r | head -n 1", "sed 's/1/one/g'", "awk 'NR % 2 { print $1 * 2 }'", "cut -c1",
+                "paste -sd+ -",
+                "tail -n 2",
+                "awk '{ s += $1 } END { print s, NR }'",
+                "sed -n '2p;$p'",
+                "tac",
+                "wc -l",
+                "grep -c 1",
+                "tr '\\n' ' '; echo",
+                "sort -n -r | head -n 1",
+                "sed 's/1/one/g'",
+                "awk 'NR % 2 { print $1 * 2 }'",
+                "cut -c1",
             ])
         ),
         10 => writeln!(
             text,
             "printf '%s:%s\\n' {plain} {a} {second} {b} > {file}; {} {file}",
             random.pick(&[
-                "cut -d: -f2", "awk -F: '{ print $2, $1 }'", "sed 's/:/ = /'", "grep -n p", "sort -t: -k2 -n", "wc -l <", "tail -n 1",
-                "grep -v fig", "tr : , <", "sed '/pear/d'", "awk -F: '$2 > 5 { n++ } END { print n + 0 }'", "grep -o '[a-z]*' ", "cat -n",
+                "cut -d: -f2",
+                "awk -F: '{ print $2, $1 }'",
+                "sed 's/:/ = /'",
+                "grep -n p",
+                "sort -t: -k2 -n",
+                "wc -l <",
+                "tail -n 1",
+                "grep -v fig",
+                "tr : , <",
+                "sed '/pear/d'",
+                "awk -F: '$2 > 5 { n++ } END { print n + 0 }'",
+                "grep -o '[a-z]*' ",
+                "cat -n",
             ])
         ),
-        11 => writeln!(text, "echo '{word}' >> {file}; echo {plain} >> {file}; cat {file}; [ -s {file} ] && echo full; wc -c < {file}"),
-        12 => writeln!(text, "cat <<EOF | tr a-z A-Z\n{plain} $(({a} + {b})) ${{v{n}:-unset}}\nEOF"),
-        13 => writeln!(text, "while IFS=: read -r x y; do echo \"$y-$x\"; done <<'EOF'\n{plain}:{a}\n{second}:$b\nEOF"),
+        11 => writeln!(
+            text,
+            "echo '{word}' >> {file}; echo {plain} >> {file}; cat {file}; [ -s {file} ] && echo full; wc -c < {file}"
+        ),
+        12 => writeln!(
+            text,
+            "cat <<EOF | tr a-z A-Z\n{plain} $(({a} + {b})) ${{v{n}:-unset}}\nEOF"
+        ),
+        13 => writeln!(
+            text,
+            "while IFS=: read -r x y; do echo \"$y-$x\"; done <<'EOF'\n{plain}:{a}\n{second}:$b\nEOF"
+        ),
         14 => writeln!(
             text,
             "case '{word}' in {plain}|fig) echo fruit;; *.gz) echo zip;; [0-9]*) echo number;; '') echo empty;; *' '*) echo words;; *) echo other;; esac"
@@ -109,16 +161,26 @@ fn piece(text: &mut String, random: &mut Random, n: usize, depth: usize) {
             text,
             "echo {{{plain},{second}}}-{{1..{b}}} | tr ' ' '\\n' | tail -n 2; printf '%05d|%-6s|%x\\n' {a} {plain} {a}"
         ),
-        18 => writeln!(text, "x{n}=$({} | grep {plain}); echo \"$? [$x{n}]\"; echo {plain} | xargs -n 1 echo got", random.pick(&["echo pear apple", "printf 'fig\\nplum\\n'", "false"])),
+        18 => writeln!(
+            text,
+            "x{n}=$({} | grep {plain}); echo \"$? [$x{n}]\"; echo {plain} | xargs -n 1 echo got",
+            random.pick(&["echo pear apple", "printf 'fig\\nplum\\n'", "false"])
+        ),
         19 => {
             let _ = write!(text, "f{n}() {{\nlocal x=$1\necho \"in $x $#\"\n");
             piece(text, random, n + 10, depth + 1);
-            writeln!(text, "return {b}\n}}\nif f{n} {plain} {a}; then echo yes; else echo \"no $?\"; fi")
+            writeln!(
+                text,
+                "return {b}\n}}\nif f{n} {plain} {a}; then echo yes; else echo \"no $?\"; fi"
+            )
         }
         20 => {
             text.push_str("(\n");
             piece(text, random, n + 10, depth + 1);
-            writeln!(text, "v{n}=inner; exit {b}\n) || echo \"left $?\"\necho \"${{v{n}:-outer}}\"")
+            writeln!(
+                text,
+                "v{n}=inner; exit {b}\n) || echo \"left $?\"\necho \"${{v{n}:-outer}}\""
+            )
         }
         21 => {
             let _ = writeln!(text, "if [ {a} -lt {} ]; then", b * 4);
@@ -135,7 +197,11 @@ fn piece(text: &mut String, random: &mut Random, n: usize, depth: usize) {
         _ => {
             text.push_str("{\n");
             piece(text, random, n + 10, depth + 1);
-            writeln!(text, "echo err >&2\n}} > {file} 2>&1; cat {file}; {} || echo \"failed $?\"", random.pick(&["true", "false", "(exit 7)", "false | true"]))
+            writeln!(
+                text,
+                "echo err >&2\n}} > {file} 2>&1; cat {file}; {} || echo \"failed $?\"",
+                random.pick(&["true", "false", "(exit 7)", "false | true"])
+            )
         }
     };
 }

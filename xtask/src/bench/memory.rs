@@ -55,21 +55,57 @@ pub(crate) fn run() -> anyhow::Result<String> {
             let start = Instant::now();
             let outcome = runtime.block_on(library.run(command, None));
             let took = start.elapsed();
-            ensure!(outcome.stdout.starts_with(expected), "it printed {:?}, {}", outcome.stdout, outcome.stderr);
+            ensure!(
+                outcome.stdout.starts_with(expected),
+                "it printed {:?}, {}",
+                outcome.stdout,
+                outcome.stderr
+            );
             Ok(took)
         }
     };
     let us = Duration::from_micros;
     let rows = vec![
         (Row::new("bare `bash` in a folder, 20 lines", bash), Target::None),
-        (Row::new("`Shieling::run` in `memory`, 20 lines", ran(SCRIPT, "10 words")), Target::Ratio(0.1)),
-        (Row::new("`Shieling::run` in `memory`, `echo hi | tr a-z A-Z`", ran("echo hi | tr a-z A-Z", "HI")), Target::InAll(us(150))),
+        (
+            Row::new("`Shieling::run` in `memory`, 20 lines", ran(SCRIPT, "10 words")),
+            Target::Ratio(0.1),
+        ),
+        (
+            Row::new(
+                "`Shieling::run` in `memory`, `echo hi | tr a-z A-Z`",
+                ran("echo hi | tr a-z A-Z", "HI"),
+            ),
+            Target::InAll(us(150)),
+        ),
         (Row::new("a new memory", || timed(memory_made)), Target::InAll(us(200))),
-        (Row::new(format!("a snapshot of {FILES} files"), || timed(|| { drop(full.snapshot()); Ok(()) })), Target::InAll(us(1_000))),
-        (Row::new(format!("a fork of {FILES} files"), || timed(|| { drop(full.fork()); Ok(()) })), Target::InAll(us(1_000))),
+        (
+            Row::new(format!("a snapshot of {FILES} files"), || {
+                timed(|| {
+                    drop(full.snapshot());
+                    Ok(())
+                })
+            }),
+            Target::InAll(us(1_000)),
+        ),
+        (
+            Row::new(format!("a fork of {FILES} files"), || {
+                timed(|| {
+                    drop(full.fork());
+                    Ok(())
+                })
+            }),
+            Target::InAll(us(1_000)),
+        ),
     ];
     let (rows, targets): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
-    let measured = interleaved(rows, Plan { rounds: 6, calls_a_round: 40 })?;
+    let measured = interleaved(
+        rows,
+        Plan {
+            rounds: 6,
+            calls_a_round: 40,
+        },
+    )?;
     runtime.block_on(memory.close());
     Ok(table(&measured.into_iter().zip(targets).collect::<Vec<_>>()))
 }
@@ -91,6 +127,8 @@ fn timed(act: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<Duration> {
 fn bash() -> anyhow::Result<Duration> {
     let scratch = super::Scratch::new("memory")?;
     let mut command = std::process::Command::new("/bin/bash");
-    command.args(["--noprofile", "--norc", "-c", SCRIPT]).current_dir(scratch.path());
+    command
+        .args(["--noprofile", "--norc", "-c", SCRIPT])
+        .current_dir(scratch.path());
     super::process::time(command)
 }

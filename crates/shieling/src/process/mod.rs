@@ -27,11 +27,11 @@ use std::time::{Duration, Instant};
 
 use tokio::net::unix::pipe;
 
-pub use jail::{Jail, JailError};
-pub use plan::{Plan, SCRIPT_DESCRIPTOR, SpawnError, Streams};
 pub(crate) use drive::{
     BURST, DRAIN, LARGE, LARGE_PIPE, LEFT_BEHIND_GRACE, LINGER, QUIET, READ, Reading, STOP_MARGIN, read_pipe,
 };
+pub use jail::{Jail, JailError};
+pub use plan::{Plan, SCRIPT_DESCRIPTOR, SpawnError, Streams};
 pub use run::{End, Finished, Limits, run_to_end};
 pub use shell::{SessionShell, Shell, ShellError, Starting, State};
 pub use started::{Received, SendError, Started};

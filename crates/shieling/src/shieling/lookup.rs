@@ -190,7 +190,11 @@ impl Search<'_> {
     }
 
     fn add_existing(&mut self, word: &str) -> bool {
-        let existing: Vec<_> = self.places(word).into_iter().filter(|path| self.place.is_file(path)).collect();
+        let existing: Vec<_> = self
+            .places(word)
+            .into_iter()
+            .filter(|path| self.place.is_file(path))
+            .collect();
         let any = !existing.is_empty();
         self.found.extend(existing);
         any
@@ -254,7 +258,10 @@ mod tests {
         let command = Command::new(text, root).expect("a command").with_variables(variables);
         let verdict = Policy::open().judge(&command, &facts(&command, root, &Place::Host));
         let shown = |path: PathBuf| path.strip_prefix(root).unwrap_or(&path).display().to_string();
-        files_run(&verdict, &command, root, &Place::Host).into_iter().map(shown).collect()
+        files_run(&verdict, &command, root, &Place::Host)
+            .into_iter()
+            .map(shown)
+            .collect()
     }
 
     #[test]

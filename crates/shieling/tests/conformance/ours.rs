@@ -27,7 +27,10 @@ const MEMORY_DIFFERS: &[(&str, &str)] = &[
         "of more output than is kept, the first and the last stay, and the rest is counted",
         "its seq stops at 100,000 lines",
     ),
-    ("the mask of new files stays", "it refuses another mask than 0022, with 125"),
+    (
+        "the mask of new files stays",
+        "it refuses another mask than 0022, with 125",
+    ),
 ];
 
 async fn conforming(maker: Arc<dyn Maker>, differs: &[(&str, &str)]) {

@@ -164,7 +164,7 @@ fn look(place: &Place, places: &HiddenPlaces, which: usize, case: &Case, policy:
     let told = |path: &Path| !places.hidden.contains(path) && path != Path::new(".git/index");
     let files = after.0.into_iter().filter(|(path, _)| told(path));
     Ok(Seen {
-        output: ran.output,
+        output: untimed(&ran.output),
         ended_itself: ran.ended_itself,
         private: private.output,
         files: files.map(|(path, entry)| (path, (entry.mode, entry.content))).collect(),
@@ -182,6 +182,16 @@ enum Told {
     KeptByGit(String),
     Leaked(String),
     NotRun(String),
+}
+
+/// The output without the time that curl says it took, which two runs of it do not share.
+fn untimed(output: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(output);
+    let Some((before, after)) = text.split_once(" after ").filter(|_| text.contains("curl: ")) else {
+        return output.to_vec();
+    };
+    let rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
+    format!("{before} after {rest}").into_bytes()
 }
 
 fn tell(place: &Place, places: &HiddenPlaces, case: &Case) -> Result<Told, String> {

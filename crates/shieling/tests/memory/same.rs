@@ -30,8 +30,18 @@ async fn a_real_bash_and_memory_give_the_same_output_and_status_on_300_scripts()
             .expect("bash runs");
         let ours = run(&memory(), &text).await;
         let code = real.status.code().expect("it exits");
-        assert_eq!(ours.stdout.text(), String::from_utf8_lossy(&real.stdout), "seed {seed}:\n{text}\n{}", ours.stderr.text());
-        assert_eq!(ours.end, End::Exited(code), "seed {seed}:\n{text}\n{}", ours.stderr.text());
+        assert_eq!(
+            ours.stdout.text(),
+            String::from_utf8_lossy(&real.stdout),
+            "seed {seed}:\n{text}\n{}",
+            ours.stderr.text()
+        );
+        assert_eq!(
+            ours.end,
+            End::Exited(code),
+            "seed {seed}:\n{text}\n{}",
+            ours.stderr.text()
+        );
         compared += 1;
     }
     assert_eq!(compared, SCRIPTS);

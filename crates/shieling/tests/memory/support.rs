@@ -64,7 +64,10 @@ pub(crate) struct Secrets;
 
 impl Hidden for Secrets {
     fn hides(&self, relative: &Path, is_directory: bool) -> bool {
-        let name = relative.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+        let name = relative
+            .file_name()
+            .map(|name| name.to_string_lossy().to_lowercase())
+            .unwrap_or_default();
         name.starts_with(".env") || is_directory && name == "secrets"
     }
 }

@@ -57,7 +57,9 @@ pub(super) fn memory_of_many(field: &Field<'_>) -> Checked {
     // a busy machine.
     let group = field.runtime.block_on(place.sandbox.start())?;
     let group = group.enforced.iter().any(|layer| layer == "cgroup.memory");
-    check(!group || peak <= 64 * MIB * 11 / 10, || format!("ESCAPED: {} MiB were used", peak / MIB))?;
+    check(!group || peak <= 64 * MIB * 11 / 10, || {
+        format!("ESCAPED: {} MiB were used", peak / MIB)
+    })?;
     place
         .works(r#"p=; for i in 1 2 3 4; do "$TOOLS/eat" memory 8 & p="$p $!"; done; for i in $p; do wait $i || exit 1; done"#)
         .map(drop)

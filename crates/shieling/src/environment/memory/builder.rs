@@ -171,10 +171,13 @@ impl Builder {
         made.put(Path::new(ENDLESS), b"")?;
         match &self.overlay {
             None => made.make_directories(&workspace)?,
-            Some(folder) => made.lay(&workspace, folder, self.hidden.is_some()).map_err(|source| SeedError::Overlay {
-                path: folder.clone(),
-                source,
-            })?,
+            Some(folder) => {
+                made.lay(&workspace, folder, self.hidden.is_some())
+                    .map_err(|source| SeedError::Overlay {
+                        path: folder.clone(),
+                        source,
+                    })?
+            }
         }
         for (path, content) in &self.seeds {
             made.put(&workspace.join(path), content)?;

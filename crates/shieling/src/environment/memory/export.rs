@@ -164,7 +164,11 @@ fn remove(parent: &OwnedFd, name: &std::ffi::OsStr) -> io::Result<()> {
 }
 
 fn beneath(folder: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     Ok(openat2(folder, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve)?)
 }

@@ -165,7 +165,10 @@ impl Inside<'_> {
         }
         self.may_leave(id, &from.path)?;
         let directory = self.is_directory(id);
-        let below = to.path.strip_prefix(&*from.path).is_some_and(|rest| rest.starts_with('/'));
+        let below = to
+            .path
+            .strip_prefix(&*from.path)
+            .is_some_and(|rest| rest.starts_with('/'));
         if directory && below {
             return Err(Fault::BadName("a directory cannot be moved into itself"));
         }
@@ -195,14 +198,20 @@ impl Inside<'_> {
     }
 
     /// Copies a file, sharing its content until one of them is changed.
-    pub(in crate::environment::memory) fn copy(&mut self, from: Id, to: &Spot, largest: Option<u64>) -> Result<(), Fault> {
+    pub(in crate::environment::memory) fn copy(
+        &mut self,
+        from: Id,
+        to: &Spot,
+        largest: Option<u64>,
+    ) -> Result<(), Fault> {
         self.may_change()?;
         if self.current(to)? == Some(from) {
             return Ok(());
         }
         let mode = self.node(from)?.mode;
         let content = self.content(from)?;
-        self.write(to, Write::Replace(&content), false, mode, largest).map(|_| ())
+        self.write(to, Write::Replace(&content), false, mode, largest)
+            .map(|_| ())
     }
 
     /// Changes what may be done with it.
@@ -223,7 +232,11 @@ impl Inside<'_> {
     }
 
     fn may_change(&self) -> Result<(), Fault> {
-        if self.rules.readonly { Err(Fault::ReadOnly) } else { Ok(()) }
+        if self.rules.readonly {
+            Err(Fault::ReadOnly)
+        } else {
+            Ok(())
+        }
     }
 
     /// Whether it may be taken away from its path: the workspace stays, and what is hidden does not come
@@ -409,7 +422,9 @@ impl Inside<'_> {
     }
 
     fn drop_all(&mut self, id: Id) {
-        let Some(node) = self.state.nodes.remove(&id) else { return };
+        let Some(node) = self.state.nodes.remove(&id) else {
+            return;
+        };
         self.state.bytes -= node.held();
         if let Body::Directory(names) = node.body {
             for (_, child) in names {

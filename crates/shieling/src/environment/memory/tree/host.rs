@@ -88,10 +88,12 @@ impl Beneath {
                 FileType::RegularFile if self.is_another_name(&stat) => continue,
                 FileType::RegularFile => What::File(beneath()),
                 FileType::Directory => What::Directory(beneath()),
-                FileType::Symlink => match readlinkat(&directory, name, Vec::new()).map(|target| target.into_string()) {
-                    Ok(Ok(target)) => What::Link(target),
-                    Ok(Err(_)) | Err(_) => continue,
-                },
+                FileType::Symlink => {
+                    match readlinkat(&directory, name, Vec::new()).map(|target| target.into_string()) {
+                        Ok(Ok(target)) => What::Link(target),
+                        Ok(Err(_)) | Err(_) => continue,
+                    }
+                }
                 // Nothing that could be waited for, or that is more than its bytes.
                 _ => continue,
             };
@@ -142,7 +144,11 @@ impl Beneath {
         Ok(Look {
             size: u64::try_from(stat.st_size).unwrap_or(0),
             modified: modified(&stat),
-            changed: (u64::try_from(stat.st_ctime).unwrap_or(0), stat.st_ctime_nsec, stat.st_ino),
+            changed: (
+                u64::try_from(stat.st_ctime).unwrap_or(0),
+                stat.st_ctime_nsec,
+                stat.st_ino,
+            ),
         })
     }
 }

@@ -322,10 +322,7 @@ impl Inside<'_> {
         let seen = |name: &str, id: Id| {
             self.rules.hidden.is_none() || !self.hides(&format!("{path}/{name}"), self.is_directory(id))
         };
-        Ok(children
-            .into_iter()
-            .filter(|(name, id)| seen(name, *id))
-            .collect())
+        Ok(children.into_iter().filter(|(name, id)| seen(name, *id)).collect())
     }
 
     /// What a directory holds under a name, by its path.
@@ -364,9 +361,13 @@ impl Inside<'_> {
     /// Whether a path, without links, is hidden. Those above it were asked about on the way.
     fn hides(&self, path: &str, is_directory: bool) -> bool {
         let Some(hidden) = &self.rules.hidden else { return false };
-        let below = path
-            .strip_prefix(&*self.rules.workspace)
-            .and_then(|rest| if self.rules.workspace == "/" { Some(rest) } else { rest.strip_prefix('/') });
+        let below = path.strip_prefix(&*self.rules.workspace).and_then(|rest| {
+            if self.rules.workspace == "/" {
+                Some(rest)
+            } else {
+                rest.strip_prefix('/')
+            }
+        });
         below.is_some_and(|path| !path.is_empty() && hidden.hides(Path::new(path), is_directory))
     }
 

@@ -73,8 +73,14 @@ fn usage(tree: &Tree) -> (u64, u64) {
 fn bytes_are_counted_as_files_grow_shrink_and_go() {
     let tree = tree(10, 100);
     write(&tree, "/w/a", Write::Replace(b"12345678")).expect("room");
-    assert!(matches!(write(&tree, "/w/b", Write::Replace(b"123")), Err(Fault::NoRoom(_))));
-    assert!(matches!(write(&tree, "/w/a", Write::Append(b"123")), Err(Fault::NoRoom(_))));
+    assert!(matches!(
+        write(&tree, "/w/b", Write::Replace(b"123")),
+        Err(Fault::NoRoom(_))
+    ));
+    assert!(matches!(
+        write(&tree, "/w/a", Write::Append(b"123")),
+        Err(Fault::NoRoom(_))
+    ));
     assert_eq!(read(&tree, "/w/a").expect("there"), b"12345678");
     write(&tree, "/w/a", Write::Replace(b"1")).expect("less than before");
     write(&tree, "/w/d/b", Write::Append(b"123456789")).expect("just room");
@@ -91,10 +97,16 @@ fn files_names_and_depths_have_limits() {
     let tree = tree(1_000, 4);
     write(&tree, "/w/a", Write::Replace(b"")).expect("room");
     link(&tree, "/w/l", "a").expect("room");
-    assert!(matches!(write(&tree, "/w/b", Write::Replace(b"")), Err(Fault::NoRoom(_))));
+    assert!(matches!(
+        write(&tree, "/w/b", Write::Replace(b"")),
+        Err(Fault::NoRoom(_))
+    ));
     remove(&tree, "/w/l").expect("a link");
     let long = format!("/w/{}", "x".repeat(256));
-    assert!(matches!(write(&tree, &long, Write::Replace(b"")), Err(Fault::TooLong(_))));
+    assert!(matches!(
+        write(&tree, &long, Write::Replace(b"")),
+        Err(Fault::TooLong(_))
+    ));
     let deep = "/d".repeat(201);
     assert!(matches!(make(&tree, &deep), Err(Fault::TooLong(_))));
     assert_eq!(usage(&tree).1, 3);
