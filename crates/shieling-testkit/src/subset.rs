@@ -84,8 +84,7 @@ fn piece(text: &mut String, random: &mut Random, n: usize, depth: usize) {
         ),
         7 => writeln!(
             text,
-            "for ((i = 0; i < {b}; i++)); do {}[ $i -eq 3 ] && {}; printf '%d ' $((i * {a})); done; echo",
-            "",
+            "for ((i = 0; i < {b}; i++)); do [ $i -eq 3 ] && {}; printf '%d ' $((i * {a})); done; echo",
             random.pick(&["continue", "break"])
         ),
         8 => writeln!(

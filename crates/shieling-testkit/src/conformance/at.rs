@@ -250,7 +250,7 @@ impl At {
             same(&of("`session_restarted`"), outcome.session_restarted, restarted)?;
         }
         if let Some(cwd) = step.cwd {
-            same(&of("the directory"), outcome.cwd.as_path(), &self.path(cwd))?;
+            same(&of("the directory"), outcome.cwd.as_path(), self.path(cwd))?;
         }
         if let Some(bytes) = step.bytes {
             same(&of("the bytes"), (outcome.stdout_bytes, outcome.stderr_bytes), bytes)?;

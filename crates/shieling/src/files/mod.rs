@@ -1,7 +1,7 @@
 //! What agents do with files: read, write, edit, patch, list, find, search. Written once, above
 //! [`Files`](crate::environment::Files), and the same in every environment.
 //!
-//! Works on handles that its caller has let it have, and asks a [`Gate`] about each path that it
+//! Works on handles that its caller has let it have, and asks a gate about each path that it
 //! reaches before it uses it. Knows no policy; starts nothing.
 
 mod ask;

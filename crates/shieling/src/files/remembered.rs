@@ -11,12 +11,15 @@ const ROOM: usize = 16 << 20;
 /// The largest single content that is remembered, in bytes.
 const LARGEST: usize = 1 << 20;
 
+/// States, with what they held, the oldest first.
+type Kept = VecDeque<(FileHash, Arc<[u8]>)>;
+
 /// The latest contents, by their state; the oldest go once there are more than 16 MiB of them. A content
 /// of more than 1 MiB is not remembered. A clone remembers the same: what a plan makes outlives the
 /// [`Context`](super::Context) that it was worked out in.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Remembered {
-    kept: Arc<Mutex<VecDeque<(FileHash, Arc<[u8]>)>>>,
+    kept: Arc<Mutex<Kept>>,
 }
 
 impl Remembered {

@@ -1,3 +1,5 @@
+//! What commands do in memory, and what they refuse.
+
 use std::io::Write as _;
 use std::time::Duration;
 

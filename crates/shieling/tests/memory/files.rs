@@ -1,3 +1,5 @@
+//! The files of a memory, as tools and commands see them.
+
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;

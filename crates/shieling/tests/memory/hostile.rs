@@ -1,3 +1,5 @@
+//! Texts that mean harm.
+
 use std::time::Duration;
 
 use shieling::environment::Memory;

@@ -1,3 +1,5 @@
+//! Memory: place.
+
 use std::fs;
 use std::os::unix::fs::symlink;
 

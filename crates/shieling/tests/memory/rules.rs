@@ -1,3 +1,5 @@
+//! What a policy means in memory.
+
 use std::path::Path;
 
 use shieling::environment::{Environment as _, Expect, FileError, Links, Memory};

@@ -1,3 +1,5 @@
+//! The same results as in a real bash.
+
 use std::process::{Command, Stdio};
 
 use shieling::process::End;

@@ -1,3 +1,5 @@
+//! Sessions in memory.
+
 use std::path::Path;
 use std::time::Duration;
 

@@ -185,7 +185,8 @@ async fn two_programs_are_talked_to_at_once() {
         for round in 0..20 {
             let text = format!("{round}\n");
             let (a, b) = tokio::join!(one.send(text.as_bytes()), other.send(text.as_bytes()));
-            (a.unwrap(), b.unwrap());
+            a.unwrap();
+            b.unwrap();
             let (a, b) = tokio::join!(receive(&one, text.len() + 1), receive(&other, text.len() + 1));
             assert_eq!(a, format!("1{text}").into_bytes());
             assert_eq!(b, format!("2{text}").into_bytes());

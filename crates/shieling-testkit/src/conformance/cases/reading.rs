@@ -55,7 +55,7 @@ pub(crate) fn cases() -> Vec<Case> {
             })
         })
         .file("f", "a\u{c}b\nc\u{2028}d\re\nf\u{85}g\n\u{b}h\n"),
-        reads("ends of lines are kept", |at| {
+        reads("reading keeps the ends of lines", |at| {
             Box::pin(async move { same("its text", at.text("f").await?, "a\r\nb\n\r\nc\r") })
         })
         .file("f", "a\r\nb\n\r\nc\r"),

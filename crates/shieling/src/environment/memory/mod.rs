@@ -96,7 +96,6 @@ struct Inner {
 
 impl Memory {
     /// A memory that is worked in at this path, which is a name and nothing of the host's.
-    #[must_use]
     pub fn builder(workspace: impl Into<PathBuf>) -> Builder {
         Builder::new(workspace.into())
     }

@@ -96,7 +96,8 @@ fn what_has_changed_since_it_was_judged_stays() {
 
 #[test]
 fn a_directory_in_which_anything_is_other_than_what_was_judged_stays() {
-    let cases: [(&str, fn(&World)); 3] = [
+    type Change = fn(&World);
+    let cases: [(&str, Change); 3] = [
         ("one more", |world| {
             world.files.put("d/e/more", b"new");
         }),

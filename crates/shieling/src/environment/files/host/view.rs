@@ -250,7 +250,7 @@ impl View {
             Some((_, kernels)) => *kernels,
             None => {
                 let found = rustix::fs::fstatfs(file).map_err(|errno| refused(errno, "look at", path))?;
-                let kernels = OF_THE_KERNEL.contains(&u64::from(found.f_type.cast_unsigned()));
+                let kernels = OF_THE_KERNEL.contains(&found.f_type.cast_unsigned());
                 known.push((device, kernels));
                 kernels
             }

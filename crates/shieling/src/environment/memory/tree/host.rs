@@ -162,7 +162,7 @@ pub(super) struct Look {
 
 fn modified(stat: &Stat) -> SystemTime {
     let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
-    let nanoseconds = u64::try_from(stat.st_mtime_nsec).unwrap_or(0);
+    let nanoseconds = stat.st_mtime_nsec;
     SystemTime::UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds)
 }
 
