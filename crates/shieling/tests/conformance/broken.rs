@@ -109,11 +109,7 @@ impl Environment for Broken {
             Flaw::ClaimsNoNetwork => drop(can.networks.insert(Network::None)),
             Flaw::ClaimsMemory => drop(can.limits.insert(Limit::Memory)),
             Flaw::DeniesTerminals => drop(can.abilities.remove(&Ability::Terminals)),
-            Flaw::ChangesItsMind => {
-                if self.started.load(std::sync::atomic::Ordering::Relaxed) {
-                    can.networks.clear();
-                }
-            }
+            Flaw::ChangesItsMind if self.started.load(std::sync::atomic::Ordering::Relaxed) => can.networks.clear(),
             _ => {}
         }
         can
