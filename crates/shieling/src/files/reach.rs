@@ -143,7 +143,7 @@ pub(super) fn check(spot: &dyn Spot, expected: Stamp) -> Result<(), FileError> {
 }
 
 /// The path, if it is no longer than one can be. What follows looks at each part of it.
-fn bounded(path: PathBuf) -> Result<PathBuf, FileError> {
+pub(super) fn bounded(path: PathBuf) -> Result<PathBuf, FileError> {
     let bytes = path.as_os_str().as_encoded_bytes();
     if bytes.len() <= LONGEST {
         return Ok(path);

@@ -19,11 +19,12 @@ pub(crate) fn plan_move(context: Context<'_>, ask: &MoveAsk) -> Result<Planned, 
     let Some(node) = current else {
         return Err(reach::missing(&ask.from));
     };
+    let there = reach::bounded(context.absolute(&ask.to))?;
     let mut to = reach::spot(context, &ask.to, Links::Keep);
     let is_directory = |node: &dyn crate::environment::Node| node.meta().is_ok_and(|meta| meta.kind == Kind::Directory);
     if context
         .files
-        .node(&context.absolute(&ask.to), Links::Follow)
+        .node(&there, Links::Follow)
         .is_ok_and(|node| is_directory(&*node))
         && let Some(name) = from.path().file_name()
         && !to.as_ref().is_ok_and(|to| to.spot.path() == from.path())
