@@ -26,6 +26,13 @@ pub(crate) fn plan_write(context: Context<'_>, ask: &WriteAsk) -> Result<Planned
     if ask.create_only && reached.current.is_some() {
         return Err(FileError::Exists(path).into());
     }
+    if reached.current.is_none() && names_a_directory(&ask.path) {
+        let (path, why) = (
+            ask.path.clone(),
+            "it ends as a directory's does, and a file is to be written",
+        );
+        return Err(FileError::BadPath { path, why }.into());
+    }
     let held = match reached.file()? {
         Some(node) => Some(reach::load(context, node, LARGEST, "replaced")?),
         None if ask.expect.is_some() => return Err(reach::missing(&ask.path)),
@@ -85,6 +92,12 @@ pub(crate) fn plan_write(context: Context<'_>, ask: &WriteAsk) -> Result<Planned
             }))
         }),
     })
+}
+
+/// Whether only a directory can be meant.
+fn names_a_directory(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    bytes.ends_with(b"/") || bytes.ends_with(b"/.")
 }
 
 #[cfg(test)]
