@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use shieling::environment::FileError;
 use shieling::files::{
     DeleteAsk, EditAsk, FileAnswer, FileAsk, FileHash, FilesError, Glob, GlobAsk, GrepAsk, GrepMode, ListAsk, MoveAsk,
     PatchAsk, ReadAsk, Seen, StatAsk, WriteAsk,
@@ -16,6 +17,7 @@ use super::{Given, Image, Service, read};
 use crate::approval::{PERSON, Person, Silence};
 use crate::arguments;
 use crate::base64;
+use crate::repeats::Again;
 use crate::text::{self, About, files::Deed};
 
 /// Arguments that ask something of files.
@@ -36,7 +38,7 @@ impl Service {
         };
         let (ask, deed) = match asked.ask(self.images) {
             Ok(ask) => ask,
-            Err(wrong) => return Given::wrong(format!("{wrong}; nothing was done")),
+            Err(wrong) => return Given::senseless(format!("{wrong}; nothing was done")),
         };
         let about = About {
             workspace: self.workplace.template.cwd().to_owned(),
@@ -78,7 +80,10 @@ fn refused(status: Status, mut denial: Denial, deed: &Deed, about: &About, perso
         "code": status,
         "denial": denial,
     });
-    Given::new(text, &value, true)
+    Given {
+        again: Again::after(status, &denial, person.silence().as_ref()),
+        ..Given::new(text, &value, true)
+    }
 }
 
 /// How there could be a yes.
@@ -102,7 +107,21 @@ fn failed(error: &FilesError, deed: &Deed, about: &About) -> Given {
     value.insert("error".to_owned(), text::files::sentence(error, about).into());
     value.insert("code".to_owned(), error.code().into());
     value.insert("correctable".to_owned(), error.is_correctable().into());
-    Given::new(text, &value, true)
+    Given {
+        again: again(error, deed),
+        ..Given::new(text, &value, true)
+    }
+}
+
+/// What is looked at may come about by itself; what is to be changed has to be another, or asked otherwise.
+fn again(error: &FilesError, deed: &Deed) -> Again {
+    let looks = deed.tool().definition().hints.read_only;
+    match error {
+        FilesError::BadPatch { .. } => Again::Fails,
+        FilesError::File(FileError::Changed(_)) => Again::MaySucceed,
+        error if looks || !error.is_correctable() => Again::MaySucceed,
+        _ => Again::NeedsChange,
+    }
 }
 
 /// What a program can use of an error besides its words.

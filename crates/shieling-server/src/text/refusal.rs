@@ -38,6 +38,13 @@ pub(crate) fn of_files(status: Status, denial: &Denial, deed: &str, about: &Abou
     lines.join("\n")
 }
 
+/// Why a call that has failed before was not tried again.
+pub(crate) fn repeated(denial: &Denial) -> String {
+    let mut lines = vec!["not done: the same call has failed too often, and was not tried again".to_owned()];
+    reasons(&mut lines, denial, &About::default());
+    lines.join("\n")
+}
+
 /// What each layer says, and how long to wait.
 fn reasons(lines: &mut Vec<String>, denial: &Denial, about: &About) {
     for reason in &denial.reasons {
