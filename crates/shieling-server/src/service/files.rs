@@ -1,6 +1,7 @@
 //! The tools for files: from arguments to what is asked of the library, and from its answer, or why
 //! there is none, to what is given.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -19,6 +20,7 @@ use crate::arguments;
 use crate::base64;
 use crate::repeats::Again;
 use crate::text::{self, About, files::Deed};
+use crate::visible;
 
 /// Arguments that ask something of files.
 pub(super) trait Asks: DeserializeOwned {
@@ -140,6 +142,26 @@ fn facts(error: &FilesError) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
 }
 
+/// The path that a model has written, if a path can be meant.
+///
+/// # Errors
+/// Why not, in words: what stands for something else elsewhere would be a name like any other here, and a
+/// write would make it.
+fn place(written: String) -> Result<PathBuf, String> {
+    let shown = || visible::line(&written, 200);
+    if written == "~" || written.starts_with("~/") {
+        let shown = shown();
+        return Err(format!(
+            "`~` stands for no directory here: give a path from the workspace, or a whole one; what is really named so is `./{shown}`"
+        ));
+    }
+    let is_scheme = |scheme: &str| !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric());
+    match written.split_once("://") {
+        Some((scheme, _)) if is_scheme(scheme) => Err(format!("`{}` is a URL: give a path", shown())),
+        _ => Ok(written.into()),
+    }
+}
+
 impl Asks for arguments::ReadFile {
     fn ask(self, images: Option<ByteCount>) -> Result<(FileAsk, Deed), String> {
         let deed = Deed::Read(self.path.clone());
@@ -147,7 +169,7 @@ impl Asks for arguments::ReadFile {
             offset: self.offset,
             limit: self.limit,
             max_image: images,
-            ..ReadAsk::new(self.path)
+            ..ReadAsk::new(place(self.path)?)
         };
         Ok((FileAsk::Read(ask), deed))
     }
@@ -163,7 +185,7 @@ impl Asks for arguments::WriteFile {
             }
         };
         let ask = WriteAsk {
-            path: self.path.into(),
+            path: place(self.path)?,
             content,
             expect: self.hash.map(FileHash),
             create_only: self.create_only,
@@ -176,7 +198,7 @@ impl Asks for arguments::EditFile {
     fn ask(self, _: Option<ByteCount>) -> Result<(FileAsk, Deed), String> {
         let deed = Deed::Edit(self.path.clone());
         let ask = EditAsk {
-            path: self.path.into(),
+            path: place(self.path)?,
             old: self.old,
             new: self.new,
             replace_all: self.replace_all,
@@ -200,7 +222,7 @@ impl Asks for arguments::Ls {
     fn ask(self, _: Option<ByteCount>) -> Result<(FileAsk, Deed), String> {
         let deed = Deed::List(self.path.clone());
         let ask = ListAsk {
-            path: self.path.into(),
+            path: place(self.path)?,
             limit: self.limit,
             after: self.after,
         };
@@ -213,7 +235,7 @@ impl Asks for arguments::Glob {
         let deed = Deed::Find(self.path.clone());
         let ask = GlobAsk {
             pattern: self.pattern,
-            path: self.path.into(),
+            path: place(self.path)?,
             of: Glob {
                 ignored: self.ignored,
                 dotted: self.hidden,
@@ -246,7 +268,7 @@ impl Asks for arguments::Grep {
         let around = self.context.unwrap_or(0);
         let ask = GrepAsk {
             pattern: self.pattern,
-            path: self.path.into(),
+            path: place(self.path)?,
             literal: self.literal,
             ignore_case: self.ignore_case,
             multiline: self.multiline,
@@ -268,7 +290,12 @@ impl Asks for arguments::Grep {
 impl Asks for arguments::Stat {
     fn ask(self, _: Option<ByteCount>) -> Result<(FileAsk, Deed), String> {
         let deed = Deed::Stat(self.path.clone());
-        Ok((FileAsk::Stat(StatAsk { path: self.path.into() }), deed))
+        Ok((
+            FileAsk::Stat(StatAsk {
+                path: place(self.path)?,
+            }),
+            deed,
+        ))
     }
 }
 
@@ -276,7 +303,7 @@ impl Asks for arguments::DeleteFile {
     fn ask(self, _: Option<ByteCount>) -> Result<(FileAsk, Deed), String> {
         let deed = Deed::Delete(self.path.clone());
         let ask = DeleteAsk {
-            path: self.path.into(),
+            path: place(self.path)?,
             recursive: self.recursive,
         };
         Ok((FileAsk::Delete(ask), deed))
@@ -287,8 +314,8 @@ impl Asks for arguments::MoveFile {
     fn ask(self, _: Option<ByteCount>) -> Result<(FileAsk, Deed), String> {
         let deed = Deed::Move(self.from.clone(), self.to.clone());
         let ask = MoveAsk {
-            from: self.from.into(),
-            to: self.to.into(),
+            from: place(self.from)?,
+            to: place(self.to)?,
             replace: self.replace,
         };
         Ok((FileAsk::Move(ask), deed))

@@ -1,5 +1,7 @@
 //! Why something was not done with files, and what can be done about it.
 
+use std::path::Component;
+
 use shieling::environment::FileError;
 use shieling::files::{Candidate, FilesError};
 
@@ -168,10 +170,17 @@ fn of_file(error: &FileError, deed: &Deed, about: &About) -> Option<String> {
             Deed::Write(_) => given("create_only").map(|name| format!("without `{name}` it is replaced")),
             _ => None,
         },
-        FileError::Outside { .. } => Some(format!(
-            "name a path in the workspace, {}",
-            visible::line(&about.workspace.to_string_lossy(), 300)
-        )),
+        FileError::Outside { path, .. } => {
+            let workspace = visible::line(&about.workspace.to_string_lossy(), 300);
+            // By its name it is in there.
+            let by_link =
+                path.starts_with(&about.workspace) && !path.components().any(|part| part == Component::ParentDir);
+            let why = if by_link { "a link leads out of it: " } else { "" };
+            Some(format!("{why}name a path in the workspace, {workspace}"))
+        }
+        FileError::NotADirectory(_) if matches!(deed, Deed::List(_) | Deed::Find(_)) => {
+            tool(Tool::ReadFile).map(|read| format!("give a directory, or read it with {read}"))
+        }
         FileError::Changed(_) => Some("read it again, and try again".to_owned()),
         _ => None,
     }
