@@ -46,7 +46,7 @@ fn whatever_is_asked_wrongly_is_answered_with_what_would_be_right() {
         (
             "read_file",
             json!({"path": "a\0b"}),
-            "cannot be a path: it holds a NUL byte",
+            "a\\x00b",
         ),
         (
             "read_file",
@@ -188,6 +188,19 @@ fn a_link_that_leads_out_is_told_from_a_path_outside() {
     }
     let (text, _) = server.tool("ls", json!({}));
     assert!(text.contains("out -> /etc/passwd (leads nowhere here)"), "{text}");
+    server.end();
+}
+
+#[test]
+fn the_root_of_a_sandbox_can_be_listed_with_what_is_no_file_in_it() {
+    let mut server = Server::start(Shieling::in_workspace().args(["mcp"]), json!({}));
+    let (text, facts) = server.tool("ls", json!({"path": "/"}));
+    for name in ["proc/", "dev/", "usr/"] {
+        assert!(text.lines().any(|line| line == name), "{name}: {text}");
+    }
+    assert_eq!(facts["next"], json!(null));
+    let (text, _) = server.tool("ls", json!({"path": "/proc"}));
+    assert!(text.contains("use a command"), "{text}");
     server.end();
 }
 

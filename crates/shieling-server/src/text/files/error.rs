@@ -21,9 +21,11 @@ pub(crate) fn error(error: &FilesError, deed: &Deed, about: &About) -> String {
             }
         }
         FilesError::Ambiguous { count, lines, .. } => {
-            let shown: Vec<String> = lines.iter().map(u64::to_string).collect();
+            let mut shown: Vec<String> = lines.iter().map(u64::to_string).collect();
+            shown.dedup();
+            let s = if shown.len() == 1 { "" } else { "s" };
             let more = if *count > lines.len() as u64 { ", …" } else { "" };
-            add(&mut text, &format!("it begins at lines {}{more}", shown.join(", ")));
+            add(&mut text, &format!("it begins at line{s} {}{more}", shown.join(", ")));
         }
         FilesError::Stale { now, diff, .. } => {
             if let Some(diff) = diff {
@@ -49,10 +51,14 @@ pub(crate) fn sentence(error: &FilesError, about: &About) -> String {
         text = format!("{text}: {deeper}");
         cause = deeper.source();
     }
-    // The library tells whole paths; a model works from the workspace.
+    told(&text, about)
+}
+
+/// On one line, with paths from the workspace: the library tells whole ones.
+fn told(text: &str, about: &About) -> String {
     let workspace = about.workspace.to_string_lossy();
     let text = match workspace.trim_end_matches('/') {
-        "" => text,
+        "" => text.to_owned(),
         workspace => text
             .replace(&format!("`{workspace}/"), "`")
             .replace(&format!("`{workspace}`"), "`.`"),
@@ -76,7 +82,7 @@ fn headline(error: &FilesError, deed: &Deed, about: &About) -> String {
         (_, FilesError::Argument { argument: name, why }) => {
             // What the library calls it, the caller may know by another name.
             let name = argument(about, deed.tool(), name).unwrap_or(name);
-            format!("`{name}`: {}", visible::line(why, 2_000))
+            format!("`{name}`: {}", told(why, about))
         }
         (Voice::Default | Voice::Codex | Voice::Claude, _) => sentence(error, about),
     }
