@@ -36,7 +36,7 @@ pub(crate) fn plan_delete(context: Context<'_>, ask: &DeleteAsk) -> Result<Plann
     Ok(Planned {
         paths: gone.iter().map(|(path, _)| (Access::Remove, path.clone())).collect(),
         preview,
-        is_cut: false,
+        cut_at: None,
         make: Box::new(move || {
             inside::check(spot.as_ref(), gone)?;
             spot.remove(recursive)?;

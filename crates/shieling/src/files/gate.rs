@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use super::{FileAnswer, FilesError, Remembered};
 use crate::environment::Files;
 pub(crate) use crate::request::Access;
+use crate::units::ByteCount;
 
 /// Says of each path that was reached whether it may be used: it is asked with the path of a handle,
 /// in which no link is left, before that handle is used.
@@ -51,8 +52,8 @@ pub(crate) struct Planned {
     pub(crate) paths: Vec<(Access, PathBuf)>,
     /// What it changes, for whoever has to say yes: a unified diff, or a line that says it.
     pub(crate) preview: String,
-    /// Whether that is not all of it: then nobody can say yes to it.
-    pub(crate) is_cut: bool,
+    /// How much of it is shown at most, where that is not all of it: then nobody can say yes to it.
+    pub(crate) cut_at: Option<ByteCount>,
     /// Makes it, all of it or nothing. What it was worked out from must not have changed since.
     pub(crate) make: Box<dyn FnOnce() -> Result<FileAnswer, FilesError> + Send>,
 }

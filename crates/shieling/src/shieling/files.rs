@@ -205,7 +205,7 @@ impl Shieling {
                     let op = task
                         .op(&sight.root, paths)
                         .with_change(planned.preview.clone())
-                        .with_change_cut(planned.is_cut);
+                        .with_change_cut(planned.cut_at);
                     let mut verdict = sight.policy.judge_file(&op);
                     add(&mut verdict, sight.asks());
                     let policy = verdict.decision;
