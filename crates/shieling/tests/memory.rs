@@ -10,6 +10,8 @@ mod memory {
     mod commands;
     mod files;
     mod hostile;
+    mod like;
+    mod masks;
     mod place;
     mod rules;
     mod same;

@@ -49,6 +49,20 @@ fn an_unknown_program_is_127_and_a_text_that_cannot_be_run_as_bash_would_is_125(
 }
 
 #[test]
+fn it_is_described_without_a_word_of_this_host_and_with_what_it_has() {
+    let ran = judged("describe", &[]);
+    let host = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("a kernel has a release");
+    let said = &ran.stdout;
+    assert!(!said.contains(host.trim()) && said.contains("no kernel"), "{ran}");
+    assert!(said.contains("these programs and no others (127): awk b2sum"), "{ran}");
+    let ran = judged("describe", &["--json"]);
+    let described: Value = serde_json::from_str(&ran.stdout).expect("an object");
+    assert_eq!(described["kernel"], json!("no kernel"), "{ran}");
+    let advice = described["advice"].to_string();
+    assert!(advice.contains("No program of a host can be started"), "{ran}");
+}
+
+#[test]
 fn rules_refuse_and_say_which_they_are() {
     let cases: [(&[&str], &str, &str); 5] = [
         (&["--readonly"], "echo x > f", "rule     readonly (deny)"),

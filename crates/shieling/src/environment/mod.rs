@@ -31,6 +31,15 @@ pub use variables::{VariableError, Variables};
 
 pub use shieling_jail::plan::{Isolation, Limits as JailLimits};
 
+/// What commands stand on that do not run on this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ground {
+    /// What there is in the place of a kernel, in half a sentence.
+    pub kernel: String,
+    /// What whoever works there must know of it, one piece of advice each.
+    pub advice: Vec<String>,
+}
+
 /// What of the network a command may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -129,6 +138,11 @@ pub trait Environment: Send + Sync {
 
     /// What it does enforce, read back and not wished.
     fn confinement(&self) -> Confinement;
+
+    /// What stands beneath its commands, where that is not the kernel of this host.
+    fn ground(&self) -> Option<Ground> {
+        None
+    }
 
     /// Starts a command with these streams. Its time counts from here on.
     ///

@@ -58,10 +58,11 @@ impl Shieling {
             variables: without(example.variables(), &self.workspace),
         };
         let printed = probe.run(&format!("'{}' --version", told.shell.display())).await;
+        let ground = self.environment.ground();
         let basis = Basis {
             environment: self.environment.name().to_owned(),
             os: os_name(&told.os_release).unwrap_or_else(|| "an unnamed system".to_owned()),
-            kernel: kernel(),
+            kernel: ground.as_ref().map_or_else(kernel, |ground| ground.kernel.clone()),
             shell: Shell {
                 version: printed
                     .as_ref()
@@ -88,7 +89,11 @@ impl Shieling {
             persistence: told.persistence,
             confinement: self.environment.confinement(),
         };
-        Description::probe(basis, tools, &probe, Patience::default()).await
+        let mut described = Description::probe(basis, tools, &probe, Patience::default()).await;
+        described
+            .advice
+            .extend(ground.into_iter().flat_map(|ground| ground.advice));
+        described
     }
 }
 

@@ -38,6 +38,12 @@ async fn floods_bombs_and_endless_loops_end_in_bounds() {
         "sleep 99 & sleep 99 & exec sleep 99",
         "sort /dev/zero",
         "base64 /dev/zero | wc",
+        "mkdir -p a/b; cd a; for i in 1 2 3 4; do ln -s .. l$i; ln -s ../.. b/m$i; done; ls -LR > /dev/null; cp -rL . /tmp/x",
+        "yes > /dev/null",
+        "seq inf > /dev/null",
+        "yes > f",
+        "x=$(yes)",
+        "seq 1 -1 -inf | sort",
     ];
     for text in texts {
         let command = command(text)
@@ -57,6 +63,23 @@ async fn large_output_flows_and_is_not_gathered() {
     let text = "l=abcdefghijklmnopqrstuvwxyz; for ((i = 0; i < 20000; i++)); do echo $l; done";
     let ran = run(&memory, text).await;
     assert_eq!((ran.end, ran.stdout.total()), (End::Exited(0), 20_000 * 27));
+    let long = [
+        ("seq 300000 | tail -n 1", "300000\n"),
+        ("seq 1 inf | head -n 5000 | tail -n 1", "5000\n"),
+        ("yes | head -n 15000 | wc -l", "15000\n"),
+        ("yes long line | head -c 3000000 | wc -c", "3000000\n"),
+        ("for i in {1..20000}; do :; done; echo $i", "20000\n"),
+        ("eval 'echo {1..30000}' | wc -w", "30000\n"),
+        ("bash -c 'printf \"%s\\n\" {00001..40000}' | tail -n 1", "40000\n"),
+        ("trap 'echo {1..15000} | wc -w' EXIT", "15000\n"),
+        (
+            "seq 200000 > f; wc -l < f; grep -c 9 f; sed -n '$p' f; awk 'END { print NR }' f; sort -rn f | head -n 1",
+            "200000\n81902\n200000\n200000\n200000\n",
+        ),
+    ];
+    for (text, out) in long {
+        assert_eq!(printed(&memory, text).await, out, "{text}");
+    }
     assert_eq!(
         printed(
             &memory,
@@ -86,8 +109,18 @@ async fn long_and_deep_texts_are_run_or_refused_in_words() {
     let deep = run(&memory, "f() { [ $1 = 0 ] || f $(($1 - 1)); }; f 100").await;
     assert_eq!(deep.end, End::Exited(125));
     assert!(deep.stderr.text().contains("depth"), "{}", deep.stderr.text());
-    let range = run(&memory, "for i in {1..20000}; do :; done; echo $i").await;
-    assert_eq!((range.end, range.stdout.text().as_str()), (End::Exited(125), ""));
+    for text in [
+        "for i in {1..45001}; do :; done; echo $i",
+        "x='{1..45001}'; eval echo $x | cat; exit ${PIPESTATUS[0]}",
+    ] {
+        let range = run(&memory, text).await;
+        assert_eq!(
+            (range.end, range.stdout.text().as_str()),
+            (End::Exited(125), ""),
+            "{text}"
+        );
+        assert!(range.stderr.text().contains("use `seq`"), "{}", range.stderr.text());
+    }
 }
 
 #[tokio::test]

@@ -16,9 +16,12 @@ pub(crate) fn memory() -> Memory {
     Memory::builder(WORKSPACE).build().expect("an empty memory")
 }
 
+/// What commands are given.
+pub(crate) const VARIABLES: [(&str, &str); 3] =
+    [("PATH", "/usr/bin:/bin"), ("HOME", "/home/user"), ("LC_ALL", "C.UTF-8")];
+
 pub(crate) fn command(text: &str) -> Command {
-    let variables = [("PATH", "/usr/bin:/bin"), ("HOME", "/home/user"), ("LC_ALL", "C.UTF-8")];
-    let variables: BTreeMap<_, _> = variables
+    let variables: BTreeMap<_, _> = VARIABLES
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();

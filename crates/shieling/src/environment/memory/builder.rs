@@ -210,7 +210,7 @@ impl Tree {
         let mut inside = self.enter();
         let made = inside
             .spot(path, Follow::All)
-            .and_then(|spot| inside.make_directory(&spot, true));
+            .and_then(|spot| inside.make_directory(&spot, true, 0o755));
         made.map_err(|fault| fault.at("make", path))
     }
 

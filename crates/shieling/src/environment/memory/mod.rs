@@ -29,7 +29,7 @@ use self::running::{Progress, Running};
 use self::shell::Shell;
 use self::tree::Tree;
 use self::view::View;
-use super::{Ability, Capabilities, Environment, Files, Later, Limit, Network};
+use super::{Ability, Capabilities, Environment, Files, Ground, Later, Limit, Network};
 use crate::approval::Approved;
 use crate::outcome::Confinement;
 use crate::process::{Process, SessionShell, SpawnError, Streams};
@@ -60,15 +60,24 @@ pub use tree::Snapshot;
 ///   functions get it through a pipe only (`cat | program`). Where no shell may be started, nobody writes
 ///   to a command that runs ([`SpawnError::NoInput`]).
 /// - A text is over when its background jobs are.
-/// - `yes` ends after 10,000 lines, `seq` after 100,000, `awk` after 10 MB, `find` after 1 MiB of output;
-///   they say so. `printf %f` rounds halves up. `rm` asks nobody, and refuses `-i`.
-/// - Files are made with the mode 644 and directories with 755: `umask` refuses another mask (125).
-/// - Two streams that change places (`3>&1 1>&2 2>&3`) are refused (125), as are ranges in braces of
-///   more than 10,000 elements. One that is only made as the text runs, or is in a file that it
-///   sources, is left as it is written.
+/// - `awk` ends after 10 MB, `find` after 1 MiB of output, `dd` moves 64 MiB at most, and `printf` and
+///   `awk` write fields of 10,000 characters: beyond, they say so and fail. `printf %f` rounds halves up.
+/// - `cp`, `mv` and `rm` ask nobody and refuse `-i`; `ls` has no columns and no colours. An option that
+///   a program does not have is refused as one that nobody has.
+/// - A mask (`umask`) that is set in a part of a pipe, or in the background, holds until its text ends;
+///   one in a subshell whose shell has a trap on `EXIT` is refused (125).
+/// - Two streams that change places (`3>&1 1>&2 2>&3`) are refused (125).
+/// - Braces that make more than 45,000 words, or fewer where many stand in one word, are refused (125).
+///   Those that are only made as the text runs, or are in a file that it sources, are left as they are
+///   written.
+/// - `xargs` ends as what it ran has ended, and not with 123. `awk` and `cut -c` count characters.
 /// - Functions, sourced files and shells in shells call each other 16 deep at most, subshells and
 ///   substitutions 32: beyond, the text ends with 125 and says why.
-/// - Names of files are UTF-8 without line breaks: others are refused. There are no hard links, pipes or devices but `/dev/null` and its like.
+/// - Names of files are UTF-8. Those with line breaks, control characters or letters that nobody sees
+///   can be read and written by the file tools and by `cat`, `cp`, `ln`, `ls`, `mkdir`, `mv`, `rm`,
+///   `realpath`, `rmdir`, `sort`, `stat`, `tee`, `test`, `touch`, `truncate` and `unlink`, and are found
+///   by `*`; other programs and redirections refuse them in words, and `[[ -e ]]` does not find them.
+/// - There are no hard links, pipes or devices but `/dev/null` and its like.
 /// - `cd x/..` and `cat x/../y` take `x/..` for nothing, also where `x` is a link.
 ///
 /// # Examples
@@ -146,6 +155,24 @@ impl Memory {
                 kit: self.inner.kit.with_tree(tree),
             }),
         }
+    }
+
+    /// What its bash has and has not, for whoever writes for it.
+    fn subset(&self) -> Vec<String> {
+        let programs = self.programs().join(" ");
+        let programs = match &self.inner.kit.handler {
+            Some(Handler::Unknown(_)) => format!("These programs are there, and others may be: {programs}."),
+            Some(Handler::Whole(_)) | None => {
+                format!("Beside bash itself there are these programs and no others (127): {programs}.")
+            }
+        };
+        vec![
+            programs,
+            "No program of a host can be started: no compiler, interpreter, package manager or git, and no processes."
+                .to_owned(),
+            "What a program or bash cannot do here is refused with a status other than 0 and a message: look at both."
+                .to_owned(),
+        ]
     }
 
     fn start(&self, command: &Command, streams: Streams) -> Result<Process, SpawnError> {
@@ -266,6 +293,17 @@ impl Environment for Memory {
             enforced: in_force.map(|(name, _)| (*name).to_owned()).collect(),
             missing: Vec::new(),
         }
+    }
+
+    fn ground(&self) -> Option<Ground> {
+        let advice = match &self.inner.kit.handler {
+            Some(Handler::Whole(_)) => vec!["One program answers for all commands.".to_owned()],
+            Some(Handler::Unknown(_)) | None => self.subset(),
+        };
+        Some(Ground {
+            kernel: "no kernel".to_owned(),
+            advice,
+        })
     }
 
     fn spawn(&self, command: Approved<Command>, streams: Streams) -> Later<'_, Result<Process, SpawnError>> {

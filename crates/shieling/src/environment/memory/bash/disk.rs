@@ -8,6 +8,8 @@ use std::time::SystemTime;
 
 use bashkit::{DirEntry, FileSystem, FileSystemExt, FileType, FsLimits, FsUsage, Metadata, async_trait};
 
+use super::names::real;
+use super::umask::Masks;
 use crate::environment::Kind;
 use crate::environment::memory::tree::{About, Fault, Follow, Tree, Write};
 
@@ -15,7 +17,7 @@ use crate::environment::memory::tree::{About, Fault, Follow, Tree, Write};
 pub(in crate::environment::memory) const ENDLESS: &str = "/dev/zero";
 
 /// A file that has nothing and keeps nothing. Bashkit knows it behind `<` and `>` only.
-const NULL: &str = "/dev/null";
+pub(super) const NULL: &str = "/dev/null";
 
 /// Where bashkit's own commands can be called by a path, whatever has their names. Nothing else is told of it.
 const STUBS: &str = "/proc/shieling/";
@@ -36,6 +38,7 @@ pub(super) struct Disk {
     tree: Arc<Tree>,
     /// The largest file that its commands may write; none is [`u64::MAX`].
     largest: AtomicU64,
+    masks: Masks,
 }
 
 impl Disk {
@@ -43,7 +46,18 @@ impl Disk {
         Self {
             tree,
             largest: AtomicU64::new(u64::MAX),
+            masks: Masks::new(),
         }
+    }
+
+    /// The files.
+    pub(super) fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// What new files may not be used for.
+    pub(super) fn masks(&self) -> &Masks {
+        &self.masks
     }
 
     /// How large a file may be from now on.
@@ -51,7 +65,8 @@ impl Disk {
         self.largest.store(largest.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    fn largest(&self) -> Option<u64> {
+    /// The largest file that its commands may write.
+    pub(super) fn largest(&self) -> Option<u64> {
         Some(self.largest.load(Ordering::Relaxed))
     }
 
@@ -60,8 +75,9 @@ impl Disk {
             return Ok(());
         }
         let mut inside = self.tree.enter();
-        let spot = inside.spot(path, Follow::None)?;
-        inside.write(&spot, what, false, 0o644, self.largest()).map(|_| ())
+        let spot = inside.spot(&real(path), Follow::None)?;
+        let mode = 0o666 & !self.masks.now();
+        inside.write(&spot, what, false, mode, self.largest()).map(|_| ())
     }
 }
 
@@ -117,7 +133,7 @@ impl FileSystem for Disk {
             return Ok(Vec::new());
         }
         let mut inside = self.tree.enter();
-        let content = inside.find(path, Follow::None).and_then(|id| inside.content(id));
+        let content = inside.find(&real(path), Follow::None).and_then(|id| inside.content(id));
         drop(inside);
         told(content.map(Arc::unwrap_or_clone))
     }
@@ -137,8 +153,8 @@ impl FileSystem for Disk {
         }
         told(
             inside
-                .spot(path, Follow::None)
-                .and_then(|spot| inside.make_directory(&spot, recursive)),
+                .spot(&real(path), Follow::None)
+                .and_then(|spot| inside.make_directory(&spot, recursive, 0o777 & !self.masks.now())),
         )
     }
 
@@ -146,7 +162,7 @@ impl FileSystem for Disk {
         let mut inside = self.tree.enter();
         told(
             inside
-                .spot(path, Follow::None)
+                .spot(&real(path), Follow::None)
                 .and_then(|spot| inside.remove(&spot, recursive)),
         )
     }
@@ -166,16 +182,16 @@ impl FileSystem for Disk {
             return Ok(there(0, 0o666));
         }
         let mut inside = self.tree.enter();
-        let about = inside.find(path, Follow::None).and_then(|id| inside.about(id));
+        let about = inside.find(&real(path), Follow::None).and_then(|id| inside.about(id));
         told(about.map(|about| metadata(&about)))
     }
 
     async fn read_dir(&self, path: &Path) -> bashkit::Result<Vec<DirEntry>> {
         let mut inside = self.tree.enter();
-        let listed = inside.find(path, Follow::None).and_then(|id| {
+        let listed = inside.find(&real(path), Follow::None).and_then(|id| {
             // No link was followed, so that the path is the way there.
-            let path = path.to_str().unwrap_or_default();
-            inside.list(id, path)
+            let path = real(path);
+            inside.list(id, path.to_str().unwrap_or_default())
         });
         let mut entries = Vec::new();
         for (name, id) in told(listed)? {
@@ -191,13 +207,13 @@ impl FileSystem for Disk {
     }
 
     async fn exists(&self, path: &Path) -> bashkit::Result<bool> {
-        Ok(path == Path::new(NULL) || self.tree.enter().find(path, Follow::None).is_ok())
+        Ok(path == Path::new(NULL) || self.tree.enter().find(&real(path), Follow::None).is_ok())
     }
 
     async fn rename(&self, from: &Path, to: &Path) -> bashkit::Result<()> {
         let mut inside = self.tree.enter();
-        let from = told(inside.spot(from, Follow::None))?;
-        let to = told(inside.spot(to, Follow::None))?;
+        let from = told(inside.spot(&real(from), Follow::None))?;
+        let to = told(inside.spot(&real(to), Follow::None))?;
         told(inside.rename(&from, &to, true, false))
     }
 
@@ -209,34 +225,39 @@ impl FileSystem for Disk {
             return Ok(());
         }
         let mut inside = self.tree.enter();
-        let from = told(inside.find(from, Follow::None))?;
-        let to = told(inside.spot(to, Follow::None))?;
+        let from = told(inside.find(&real(from), Follow::None))?;
+        let to = told(inside.spot(&real(to), Follow::None))?;
         told(inside.copy(from, &to, self.largest()))
     }
 
     async fn symlink(&self, target: &Path, link: &Path) -> bashkit::Result<()> {
         let mut inside = self.tree.enter();
-        let spot = told(inside.spot(link, Follow::None))?;
+        let spot = told(inside.spot(&real(link), Follow::None))?;
+        let target = real(target);
         let target = target.to_str().ok_or(Fault::BadName("it is not UTF-8"));
         told(target.and_then(|target| inside.link(&spot, target)))
     }
 
     async fn read_link(&self, path: &Path) -> bashkit::Result<PathBuf> {
         let mut inside = self.tree.enter();
-        let target = inside.find(path, Follow::None).and_then(|id| inside.target(id));
+        let target = inside.find(&real(path), Follow::None).and_then(|id| inside.target(id));
         told(target.map(|target| PathBuf::from(&*target)))
     }
 
     async fn chmod(&self, path: &Path, mode: u32) -> bashkit::Result<()> {
         let mut inside = self.tree.enter();
-        told(inside.find(path, Follow::None).and_then(|id| inside.set_mode(id, mode)))
+        told(
+            inside
+                .find(&real(path), Follow::None)
+                .and_then(|id| inside.set_mode(id, mode)),
+        )
     }
 
     async fn set_modified_time(&self, path: &Path, time: SystemTime) -> bashkit::Result<()> {
         let mut inside = self.tree.enter();
         told(
             inside
-                .find(path, Follow::None)
+                .find(&real(path), Follow::None)
                 .and_then(|id| inside.set_modified(id, time)),
         )
     }

@@ -3,14 +3,18 @@
 mod converse;
 mod crew;
 mod disk;
+mod files;
+mod lacking;
 mod live;
+mod names;
 mod own;
 mod programs;
 mod range;
 mod resume;
-mod rm;
 mod run;
+mod seq;
 mod swap;
+mod umask;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -19,13 +23,16 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bashkit::{Bash, BuiltinRegistry, ExecutionLimits, FileSystem, MemoryLimits, SessionLimits, ShellFeatures};
+use bashkit::{
+    Bash, Builtin, BuiltinRegistry, ExecutionLimits, FileSystem, MemoryLimits, SessionLimits, ShellFeatures,
+};
 
 use self::disk::Disk;
 use self::own::{Own, Sleep, Unknown};
 use self::resume::Resume;
-use self::rm::Rm;
-use self::watch::{Leaving, Umask};
+use self::seq::{Seq, Yes};
+use self::umask::Umask;
+use self::watch::Leaving;
 use super::program::{Handler, Program};
 use super::tree::Tree;
 
@@ -99,12 +106,20 @@ impl Kit {
             .builtin_registry(registry.clone())
             .builtin("umask", Box::new(Umask))
             .on_exit(leaving.on_exit())
-            .before_tool(leaving.before_command())
+            .before_tool(leaving.before_command(&disk))
             .builtin_filter(move |name| programs::there(name, allowed.as_deref()))
             .command_resolver(Arc::new(Unknown {
                 handler,
                 last: Arc::clone(&unknown),
                 resume: resume.clone(),
+                ours: vec![
+                    (range::REFUSE, Arc::new(range::Refuse) as Arc<dyn Builtin>),
+                    (umask::SET, Arc::new(umask::Set(Arc::clone(&disk))) as Arc<dyn Builtin>),
+                    (
+                        umask::BACK,
+                        Arc::new(umask::Back(Arc::clone(&disk))) as Arc<dyn Builtin>,
+                    ),
+                ],
             }));
         for (name, value) in variables {
             builder = builder.env(name, value);
@@ -112,11 +127,18 @@ impl Kit {
         if let Some(epoch) = self.epoch {
             builder = builder.fixed_epoch(epoch);
         }
-        if programs::may("sleep", self.allowed.as_deref()) {
+        let may = |name: &str| programs::may(name, self.allowed.as_deref());
+        if may("sleep") {
             builder = builder.builtin("sleep", Box::new(Sleep));
         }
-        if programs::may("rm", self.allowed.as_deref()) {
-            builder = builder.builtin("rm", Box::new(Rm));
+        if may("seq") {
+            builder = builder.command("seq", Seq);
+        }
+        if may("yes") {
+            builder = builder.command("yes", Yes);
+        }
+        for (name, program) in files::all(&disk).filter(|(name, _)| may(name)) {
+            builder = builder.builtin(name, program);
         }
         for (name, program) in &self.programs {
             let own = Own {

@@ -47,6 +47,8 @@ pub(super) struct Unknown {
     /// The last one that nobody knew.
     pub(super) last: Arc<Mutex<Option<String>>>,
     pub(super) resume: Resume,
+    /// Commands of ours, by names that nothing lists.
+    pub(super) ours: Vec<(&'static str, Arc<dyn Builtin>)>,
 }
 
 impl CommandResolver for Unknown {
@@ -56,6 +58,9 @@ impl CommandResolver for Unknown {
         }
         if let Some(command) = self.resume.command(name) {
             return Some(command);
+        }
+        if let Some((_, command)) = self.ours.iter().find(|(ours, _)| *ours == name) {
+            return Some(Arc::clone(command));
         }
         if let Some(program) = &self.handler {
             return Some(Arc::new(Own {

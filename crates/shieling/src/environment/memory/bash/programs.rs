@@ -69,7 +69,6 @@ pub(super) const PROGRAMS: &[&str] = &[
     "base64",
     "basename",
     "bash",
-    "bc",
     "bunzip2",
     "bzcat",
     "bzip2",

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bashkit::{Builtin, BuiltinContext, ExecResult, ExecutionPlan, ShellState, SubCommand, async_trait};
 
-use super::Engine;
 use super::disk::stub;
 use super::run::Ran;
+use super::{Engine, umask};
 
 /// How the variables begin that bashkit keeps `set` options in.
 const OPTION: &str = "SHOPT_";
@@ -168,6 +168,8 @@ impl Engine {
             .sort_by_key(|(signal, _)| (signal == "DEBUG", signal.clone()));
         kept.status = view.last_exit_code;
         kept.last_word = view.variables.get(LAST_WORD).cloned();
+        // One that a subshell has left behind is gone.
+        self.disk.masks().begin(umask::of(&view.variables));
         Standing {
             cwd: view.cwd,
             variables: view.env.into_iter().collect(),
@@ -188,6 +190,9 @@ impl Engine {
     /// As it was then.
     pub(in crate::environment::memory) fn come_back(&mut self, memo: &Memo) {
         self.bash.restore_shell_state(&memo.0);
+        self.disk
+            .masks()
+            .begin(umask::of(&self.bash.shell_state_view().variables));
     }
 }
 

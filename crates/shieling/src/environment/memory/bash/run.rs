@@ -140,20 +140,19 @@ impl Engine {
     ) -> Ran {
         self.take_unknown();
         self.leaving.reset();
-        if let Some(range) = range::too_long(text) {
-            let why = format!(
-                "the range `{range}` has more than {} elements, which it would not expand; use `seq`",
-                range::LONGEST
-            );
-            let _ = stderr.write_all(refusal(&why).as_bytes()).await;
-            return Ran::exited(UNABLE);
-        }
+        let expandable = match range::expandable(text) {
+            Ok(expandable) => expandable,
+            Err(word) => {
+                let _ = stderr.write_all(refusal(&range::refusal(word)).as_bytes()).await;
+                return Ran::exited(UNABLE);
+            }
+        };
         if let Some(swap) = swap::first(text) {
             let why = format!("it would lose output at `{swap}`, which has two streams change places");
             let _ = stderr.write_all(refusal(&why).as_bytes()).await;
             return Ran::exited(UNABLE);
         }
-        let resumed = self.resumed(text);
+        let resumed = self.resumed(&expandable);
         let ran = self
             .bash
             .execute(&resumed)
@@ -162,6 +161,12 @@ impl Engine {
             .stderr(&mut *stderr)
             .await;
         let (ran, more) = self.told(ran, text, token, kit);
+        let refused = self.leaving.take_refused();
+        let refused = refused
+            .iter()
+            .map(|why| format!("shieling: {why}\n"))
+            .collect::<String>();
+        let more = (more.is_some() || !refused.is_empty()).then(|| refused + &more.unwrap_or_default());
         if let Some(more) = more {
             // Whoever reads no more needs no words.
             let _ = stderr.write_all(more.as_bytes()).await;

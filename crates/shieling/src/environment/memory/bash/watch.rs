@@ -1,11 +1,13 @@
 //! What is looked at before each command of a text, and when it ends its shell: where bashkit would go
 //! on otherwise than bash does.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bashkit::hooks::{ExitEvent, HookAction, Interceptor, ToolEvent};
-use bashkit::{Builtin, BuiltinContext, ExecResult, async_trait};
+
+use super::disk::Disk;
+use super::{lacking, names, range};
 
 /// The status of a bash that was given its text, when an expansion in it failed.
 const EXPANSION: i32 = 127;
@@ -20,13 +22,31 @@ pub(super) struct Leaving {
     /// Whether the last command was one that ends a shell, or one has replaced the shell.
     asked: AtomicBool,
     replaced: AtomicBool,
+    /// Why programs were not run, as far as it is told.
+    refused: Mutex<Vec<String>>,
 }
+
+/// How many refusals of one text are told.
+const TOLD: usize = 8;
 
 impl Leaving {
     /// Forgets the text before.
     pub(super) fn reset(&self) {
         for known in [&self.left, &self.expansion, &self.asked, &self.replaced] {
             known.store(false, Ordering::Relaxed);
+        }
+        self.take_refused();
+    }
+
+    /// Why programs of the text were not run.
+    pub(super) fn take_refused(&self) -> Vec<String> {
+        std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn refuse(&self, why: String) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.len() < TOLD && !refused.contains(&why) {
+            refused.push(why);
         }
     }
 
@@ -62,91 +82,29 @@ impl Leaving {
     }
 
     /// What bashkit is to call before each command.
-    pub(super) fn before_command(self: &Arc<Self>) -> Interceptor<ToolEvent> {
-        let leaving = Arc::clone(self);
+    pub(super) fn before_command(self: &Arc<Self>, disk: &Arc<Disk>) -> Interceptor<ToolEvent> {
+        let (leaving, disk) = (Arc::clone(self), Arc::clone(disk));
         Box::new(move |mut event| {
+            // What is ours is no command of the text.
+            if event.name.starts_with("__shieling") {
+                return HookAction::Continue(event);
+            }
             leaving
                 .asked
                 .store(matches!(event.name.as_str(), "exit" | "exec"), Ordering::Relaxed);
             if event.name == "exec" && !event.args.is_empty() {
                 leaving.replaced.store(true, Ordering::Relaxed);
             }
-            if event.name == "ls" {
-                sort_operands(&mut event.args);
+            if let Some(why) = lacking::refusal(&event.name, &event.args) {
+                leaving.refuse(why.clone());
+                return HookAction::Cancel(why);
             }
+            if event.name == "trap" {
+                disk.masks().keep_in_trap(&mut event.args);
+            }
+            names::passable(&event.name, &mut event.args);
+            range::look_into(&event.name, &mut event.args);
             HookAction::Continue(event)
         })
-    }
-}
-
-/// `ls` sorts what it is given by name, and bashkit's does not.
-fn sort_operands(args: &mut [String]) {
-    let mut options = true;
-    let mut reverse = false;
-    let mut places = Vec::new();
-    for (at, arg) in args.iter().enumerate() {
-        match arg.strip_prefix('-') {
-            Some("-") if options => options = false,
-            // An order of its own, or none.
-            Some(letters) if options && letters.starts_with("-sort") => return,
-            Some(letters) if options && letters.starts_with('-') => reverse |= letters == "-reverse",
-            Some(letters) if options && !letters.is_empty() => {
-                if letters.contains(['U', 'f', 't', 'S', 'X', 'v', 'c', 'u']) {
-                    return;
-                }
-                reverse |= letters.contains('r');
-            }
-            Some(_) | None => places.push(at),
-        }
-    }
-    let mut operands: Vec<String> = places.iter().map(|&at| args[at].clone()).collect();
-    operands.sort_unstable();
-    if reverse {
-        operands.reverse();
-    }
-    for (at, operand) in places.into_iter().zip(operands) {
-        args[at] = operand;
-    }
-}
-
-/// `umask`: files are made with 644 and directories with 755 in memory, whatever is asked for.
-pub(super) struct Umask;
-
-#[async_trait]
-impl Builtin for Umask {
-    async fn execute(&self, ctx: BuiltinContext<'_>) -> bashkit::Result<ExecResult> {
-        let args: Vec<&str> = ctx.args.iter().map(String::as_str).collect();
-        Ok(match args[..] {
-            [] => ExecResult::ok("0022\n"),
-            ["-S"] => ExecResult::ok("u=rwx,g=rx,o=rx\n"),
-            ["-p"] => ExecResult::ok("umask 0022\n"),
-            ["22" | "022" | "0022" | "u=rwx,g=rx,o=rx"] => ExecResult::ok(""),
-            _ => {
-                let why = "umask: memory has no other mask than 0022; use chmod";
-                ExecResult::err(format!("{why}\n"), super::run::UNABLE)
-            }
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::sort_operands;
-
-    #[test]
-    fn operands_of_ls_are_sorted_unless_another_order_is_asked_for() {
-        let cases = [
-            ("b a", "a b"),
-            ("-l b -a a", "-l a -a b"),
-            ("-r a b", "-r b a"),
-            ("-t b a", "-t b a"),
-            ("--sort=size b a", "--sort=size b a"),
-            ("b -- -t a", "-t -- a b"),
-        ];
-        for (given, expected) in cases {
-            let mut args: Vec<String> = given.split(' ').map(str::to_owned).collect();
-            sort_operands(&mut args);
-            assert_eq!(args.join(" "), expected, "{given}");
-        }
     }
 }

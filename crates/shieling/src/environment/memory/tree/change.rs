@@ -96,13 +96,18 @@ impl Inside<'_> {
     }
 
     /// Makes a directory, and, `parents`, those that are missing on the way.
-    pub(in crate::environment::memory) fn make_directory(&mut self, spot: &Spot, parents: bool) -> Result<(), Fault> {
+    pub(in crate::environment::memory) fn make_directory(
+        &mut self,
+        spot: &Spot,
+        parents: bool,
+        mode: u32,
+    ) -> Result<(), Fault> {
         self.may_change()?;
         match self.current(spot)? {
             Some(id) if parents && self.is_directory(id) => Ok(()),
             Some(_) => Err(Fault::Exists),
             None => self
-                .make(spot, Body::Directory(OrdMap::new()), parents, 0o755)
+                .make(spot, Body::Directory(OrdMap::new()), parents, mode)
                 .map(|_| ()),
         }
     }

@@ -97,6 +97,14 @@ impl Walked {
             End::Missing { .. } => None,
         }
     }
+
+    /// How many names of the way are missing.
+    pub(super) fn missing(&self) -> usize {
+        match &self.end {
+            End::There { .. } => 0,
+            End::Missing { names, .. } => names.len(),
+        }
+    }
 }
 
 /// What is known of a node.
@@ -107,6 +115,17 @@ pub(super) struct About {
     pub(super) mode: u32,
     pub(super) modified: SystemTime,
     pub(super) stamp: [u64; 6],
+}
+
+impl About {
+    /// How much room it would take on a usual disk, in blocks of 512 bytes.
+    pub(super) fn blocks(&self) -> u64 {
+        match self.kind {
+            Kind::Link => 0,
+            Kind::Directory => 8,
+            Kind::File | Kind::Fifo | Kind::Socket | Kind::Device => self.size.div_ceil(4096) * 8,
+        }
+    }
 }
 
 /// Gives numbers that no other node, and no other state of one, in this process has.
@@ -343,6 +362,11 @@ impl Inside<'_> {
                 Err(Fault::BadName("it is no link"))
             }
         }
+    }
+
+    /// What time it is for the files.
+    pub(super) fn now(&self) -> SystemTime {
+        (self.rules.clock)()
     }
 
     /// How many bytes the files hold, and how many files and directories there are.

@@ -31,7 +31,7 @@ fn tree(bytes: u64, files: u64) -> Tree {
 fn make(tree: &Tree, path: &str) -> Result<(), Fault> {
     let mut inside = tree.enter();
     let spot = inside.spot(Path::new(path), Follow::All)?;
-    inside.make_directory(&spot, true)
+    inside.make_directory(&spot, true, 0o755)
 }
 
 fn write(tree: &Tree, path: &str, what: Write<'_>) -> Result<(), Fault> {
