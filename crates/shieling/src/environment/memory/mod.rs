@@ -59,6 +59,13 @@ pub use tree::Snapshot;
 ///   `bash`, `select` and `$(</dev/stdin)` find the text's own input empty. Programs that are Rust
 ///   functions get it through a pipe only (`cat | program`). Where no shell may be started, nobody writes
 ///   to a command that runs ([`SpawnError::NoInput`]).
+/// - What is piped or redirected into a group is there for each program in it: `{ wc -l; cat; } < f` counts
+///   and prints, and a function that `read`s such an input leaves the line for the next one. What arrives at
+///   the text itself is taken once.
+/// - An assignment to a readonly variable in arithmetic, and a readonly loop variable, fail without a word.
+///   `$BASH_COMMAND` is empty. `set -u` lets an array's missing element pass.
+/// - A trap for the end of a shell runs at the end of its text, also in a session. With a trap for `DEBUG` a
+///   session's next text begins with the status 0.
 /// - A text is over when its background jobs are.
 /// - `awk` ends after 10 MB, `find` after 1 MiB of output, `dd` moves 64 MiB at most, and `printf` and
 ///   `awk` write fields of 10,000 characters: beyond, they say so and fail. `printf %f` rounds halves up.
