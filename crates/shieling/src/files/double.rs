@@ -409,13 +409,13 @@ impl Spot for Handle {
         Ok(())
     }
 
-    fn set_executable(&self, executable: bool) -> Result<(), FileError> {
+    fn set_mode(&self, given: u32) -> Result<(), FileError> {
         let mut files = self.files.state();
         files.check(&self.path)?;
         let tick = files.tick();
         match files.things.get_mut(&self.path) {
             Some(Thing::File { mode, state, .. }) => {
-                (*mode, *state) = (if executable { *mode | 0o111 } else { *mode & !0o111 }, tick);
+                (*mode, *state) = (given & 0o777, tick);
                 Ok(())
             }
             _ => Err(FileError::NotFound(self.path.clone())),

@@ -50,7 +50,7 @@ pub(crate) fn plan_edit(context: Context<'_>, ask: &EditAsk) -> Result<Planned, 
     };
     let held = reach::load(context, node, LARGEST, "edited")?;
     held.check(context, &path, ask.expect.as_ref())?;
-    let Held { content, stamp, .. } = held;
+    let Held { content, meta } = held;
     let Some(encoding) = Encoding::of(&content) else {
         let why = "it has NUL bytes where text has none".to_owned();
         return Err(FilesError::NotText { path, why });
@@ -73,7 +73,7 @@ pub(crate) fn plan_edit(context: Context<'_>, ask: &EditAsk) -> Result<Planned, 
         preview: diff.text.clone(),
         is_cut: diff.is_cut,
         make: Box::new(move || {
-            spot.replace(&edited, false, Expect::Stamp(stamp))?;
+            spot.replace(&edited, false, Expect::Stamp(meta.stamp))?;
             let hash = hash::written(spot.as_ref(), &edited);
             remembered.keep(&hash, &edited);
             Ok(FileAnswer::Edited(Edited {

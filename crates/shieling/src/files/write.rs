@@ -45,7 +45,7 @@ pub(crate) fn plan_write(context: Context<'_>, ask: &WriteAsk) -> Result<Planned
                     Digest::of(&ask.content)
                 )
             });
-            (diff, preview, is_cut, Expect::Stamp(held.stamp))
+            (diff, preview, is_cut, Expect::Stamp(held.meta.stamp))
         }
         None => {
             let names = Names::made(context.workspace, &path);

@@ -288,7 +288,7 @@ impl Staged {
 
     /// Whether it is to be run, and was not, or the other way round.
     pub(super) fn changes_mode(&self, now: &Now) -> bool {
-        let was = self.was.as_ref().is_some_and(|was| was.mode & 0o111 != 0);
+        let was = self.was.as_ref().is_some_and(|was| was.meta.mode & 0o111 != 0);
         now.executable.is_some_and(|executable| executable != was)
     }
 }
