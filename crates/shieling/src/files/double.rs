@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::UNIX_EPOCH;
 
-use super::{Context, FileAnswer, FilesError, Gate, Planned, Remembered};
+use super::{Context, FileAnswer, FilesError, Gate, Look, Planned, Remembered};
 use crate::environment::{Content, Entry, Expect, FileError, Files, Kind, Links, Meta, Node, Spot, Stamp};
 
 /// Gives the byte at a place of a content that is nowhere.
@@ -59,7 +59,7 @@ impl Gate for World {
         path.components().any(|part| part.as_os_str() == ".env")
     }
 
-    fn reads(&self, path: &Path) -> Result<(), FilesError> {
+    fn reads(&self, path: &Path, _: Look<'_>) -> Result<(), FilesError> {
         if path.ends_with("forbidden") {
             Err(FileError::Permission(path.to_path_buf()).into())
         } else {

@@ -4,6 +4,7 @@
 //! as the file is. So a byte-order mark, line ends of several kinds, a missing last line end and bytes
 //! that are no text survive.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 
@@ -72,6 +73,7 @@ pub(crate) fn plan_edit(context: Context<'_>, ask: &EditAsk) -> Result<Planned, 
         paths: vec![(Access::Write, path.clone())],
         preview: diff.text.clone(),
         is_cut: diff.is_cut,
+        directories: HashSet::new(),
         make: Box::new(move || {
             spot.replace(&edited, false, Expect::Stamp(meta.stamp))?;
             let hash = hash::written(spot.as_ref(), &edited);

@@ -54,7 +54,8 @@ impl Context<'_> {
     }
 
     fn readable(&self, node: Box<dyn Node>) -> Result<Box<dyn Node>, FilesError> {
-        self.gate.reads(node.path()).map(|()| node)
+        self.gate.reads(node.path(), &|| node.meta())?;
+        Ok(node)
     }
 }
 
@@ -192,7 +193,7 @@ pub(super) struct Held {
 /// What the gate says, [`FilesError::TooLarge`], and [`FileError::Changed`] if the file never stood
 /// still.
 pub(super) fn load(context: Context<'_>, node: &dyn Node, limit: u64, done: &'static str) -> Result<Held, FilesError> {
-    context.gate.reads(node.path())?;
+    context.gate.reads(node.path(), &|| node.meta())?;
     let mut file = node.open()?;
     for _ in 0..TRIES {
         let before = file.meta()?;

@@ -1,5 +1,7 @@
 //! Writing: a whole file, byte for byte, in the place of whatever was there.
 
+use std::collections::HashSet;
+
 use super::diff::{self, Names};
 use super::hash;
 use super::reach::{self, Reached};
@@ -69,6 +71,7 @@ pub(crate) fn plan_write(context: Context<'_>, ask: &WriteAsk) -> Result<Planned
         paths: vec![(Access::Write, path.clone())],
         preview,
         is_cut,
+        directories: HashSet::new(),
         make: Box::new(move || {
             spot.replace(&content, false, expect)?;
             let hash = hash::written(spot.as_ref(), &content);

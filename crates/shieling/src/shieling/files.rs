@@ -211,6 +211,7 @@ impl Shieling {
                     let policy = verdict.decision;
                     add(&mut verdict, exposed::reasons(&op, environment.as_ref()));
                     let by_environment = policy == Decision::Allow && verdict.decision != Decision::Allow;
+                        .with_directories(&planned.directories)
                     add(
                         &mut verdict,
                         required.map(|because| refusal::required(op.text(), because)),

@@ -1,6 +1,7 @@
 //! What each file is to be once the whole patch is applied. Nothing is changed here, so that sections of
 //! one file build on each other, and one that does not fit leaves everything as it is.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::apply::{Applied, Misfit, apply};
@@ -232,6 +233,7 @@ impl<'a> Stage<'a> {
             paths,
             preview,
             is_cut,
+            directories: HashSet::new(),
             make: Box::new(move || work.make()),
         })
     }
