@@ -114,6 +114,15 @@ pub trait Node: Send + Sync {
     /// [`FileError::NotFound`] and others.
     fn child(&self, name: &std::ffi::OsStr) -> Result<Box<dyn Node>, FileError>;
 
+    /// What is known of what stands at a name in it: [`Self::child`] and [`Self::meta`] in one, for who looks
+    /// at a hundred thousand and holds none of them.
+    ///
+    /// # Errors
+    /// As those two.
+    fn child_meta(&self, name: &std::ffi::OsStr) -> Result<Meta, FileError> {
+        self.child(name)?.meta()
+    }
+
     /// Opens what stands at a name in it, which [`Self::entries`] has called a file: [`Self::child`] and
     /// [`Self::open`] in one, for who opens a hundred thousand. What became something else meanwhile is
     /// refused as there.

@@ -96,8 +96,14 @@ fn walk(node: &dyn Node, done: &'static str, hides: impl Fn(&Path, bool) -> bool
         if hides(&path, is_directory) {
             return Err(FileError::Fixed(top.to_path_buf()).into());
         }
-        let node = directory.child(&entry.name)?;
-        let meta = node.meta()?;
+        // A handle only for what is looked into.
+        let (node, meta) = if is_directory {
+            let node = directory.child(&entry.name)?;
+            let meta = node.meta()?;
+            (Some(node), meta)
+        } else {
+            (None, directory.child_meta(&entry.name)?)
+        };
         all.push(Thing { path, meta });
         let size = all.len() as u64;
         if size > MOST {
@@ -108,7 +114,7 @@ fn walk(node: &dyn Node, done: &'static str, hides: impl Fn(&Path, bool) -> bool
                 done,
             });
         }
-        if is_directory {
+        if let Some(node) = node {
             if depth == DEEPEST {
                 let why =
                     "directories that are nested 200 deep or deeper are neither removed nor moved here; use a command";
