@@ -1,78 +1,18 @@
-//! What cases ask of files, each with the answer of its kind.
+//! What cases ask of files.
 
 use std::path::Path;
 
 use shieling::files::{
-    DeleteAsk, EditAsk, Edited, FileAnswer, FileAsk, FileInfo, FileRead, FilesError, Found, Glob, GlobAsk, GrepAsk,
-    GrepMode, Grepped, ListAsk, Listed, MoveAsk, PatchAsk, Patched, ReadAsk, Seen, StatAsk, WriteAsk, Written,
+    DeleteAsk, EditAsk, Edited, FileInfo, FileRead, FilesError, Found, GlobAsk, GrepAsk, Grepped, ListAsk, Listed,
+    MoveAsk, PatchAsk, Patched, ReadAsk, Seen, StatAsk, WriteAsk, Written,
 };
 
 use super::Wrong;
 use super::at::At;
 
-/// The answer of this kind; another kind is no answer.
-macro_rules! answer {
-    ($at:expr, $ask:expr, $kind:ident) => {
-        match $at.shieling.file($ask).await? {
-            FileAnswer::$kind(answer) => Ok(answer),
-            other => Err(FilesError::Fault(format!("answered with another kind: {other:?}"))),
-        }
-    };
-}
-
-/// A search for this pattern in the whole workspace, at its defaults.
-pub(crate) fn grep(pattern: &str) -> GrepAsk {
-    GrepAsk {
-        pattern: pattern.to_owned(),
-        path: ".".into(),
-        literal: false,
-        ignore_case: false,
-        multiline: false,
-        globs: Vec::new(),
-        of: Glob::default(),
-        before: 0,
-        after_lines: 0,
-        mode: GrepMode::Content,
-        limit: 200,
-        cursor: None,
-    }
-}
-
-/// Files of the whole workspace that match this pattern, at its defaults.
-pub(crate) fn glob(pattern: &str) -> GlobAsk {
-    GlobAsk {
-        pattern: pattern.to_owned(),
-        path: ".".into(),
-        of: Glob::default(),
-        limit: 1_000,
-        after: None,
-    }
-}
-
-/// An edit of the one place where `old` stands.
-pub(crate) fn edit(path: impl AsRef<Path>, old: &str, new: &str) -> EditAsk {
-    EditAsk {
-        path: path.as_ref().into(),
-        old: old.to_owned(),
-        new: new.to_owned(),
-        replace_all: false,
-        expect: None,
-    }
-}
-
-/// A whole file, whatever is there.
-pub(crate) fn write(path: impl AsRef<Path>, content: impl AsRef<[u8]>) -> WriteAsk {
-    WriteAsk {
-        path: path.as_ref().into(),
-        content: content.as_ref().to_vec(),
-        expect: None,
-        create_only: false,
-    }
-}
-
 impl At {
     pub(crate) async fn read_as(&self, ask: ReadAsk) -> Result<FileRead, FilesError> {
-        answer!(self, FileAsk::Read(ask), Read)
+        self.shieling.read_file(ask).await
     }
 
     pub(crate) async fn read(&self, path: impl AsRef<Path>) -> Result<FileRead, FilesError> {
@@ -85,24 +25,24 @@ impl At {
     }
 
     pub(crate) async fn write_as(&self, ask: WriteAsk) -> Result<Written, FilesError> {
-        answer!(self, FileAsk::Write(ask), Written)
+        self.shieling.write_file(ask).await
     }
 
     pub(crate) async fn write(&self, path: impl AsRef<Path>, content: impl AsRef<[u8]>) -> Result<Written, FilesError> {
-        self.write_as(write(path, content)).await
+        self.write_as(WriteAsk::new(path.as_ref(), content.as_ref())).await
     }
 
     pub(crate) async fn edit_as(&self, ask: EditAsk) -> Result<Edited, FilesError> {
-        answer!(self, FileAsk::Edit(ask), Edited)
+        self.shieling.edit_file(ask).await
     }
 
     pub(crate) async fn edit(&self, path: &str, old: &str, new: &str) -> Result<Edited, FilesError> {
-        self.edit_as(edit(path, old, new)).await
+        self.edit_as(EditAsk::new(path, old, new)).await
     }
 
     pub(crate) async fn patch_as(&self, patch: &str, reverse: bool) -> Result<Patched, FilesError> {
         let patch = patch.to_owned();
-        answer!(self, FileAsk::Patch(PatchAsk { patch, reverse }), Patched)
+        self.shieling.apply_patch(PatchAsk { patch, reverse }).await
     }
 
     pub(crate) async fn patch(&self, patch: &str) -> Result<Patched, FilesError> {
@@ -110,17 +50,11 @@ impl At {
     }
 
     pub(crate) async fn list_as(&self, ask: ListAsk) -> Result<Listed, FilesError> {
-        answer!(self, FileAsk::List(ask), Listed)
+        self.shieling.list_files(ask).await
     }
 
     pub(crate) async fn list(&self, path: impl AsRef<Path>) -> Result<Listed, FilesError> {
-        let path = path.as_ref().into();
-        self.list_as(ListAsk {
-            path,
-            limit: 1_000,
-            after: None,
-        })
-        .await
+        self.list_as(ListAsk::new(path.as_ref())).await
     }
 
     /// The names in a directory, but for those that begin with a dot: a sandbox may stand in for some of
@@ -136,32 +70,31 @@ impl At {
     }
 
     pub(crate) async fn glob_as(&self, ask: GlobAsk) -> Result<Found, FilesError> {
-        answer!(self, FileAsk::Glob(ask), Found)
+        self.shieling.glob(ask).await
     }
 
     /// The paths that match.
     pub(crate) async fn glob(&self, pattern: &str) -> Result<Vec<String>, Wrong> {
-        let found = self.glob_as(glob(pattern)).await?;
+        let found = self.glob_as(GlobAsk::new(pattern)).await?;
         Ok(found.paths.iter().map(|path| shown(path)).collect())
     }
 
     pub(crate) async fn grep_as(&self, ask: GrepAsk) -> Result<Grepped, FilesError> {
-        answer!(self, FileAsk::Grep(ask), Grepped)
+        self.shieling.grep(ask).await
     }
 
     /// The lines that match: `path:line:text`.
     pub(crate) async fn grep(&self, pattern: &str) -> Result<Vec<String>, Wrong> {
-        Ok(lines_of(&self.grep_as(grep(pattern)).await?))
+        Ok(lines_of(&self.grep_as(GrepAsk::new(pattern)).await?))
     }
 
     pub(crate) async fn stat(&self, path: impl AsRef<Path>) -> Result<FileInfo, FilesError> {
-        let path = path.as_ref().into();
-        answer!(self, FileAsk::Stat(StatAsk { path }), Info)
+        self.shieling.stat(StatAsk::new(path.as_ref())).await
     }
 
     pub(crate) async fn delete(&self, path: impl AsRef<Path>, recursive: bool) -> Result<FileInfo, FilesError> {
         let path = path.as_ref().into();
-        answer!(self, FileAsk::Delete(DeleteAsk { path, recursive }), Info)
+        self.shieling.delete_file(DeleteAsk { path, recursive }).await
     }
 
     pub(crate) async fn rename(
@@ -171,7 +104,7 @@ impl At {
         replace: bool,
     ) -> Result<FileInfo, FilesError> {
         let (from, to) = (from.as_ref().into(), to.as_ref().into());
-        answer!(self, FileAsk::Move(MoveAsk { from, to, replace }), Info)
+        self.shieling.move_file(MoveAsk { from, to, replace }).await
     }
 }
 

@@ -159,6 +159,18 @@ pub struct WriteAsk {
     pub create_only: bool,
 }
 
+impl WriteAsk {
+    /// This content, whatever is there.
+    pub fn new(path: impl Into<PathBuf>, content: impl Into<Vec<u8>>) -> Self {
+        Self {
+            path: path.into(),
+            content: content.into(),
+            expect: None,
+            create_only: false,
+        }
+    }
+}
+
 /// A file that was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Written {
@@ -190,6 +202,19 @@ pub struct EditAsk {
     pub expect: Option<FileHash>,
 }
 
+impl EditAsk {
+    /// The one place where `old` stands, whatever else is in the file.
+    pub fn new(path: impl Into<PathBuf>, old: impl Into<String>, new: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            old: old.into(),
+            new: new.into(),
+            replace_all: false,
+            expect: None,
+        }
+    }
+}
+
 /// A file that was edited.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Edited {
@@ -213,6 +238,16 @@ pub struct PatchAsk {
     pub patch: String,
     /// Apply it backwards (unified diffs only).
     pub reverse: bool,
+}
+
+impl PatchAsk {
+    /// This patch, forwards.
+    pub fn new(patch: impl Into<String>) -> Self {
+        Self {
+            patch: patch.into(),
+            reverse: false,
+        }
+    }
 }
 
 /// What a patch has changed.
@@ -250,6 +285,17 @@ pub struct ListAsk {
     pub limit: u64,
     /// Go on after this name.
     pub after: Option<String>,
+}
+
+impl ListAsk {
+    /// The first entries of a directory.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            limit: 1_000,
+            after: None,
+        }
+    }
 }
 
 /// A directory that was listed.
@@ -315,6 +361,19 @@ pub struct GlobAsk {
     pub after: Option<String>,
 }
 
+impl GlobAsk {
+    /// The first files of the workspace that match.
+    pub fn new(pattern: impl Into<String>) -> Self {
+        Self {
+            pattern: pattern.into(),
+            path: ".".into(),
+            of: Glob::default(),
+            limit: 1_000,
+            after: None,
+        }
+    }
+}
+
 /// Files that were found, sorted by path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Found {
@@ -358,6 +417,26 @@ pub struct GrepAsk {
     pub limit: u64,
     /// Go on where `next` says.
     pub cursor: Option<String>,
+}
+
+impl GrepAsk {
+    /// The first lines in the workspace that match, alone.
+    pub fn new(pattern: impl Into<String>) -> Self {
+        Self {
+            pattern: pattern.into(),
+            path: ".".into(),
+            literal: false,
+            ignore_case: false,
+            multiline: false,
+            globs: Vec::new(),
+            of: Glob::default(),
+            before: 0,
+            after_lines: 0,
+            mode: GrepMode::default(),
+            limit: 200,
+            cursor: None,
+        }
+    }
 }
 
 /// What a search gives.
@@ -414,6 +493,13 @@ pub struct StatAsk {
     pub path: PathBuf,
 }
 
+impl StatAsk {
+    /// What is there.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+}
+
 /// Remove something. A link is removed, not what it leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeleteAsk {
@@ -421,6 +507,16 @@ pub struct DeleteAsk {
     pub path: PathBuf,
     /// Also a directory with all that is in it.
     pub recursive: bool,
+}
+
+impl DeleteAsk {
+    /// A file, a link or an empty directory.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            recursive: false,
+        }
+    }
 }
 
 /// Move something, within the same environment.
@@ -432,6 +528,17 @@ pub struct MoveAsk {
     pub to: PathBuf,
     /// Replace a file that is there.
     pub replace: bool,
+}
+
+impl MoveAsk {
+    /// To where no file is.
+    pub fn new(from: impl Into<PathBuf>, to: impl Into<PathBuf>) -> Self {
+        Self {
+            from: from.into(),
+            to: to.into(),
+            replace: false,
+        }
+    }
 }
 
 fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use rustix::fs::{CWD, FileType, Mode};
 
-use super::{Context, FilesError, Found, Gate, Glob, GlobAsk, GrepAsk, GrepMode, Grepped, ListAsk, Look, Remembered};
+use super::{Context, FilesError, Found, Gate, GlobAsk, GrepAsk, Grepped, Look, Remembered};
 use crate::environment::{Environment as _, FileError, Files, Local, Shell};
 
 /// The directory `w` of a temporary one, as a workspace.
@@ -103,7 +103,7 @@ impl Trial {
 
     /// The paths that a pattern finds.
     pub(super) fn paths(&self, pattern: &str) -> Vec<String> {
-        let found = self.find(&find(pattern)).unwrap();
+        let found = self.find(&GlobAsk::new(pattern)).unwrap();
         assert_eq!(found.next, None);
         found.paths.iter().map(|path| path.display().to_string()).collect()
     }
@@ -134,37 +134,9 @@ pub(super) fn written(grepped: &Grepped) -> Vec<String> {
     hits.collect()
 }
 
-pub(super) fn list(path: &str) -> ListAsk {
-    ListAsk {
-        path: path.into(),
-        limit: 1_000,
-        after: None,
-    }
-}
-
-pub(super) fn find(pattern: &str) -> GlobAsk {
-    GlobAsk {
-        pattern: pattern.to_owned(),
-        path: ".".into(),
-        of: Glob::default(),
-        limit: 1_000,
-        after: None,
-    }
-}
-
 pub(super) fn search(pattern: &str) -> GrepAsk {
     GrepAsk {
-        pattern: pattern.to_owned(),
-        path: ".".into(),
-        literal: false,
-        ignore_case: false,
-        multiline: false,
-        globs: Vec::new(),
-        of: Glob::default(),
-        before: 0,
-        after_lines: 0,
-        mode: GrepMode::Content,
         limit: 1_000,
-        cursor: None,
+        ..GrepAsk::new(pattern)
     }
 }

@@ -4,13 +4,13 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use shieling::approval::{Answer, Limits, Mode, Scope};
-use shieling::files::ReadAsk;
+use shieling::files::{EditAsk, ReadAsk, WriteAsk};
 use shieling::outcome::{Layer, Status};
 use shieling::policy::Policy;
 use shieling::request::{Command, RequestKind};
 use shieling_testkit::{Scripted, Workspace};
 
-use crate::place::{BOTH, In, content, edit, refusal, text, write};
+use crate::place::{BOTH, In, content, refusal, text};
 
 fn limits() -> Limits {
     Limits {
@@ -37,7 +37,7 @@ async fn reading_asks_nobody_in_any_mode_and_writing_as_the_mode_says() {
             assert!(text(&shieling, "a").await.is_ok());
             assert!(approver.asked().is_empty());
             assert_eq!(
-                shieling.write_file(write("a", "new\n")).await.is_ok(),
+                shieling.write_file(WriteAsk::new("a", "new\n")).await.is_ok(),
                 written,
                 "{here:?} {mode:?}"
             );
@@ -56,7 +56,7 @@ async fn whoever_is_asked_sees_the_operation_and_its_change() {
         .approver(approver.clone())
         .build();
     shieling
-        .edit_file(edit("src/a.txt", "two", "three"))
+        .edit_file(EditAsk::new("src/a.txt", "two", "three"))
         .await
         .expect("yes");
     let question = &approver.asked()[0];
@@ -76,7 +76,7 @@ async fn required_approvals_ask_whatever_the_mode_and_nobody_there_is_a_no() {
         let builder = || In::Local.builder(&workspace, Policy::open()).approval(mode);
 
         let shieling = builder().require_write_approval(true).build();
-        let (status, denial) = refusal(shieling.write_file(write("a", "new\n")).await);
+        let (status, denial) = refusal(shieling.write_file(WriteAsk::new("a", "new\n")).await);
         assert_eq!(
             (status, denial.layer),
             (Status::NeedsApproval, Layer::Approval),
@@ -99,7 +99,7 @@ async fn required_approvals_ask_whatever_the_mode_and_nobody_there_is_a_no() {
         .require_shell_approval(true)
         .approver(approver.clone())
         .build();
-    shieling.write_file(write("a", "new\n")).await.expect("yes");
+    shieling.write_file(WriteAsk::new("a", "new\n")).await.expect("yes");
     let command = Command::new("cat a", workspace.root()).expect("a command");
     assert_eq!(shieling.run(command, None).await.stdout, "new\n");
     assert_eq!(approver.asked().len(), 2);
@@ -129,7 +129,7 @@ async fn a_yes_to_a_command_covers_no_change_of_files_and_the_other_way_round() 
                 .build();
             let command = || Command::new("write_file a", workspace.root()).expect("a command");
             let run = || shieling.run(command(), None);
-            let write_it = || shieling.write_file(write("a", "new\n"));
+            let write_it = || shieling.write_file(WriteAsk::new("a", "new\n"));
             if files_first {
                 write_it().await.expect("yes");
                 let outcome = run().await;
@@ -169,7 +169,7 @@ async fn how_far_a_yes_to_a_change_goes() {
             .build();
         let make = async |path: &str| {
             std::fs::remove_file(workspace.path(path)).ok();
-            shieling.write_file(write(path, "x")).await.is_ok()
+            shieling.write_file(WriteAsk::new(path, "x")).await.is_ok()
         };
         assert!(make("a").await, "{scope:?}");
         assert_eq!(make("a").await, again, "{scope:?}");
@@ -187,11 +187,14 @@ async fn another_content_is_another_question() {
         .approval(Mode::Always)
         .approver(approver)
         .build();
-    shieling.write_file(write("a", "one")).await.expect("yes");
+    shieling.write_file(WriteAsk::new("a", "one")).await.expect("yes");
     std::fs::remove_file(workspace.path("a")).expect("it was made");
-    shieling.write_file(write("a", "one")).await.expect("the same again");
+    shieling
+        .write_file(WriteAsk::new("a", "one"))
+        .await
+        .expect("the same again");
     std::fs::remove_file(workspace.path("a")).expect("it was made");
-    refusal(shieling.write_file(write("a", "two")).await);
+    refusal(shieling.write_file(WriteAsk::new("a", "two")).await);
 }
 
 #[tokio::test]
@@ -208,7 +211,7 @@ async fn a_file_that_changed_between_question_and_yes_is_asked_about_again_three
         .approver(approver.clone())
         .build();
     let error = shieling
-        .edit_file(edit("a", "old", "new"))
+        .edit_file(EditAsk::new("a", "old", "new"))
         .await
         .expect_err("it never stood still");
     assert!(error.to_string().contains("changed"), "{error}");
@@ -237,7 +240,7 @@ async fn a_file_that_changed_between_question_and_yes_is_asked_about_again_three
         .approver(approver)
         .build();
     shieling
-        .edit_file(edit("a", "old", "new"))
+        .edit_file(EditAsk::new("a", "old", "new"))
         .await
         .expect("the second yes holds");
     assert_eq!(content(&once, "a"), "above\nnew\n");
@@ -253,7 +256,7 @@ async fn a_rate_limit_counts_commands_only() {
     for _ in 0..5 {
         shieling.read_file(ReadAsk::new("a")).await.expect("no limit for files");
         shieling
-            .write_file(write("a", "new"))
+            .write_file(WriteAsk::new("a", "new"))
             .await
             .expect("no limit for files");
     }

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use shieling::environment::FileError;
-use shieling::files::{FilesError, PatchAsk};
+use shieling::files::{FilesError, MoveAsk, PatchAsk};
 use shieling::policy::Policy;
 use shieling_testkit::Workspace;
 
-use crate::place::{BOTH, In, content, delete, rename, text};
+use crate::place::{BOTH, In, content, delete, text};
 
 /// That it is refused as what stays, and says no more.
 #[track_caller]
@@ -44,10 +44,18 @@ async fn a_directory_in_which_something_is_hidden_is_neither_moved_nor_removed()
             let shieling = here.builder(&workspace, policy).build();
             let label = format!("{here:?} {pattern} {secret}");
             let directory = workspace.path("config");
-            stays(shieling.move_file(rename("config", "open")).await, &directory, &label);
-            stays(shieling.move_file(rename("config", "plain")).await, &directory, &label);
             stays(
-                shieling.move_file(rename("./config/", "new/deep")).await,
+                shieling.move_file(MoveAsk::new("config", "open")).await,
+                &directory,
+                &label,
+            );
+            stays(
+                shieling.move_file(MoveAsk::new("config", "plain")).await,
+                &directory,
+                &label,
+            );
+            stays(
+                shieling.move_file(MoveAsk::new("./config/", "new/deep")).await,
                 &directory,
                 &label,
             );
@@ -64,11 +72,11 @@ async fn a_directory_in_which_something_is_hidden_is_neither_moved_nor_removed()
             );
             // Its neighbours go.
             shieling
-                .move_file(rename("config/code", "code"))
+                .move_file(MoveAsk::new("config/code", "code"))
                 .await
                 .expect("a file beside it");
             shieling
-                .move_file(rename("plain", "moved"))
+                .move_file(MoveAsk::new("plain", "moved"))
                 .await
                 .expect("hides nothing");
             shieling
@@ -117,7 +125,7 @@ async fn no_patch_moves_what_is_hidden_or_a_directory_with_it() {
         ];
         for (from, to) in cases {
             for patch in renaming(from, to) {
-                let patched = shieling.apply_patch(PatchAsk { patch, reverse: false }).await;
+                let patched = shieling.apply_patch(PatchAsk::new(patch)).await;
                 assert!(patched.is_err(), "{here:?} {from} {to}: {patched:?}");
                 assert!(
                     !format!("{patched:?}").contains("SECRET"),
@@ -145,7 +153,7 @@ async fn another_case_of_a_hidden_name_is_as_hidden() {
             assert!(read.is_err(), "{here:?} {path}: {read:?}");
         }
         stays(
-            shieling.move_file(rename("config", "open")).await,
+            shieling.move_file(MoveAsk::new("config", "open")).await,
             &workspace.path("config"),
             &format!("{here:?}"),
         );
@@ -169,7 +177,7 @@ async fn a_repository_however_deep_is_asked_about_with_the_directory_that_holds_
         ("top/.envrc", ".envrc"),
         ("f", "q/.git/f"),
     ] {
-        let (status, denial) = crate::place::refusal(shieling.move_file(rename(from, to)).await);
+        let (status, denial) = crate::place::refusal(shieling.move_file(MoveAsk::new(from, to)).await);
         assert_eq!(status, shieling::outcome::Status::NeedsApproval, "{from}: {denial:?}");
         assert!(denial.reasons[0].because.contains("run code"), "{denial:?}");
         assert!(denial.reasons.len() <= 3, "one for each name is enough: {denial:?}");
@@ -179,7 +187,7 @@ async fn a_repository_however_deep_is_asked_about_with_the_directory_that_holds_
         assert_eq!(status, shieling::outcome::Status::NeedsApproval, "{path}");
     }
     shieling
-        .move_file(rename("f", "z"))
+        .move_file(MoveAsk::new("f", "z"))
         .await
         .expect("nothing runs code from there");
     shieling

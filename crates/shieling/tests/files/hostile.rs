@@ -9,52 +9,36 @@ use std::time::Instant;
 
 use shieling::environment::FileError;
 use shieling::files::{
-    FileAsk, FilesError, Glob, GlobAsk, GrepAsk, GrepMode, ListAsk, PatchAsk, ReadAsk, Seen, StatAsk,
+    EditAsk, FileAsk, FilesError, GlobAsk, GrepAsk, ListAsk, MoveAsk, PatchAsk, ReadAsk, Seen, StatAsk,
 };
 use shieling_testkit::Workspace;
 
-use crate::place::{BOTH, In, adding, changes, content, delete, edit, rename};
+use crate::place::{BOTH, In, adding, changes, content, delete};
 
 /// No longer than that, in seconds, on a busy machine.
 const SOON: u64 = 300;
 
 fn grep(pattern: &str) -> GrepAsk {
     GrepAsk {
-        pattern: pattern.to_owned(),
-        path: ".".into(),
-        literal: false,
-        ignore_case: false,
-        multiline: false,
-        globs: Vec::new(),
-        of: Glob::default(),
-        before: 0,
-        after_lines: 0,
-        mode: GrepMode::Content,
         limit: 10,
-        cursor: None,
+        ..GrepAsk::new(pattern)
     }
 }
 
 fn list(path: &str, limit: u64, after: Option<&str>) -> ListAsk {
     ListAsk {
-        path: path.into(),
         limit,
         after: after.map(str::to_owned),
+        ..ListAsk::new(path)
     }
 }
 
 fn glob(pattern: &str, limit: u64, after: Option<&str>) -> GlobAsk {
     GlobAsk {
-        pattern: pattern.to_owned(),
-        path: ".".into(),
-        of: Glob::default(),
         limit,
         after: after.map(str::to_owned),
+        ..GlobAsk::new(pattern)
     }
-}
-
-fn patch(patch: String) -> PatchAsk {
-    PatchAsk { patch, reverse: false }
 }
 
 #[tokio::test]
@@ -78,9 +62,9 @@ async fn paths_that_are_none_are_errors_in_every_operation() {
             let mut asks = changes(path);
             asks.extend([
                 FileAsk::Read(ReadAsk::new(path)),
-                FileAsk::Stat(StatAsk { path: path.into() }),
+                FileAsk::Stat(StatAsk::new(path)),
                 FileAsk::List(list(path, 10, None)),
-                FileAsk::Move(rename("a", format!("{path}/x"))),
+                FileAsk::Move(MoveAsk::new("a", format!("{path}/x"))),
             ]);
             for ask in asks {
                 let kind: String = format!("{ask:?}").chars().take(12).collect();
@@ -256,19 +240,19 @@ async fn a_patch_may_name_a_file_twice_by_any_name() {
         symlink("d", workspace.path("l")).expect("a new link");
         let shieling = here.open(&workspace);
         let twice = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+one\n--- a/./a\n+++ b/./a\n@@ -3 +3 @@\n-3\n+three\n";
-        let patched = shieling.apply_patch(patch(twice.to_owned())).await;
+        let patched = shieling.apply_patch(PatchAsk::new(twice.to_owned())).await;
         assert!(patched.is_ok(), "{here:?}: {patched:?}");
         assert_eq!(content(&workspace, "a"), "one\n2\nthree\n", "{here:?}");
         // The second half does not fit what the first half makes: neither is done.
         let apart = "--- a/d/x\n+++ b/d/x\n@@ -1 +1 @@\n-x\n+y\n--- a/l/x\n+++ b/l/x\n@@ -1 +1 @@\n-x\n+z\n";
-        let patched = shieling.apply_patch(patch(apart.to_owned())).await;
+        let patched = shieling.apply_patch(PatchAsk::new(apart.to_owned())).await;
         assert!(
             matches!(patched, Err(FilesError::Misfit { .. })),
             "{here:?}: {patched:?}"
         );
         assert_eq!(content(&workspace, "d/x"), "x\n", "{here:?}");
         let both = format!("{}{}", adding("new").patch, adding("./new").patch);
-        let added = shieling.apply_patch(patch(both)).await;
+        let added = shieling.apply_patch(PatchAsk::new(both)).await;
         assert!(added.is_err() && !workspace.path("new").exists(), "{here:?}: {added:?}");
     }
 }
@@ -296,7 +280,7 @@ async fn huge_patches_end() {
     ];
     for text in patches {
         let label: String = text.chars().take(40).collect();
-        let patched = shieling.apply_patch(patch(text)).await;
+        let patched = shieling.apply_patch(PatchAsk::new(text)).await;
         assert!(patched.is_err(), "{label}");
     }
     assert!(!workspace.path("many").exists());
@@ -311,16 +295,16 @@ async fn edits_of_a_large_file_that_repeats_itself_end_and_are_bounded() {
     let shieling = In::Local.open(&workspace);
     let begun = Instant::now();
     let nearly = "a".repeat(1 << 20) + "b";
-    let missing = shieling.edit_file(edit("a", &nearly, "x")).await;
+    let missing = shieling.edit_file(EditAsk::new("a", &nearly, "x")).await;
     assert!(matches!(missing, Err(FilesError::NoMatch { .. })), "it is nowhere");
-    let mut everywhere = edit("a", "a", "b");
+    let mut everywhere = EditAsk::new("a", "a", "b");
     let ambiguous = shieling.edit_file(everywhere.clone()).await;
     assert!(matches!(ambiguous, Err(FilesError::Argument { argument: "old", .. })));
     everywhere.replace_all = true;
     let too_many = shieling.edit_file(everywhere).await;
     assert!(matches!(too_many, Err(FilesError::Argument { argument: "old", .. })));
     // A thousand places, of which each would become ten megabytes.
-    let mut grown = edit("a", &"a".repeat(50 << 10), &"b".repeat(10 << 20));
+    let mut grown = EditAsk::new("a", &"a".repeat(50 << 10), &"b".repeat(10 << 20));
     grown.replace_all = true;
     let too_large = shieling.edit_file(grown).await;
     assert!(matches!(too_large, Err(FilesError::TooLarge { .. })));
@@ -348,9 +332,9 @@ async fn files_that_are_mostly_holes_are_not_read_to_their_end() {
             })
             .await;
         assert!(read.is_ok_and(|read| read.size == 1 << 40), "{name}");
-        let info = shieling.stat(StatAsk { path: name.into() }).await.expect("it is there");
+        let info = shieling.stat(StatAsk::new(name)).await.expect("it is there");
         assert!(info.hash.is_some_and(|hash| hash.0.starts_with("stat-")), "{name}");
-        let edited = shieling.edit_file(edit(name, "first", "x")).await;
+        let edited = shieling.edit_file(EditAsk::new(name, "first", "x")).await;
         assert!(matches!(edited, Err(FilesError::TooLarge { .. })), "{name}: {edited:?}");
     }
     let _ = shieling.grep(grep("second")).await.expect("a search");
@@ -382,7 +366,7 @@ async fn a_directory_of_very_many_files_is_listed_moved_and_removed() {
         }
         assert_eq!(seen, MANY, "{here:?}");
         // With fewer descriptors than files.
-        shieling.move_file(rename("many", "moved")).await.expect("moved");
+        shieling.move_file(MoveAsk::new("many", "moved")).await.expect("moved");
         shieling.delete_file(delete("moved", true)).await.expect("removed");
         assert!(
             !workspace.path("many").exists() && !workspace.path("moved").exists(),

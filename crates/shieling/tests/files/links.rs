@@ -3,12 +3,12 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use shieling::files::{Glob, GlobAsk, GrepAsk, GrepMode, ReadAsk};
+use shieling::files::{EditAsk, Glob, GlobAsk, GrepAsk, MoveAsk, ReadAsk, WriteAsk};
 use shieling::outcome::Status;
 use shieling::policy::{Policy, RuleFile};
 use shieling_testkit::Workspace;
 
-use crate::place::{BOTH, In, content, delete, edit, is_not_found, refusal, rename, text, write};
+use crate::place::{BOTH, In, content, delete, is_not_found, refusal, text};
 
 fn hiding() -> Policy {
     Policy::open().with_ignore(&[".env", "keys/"]).expect("patterns")
@@ -33,21 +33,11 @@ async fn a_link_to_a_hidden_file_leads_nowhere() {
             }
         }
         let grep = GrepAsk {
-            pattern: "SECRET".to_owned(),
-            path: ".".into(),
-            literal: true,
-            ignore_case: false,
-            multiline: false,
-            globs: Vec::new(),
             of: Glob {
                 ignored: true,
                 dotted: true,
             },
-            before: 0,
-            after_lines: 0,
-            mode: GrepMode::Content,
-            limit: 100,
-            cursor: None,
+            ..GrepAsk::new("SECRET")
         };
         let found = shieling.grep(grep).await.expect("a search");
         assert_eq!(found.hits, [], "{here:?}");
@@ -69,7 +59,7 @@ async fn a_hidden_file_is_hidden_by_its_other_names_too() {
         for path in ["notes", "notes2"] {
             let read = text(&shieling, path).await;
             assert!(read.is_err(), "{here:?} {path}: {read:?}");
-            let edited = shieling.edit_file(edit(path, "SECRE", "x")).await;
+            let edited = shieling.edit_file(EditAsk::new(path, "SECRE", "x")).await;
             assert!(
                 edited.is_err() && !format!("{edited:?}").contains("SECRET"),
                 "{here:?} {path}: {edited:?}"
@@ -98,22 +88,14 @@ async fn what_leads_out_of_the_workspace_is_refused_for_reading_and_for_changing
                 (read.is_err() || here == In::Sandbox) && !format!("{read:?}").contains("SECRET"),
                 "{here:?} {path}: {read:?}"
             );
-            let written = shieling.write_file(write(path, "changed")).await;
+            let written = shieling.write_file(WriteAsk::new(path, "changed")).await;
             assert!(written.is_err() || here == In::Sandbox, "{here:?} {path}: {written:?}");
-            let edited = shieling.edit_file(edit(path, "SECRET", "changed")).await;
+            let edited = shieling.edit_file(EditAsk::new(path, "SECRET", "changed")).await;
             assert!(edited.is_err() || here == In::Sandbox, "{here:?} {path}: {edited:?}");
         }
         assert_eq!(content(&outside, "secret"), "SECRET\n", "{here:?}");
         for pattern in ["../*", "/etc/*", "directory/*"] {
-            let found = shieling
-                .glob(GlobAsk {
-                    pattern: pattern.to_owned(),
-                    path: ".".into(),
-                    of: Glob::default(),
-                    limit: 10,
-                    after: None,
-                })
-                .await;
+            let found = shieling.glob(GlobAsk::new(pattern)).await;
             assert!(
                 !format!("{found:?}").contains("secret"),
                 "{here:?} {pattern}: {found:?}"
@@ -130,15 +112,15 @@ async fn what_goes_with_a_directory_is_judged_with_it() {
     let shieling = In::Local.builder(&workspace, policy).build();
     for result in [
         shieling.delete_file(delete("src", true)).await,
-        shieling.move_file(rename("src", "elsewhere")).await,
-        shieling.move_file(rename("plain", "made")).await,
+        shieling.move_file(MoveAsk::new("src", "elsewhere")).await,
+        shieling.move_file(MoveAsk::new("plain", "made")).await,
     ] {
         let (status, denial) = refusal(result);
         assert_eq!(status, Status::Denied);
         assert!(denial.reasons[0].rule.contains("locked"), "{denial:?}");
     }
     shieling
-        .move_file(rename("plain", "fine"))
+        .move_file(MoveAsk::new("plain", "fine"))
         .await
         .expect("no rule is about it");
 }

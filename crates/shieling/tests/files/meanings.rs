@@ -1,30 +1,24 @@
 //! What each part of a policy means for files.
 
 use shieling::approval::{Answer, Mode, Scope};
-use shieling::files::{FileAsk, GlobAsk, GrepAsk, GrepMode, ListAsk, ReadAsk, StatAsk};
+use shieling::files::{EditAsk, FileAsk, Glob, GlobAsk, GrepAsk, ListAsk, ReadAsk, StatAsk, WriteAsk};
 use shieling::outcome::{Layer, Status};
 use shieling::policy::{Decision, Policy, RuleFile};
 use shieling_testkit::{Scripted, Workspace};
 
-use crate::place::{BOTH, In, changes, content, is_not_found, refusal, text, write};
+use crate::place::{BOTH, In, changes, content, is_not_found, refusal, text};
+
+/// Also what is ignored, and what begins with a dot.
+const ALL: Glob = Glob {
+    ignored: true,
+    dotted: true,
+};
 
 fn grep(pattern: &str) -> GrepAsk {
     GrepAsk {
-        pattern: pattern.to_owned(),
-        path: ".".into(),
         literal: true,
-        ignore_case: false,
-        multiline: false,
-        globs: Vec::new(),
-        of: shieling::files::Glob {
-            ignored: true,
-            dotted: true,
-        },
-        before: 0,
-        after_lines: 0,
-        mode: GrepMode::Content,
-        limit: 100,
-        cursor: None,
+        of: ALL,
+        ..GrepAsk::new(pattern)
     }
 }
 
@@ -32,21 +26,11 @@ fn grep(pattern: &str) -> GrepAsk {
 fn looks(path: &str) -> Vec<FileAsk> {
     vec![
         FileAsk::Read(ReadAsk::new(path)),
-        FileAsk::Stat(StatAsk { path: path.into() }),
-        FileAsk::List(ListAsk {
-            path: ".".into(),
-            limit: 100,
-            after: None,
-        }),
+        FileAsk::Stat(StatAsk::new(path)),
+        FileAsk::List(ListAsk::new(".")),
         FileAsk::Glob(GlobAsk {
-            pattern: "**/*".to_owned(),
-            path: ".".into(),
-            of: shieling::files::Glob {
-                ignored: true,
-                dotted: true,
-            },
-            limit: 100,
-            after: None,
+            of: ALL,
+            ..GlobAsk::new("**/*")
         }),
         FileAsk::Grep(grep("old")),
     ]
@@ -93,7 +77,10 @@ async fn an_allow_list_lets_everything_be_read_and_asks_about_each_change() {
 
         let approver = Scripted::new([Answer::Yes(Scope::Once)]);
         let shieling = here.builder(&workspace, policy()).approver(approver).build();
-        shieling.write_file(write("a", "new")).await.expect("somebody said yes");
+        shieling
+            .write_file(WriteAsk::new("a", "new"))
+            .await
+            .expect("somebody said yes");
         assert_eq!(content(&workspace, "a"), "new");
     }
 }
@@ -104,7 +91,10 @@ async fn a_deny_list_is_about_commands() {
         let workspace = Workspace::new().with("a", "old\n");
         let policy = Policy::open().with_deny(&["rm", "tee"]).expect("entries");
         let shieling = here.builder(&workspace, policy).build();
-        shieling.write_file(write("a", "new")).await.expect("no entry names it");
+        shieling
+            .write_file(WriteAsk::new("a", "new"))
+            .await
+            .expect("no entry names it");
         assert_eq!(content(&workspace, "a"), "new");
     }
 }
@@ -123,7 +113,7 @@ async fn what_is_hidden_is_not_there_to_read_and_is_not_changed_whether_it_is_th
         for path in [".env", "./.env", "keys/id", "keys/../.env", "gone", ".ENV"] {
             let read = shieling.read_file(ReadAsk::new(path)).await;
             assert!(is_not_found(&read), "{here:?} {path}: {read:?}");
-            let stat = shieling.stat(StatAsk { path: path.into() }).await;
+            let stat = shieling.stat(StatAsk::new(path)).await;
             assert!(is_not_found(&stat), "{here:?} {path}: {stat:?}");
         }
         // There and not there: the same words.
@@ -197,7 +187,7 @@ async fn rules_about_reading_refuse_by_name_and_a_search_leaves_such_files_out()
         assert!(found.unreadable >= 2, "what was left out is counted: {found:?}");
         assert_eq!(approver.asked().len(), 2, "a search asks nobody");
 
-        assert!(shieling.write_file(write("b", "new")).await.is_ok());
+        assert!(shieling.write_file(WriteAsk::new("b", "new")).await.is_ok());
         for change in changes("a.lock") {
             refusal(shieling.file(change).await);
         }
@@ -211,13 +201,13 @@ async fn what_would_show_a_content_that_may_not_be_read_is_refused_too() {
     let workspace = Workspace::new().with("secret", "old\n");
     let policy = Policy::open().with_rules(RuleFile::parse("policy.toml", rules).expect("rules"));
     let shieling = In::Local.builder(&workspace, policy).approval(Mode::OnAsk).build();
-    let edited = shieling.edit_file(crate::place::edit("secret", "odl", "new")).await;
+    let edited = shieling.edit_file(EditAsk::new("secret", "odl", "new")).await;
     let shown = format!("{edited:?}");
     assert!(
         edited.is_err() && !shown.contains("old"),
         "the nearest lines are a content: {shown}"
     );
-    if let Ok(written) = shieling.write_file(write("secret", "new\n")).await {
+    if let Ok(written) = shieling.write_file(WriteAsk::new("secret", "new\n")).await {
         assert_eq!(written.diff, None, "a diff holds what was there");
     }
 }
@@ -228,7 +218,7 @@ async fn why_a_change_does_not_fit_is_told_only_to_whoever_may_read_what_it_does
     let policy = || Policy::open().with_rules(RuleFile::parse("policy.toml", rules).expect("rules"));
     for here in BOTH {
         let workspace = Workspace::new().with("salaries", "Ann 90000\n");
-        let guess = || crate::place::edit("salaries", "Ann 9000\n", "x");
+        let guess = || EditAsk::new("salaries", "Ann 9000\n", "x");
 
         let approver = Scripted::new([Answer::No(String::new()), Answer::Yes(Scope::Once)]);
         let shieling = here.builder(&workspace, policy()).approver(approver.clone()).build();
@@ -241,7 +231,7 @@ async fn why_a_change_does_not_fit_is_told_only_to_whoever_may_read_what_it_does
         assert_eq!(approver.asked().len(), 2);
 
         let shieling = here.builder(&workspace, policy()).approval(Mode::Never).build();
-        let (misses, hits) = (guess(), crate::place::edit("salaries", "Ann 90000", "x"));
+        let (misses, hits) = (guess(), EditAsk::new("salaries", "Ann 90000", "x"));
         assert_eq!(refusal(shieling.edit_file(misses).await).0, Status::NeedsApproval);
         assert_eq!(refusal(shieling.edit_file(hits).await).0, Status::NeedsApproval);
     }
@@ -258,7 +248,7 @@ async fn nobody_is_asked_about_a_change_that_cannot_be_shown_whole() {
             .approval(Mode::Always)
             .approver(approver.clone())
             .build();
-        let (status, denial) = refusal(shieling.write_file(write("a", &long)).await);
+        let (status, denial) = refusal(shieling.write_file(WriteAsk::new("a", long.clone())).await);
         assert_eq!(status, Status::NeedsApproval);
         let told = denial.reasons.last().expect("a reason").because.clone();
         assert!(told.contains("too long to be shown whole"), "{told}");
@@ -266,7 +256,7 @@ async fn nobody_is_asked_about_a_change_that_cannot_be_shown_whole() {
             (approver.asked().len(), content(&workspace, "a")),
             (0, "old\n".to_owned())
         );
-        assert!(shieling.write_file(write("a", "new\n")).await.is_ok());
+        assert!(shieling.write_file(WriteAsk::new("a", "new\n")).await.is_ok());
         assert_eq!(approver.asked().len(), 1);
     }
 }

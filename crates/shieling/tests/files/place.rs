@@ -40,25 +40,6 @@ impl In {
     }
 }
 
-pub(crate) fn write(path: impl Into<PathBuf>, content: &str) -> WriteAsk {
-    WriteAsk {
-        path: path.into(),
-        content: content.into(),
-        expect: None,
-        create_only: false,
-    }
-}
-
-pub(crate) fn edit(path: impl Into<PathBuf>, old: &str, new: &str) -> EditAsk {
-    EditAsk {
-        path: path.into(),
-        old: old.to_owned(),
-        new: new.to_owned(),
-        replace_all: false,
-        expect: None,
-    }
-}
-
 pub(crate) fn delete(path: impl Into<PathBuf>, recursive: bool) -> DeleteAsk {
     DeleteAsk {
         path: path.into(),
@@ -66,33 +47,21 @@ pub(crate) fn delete(path: impl Into<PathBuf>, recursive: bool) -> DeleteAsk {
     }
 }
 
-pub(crate) fn rename(from: impl Into<PathBuf>, to: impl Into<PathBuf>) -> MoveAsk {
-    MoveAsk {
-        from: from.into(),
-        to: to.into(),
-        replace: false,
-    }
-}
-
 /// A patch that makes one new file.
 pub(crate) fn adding(path: &str) -> PatchAsk {
-    PatchAsk {
-        patch: format!("--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+new\n"),
-        reverse: false,
-    }
+    PatchAsk::new(format!("--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+new\n"))
 }
 
 /// Every way to change `path`, which holds `old`.
 pub(crate) fn changes(path: &str) -> Vec<FileAsk> {
     vec![
-        FileAsk::Write(write(path, "new\n")),
-        FileAsk::Edit(edit(path, "old", "new")),
-        FileAsk::Patch(PatchAsk {
-            patch: format!("--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-old\n+new\n"),
-            reverse: false,
-        }),
+        FileAsk::Write(WriteAsk::new(path, "new\n")),
+        FileAsk::Edit(EditAsk::new(path, "old", "new")),
+        FileAsk::Patch(PatchAsk::new(format!(
+            "--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-old\n+new\n"
+        ))),
         FileAsk::Delete(delete(path, false)),
-        FileAsk::Move(rename(path, "elsewhere")),
+        FileAsk::Move(MoveAsk::new(path, "elsewhere")),
     ]
 }
 

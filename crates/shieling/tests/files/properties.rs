@@ -5,11 +5,11 @@ use std::fs;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use shieling::Shieling;
-use shieling::files::{FileHash, PatchAsk, ReadAsk, Seen, StatAsk, WriteAsk};
+use shieling::files::{EditAsk, FileHash, PatchAsk, ReadAsk, Seen, StatAsk, WriteAsk};
 use shieling_testkit::Workspace;
 use tokio::runtime::Runtime;
 
-use crate::place::{BOTH, In, edit};
+use crate::place::{BOTH, In};
 
 /// How often each is tried in each environment.
 const CASES: u32 = 256;
@@ -38,13 +38,8 @@ impl Place {
 
     /// The answer to a write, which must go well.
     fn write(&self, content: &[u8]) -> shieling::files::Written {
-        let ask = WriteAsk {
-            path: "f".into(),
-            content: content.to_vec(),
-            expect: None,
-            create_only: false,
-        };
-        let written = self.runtime.block_on(self.shieling.write_file(ask));
+        let written = self.shieling.write_file(WriteAsk::new("f", content));
+        let written = self.runtime.block_on(written);
         written.expect("any content can be written")
     }
 
@@ -91,8 +86,8 @@ impl Place {
 
     fn patch(&self, patch: &str, reverse: bool) -> Result<(), TestCaseError> {
         let patch = PatchAsk {
-            patch: patch.to_owned(),
             reverse,
+            ..PatchAsk::new(patch)
         };
         let patched = self.runtime.block_on(self.shieling.apply_patch(patch.clone()));
         prop_assert!(patched.is_ok(), "{patched:?}\n{}", patch.patch);
@@ -262,7 +257,7 @@ fn an_edit_keeps_every_byte_outside_of_what_it_replaces() {
         prop_assume!(!old.contains('\n'));
         let content = coded.bytes(&text);
         place.write(&content);
-        let mut ask = edit("f", old, &new);
+        let mut ask = EditAsk::new("f", old, &new);
         ask.replace_all = all;
         let before = place.hash();
         ask.expect = Some(before);
@@ -297,7 +292,7 @@ fn an_edit_over_line_ends_keeps_them_and_every_byte_around() {
         let marked = format!("<<one{end}two>>{end}");
         let content = coded.bytes(&format!("{before}{marked}{behind}"));
         place.write(&content);
-        let asked = edit("f", "<<one\ntwo>>\n", &format!("{new}\n"));
+        let asked = EditAsk::new("f", "<<one\ntwo>>\n", &format!("{new}\n"));
         let edited = place.runtime.block_on(place.shieling.edit_file(asked));
         prop_assert!(edited.is_ok(), "{edited:?}");
         let new = format!("{new}\n").replace('\n', end);

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use shieling::approval::{Answer, Scope};
-use shieling::files::{ListAsk, ReadAsk};
+use shieling::files::{ListAsk, MoveAsk, ReadAsk, WriteAsk};
 use shieling::outcome::{Layer, Status};
 use shieling::policy::Policy;
 use shieling_testkit::{Scripted, Workspace};
 
-use crate::place::{BOTH, In, delete, is_not_found, refusal, rename, text, write};
+use crate::place::{BOTH, In, delete, is_not_found, refusal, text};
 
 fn repository() -> Workspace {
     Workspace::new()
@@ -38,7 +38,7 @@ async fn what_the_users_own_tools_run_is_not_changed_unasked() {
             ".envrc",
         ];
         for path in written {
-            let result = shieling.write_file(write(path, "#!/bin/sh\nid\n")).await;
+            let result = shieling.write_file(WriteAsk::new(path, "#!/bin/sh\nid\n")).await;
             assert!(result.is_err(), "{here:?} {path}: {result:?}");
             if here == In::Local {
                 let (status, denial) = refusal(result);
@@ -50,7 +50,7 @@ async fn what_the_users_own_tools_run_is_not_changed_unasked() {
             }
         }
         for (from, to) in [(".git", "git"), (".git/hooks", "hooks"), ("evil", ".vscode")] {
-            let result = shieling.move_file(rename(from, to)).await;
+            let result = shieling.move_file(MoveAsk::new(from, to)).await;
             assert!(result.is_err(), "{here:?} {from} to {to}: {result:?}");
         }
         for path in [".git", ".git/hooks", ".git/config"] {
@@ -58,11 +58,11 @@ async fn what_the_users_own_tools_run_is_not_changed_unasked() {
             assert!(result.is_err(), "{here:?} {path}: {result:?}");
         }
         shieling
-            .write_file(write("src/a", "new\n"))
+            .write_file(WriteAsk::new("src/a", "new\n"))
             .await
             .expect("a plain file");
         shieling
-            .write_file(write(".gitignore", "x\n"))
+            .write_file(WriteAsk::new(".gitignore", "x\n"))
             .await
             .expect("settles what is ignored, runs nothing");
         assert!(!workspace.path(".git/hooks/pre-commit").exists());
@@ -72,7 +72,7 @@ async fn what_the_users_own_tools_run_is_not_changed_unasked() {
     let workspace = repository().with("a/b/c/.git/HEAD", "");
     let shieling = In::Local.open(&workspace);
     for path in ["sub/.git/hooks/pre-commit", "a/b/c/.git/config", "a/b/c/.GIT/hooks/x"] {
-        let (status, _) = refusal(shieling.write_file(write(path, "x")).await);
+        let (status, _) = refusal(shieling.write_file(WriteAsk::new(path, "x")).await);
         assert_eq!(status, Status::NeedsApproval, "{path}");
     }
 }
@@ -86,7 +86,7 @@ async fn in_local_a_yes_makes_it() {
         .approver(approver.clone())
         .build();
     shieling
-        .write_file(write(".git/hooks/pre-commit", "#!/bin/sh\n"))
+        .write_file(WriteAsk::new(".git/hooks/pre-commit", "#!/bin/sh\n"))
         .await
         .expect("yes");
     let because = approver.asked()[0].verdict.reasons[0].because.clone();
@@ -113,12 +113,17 @@ async fn shielings_own_files_are_not_there() {
         .await
         .expect("the workspace is there");
     assert!(!format!("{listed:?}").contains("state"), "{listed:?}");
-    assert!(shieling.write_file(write("state/audit/log", "forged\n")).await.is_err());
-    assert!(shieling.write_file(write("state/new", "x")).await.is_err());
+    assert!(
+        shieling
+            .write_file(WriteAsk::new("state/audit/log", "forged\n"))
+            .await
+            .is_err()
+    );
+    assert!(shieling.write_file(WriteAsk::new("state/new", "x")).await.is_err());
     for result in [
         shieling.delete_file(delete("state", true)).await,
-        shieling.move_file(rename("state", "b")).await,
-        shieling.move_file(rename("a", "state/a")).await,
+        shieling.move_file(MoveAsk::new("state", "b")).await,
+        shieling.move_file(MoveAsk::new("a", "state/a")).await,
     ] {
         assert!(result.is_err(), "{result:?}");
     }

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use shieling::files::FileAsk;
+use shieling::files::{EditAsk, FileAsk, WriteAsk};
 use shieling::policy::Policy;
 use shieling_testkit::Workspace;
 
-use crate::place::{BOTH, In, edit, write};
+use crate::place::{BOTH, In};
 
 const ROUNDS: usize = 10_000;
 const SECRET: &str = "SECRET and inside\n";
@@ -86,8 +86,8 @@ async fn attack(here: In, policy: Policy, secret_at: Option<&str>, kind: &str) {
         let path = if round % 2 == 0 { "file" } else { "directory/secret" };
         let ask = match kind {
             "read" => FileAsk::Read(shieling::files::ReadAsk::new(path)),
-            "write" => FileAsk::Write(write(path, "written\n")),
-            _ => FileAsk::Edit(edit(path, "inside", "edited")),
+            "write" => FileAsk::Write(WriteAsk::new(path, "written\n")),
+            _ => FileAsk::Edit(EditAsk::new(path, "inside", "edited")),
         };
         let answer = shieling.file(ask).await;
         done += usize::from(answer.is_ok());

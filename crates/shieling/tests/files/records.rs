@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use shieling::approval::{Answer, Mode, Scope};
 use shieling::audit::{self, Kind, Record};
-use shieling::files::{FilesError, ReadAsk, StatAsk};
+use shieling::files::{EditAsk, FilesError, MoveAsk, ReadAsk, StatAsk, WriteAsk};
 use shieling::policy::Policy;
 use shieling_testkit::{Broken, Recording, Scripted, Workspace, normalised};
 
-use crate::place::{BOTH, In, adding, content, delete, edit, rename, text, write};
+use crate::place::{BOTH, In, adding, content, delete, text};
 
 /// The records, one a line, without what differs from run to run.
 fn page(log: &Recording, workspace: &Workspace) -> String {
@@ -48,18 +48,21 @@ async fn reads_leave_one_line_and_changes_an_intent_and_an_outcome() {
         let shieling = here.builder(&workspace, Policy::open()).audit(log.clone()).build();
         text(&shieling, "a").await.expect("it is there");
         text(&shieling, "none").await.expect_err("it is not there");
-        shieling.stat(StatAsk { path: ".".into() }).await.expect("it is there");
-        shieling.write_file(write("sub/b", "12345")).await.expect("writable");
+        shieling.stat(StatAsk::new(".")).await.expect("it is there");
         shieling
-            .edit_file(edit("a", "old", "older"))
+            .write_file(WriteAsk::new("sub/b", "12345"))
+            .await
+            .expect("writable");
+        shieling
+            .edit_file(EditAsk::new("a", "old", "older"))
             .await
             .expect("it is in there");
         shieling
-            .edit_file(edit("a", "young", "old"))
+            .edit_file(EditAsk::new("a", "young", "old"))
             .await
             .expect_err("it is not");
         shieling.apply_patch(adding("c")).await.expect("a patch");
-        shieling.move_file(rename("c", "d")).await.expect("it is there");
+        shieling.move_file(MoveAsk::new("c", "d")).await.expect("it is there");
         shieling.delete_file(delete("d", false)).await.expect("it is there");
         shieling.delete_file(delete("sub", true)).await.expect("it is there");
         insta::allow_duplicates! {
@@ -108,10 +111,19 @@ async fn a_refusal_and_a_yes_stand_in_the_log() {
         .approver(approver)
         .audit(log.clone())
         .build();
-    shieling.write_file(write("a", "new\n")).await.expect("yes");
-    shieling.write_file(write("a", "newer\n")).await.expect_err("no");
-    shieling.write_file(write("a", "newest\n")).await.expect_err("nobody");
-    shieling.write_file(write(".env", "x")).await.expect_err("hidden");
+    shieling.write_file(WriteAsk::new("a", "new\n")).await.expect("yes");
+    shieling
+        .write_file(WriteAsk::new("a", "newer\n"))
+        .await
+        .expect_err("no");
+    shieling
+        .write_file(WriteAsk::new("a", "newest\n"))
+        .await
+        .expect_err("nobody");
+    shieling
+        .write_file(WriteAsk::new(".env", "x"))
+        .await
+        .expect_err("hidden");
     shieling.read_file(ReadAsk::new(".env")).await.expect_err("hidden");
     insta::assert_snapshot!(page(&log, &workspace), @r#"
     Intent `write_file a` ["<workspace>/a"] with the digest of a change
@@ -141,11 +153,11 @@ async fn a_log_that_fails_stops_the_operation() {
         matches!(&read, Err(FilesError::Fault(why)) if why.contains("disk is full")),
         "{read:?}"
     );
-    let written = with(Kind::Intent).write_file(write("a", "new\n")).await;
+    let written = with(Kind::Intent).write_file(WriteAsk::new("a", "new\n")).await;
     assert!(matches!(&written, Err(FilesError::Fault(_))), "{written:?}");
     assert_eq!(content(&workspace, "a"), "old\n");
 
-    let written = with(Kind::Outcome).write_file(write("a", "new\n")).await;
+    let written = with(Kind::Outcome).write_file(WriteAsk::new("a", "new\n")).await;
     assert!(
         matches!(&written, Err(FilesError::Fault(why)) if why.contains("was done")),
         "{written:?}"
@@ -167,7 +179,7 @@ async fn a_log_of_operations_on_files_is_a_whole_chain() {
         .build();
     text(&shieling, "a").await.expect("it is there");
     shieling
-        .write_file(write("\u{1b}[2K\u{202e}x", "x"))
+        .write_file(WriteAsk::new("\u{1b}[2K\u{202e}x", "x"))
         .await
         .expect("any name will do");
     let summary = audit::verify(&path, None).expect("it is whole");
@@ -185,7 +197,7 @@ async fn a_caller_that_goes_away_leaves_a_true_record() {
         .approver(Arc::new(Silent))
         .audit(log.clone())
         .build();
-    let waiting = shieling.write_file(write("a", "new\n"));
+    let waiting = shieling.write_file(WriteAsk::new("a", "new\n"));
     let waited = tokio::time::timeout(std::time::Duration::from_millis(300), waiting).await;
     assert!(waited.is_err(), "nobody answers");
     assert_eq!(log.kinds(), [Kind::Intent, Kind::Outcome]);

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use shieling::files::{FilesError, ReadAsk, WriteAsk};
+use shieling::files::{EditAsk, FilesError, ReadAsk, WriteAsk};
 use shieling_testkit::Workspace;
 
-use crate::place::{BOTH, content, edit, write};
+use crate::place::{BOTH, content};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_edits_at_once_none_is_lost() {
@@ -20,7 +20,7 @@ async fn of_edits_at_once_none_is_lost() {
             edits.spawn(async move {
                 // Told that it never stood still, one tries again, as a model would.
                 loop {
-                    let asked = edit("a", &format!("line {number} old."), &format!("line {number} new."));
+                    let asked = EditAsk::new("a", &format!("line {number} old."), &format!("line {number} new."));
                     match shieling.edit_file(asked).await {
                         Ok(_) => return,
                         Err(error) => assert!(error.to_string().contains("changed"), "{error}"),
@@ -41,8 +41,8 @@ async fn of_two_edits_of_the_same_words_one_wins_and_the_other_is_told() {
         for _ in 0..50 {
             workspace.write("a", "old\n");
             let (one, two) = tokio::join!(
-                shieling.edit_file(edit("a", "old", "first")),
-                shieling.edit_file(edit("a", "old", "second")),
+                shieling.edit_file(EditAsk::new("a", "old", "first")),
+                shieling.edit_file(EditAsk::new("a", "old", "second")),
             );
             assert!(one.is_ok() != two.is_ok(), "{here:?}: {one:?} {two:?}");
             let lost = if one.is_ok() { two } else { one };
@@ -67,7 +67,7 @@ async fn a_write_over_what_somebody_else_changed_is_refused_with_what_changed() 
             asked.expect = Some(read.hash.clone());
             asked
         };
-        let written = shieling.write_file(stale(write("a", "mine\n"))).await;
+        let written = shieling.write_file(stale(WriteAsk::new("a", "mine\n"))).await;
         match written {
             Err(FilesError::Stale { diff, .. }) => {
                 let diff = diff.expect("what was read is remembered");
@@ -77,14 +77,14 @@ async fn a_write_over_what_somebody_else_changed_is_refused_with_what_changed() 
         }
         assert_eq!(content(&workspace, "a"), "one\n2\nthree\n");
         let edited = shieling
-            .edit_file(shieling::files::EditAsk {
+            .edit_file(EditAsk {
                 expect: Some(read.hash.clone()),
-                ..edit("a", "three", "3")
+                ..EditAsk::new("a", "three", "3")
             })
             .await;
         assert!(matches!(edited, Err(FilesError::Stale { .. })), "{here:?}: {edited:?}");
         shieling
-            .edit_file(edit("a", "three", "3"))
+            .edit_file(EditAsk::new("a", "three", "3"))
             .await
             .expect("without a hash it goes by what is there");
         assert_eq!(content(&workspace, "a"), "one\n2\n3\n");

@@ -9,14 +9,14 @@ use std::time::Duration;
 use shieling::Shieling;
 use shieling::approval::{Answer, Approver, Asking, Mode, Question, Scope};
 use shieling::environment::{Capabilities, Environment, FileError, Files, Later, Links, Local, Node, Shell, Spot};
-use shieling::files::{Glob, GlobAsk};
+use shieling::files::{GlobAsk, WriteAsk};
 use shieling::outcome::Confinement;
 use shieling::policy::{Policy, RuleFile};
 use shieling::process::{Process, SpawnError, Streams};
 use shieling_testkit::Workspace;
 use tokio::task::JoinSet;
 
-use crate::place::{text, write};
+use crate::place::text;
 
 /// Longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -236,18 +236,15 @@ async fn no_read_and_no_write_waits_for_a_search() {
     for _ in 0..20 {
         let shieling = Arc::clone(&shieling);
         let ask = GlobAsk {
-            pattern: "**".to_owned(),
             path: "slow".into(),
-            of: Glob::default(),
-            limit: 10,
-            after: None,
+            ..GlobAsk::new("**")
         };
         searches.spawn(async move { shieling.glob(ask).await });
     }
     assert_eq!(gate.reached(4).await, 4);
     for round in 0..10 {
         let content = format!("round {round}\n");
-        soon(shieling.write_file(write("fast", &content)))
+        soon(shieling.write_file(WriteAsk::new("fast", content.as_str())))
             .await
             .expect("written");
         assert_eq!(soon(text(&shieling, "fast")).await.expect("read"), content);
@@ -294,7 +291,11 @@ async fn somebody_who_is_being_asked_keeps_no_call_waiting() {
     let mut pending = JoinSet::new();
     for number in 0..PENDING {
         let shieling = Arc::clone(&shieling);
-        pending.spawn(async move { shieling.write_file(write(format!("asked/{number}"), "x\n")).await });
+        pending.spawn(async move {
+            shieling
+                .write_file(WriteAsk::new(format!("asked/{number}"), "x\n"))
+                .await
+        });
     }
     soon(async {
         while approver.asked.load(Ordering::Relaxed) == 0 {
@@ -304,7 +305,7 @@ async fn somebody_who_is_being_asked_keeps_no_call_waiting() {
     .await;
     for round in 0..10 {
         let content = format!("round {round}\n");
-        soon(shieling.write_file(write("free", &content)))
+        soon(shieling.write_file(WriteAsk::new("free", content.as_str())))
             .await
             .expect("written");
         assert_eq!(soon(text(&shieling, "free")).await.expect("read"), content);

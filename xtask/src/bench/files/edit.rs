@@ -31,13 +31,11 @@ pub(super) fn run(library: &Library, scratch: &Path) -> anyhow::Result<String> {
         }),
         Row::new("library", || {
             let [now, then] = words;
-            let ask = EditAsk {
-                path: "edited".into(),
-                old: format!("the word is {now}\n"),
-                new: format!("the word is {then}\n"),
-                replace_all: false,
-                expect: None,
-            };
+            let ask = EditAsk::new(
+                "edited",
+                format!("the word is {now}\n"),
+                format!("the word is {then}\n"),
+            );
             let start = Instant::now();
             let answer = place.file(FileAsk::Edit(ask))?;
             let took = start.elapsed();

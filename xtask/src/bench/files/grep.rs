@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use shieling::files::{FileAnswer, FileAsk, Glob, GrepAsk, GrepMode, Grepped};
+use shieling::files::{FileAnswer, FileAsk, GrepAsk, Grepped};
 
 use crate::bench::measure::{Plan, Row, interleaved};
 use crate::bench::target::{Target, table};
@@ -81,18 +81,9 @@ fn ripgrep(tree: &Path, pattern: &str) -> anyhow::Result<(Duration, usize)> {
 
 fn search(place: &Place<'_>, pattern: &str) -> anyhow::Result<Grepped> {
     let ask = FileAsk::Grep(GrepAsk {
-        pattern: pattern.to_owned(),
         path: "tree".into(),
-        literal: false,
-        ignore_case: false,
-        multiline: false,
-        globs: Vec::new(),
-        of: Glob::default(),
-        before: 0,
-        after_lines: 0,
-        mode: GrepMode::Content,
         limit: 1_000,
-        cursor: None,
+        ..GrepAsk::new(pattern)
     });
     match place.file(ask)? {
         FileAnswer::Grepped(found) => Ok(found),

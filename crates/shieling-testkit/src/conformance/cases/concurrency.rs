@@ -13,7 +13,6 @@ use crate::conformance::Wrong;
 use crate::conformance::at::At;
 use crate::conformance::case::{Case, Need, check, writes};
 use crate::conformance::expect::{Tells as _, holds, same};
-use crate::conformance::files::write;
 
 /// What each of these texts comes to, run at once.
 async fn together(at: &At, texts: Vec<String>) -> Result<Vec<Outcome>, Wrong> {
@@ -120,7 +119,8 @@ pub(crate) fn cases() -> Vec<Case> {
                     let mut tasks = JoinSet::new();
                     for number in 0..10 {
                         let shieling = Arc::clone(&at.shieling);
-                        let ask = shieling::files::FileAsk::Write(write(format!("d/f{number}"), format!("{number}")));
+                        let ask =
+                            shieling::files::FileAsk::Write(WriteAsk::new(format!("d/f{number}"), format!("{number}")));
                         tasks.spawn(async move { shieling.file(ask).await.err() });
                     }
                     let refused: Vec<_> = tasks.join_all().await.into_iter().flatten().collect();
@@ -137,7 +137,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 let mut tasks = JoinSet::new();
                 for number in 0..10 {
                     let shieling = Arc::clone(&at.shieling);
-                    let ask = shieling::files::FileAsk::Write(write("f", format!("{number}\n").repeat(5_000)));
+                    let ask = shieling::files::FileAsk::Write(WriteAsk::new("f", format!("{number}\n").repeat(5_000)));
                     tasks.spawn(async move { shieling.file(ask).await.is_ok() });
                 }
                 tasks.join_all().await;
@@ -155,7 +155,7 @@ pub(crate) fn cases() -> Vec<Case> {
                     let shieling = Arc::clone(&at.shieling);
                     let ask = WriteAsk {
                         create_only: true,
-                        ..write("f", format!("{number}"))
+                        ..WriteAsk::new("f", format!("{number}"))
                     };
                     tasks.spawn(async move { shieling.file(shieling::files::FileAsk::Write(ask)).await.is_ok() });
                 }
@@ -171,7 +171,7 @@ pub(crate) fn cases() -> Vec<Case> {
                     let shieling = Arc::clone(&at.shieling);
                     let ask = WriteAsk {
                         expect: Some(state.clone()),
-                        ..write("f", format!("by {number}\n"))
+                        ..WriteAsk::new("f", format!("by {number}\n"))
                     };
                     tasks.spawn(async move { shieling.file(shieling::files::FileAsk::Write(ask)).await.is_ok() });
                 }

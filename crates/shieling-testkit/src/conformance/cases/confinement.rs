@@ -9,7 +9,7 @@ use crate::conformance::Wrong;
 use crate::conformance::at::At;
 use crate::conformance::case::{Case, Check, Checked, Need, check, writes};
 use crate::conformance::expect::{holds, is_typed, refused, same};
-use crate::conformance::files::{glob, grep, lines_of};
+use crate::conformance::files::lines_of;
 
 /// What lies outside, and is nowhere to be seen.
 const CANARY: &str = "canary 8c1f\n";
@@ -199,10 +199,10 @@ pub(crate) fn cases() -> Vec<Case> {
             Box::pin(async move {
                 let outside = planted(at).await?;
                 let all = Glob { ignored: true, dotted: true };
-                let found = at.grep_as(GrepAsk { of: all.clone(), ..grep("canary") }).await?;
+                let found = at.grep_as(GrepAsk { of: all.clone(), ..GrepAsk::new("canary") }).await?;
                 same("lines", lines_of(&found), Vec::<String>::new())?;
                 for path in [PathBuf::from("file"), "dir".into(), "dir/canary".into(), outside.clone(), "..".into()] {
-                    let found = at.grep_as(GrepAsk { path: path.clone(), of: all.clone(), ..grep("canary") }).await;
+                    let found = at.grep_as(GrepAsk { path: path.clone(), of: all.clone(), ..GrepAsk::new("canary") }).await;
                     let clean = found.as_ref().map_or(true, |found| found.hits.is_empty());
                     holds(&format!("nothing in `{}`", path.display()), clean, &format!("{found:?}"))?;
                 }
@@ -215,7 +215,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 let patterns = ["../*".to_owned(), "../**/canary".to_owned(), "dir/*".to_owned(), "**/canary".to_owned(), format!("{}/*", outside.display()), "{..,x}/*/canary".to_owned(), "/etc/*".to_owned()];
                 for pattern in patterns {
                     let of = Glob { ignored: true, dotted: true };
-                    let found = at.glob_as(GlobAsk { of, ..glob(&pattern) }).await;
+                    let found = at.glob_as(GlobAsk { of, ..GlobAsk::new(&pattern) }).await;
                     let clean = found.as_ref().map_or(true, |found| {
                         !found.paths.iter().any(|path| path.ends_with("canary") || path.is_absolute() || path.starts_with(".."))
                     });

@@ -1,11 +1,11 @@
 //! The same question has the same answer.
 
-use shieling::files::{GrepAsk, ListAsk};
+use shieling::files::{GlobAsk, GrepAsk, ListAsk};
 use shieling::outcome::Outcome;
 
 use crate::conformance::case::{Case, check, reads, writes};
 use crate::conformance::expect::same;
-use crate::conformance::files::{glob, grep, lines_of};
+use crate::conformance::files::lines_of;
 
 /// All but how long it took.
 fn timeless(outcome: Outcome) -> Outcome {
@@ -68,13 +68,17 @@ pub(crate) fn cases() -> Vec<Case> {
         }),
         forest(reads("many files are found in the same order each time", |at| {
             Box::pin(async move {
-                let first = at.glob_as(glob("**/*.x")).await?;
+                let first = at.glob_as(GlobAsk::new("**/*.x")).await?;
                 same("how many", first.paths.len(), 300)?;
                 let mut sorted = first.paths.clone();
                 sorted.sort();
                 same("sorted by path", &first.paths, &sorted)?;
                 for _ in 0..3 {
-                    same("again", at.glob_as(glob("**/*.x")).await?.paths, first.paths.clone())?;
+                    same(
+                        "again",
+                        at.glob_as(GlobAsk::new("**/*.x")).await?.paths,
+                        first.paths.clone(),
+                    )?;
                 }
                 Ok(())
             })
@@ -83,7 +87,7 @@ pub(crate) fn cases() -> Vec<Case> {
             Box::pin(async move {
                 let ask = || GrepAsk {
                     limit: 40,
-                    ..grep("needle")
+                    ..GrepAsk::new("needle")
                 };
                 let first = at.grep_as(ask()).await?;
                 same("how many", first.hits.len(), 40)?;

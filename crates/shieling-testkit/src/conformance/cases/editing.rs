@@ -5,7 +5,6 @@ use shieling::files::{EditAsk, FilesError};
 
 use crate::conformance::case::{Case, Need, writes};
 use crate::conformance::expect::{holds, refused, same};
-use crate::conformance::files::edit;
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -30,7 +29,7 @@ pub(crate) fn cases() -> Vec<Case> {
         .file("f", "x\n\nx x\n"),
         writes("each occurrence is replaced, if that is wanted", |at| {
             Box::pin(async move {
-                let edited = at.edit_as(EditAsk { replace_all: true, ..edit("f", "x", "xx") }).await?;
+                let edited = at.edit_as(EditAsk { replace_all: true, ..EditAsk::new("f", "x", "xx") }).await?;
                 same("replacements", edited.replacements, 3)?;
                 same("its text", at.text("f").await?, "xx\n\nxx xx\n")
             })
@@ -110,7 +109,7 @@ pub(crate) fn cases() -> Vec<Case> {
             Box::pin(async move {
                 let expect = Some(at.read("f").await?.hash);
                 at.write("f", "a b\n").await?;
-                let stale = at.edit_as(EditAsk { expect, ..edit("f", "a", "c") }).await;
+                let stale = at.edit_as(EditAsk { expect, ..EditAsk::new("f", "a", "c") }).await;
                 refused("`Stale`", stale, |error| matches!(error, FilesError::Stale { .. }))?;
                 same("its text", at.text("f").await?, "a b\n")
             })

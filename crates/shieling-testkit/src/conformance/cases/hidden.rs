@@ -5,7 +5,7 @@ use shieling::files::{FilesError, Glob, GlobAsk, GrepAsk};
 
 use crate::conformance::case::{Case, Check, Need, check, reads, writes};
 use crate::conformance::expect::{holds, is_typed, refused, same};
-use crate::conformance::files::{glob, grep, lines_of};
+use crate::conformance::files::lines_of;
 
 const IGNORED: &[&str] = &[".env*", "secret/", "*.pem"];
 
@@ -111,7 +111,12 @@ pub(crate) fn cases() -> Vec<Case> {
                     ignored: true,
                     dotted: true,
                 };
-                let found = at.glob_as(GlobAsk { of, ..glob("**/*") }).await?;
+                let found = at
+                    .glob_as(GlobAsk {
+                        of,
+                        ..GlobAsk::new("**/*")
+                    })
+                    .await?;
                 let secret = found
                     .paths
                     .iter()
@@ -128,7 +133,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 let found = at
                     .grep_as(GrepAsk {
                         of: of.clone(),
-                        ..grep("hunter")
+                        ..GrepAsk::new("hunter")
                     })
                     .await?;
                 same("lines", lines_of(&found), Vec::<String>::new())?;
@@ -137,7 +142,7 @@ pub(crate) fn cases() -> Vec<Case> {
                         .grep_as(GrepAsk {
                             path: path.into(),
                             of: of.clone(),
-                            ..grep("hunter")
+                            ..GrepAsk::new("hunter")
                         })
                         .await;
                     refused(&format!("`{path}` is missing"), found, is_missing)?;
@@ -172,7 +177,12 @@ pub(crate) fn cases() -> Vec<Case> {
                     ignored: true,
                     dotted: true,
                 };
-                let found = at.grep_as(GrepAsk { of, ..grep("hunter") }).await?;
+                let found = at
+                    .grep_as(GrepAsk {
+                        of,
+                        ..GrepAsk::new("hunter")
+                    })
+                    .await?;
                 same("lines", lines_of(&found), Vec::<String>::new())
             })
         }))

@@ -6,7 +6,7 @@ use shieling::files::{FilesError, Glob, GlobAsk, GrepAsk, GrepMode};
 
 use crate::conformance::case::{Case, reads};
 use crate::conformance::expect::{holds, refused, same};
-use crate::conformance::files::{glob, grep, lines_of, shown};
+use crate::conformance::files::{lines_of, shown};
 
 const TREE: &[(&str, &str)] = &[
     ("a.rs", "fn a() {}\n"),
@@ -46,7 +46,12 @@ pub(crate) fn cases() -> Vec<Case> {
                         ignored: true,
                         dotted: true,
                     };
-                    let found = at.glob_as(GlobAsk { of, ..glob("**/*.rs") }).await?;
+                    let found = at
+                        .glob_as(GlobAsk {
+                            of,
+                            ..GlobAsk::new("**/*.rs")
+                        })
+                        .await?;
                     let paths: Vec<_> = found.paths.iter().map(|path| shown(path)).collect();
                     same(
                         "all",
@@ -64,7 +69,7 @@ pub(crate) fn cases() -> Vec<Case> {
                     let ask = GlobAsk {
                         limit: 2,
                         after: after.take(),
-                        ..glob("**/*.rs")
+                        ..GlobAsk::new("**/*.rs")
                     };
                     let found = at.glob_as(ask).await?;
                     paths.extend(found.paths.iter().map(|path| shown(path)));
@@ -80,8 +85,12 @@ pub(crate) fn cases() -> Vec<Case> {
         reads("a pattern that cannot be read is refused", |at| {
             Box::pin(async move {
                 let typed = |error: &FilesError| matches!(error, FilesError::Argument { .. });
-                refused("`Argument` for a glob", at.glob_as(glob("a[")).await, typed)?;
-                refused("`Argument` for an expression", at.grep_as(grep("(")).await, typed)
+                refused("`Argument` for a glob", at.glob_as(GlobAsk::new("a[")).await, typed)?;
+                refused(
+                    "`Argument` for an expression",
+                    at.grep_as(GrepAsk::new("(")).await,
+                    typed,
+                )
             })
         })
         .files(TREE),
@@ -104,7 +113,7 @@ pub(crate) fn cases() -> Vec<Case> {
                     literal: true,
                     ignore_case: true,
                     globs: owned(&["*.rs"]),
-                    ..grep("C() {")
+                    ..GrepAsk::new("C() {")
                 };
                 same(
                     "one line",
@@ -119,7 +128,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 let files = at
                     .grep_as(GrepAsk {
                         mode: GrepMode::Files,
-                        ..grep("fn")
+                        ..GrepAsk::new("fn")
                     })
                     .await?;
                 let paths: Vec<_> = files.hits.iter().map(|hit| shown(&hit.path)).collect();
@@ -127,7 +136,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 let counts = at
                     .grep_as(GrepAsk {
                         mode: GrepMode::Count,
-                        ..grep("fn")
+                        ..GrepAsk::new("fn")
                     })
                     .await?;
                 let counts: Vec<_> = counts.hits.iter().map(|hit| hit.count).collect();
@@ -141,7 +150,7 @@ pub(crate) fn cases() -> Vec<Case> {
                     .grep_as(GrepAsk {
                         before: 1,
                         after_lines: 1,
-                        ..grep("3")
+                        ..GrepAsk::new("3")
                     })
                     .await?;
                 let lines: Vec<_> = found.hits.iter().map(|hit| (hit.line, hit.matched)).collect();
@@ -160,7 +169,7 @@ pub(crate) fn cases() -> Vec<Case> {
                     let ask = GrepAsk {
                         limit: 7,
                         cursor: cursor.take(),
-                        ..grep("line")
+                        ..GrepAsk::new("line")
                     };
                     let found = at.grep_as(ask).await?;
                     lines.extend(found.hits.iter().map(|hit| (shown(&hit.path), hit.line.unwrap_or(0))));
@@ -192,7 +201,7 @@ pub(crate) fn cases() -> Vec<Case> {
         .file("f", format!("{}!\n", "a".repeat(50_000))),
         reads("files that are no text are counted and left out", |at| {
             Box::pin(async move {
-                let found = at.grep_as(grep("needle")).await?;
+                let found = at.grep_as(GrepAsk::new("needle")).await?;
                 same(
                     "lines and binary files",
                     (lines_of(&found), found.binary),
@@ -208,7 +217,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 let found = at
                     .grep_as(GrepAsk {
                         multiline: true,
-                        ..grep("a\\nb")
+                        ..GrepAsk::new("a\\nb")
                     })
                     .await?;
                 same("the first line", found.hits.first().and_then(|hit| hit.line), Some(2))
@@ -220,14 +229,14 @@ pub(crate) fn cases() -> Vec<Case> {
                 let found = at
                     .grep_as(GrepAsk {
                         path: "b/c.rs".into(),
-                        ..grep("fn")
+                        ..GrepAsk::new("fn")
                     })
                     .await?;
                 same("lines", found.hits.len(), 2)?;
                 let below = at
                     .glob_as(GlobAsk {
                         path: "b".into(),
-                        ..glob("*.rs")
+                        ..GlobAsk::new("*.rs")
                     })
                     .await?;
                 let paths: Vec<_> = below.paths.iter().map(|path| shown(path)).collect();
@@ -242,12 +251,12 @@ pub(crate) fn cases() -> Vec<Case> {
                 };
                 let missing = GrepAsk {
                     path: "missing".into(),
-                    ..grep("x")
+                    ..GrepAsk::new("x")
                 };
                 refused("`NotFound` for a search", at.grep_as(missing).await, typed)?;
                 let missing = GlobAsk {
                     path: "missing".into(),
-                    ..glob("*")
+                    ..GlobAsk::new("*")
                 };
                 refused("`NotFound` for a glob", at.glob_as(missing).await, typed)
             })

@@ -5,7 +5,6 @@ use shieling::files::{FilesError, WriteAsk};
 
 use crate::conformance::case::{Case, Need, writes};
 use crate::conformance::expect::{holds, is_typed, refused, same};
-use crate::conformance::files::write;
 
 const COMMANDS: Need = Need::Can(Ability::Commands);
 
@@ -77,7 +76,7 @@ pub(crate) fn cases() -> Vec<Case> {
             Box::pin(async move {
                 let ask = |path| WriteAsk {
                     create_only: true,
-                    ..write(path, "new")
+                    ..WriteAsk::new(path, "new")
                 };
                 let written = at.write_as(ask("f")).await;
                 refused("`Exists`", written, |error| {
@@ -95,7 +94,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 let stale = at
                     .write_as(WriteAsk {
                         expect: Some(read),
-                        ..write("f", "mine\n")
+                        ..WriteAsk::new("f", "mine\n")
                     })
                     .await;
                 refused("`Stale`", stale, |error| matches!(error, FilesError::Stale { .. }))?;
@@ -108,7 +107,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 let expect = Some(at.read("f").await?.hash);
                 at.write_as(WriteAsk {
                     expect,
-                    ..write("f", "mine\n")
+                    ..WriteAsk::new("f", "mine\n")
                 })
                 .await?;
                 same("its text", at.text("f").await?, "mine\n")

@@ -5,13 +5,7 @@ use crate::files::double::{World, make};
 use crate::files::{Candidate, EditAsk, Edited, FileAnswer, FilesError, ReadAsk, plan_edit, read};
 
 fn ask(old: &str, new: &str) -> EditAsk {
-    EditAsk {
-        path: "f".into(),
-        old: old.into(),
-        new: new.into(),
-        replace_all: false,
-        expect: None,
-    }
+    EditAsk::new("f", old, new)
 }
 
 fn edit(world: &World, ask: &EditAsk) -> Result<Edited, FilesError> {

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use proptest::prelude::*;
 
-use super::super::trial::{Trial, find as ask};
+use super::super::trial::Trial;
 use super::super::{FilesError, Glob, GlobAsk};
 use crate::environment::FileError;
 
@@ -62,7 +62,7 @@ fn a_pattern_finds_what_it_says_and_nothing_else() {
     assert_eq!(trial.paths(&absolute), ["src/b.rs"]);
     let below = GlobAsk {
         path: "src".into(),
-        ..ask("*.rs")
+        ..GlobAsk::new("*.rs")
     };
     assert_eq!(
         trial.find(&below).unwrap().paths,
@@ -88,7 +88,7 @@ fn a_pattern_that_leads_elsewhere_or_is_broken_is_refused_with_what_would_be_rig
         ("[z-a]", "at character 2 of"),
         ("a\\", "at character 2 of"),
     ] {
-        let error = trial.find(&ask(pattern)).unwrap_err();
+        let error = trial.find(&GlobAsk::new(pattern)).unwrap_err();
         assert!(
             matches!(
                 error,
@@ -102,13 +102,26 @@ fn a_pattern_that_leads_elsewhere_or_is_broken_is_refused_with_what_would_be_rig
         assert!(error.to_string().contains(says), "{pattern}: {error}");
     }
     let long = "a".repeat(5_000);
-    assert!(trial.find(&ask(&long)).unwrap_err().to_string().contains("too long"));
-    assert!(trial.find(&GlobAsk { limit: 0, ..ask("*") }).is_err());
+    assert!(
+        trial
+            .find(&GlobAsk::new(&long))
+            .unwrap_err()
+            .to_string()
+            .contains("too long")
+    );
+    assert!(
+        trial
+            .find(&GlobAsk {
+                limit: 0,
+                ..GlobAsk::new("*")
+            })
+            .is_err()
+    );
     for after in ["/etc", "../x", "", "%"] {
         let error = trial
             .find(&GlobAsk {
                 after: Some(after.to_owned()),
-                ..ask("*")
+                ..GlobAsk::new("*")
             })
             .unwrap_err();
         assert!(
@@ -128,9 +141,9 @@ fn patterns_that_would_blow_up_are_read_or_refused_and_never_waited_for() {
         "**/".repeat(1_000) + "x",
         "[".repeat(2_000),
     ] {
-        let error = trial.find(&ask(&pattern)).err().map(|error| error.to_string());
+        let error = trial.find(&GlobAsk::new(&pattern)).err().map(|error| error.to_string());
         assert!(error.as_ref().is_none_or(|error| error.len() < 400), "{error:?}");
-        drop(trial.find(&ask("*")));
+        drop(trial.find(&GlobAsk::new("*")));
     }
 }
 
@@ -150,14 +163,14 @@ fn links_are_found_and_not_entered() {
     assert_eq!(trial.paths("to-secret/*"), [] as [&str; 0]);
     let through = GlobAsk {
         path: "to-directory".into(),
-        ..ask("*")
+        ..GlobAsk::new("*")
     };
     assert_eq!(trial.find(&through).unwrap().paths, ["f".as_ref() as &std::path::Path]);
     for path in ["to-etc", "up", "to-secret", "d/f"] {
         assert!(matches!(
             trial.find(&GlobAsk {
                 path: path.into(),
-                ..ask("*")
+                ..GlobAsk::new("*")
             }),
             Err(FilesError::File(
                 FileError::Outside { .. } | FileError::NotFound(_) | FileError::NotADirectory(_)
@@ -223,7 +236,7 @@ fn ignore_files_leave_out_what_git_and_other_tools_would() {
             ignored: true,
             dotted: true,
         },
-        ..ask("**")
+        ..GlobAsk::new("**")
     };
     let everything = trial.find(&everything).unwrap().paths;
     assert!(
@@ -233,7 +246,7 @@ fn ignore_files_leave_out_what_git_and_other_tools_would() {
     assert_eq!(everything.len(), 27);
     let below = GlobAsk {
         path: "nested".into(),
-        ..ask("**")
+        ..GlobAsk::new("**")
     };
     let below = trial.find(&below).unwrap().paths;
     assert_eq!(
@@ -243,7 +256,7 @@ fn ignore_files_leave_out_what_git_and_other_tools_would() {
     );
     let asked_for = GlobAsk {
         path: "target".into(),
-        ..ask("**")
+        ..GlobAsk::new("**")
     };
     assert_eq!(
         trial.find(&asked_for).unwrap().paths.len(),
@@ -275,7 +288,7 @@ fn an_ignore_file_that_is_none_ignores_nothing_and_holds_nobody_up() {
     trial.put("deep/a", "");
     trial.put("deep/b", "");
     trial.put("binary/.gitignore", b"\xff\xfe\0\x01a\n\xc3(\n");
-    let found = trial.find(&ask("**")).unwrap();
+    let found = trial.find(&GlobAsk::new("**")).unwrap();
     let paths: Vec<_> = found.paths.iter().map(|path| path.display().to_string()).collect();
     assert_eq!(paths, ["binary/a", "deep/a", "dir/a", "fifo/a", "huge/a", "link/a"]);
     assert_eq!(found.unreadable, 1, "the huge one could not be honoured");
@@ -284,7 +297,7 @@ fn an_ignore_file_that_is_none_ignores_nothing_and_holds_nobody_up() {
 #[test]
 fn what_is_hidden_is_neither_found_nor_counted_and_what_is_forbidden_is_counted() {
     let trial = Trial::with(&[("a/secret/x", ""), ("secret", ""), ("b/forbidden/y", ""), ("c", "")]);
-    let found = trial.find(&ask("**")).unwrap();
+    let found = trial.find(&GlobAsk::new("**")).unwrap();
     assert_eq!(found.paths, ["c".as_ref() as &std::path::Path]);
     assert_eq!(found.unreadable, 1);
 }
@@ -300,8 +313,8 @@ fn names_that_are_no_text_or_hold_line_ends_are_found_and_gone_on_after() {
     for name in &names {
         trial.put(name, "");
     }
-    assert_eq!(paged(&trial, &ask("*"), 1), names);
-    let told = serde_json::to_value(trial.find(&ask("*")).unwrap()).unwrap();
+    assert_eq!(paged(&trial, &GlobAsk::new("*"), 1), names);
+    let told = serde_json::to_value(trial.find(&GlobAsk::new("*")).unwrap()).unwrap();
     assert_eq!(
         told["paths"][1], "a\u{fffd}",
         "a name that is no text does not keep the others from being told"
@@ -341,7 +354,7 @@ proptest! {
             made
         };
         let pattern = if directories { "**/" } else { "**" };
-        let found: Vec<String> = paged(&trial, &ask(pattern), limit).into_iter().map(|path| path.into_string().unwrap()).collect();
+        let found: Vec<String> = paged(&trial, &GlobAsk::new(pattern), limit).into_iter().map(|path| path.into_string().unwrap()).collect();
         prop_assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
     }
 
@@ -403,7 +416,7 @@ fn a_tree_of_five_thousand_levels_is_walked_with_few_handles_and_no_deep_stack()
             trial
                 .find(&GlobAsk {
                     limit: 10_000,
-                    ..ask("z")
+                    ..GlobAsk::new("z")
                 })
                 .unwrap()
         });
@@ -446,6 +459,6 @@ fn remove_deep(trial: &Trial) {
 #[test]
 fn a_search_that_nobody_waits_for_ends() {
     let trial = Trial::with(&[("a", "")]);
-    let found = super::find(trial.context(), &ask("*"), &AtomicBool::new(true));
+    let found = super::find(trial.context(), &GlobAsk::new("*"), &AtomicBool::new(true));
     assert!(found.is_err());
 }

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt as _;
 
 use proptest::prelude::*;
 
-use super::super::trial::{Trial, list as ask};
+use super::super::trial::Trial;
 use super::super::{FileHash, FileInfo, FilesError, ListAsk, Listed, StatAsk, stat};
 use super::list;
 use crate::environment::{FileError, Kind};
@@ -34,7 +34,7 @@ fn look(trial: &Trial, path: &str) -> Result<FileInfo, FilesError> {
 fn a_directory_is_listed_by_the_bytes_of_its_names_with_what_each_is() {
     let trial = Trial::with(&[("b", "12345"), ("B", ""), ("a/x", "x"), (".dot", ""), ("é", "")]);
     trial.fifo("pipe");
-    let listed = list(trial.context(), &ask(".")).unwrap();
+    let listed = list(trial.context(), &ListAsk::new(".")).unwrap();
     assert_eq!(listed.path, trial.workspace());
     assert_eq!(names(&listed), [".dot", "B", "a", "b", "pipe", "é"]);
     let file = named(&listed, "b");
@@ -67,7 +67,7 @@ fn a_link_tells_where_it_leads_as_it_is_written_and_nothing_of_what_is_there() {
         ("to-forbidden", "forbidden", true),
     ] {
         trial.link(name, target);
-        let listed = list(trial.context(), &ask(".")).unwrap();
+        let listed = list(trial.context(), &ListAsk::new(".")).unwrap();
         let entry = named(&listed, name);
         assert_eq!(entry.target.as_deref(), Some(target.as_ref()), "{name}");
         assert_eq!(
@@ -83,8 +83,8 @@ fn what_is_hidden_is_not_there_by_any_name() {
     let trial = Trial::with(&[("secret/key", "hunter2"), ("a/secret", "x"), ("a/b", "x")]);
     trial.link("way", "secret");
     trial.link("a/up", "..");
-    assert_eq!(names(&list(trial.context(), &ask(".")).unwrap()), ["a", "way"]);
-    assert_eq!(names(&list(trial.context(), &ask("a")).unwrap()), ["b", "up"]);
+    assert_eq!(names(&list(trial.context(), &ListAsk::new(".")).unwrap()), ["a", "way"]);
+    assert_eq!(names(&list(trial.context(), &ListAsk::new("a")).unwrap()), ["b", "up"]);
     for path in [
         "secret",
         "secret/key",
@@ -94,7 +94,7 @@ fn what_is_hidden_is_not_there_by_any_name() {
         "no",
         "way/key",
     ] {
-        let error = list(trial.context(), &ask(path)).unwrap_err();
+        let error = list(trial.context(), &ListAsk::new(path)).unwrap_err();
         assert!(
             matches!(error, FilesError::File(FileError::NotFound(_))),
             "{path}: {error}"
@@ -114,19 +114,22 @@ fn only_what_is_in_the_workspace_is_listed() {
     let trial = Trial::with(&[("a", "x")]);
     trial.link("out", "/etc");
     for path in ["/etc", "..", "out", "../..", "out/.."] {
-        let error = list(trial.context(), &ask(path)).unwrap_err();
+        let error = list(trial.context(), &ListAsk::new(path)).unwrap_err();
         assert!(
             matches!(error, FilesError::File(FileError::Outside { .. })),
             "{path}: {error}"
         );
     }
-    let error = list(trial.context(), &ask("a")).unwrap_err();
+    let error = list(trial.context(), &ListAsk::new("a")).unwrap_err();
     assert!(
         matches!(error, FilesError::File(FileError::NotADirectory(_))),
         "{error}"
     );
     trial.link("in", ".");
-    assert_eq!(names(&list(trial.context(), &ask("in")).unwrap()), ["a", "in", "out"]);
+    assert_eq!(
+        names(&list(trial.context(), &ListAsk::new("in")).unwrap()),
+        ["a", "in", "out"]
+    );
 }
 
 #[test]
@@ -157,7 +160,14 @@ fn a_link_is_looked_at_where_it_leads_and_one_that_leads_nowhere_for_itself() {
 fn a_limit_of_nothing_or_of_everything_is_refused_with_one_that_would_do() {
     let trial = Trial::new();
     for limit in [0, 10_001, u64::MAX] {
-        let error = list(trial.context(), &ListAsk { limit, ..ask(".") }).unwrap_err();
+        let error = list(
+            trial.context(),
+            &ListAsk {
+                limit,
+                ..ListAsk::new(".")
+            },
+        )
+        .unwrap_err();
         assert_eq!(
             error.to_string(),
             format!(
@@ -182,7 +192,10 @@ fn pages_of_a_thousand_give_each_of_2500_entries_once() {
 
 /// All names, in the order in which pages give them, and the number of pages.
 fn paged(trial: &Trial, limit: u64) -> (Vec<OsString>, usize) {
-    let mut next = ListAsk { limit, ..ask(".") };
+    let mut next = ListAsk {
+        limit,
+        ..ListAsk::new(".")
+    };
     let (mut all, mut pages) = (Vec::new(), 0);
     loop {
         let listed = list(trial.context(), &next).unwrap();
@@ -225,7 +238,7 @@ fn an_entry_that_vanishes_while_it_is_listed_is_left_out() {
             }
         });
         while !worker.is_finished() {
-            let listed = list(trial.context(), &ask(".")).unwrap();
+            let listed = list(trial.context(), &ListAsk::new(".")).unwrap();
             assert!(names(&listed).contains(&"stays".to_owned()));
         }
     });

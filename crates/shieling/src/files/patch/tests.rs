@@ -6,15 +6,8 @@ use crate::files::double::{World, make};
 use crate::files::trial::Trial;
 use crate::files::{Access, FileAnswer, FilesError, PatchAsk, Patched, plan_patch};
 
-fn ask(patch: &str) -> PatchAsk {
-    PatchAsk {
-        patch: patch.into(),
-        reverse: false,
-    }
-}
-
 fn patch(world: &World, patch: &str) -> Result<Patched, FilesError> {
-    applied(world, &ask(patch))
+    applied(world, &PatchAsk::new(patch))
 }
 
 fn applied(world: &World, ask: &PatchAsk) -> Result<Patched, FilesError> {
@@ -82,7 +75,7 @@ fn git_world() -> World {
 #[test]
 fn a_patch_of_git_changes_makes_removes_and_moves() {
     let world = git_world();
-    let planned = plan_patch(world.context(), &ask(GIT)).unwrap();
+    let planned = plan_patch(world.context(), &PatchAsk::new(GIT)).unwrap();
     assert!(
         planned.paths.contains(&(Access::Remove, "/w/gone".into())),
         "{:?}",
@@ -128,7 +121,7 @@ fn a_patch_of_git_changes_makes_removes_and_moves() {
     );
     let back = PatchAsk {
         reverse: true,
-        ..ask(GIT)
+        ..PatchAsk::new(GIT)
     };
     applied(&world, &back).unwrap();
     assert_eq!(world.files.all(), git_world().files.all());
@@ -222,7 +215,7 @@ fn line_ends_of_a_file_are_kept() {
         &world,
         &PatchAsk {
             reverse: true,
-            ..ask(text)
+            ..PatchAsk::new(text)
         },
     )
     .unwrap();
@@ -339,7 +332,7 @@ fn a_patch_changes_all_of_its_files_or_none() {
 fn what_was_done_before_a_step_that_fails_is_undone() {
     for broken in ["src/main.rs", "gone", "new name", "new file.txt", "empty"] {
         let world = git_world();
-        let planned = plan_patch(world.context(), &ask(GIT)).unwrap();
+        let planned = plan_patch(world.context(), &PatchAsk::new(GIT)).unwrap();
         world.files.break_at(broken);
         let error = (planned.make)().unwrap_err();
         assert!(
@@ -354,7 +347,7 @@ fn what_was_done_before_a_step_that_fails_is_undone() {
 fn what_cannot_be_undone_is_told() {
     let world = World::with(&[("f", b"a\n"), ("g", b"g\n")]);
     let text = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n--- a/g\n+++ b/g\n@@ -1 +1 @@\n-g\n+h\n";
-    let planned = plan_patch(world.context(), &ask(text)).unwrap();
+    let planned = plan_patch(world.context(), &PatchAsk::new(text)).unwrap();
     world.files.break_at("g");
     world.files.break_later("f");
     let error = (planned.make)().unwrap_err();
@@ -368,7 +361,7 @@ fn what_cannot_be_undone_is_told() {
 fn a_file_that_changed_since_the_patch_was_judged_keeps_its_change() {
     for changed in ["src/main.rs", "gone", "old name"] {
         let world = git_world();
-        let planned = plan_patch(world.context(), &ask(GIT)).unwrap();
+        let planned = plan_patch(world.context(), &PatchAsk::new(GIT)).unwrap();
         world.files.put(changed, b"theirs");
         let before = world.files.all();
         let error = (planned.make)().unwrap_err();
@@ -390,7 +383,7 @@ fn sections_of_one_file_build_on_each_other() {
         &world,
         &PatchAsk {
             reverse: true,
-            ..ask(text)
+            ..PatchAsk::new(text)
         },
     )
     .unwrap();
@@ -440,7 +433,7 @@ fn the_bit_that_lets_a_file_run_is_set_and_taken() {
         &world,
         &PatchAsk {
             reverse: true,
-            ..ask(text)
+            ..PatchAsk::new(text)
         },
     )
     .unwrap();
@@ -493,7 +486,7 @@ fn an_envelope_changes_makes_removes_and_moves() {
         &world,
         &PatchAsk {
             reverse: true,
-            ..ask(text)
+            ..PatchAsk::new(text)
         },
     )
     .unwrap_err();
@@ -623,7 +616,7 @@ proptest! {
         let forth = patch(&world, &diff);
         prop_assert!(forth.is_ok(), "{forth:?}\n{diff}");
         prop_assert_eq!(content(&world, "f"), new);
-        applied(&world, &PatchAsk { reverse: true, ..ask(&diff) }).unwrap();
+        applied(&world, &PatchAsk { reverse: true, ..PatchAsk::new(&diff) }).unwrap();
         prop_assert_eq!(content(&world, "f"), old);
     }
 

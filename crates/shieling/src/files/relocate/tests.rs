@@ -4,9 +4,8 @@ use crate::files::{FileAnswer, FileInfo, FilesError, MoveAsk, plan_move};
 
 fn ask(from: &str, to: &str, replace: bool) -> MoveAsk {
     MoveAsk {
-        from: from.into(),
-        to: to.into(),
         replace,
+        ..MoveAsk::new(from, to)
     }
 }
 

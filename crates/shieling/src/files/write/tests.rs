@@ -3,12 +3,7 @@ use crate::files::double::{World, make};
 use crate::files::{Access, FileAnswer, FileHash, FilesError, ReadAsk, WriteAsk, Written, plan_write, read};
 
 fn ask(content: &[u8]) -> WriteAsk {
-    WriteAsk {
-        path: "f".into(),
-        content: content.to_vec(),
-        expect: None,
-        create_only: false,
-    }
+    WriteAsk::new("f", content)
 }
 
 fn write(world: &World, ask: &WriteAsk) -> Result<Written, FilesError> {

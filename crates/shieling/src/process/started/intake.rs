@@ -35,6 +35,8 @@ pub(super) enum Piece {
     Bytes(Vec<u8>),
     End,
     NothingYet,
+    /// Nothing before every process is gone: there was more than the limit.
+    Held,
 }
 
 impl Intake {
@@ -56,11 +58,15 @@ impl Intake {
         }
     }
 
-    /// Takes what is there.
-    pub(super) fn take(&self, stream: Stream) -> Piece {
+    /// Takes what is there. While it is being ended for its output it is not relieved of any more: how
+    /// much it can write until it is gone is what fits into its pipes, not what a busy machine has time for.
+    pub(super) fn take(&self, stream: Stream, gone: bool) -> Piece {
         let mut taken = self.taken();
         if !taken.open[stream as usize] {
             return Piece::End;
+        }
+        if !gone && self.is_too_much(&taken) {
+            return Piece::Held;
         }
         let mut bytes = vec![0; PIECE];
         loop {
@@ -90,13 +96,17 @@ impl Intake {
             tee.bytes(stream, bytes);
         }
         taken.bytes[stream as usize] += bytes.len() as u64;
-        let total = taken.bytes[0] + taken.bytes[1];
-        if self.limits.output.is_some_and(|limit| total > limit.get()) {
+        if self.is_too_much(taken) {
             self.stop(Stop {
                 cause: Some(End::OutputLimit),
                 grace: self.limits.grace,
             });
         }
+    }
+
+    fn is_too_much(&self, taken: &Taken) -> bool {
+        let total = taken.bytes[0] + taken.bytes[1];
+        self.limits.output.is_some_and(|limit| total > limit.get())
     }
 
     /// How much of a stream was written: taken, or still in its pipe.

@@ -257,10 +257,11 @@ impl Started {
             loop {
                 // Known before the look: what is written before the end is then in the pipe.
                 let gone = !matches!(*self.stage.borrow(), Stage::Running);
-                match self.intake.take(stream) {
+                match self.intake.take(stream, gone) {
                     Piece::Bytes(bytes) => return Received::Bytes(bytes),
                     Piece::End => return Received::End,
                     Piece::NothingYet if gone => return Received::End,
+                    Piece::Held => self.gone().await,
                     Piece::NothingYet => tokio::select! {
                         // Whether it can be read is seen by the next look.
                         _ = self.intake.pipes[stream as usize].readable() => {}

@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use super::super::{FileError, Kind, Links};
 use super::error::refused;
 use super::look::hold;
+use super::temporary::Temporary;
 use super::view::{Handle, TRIES, View};
 
 /// How many links are followed on one path, as the kernel does.
@@ -46,10 +47,12 @@ impl View {
         for _ in 0..TRIES {
             match self.resolve(path, last(links), ResolveFlags::empty()) {
                 Ok(file) => {
-                    if let Some(handle) = self.admit(file, path)? {
-                        return Ok(Located::There(handle));
+                    // One that was replaced in this moment is gone, or about to go by the name of
+                    // what replaced it: what stands there now is meant.
+                    match self.admit(file, path)? {
+                        Some(handle) if !is_replaced(&handle.path, path) => return Ok(Located::There(handle)),
+                        Some(_) | None => {}
                     }
-                    // It was replaced in this moment: what stands there now is meant.
                 }
                 Err(errno) => return self.walk(path, links, errno),
             }
@@ -127,6 +130,11 @@ impl View {
         }
         Err(FileError::NotFound(asked.to_path_buf()))
     }
+}
+
+/// Whether what was asked for by a path has the name of a [`Temporary`] by now.
+fn is_replaced(path: &Path, asked: &Path) -> bool {
+    path.file_name() != asked.file_name() && path.file_name().is_some_and(Temporary::is_name)
 }
 
 /// How the last name of a path is opened.

@@ -49,6 +49,12 @@ impl<'a> Temporary<'a> {
         })
     }
 
+    /// Whether this could be the name of one.
+    pub(super) fn is_name(name: &OsStr) -> bool {
+        let digits = name.as_encoded_bytes().strip_prefix(PREFIX.as_bytes());
+        digits.is_some_and(|digits| digits.len() == 16 && digits.iter().all(u8::is_ascii_hexdigit))
+    }
+
     /// Writes all of it.
     pub(super) fn write(&self, mut content: &[u8]) -> Result<(), Errno> {
         while !content.is_empty() {
