@@ -570,7 +570,7 @@ fn what_is_undone_has_its_permissions_its_time_and_its_link_again() {
         .into_iter()
         .chain(patch)
         .collect::<String>();
-    let planned = plan_patch(trial.context(), &ask(&patch)).unwrap();
+    let planned = plan_patch(trial.context(), &PatchAsk::new(&patch)).unwrap();
     // The last step finds that it is too late.
     trial.put("last", "another\n");
     let error = (planned.make)().unwrap_err();

@@ -21,7 +21,7 @@ impl HostSpot {
     pub(super) fn move_to(&self, to: &Self, replace: bool) -> Result<(), FileError> {
         let not_found = || FileError::NotFound(self.path.clone());
         let from = self.reach()?.ok_or_else(not_found)?;
-        let (_, look) = self.held(&from)?.ok_or_else(not_found)?;
+        let (file, look) = self.held(&from)?.ok_or_else(not_found)?;
         self.check_free(&look)?;
         if look.kind() == Kind::Directory {
             self.check_open(&from)?;
@@ -57,7 +57,7 @@ impl HostSpot {
             },
             errno => refused(errno, "move", &self.path),
         })?;
-        if let Err(error) = self.check_moved(&look, &from, to, &made.directory) {
+        if let Err(error) = self.check_moved(&file, &from, to, &made.directory) {
             rustix::fs::renameat_with(&made.directory, new, &from, old, RenameFlags::NOREPLACE)
                 .and_then(|()| second.map_or(Ok(()), |second| second.become_named(&to.name, false)))
                 .map_err(|errno| refused(errno, "move back", &to.path))?;
@@ -69,12 +69,14 @@ impl HostSpot {
     }
 
     /// Whether what was looked at has been moved, from and to where it was meant.
-    fn check_moved(&self, look: &Look, from: &OwnedFd, to: &Self, into: &OwnedFd) -> Result<(), FileError> {
+    fn check_moved(&self, file: &OwnedFd, from: &OwnedFd, to: &Self, into: &OwnedFd) -> Result<(), FileError> {
         self.check_place(from)?;
         to.check_place(into)?;
         let there = hold(into, &to.name).map_err(to.said("look at"))?;
+        // Looked at anew: some file systems give a file another number as it is moved.
+        let moved = Look::at(file).map_err(self.said("look at"))?;
         match there {
-            Some((_, there)) if there.identity() != look.identity() => Err(FileError::Changed(self.path.clone())),
+            Some((_, there)) if there.identity() != moved.identity() => Err(FileError::Changed(self.path.clone())),
             // It has been moved on since.
             Some(_) | None => Ok(()),
         }
