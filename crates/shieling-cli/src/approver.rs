@@ -11,17 +11,18 @@ use std::path::{Path, PathBuf};
 use shieling::approval::{Answer, Approver, Asking, Question, Scope};
 use shieling::policy::Reason;
 use shieling::request::RequestKind;
+use shieling::units::ByteCount;
 
 use crate::config::{Printable, files};
 use crate::escape::Escaped;
 use crate::words;
 
-/// The longest command that a person is asked about, in bytes.
-const LONGEST: usize = 8 * 1024;
+/// The longest command that a person is asked about, as it is shown.
+const LONGEST: ByteCount = ByteCount::kib(8);
 
-/// The longest change of files that a person is shown, in bytes: a little more than the library makes
-/// of one.
-const LONGEST_CHANGE: usize = 40 * 1024;
+/// The longest change of files, as it is shown: what the library makes of one, and room for what is
+/// escaped in it.
+const LONGEST_CHANGE: ByteCount = ByteCount::kib(96);
 
 /// The terminal that this process was started from.
 #[derive(Debug)]
@@ -63,32 +64,20 @@ impl Approver for Terminal {
 /// # Errors
 /// Those of the terminal; nobody has said yes then.
 fn ask(question: &Question) -> io::Result<Answer> {
-    let mut terminal = files::terminal()?;
-    let change = question.change.as_deref();
-    let changed = change.map_or(0, str::len);
-    if question.text.len() > LONGEST || changed > LONGEST_CHANGE {
-        let (bytes, command) = (
-            question.text.len() + changed,
-            crate::escape::headline(&question.text, 60),
-        );
-        writeln!(
-            terminal,
-            "not asked: `{command}` is {bytes} bytes long, too long to be judged by looking at it"
-        )?;
-        return Ok(Answer::Nobody);
+    let shown = Shown {
+        kind: question.kind,
+        change: question.change.as_deref(),
+        text: &question.text,
+        cwd: &question.cwd,
+        environment: &question.environment,
+        reasons: &question.verdict.reasons,
+        changed: &question.changed,
+    };
+    if let Some(most) = shown.exceeds() {
+        return Ok(Answer::TooLong { most });
     }
-    show(
-        &mut terminal,
-        &Shown {
-            kind: question.kind,
-            change,
-            text: &question.text,
-            cwd: &question.cwd,
-            environment: &question.environment,
-            reasons: &question.verdict.reasons,
-            changed: &question.changed,
-        },
-    )?;
+    let mut terminal = files::terminal()?;
+    show(&mut terminal, &shown)?;
     // Keys that were pressed before the question was seen do not answer it.
     rustix::termios::tcflush(&terminal, rustix::termios::QueueSelector::IFlush)?;
     let mut line = String::new();
@@ -109,6 +98,14 @@ struct Shown<'a> {
     environment: &'a str,
     reasons: &'a [Reason],
     changed: &'a [PathBuf],
+}
+
+impl Shown<'_> {
+    /// The bound that it is longer than, if it is too long to be judged by looking at it.
+    fn exceeds(&self) -> Option<ByteCount> {
+        let exceeds = |text: &str, most: ByteCount| (Escaped::new(text).text.len() > most.as_usize()).then_some(most);
+        exceeds(self.text, LONGEST).or_else(|| exceeds(self.change?, LONGEST_CHANGE))
+    }
 }
 
 fn show(to: &mut impl Write, question: &Shown<'_>) -> io::Result<()> {
@@ -216,5 +213,28 @@ mod tests {
           | because  it is fine
         y = yes, n = no [n]
         ");
+    }
+
+    #[test]
+    fn nobody_is_asked_about_what_is_too_long_to_be_judged_by_looking_at_it() {
+        let shown = |text, change| {
+            Shown {
+                kind: RequestKind::Files,
+                change,
+                text,
+                cwd: Path::new("/w"),
+                environment: "local",
+                reasons: &[],
+                changed: &[],
+            }
+            .exceeds()
+        };
+        let letters = "x".repeat(96 << 10);
+        let (one_more, escapes) = (format!("{letters}x"), "\u{1b}".repeat(4 << 10));
+        assert_eq!(shown(&letters[..8 << 10], Some(&letters)), None);
+        assert_eq!(shown(&letters[..(8 << 10) + 1], None), Some(LONGEST));
+        assert_eq!(shown("x", Some(&one_more)), Some(LONGEST_CHANGE));
+        // What is escaped takes the room of its escape.
+        assert_eq!(shown(&escapes, None), Some(LONGEST));
     }
 }

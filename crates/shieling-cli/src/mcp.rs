@@ -105,7 +105,9 @@ pub(crate) fn mcp(options: &Mcp) -> Result<u8, Failure> {
 /// The tools as the options say.
 fn toolset(plan: &Plan, dialect: Dialect) -> Result<Toolset, Failure> {
     let unknown = |error: UnknownTool| Failure::new(format!("{error}; nothing was started"));
-    let mut toolset = Toolset::new(dialect).with_images(plan.tools.images);
+    let mut toolset = Toolset::new(dialect)
+        .with_images(plan.tools.images)
+        .with_repeats(plan.tools.repeats);
     if !plan.tools.included.is_empty() {
         toolset = toolset.including(&plan.tools.included).map_err(unknown)?;
     }

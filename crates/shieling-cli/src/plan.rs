@@ -65,6 +65,7 @@ pub(crate) fn defaults(env: EnvironmentName, isolation: Isolation) -> Settings {
         timeout: Some("60s".parse::<Timeout>().expect(value)),
         max_output: Some("64KiB".parse::<Size>().expect(value)),
         max_image_bytes: Some("10MiB".parse::<Size>().expect(value)),
+        max_repeats: Some(5),
         memory: match env {
             EnvironmentName::Memory => Some("256MiB".parse().expect(value)),
             EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Container => {
@@ -139,6 +140,8 @@ pub(crate) struct ToolRules {
     pub(crate) excluded: Vec<String>,
     /// The largest image that is given as one; none: no image is.
     pub(crate) images: Option<ByteCount>,
+    /// How often the same failing call is tried; 0: as often as it is made.
+    pub(crate) repeats: u32,
 }
 
 impl Plan {
@@ -216,6 +219,7 @@ impl Plan {
                     .or(limits.max_image_bytes)
                     .filter(|_| !settings.no_images)
                     .map(Size::get),
+                repeats: settings.max_repeats.or(limits.max_repeats).expect(value),
             },
             require_shell_approval: settings.require_shell_approval,
             require_write_approval: settings.require_write_approval,

@@ -225,6 +225,11 @@ fn refusal(lines: &mut Lines, outcome: &Outcome, denial: &Denial, shown: &str) {
             }
             return;
         }
+        _ if denial.is_for_length() => {
+            lines.first(format!(
+                "not asked about: `{shown}` is too long for that, and was not started"
+            ));
+        }
         Status::NeedsApproval => lines.first(format!("not approved: `{shown}` was not started, nobody said yes")),
         _ => {
             if denial.layer == Layer::Approval {
@@ -256,7 +261,7 @@ fn refusal(lines: &mut Lines, outcome: &Outcome, denial: &Denial, shown: &str) {
             lines.add("instead", escape::line(instead));
         }
     }
-    if outcome.status == Status::NeedsApproval {
+    if outcome.status == Status::NeedsApproval && !denial.is_for_length() {
         let by_policy = denial.reasons.iter().any(|reason| reason.rule != "approval");
         lines.add(
             "instead",

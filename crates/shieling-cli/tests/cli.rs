@@ -21,6 +21,8 @@ mod memory;
 mod mcp;
 #[path = "cli/mcp_sessions.rs"]
 mod mcp_sessions;
+#[path = "cli/mcp_tools.rs"]
+mod mcp_tools;
 #[path = "cli/official.rs"]
 mod official;
 #[path = "cli/options.rs"]

@@ -23,15 +23,21 @@ use shieling::approval::{Answer, Approver, Asking, Limits, Question, Scope};
 use shieling::policy::Decision;
 use shieling::request::{Digest, RequestKind};
 use shieling::session::Answered;
+use shieling::units::ByteCount;
 
 use crate::visible;
 
-/// How much of a command a person is shown.
+/// How many characters of an agent's question a person is shown.
 const SHOWN: usize = 16_384;
 
-/// How much of a change of files: more than the library makes of one, so that a yes is to all that it
-/// shows.
-const CHANGE: usize = 65_536;
+/// The longest command that a person is asked about, as it is shown, with what deceives escaped.
+const COMMAND: ByteCount = ByteCount::kib(32);
+
+/// The longest change of files: what the library makes of one, and room for what is escaped in it.
+const CHANGE: ByteCount = ByteCount::kib(96);
+
+/// How many of the files that a command runs are named, with their digests.
+const FILES: usize = 20;
 
 tokio::task_local! {
     /// The person behind the call that runs here.
@@ -238,8 +244,12 @@ impl Approver for Elicitation {
             let Ok(person) = PERSON.try_with(Arc::clone) else {
                 return Answer::Nobody;
             };
+            let shown = match Shown::of(question) {
+                Ok(shown) => shown,
+                Err(most) => return Answer::TooLong { most },
+            };
             let purpose = lock(&person.purpose).clone();
-            let message = wording(question, purpose.as_deref());
+            let message = wording(question, &shown, purpose.as_deref());
             let answer = person
                 .ask(subject(question), message, choices(question, &person.way))
                 .await;
@@ -277,19 +287,46 @@ fn subject(question: &Question) -> Digest {
     Digest::of(&bytes)
 }
 
+/// What a yes is to, made safe to look at, and whole.
+struct Shown {
+    text: String,
+    change: Option<String>,
+}
+
+impl Shown {
+    /// # Errors
+    /// How much could be shown, if this is more: the middle that was left out could be all that matters.
+    fn of(question: &Question) -> Result<Self, ByteCount> {
+        let whole = |text: &str, most: ByteCount| {
+            let shown = visible::visible(text);
+            if shown.len() > most.as_usize() {
+                Err(most)
+            } else {
+                Ok(shown)
+            }
+        };
+        Ok(Self {
+            text: whole(&question.text, COMMAND)?,
+            change: question
+                .change
+                .as_deref()
+                .map(|change| whole(change, CHANGE))
+                .transpose()?,
+        })
+    }
+}
+
 /// What the person reads.
-fn wording(question: &Question, purpose: Option<&str>) -> String {
+fn wording(question: &Question, shown: &Shown, purpose: Option<&str>) -> String {
     let asked = match question.kind {
         RequestKind::Command => "May this command run?",
         RequestKind::Files => "May this be done with files?",
     };
     let mut lines = vec![asked.to_owned(), String::new()];
-    let text = visible::within(&question.text, SHOWN);
-    lines.extend(text.lines().map(|line| format!("    {line}")));
+    lines.extend(shown.text.lines().map(|line| format!("    {line}")));
     lines.push(String::new());
-    if let Some(change) = &question.change {
+    if let Some(change) = &shown.change {
         // Each line is marked, so that none can be taken for one of ours.
-        let change = visible::within(change, CHANGE);
         lines.extend(change.lines().map(|line| format!("    | {line}")));
         lines.push(String::new());
     }
@@ -314,12 +351,16 @@ fn wording(question: &Question, purpose: Option<&str>) -> String {
         };
         lines.push(format!("since   {object}{}", visible::line(&reason.because, 500)));
     }
-    for (path, digest) in question.files.iter().take(20) {
+    for (path, digest) in question.files.iter().take(FILES) {
         let digest: String = digest.to_string().chars().take(12).collect();
         lines.push(format!(
             "runs    {} ({digest})",
             visible::line(&path.to_string_lossy(), 500)
         ));
+    }
+    let unnamed = question.files.len().saturating_sub(FILES);
+    if unnamed > 0 {
+        lines.push(format!("runs    {unnamed} more files"));
     }
     for path in &question.changed {
         lines.push(format!(

@@ -133,6 +133,35 @@ pub type Prepare = Box<dyn Fn() -> Later<'static, Result<(), String>> + Send + S
 pub type Told = Box<dyn Fn() -> Later<'static, shieling::Told> + Send + Sync>;
 
 /// Where the tools work.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use shieling::describe::{Persistence, ToolName};
+/// use shieling::request::{Command, CommandError};
+/// use shieling::{Shieling, Told};
+/// use shieling_server::Workplace;
+///
+/// fn workplace(shieling: Arc<Shieling>) -> Result<Workplace, CommandError> {
+///     let told = || Told {
+///         shell: "/bin/bash".into(),
+///         network: "none".to_owned(),
+///         persistence: Persistence::Session,
+///         policies: Vec::new(),
+///         memory: None,
+///         pids: None,
+///         rate: None,
+///         os_release: String::new(),
+///     };
+///     Ok(Workplace {
+///         core: shieling,
+///         template: Command::new("true", "/work")?,
+///         told: Box::new(move || Box::pin(async move { told() })),
+///         tools: ToolName::defaults(),
+///         prepare: Box::new(|| Box::pin(async { Ok(()) })),
+///     })
+/// }
+/// ```
 pub struct Workplace {
     /// The library.
     pub core: Arc<dyn Core>,

@@ -1,23 +1,87 @@
-//! Calls that fail again and again: a model that repeats itself is told so, since the same answer for
-//! the fourth time teaches it nothing.
+//! Calls that fail again and again: how often a model may try the very same once more.
+//!
+//! ```text
+//! fails ──► fails ──► told so each time, from the third on ──► too often ──► refused, and not tried
+//!   ▲                                                                            │
+//!   └── something was changed since; or, where that may be unseen, a minute has passed ◄──┘
+//! ```
+//!
+//! What is refused is the same tool with the same arguments, and nothing else. Never refused is what may
+//! succeed by itself the next time ([`Again::MaySucceed`]): looking at a file or a job that may come
+//! about, a session that is busy, a limit on the rate, a failure that is not the call's own. What another
+//! client of the same workplace changes is not seen from here, nor what a person does by hand: therefore
+//! the minute.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use shieling::outcome::{Denial, Layer, Status};
+use shieling::policy::{Decision, Reason};
 use shieling::request::Digest;
 
+use crate::approval::Silence;
 use crate::service::Given;
+use crate::text;
+use crate::tools::Tool;
 
-/// The last failing call of each tool, and how often it has failed in a row.
+/// From which failure on it is told.
+const TOLD: u32 = 3;
+
+/// How long a call is not tried again that could succeed if something has changed unseen.
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// How many failing calls are remembered; the oldest goes.
+const MOST: usize = 64;
+
+/// What a call that failed would come to if it were made again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Again {
+    /// It may succeed: what stood in its way passes by itself.
+    MaySucceed,
+    /// It fails, until something has changed: a file, a policy, a person's mind.
+    NeedsChange,
+    /// It fails, whatever changes: it is wrong in itself.
+    Fails,
+}
+
+impl Again {
+    /// After a refusal, and a question that was perhaps not answered.
+    pub(crate) fn after(status: Status, denial: &Denial, silence: Option<&Silence>) -> Self {
+        match (status, denial.layer, silence) {
+            // Somebody is there, and may answer the next time.
+            (_, _, Some(Silence::Dismissed | Silence::Unreadable | Silence::Failed(_))) => Self::MaySucceed,
+            (Status::NeedsApproval, _, _) | (Status::Denied, Layer::Policy | Layer::Approval, _) => Self::NeedsChange,
+            _ => Self::MaySucceed,
+        }
+    }
+}
+
+/// The calls that failed.
 #[derive(Debug)]
 pub(crate) struct Repeats {
     most: u32,
-    failing: Mutex<BTreeMap<&'static str, (Digest, u32)>>,
+    failing: Mutex<VecDeque<Failing>>,
+}
+
+/// A call that failed, and has not succeeded since.
+#[derive(Debug)]
+struct Failing {
+    call: Digest,
+    again: Again,
+    /// How often in a row.
+    count: u32,
+    /// How often since something was changed, or it could have succeeded by itself.
+    unchanged: u32,
+    last: Instant,
+    /// What the last try gave.
+    text: String,
+    structured: Option<Value>,
 }
 
 impl Repeats {
-    /// So many failures before it is told; 0: it never is.
+    /// So many failures before it is refused; 0: it never is, and nothing is told.
     pub(crate) fn new(most: u32) -> Self {
         Self {
             most,
@@ -25,80 +89,144 @@ impl Repeats {
         }
     }
 
-    /// Counts a call of a tool, and adds to its answer if it is one too many. Anything else that is
-    /// asked of the same tool begins anew; other tools in between change nothing.
-    pub(crate) fn note(&self, tool: &'static str, call: Digest, given: &mut Given) {
+    /// The refusal of a call that has failed too often.
+    pub(crate) fn refused(&self, call: Digest, now: Instant) -> Option<Given> {
+        let failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        let failing = failing.iter().find(|failing| failing.call == call)?;
+        if self.most == 0 || failing.unchanged < self.most {
+            return None;
+        }
+        let left = match failing.again {
+            Again::MaySucceed => return None,
+            Again::NeedsChange => Some(
+                (failing.last + PAUSE)
+                    .checked_duration_since(now)
+                    .filter(|left| !left.is_zero())?,
+            ),
+            Again::Fails => None,
+        };
+        Some(failing.refusal(left))
+    }
+
+    /// Counts what a call gave, and tells in it that it has failed before.
+    pub(crate) fn note(&self, tool: Tool, call: Digest, given: &mut Given, now: Instant) {
         if self.most == 0 || given.is_only_early() {
             return;
         }
         let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = failing.iter().position(|failing| failing.call == call);
+        let before = known.and_then(|at| failing.remove(at));
         if !given.error {
-            failing.remove(tool);
+            if changes(tool) {
+                let may_differ = failing.iter_mut().filter(|failing| failing.again != Again::Fails);
+                may_differ.for_each(|failing| failing.unchanged = 0);
+            }
             return;
         }
-        let (last, count) = failing.entry(tool).or_insert((call, 0));
-        if *last == call {
-            *count = count.saturating_add(1);
-        } else {
-            (*last, *count) = (call, 1);
+        let (count, unchanged) = before.map_or((0, 0), |before| (before.count, before.unchanged));
+        let count = count.saturating_add(1);
+        let unchanged = match given.again {
+            Again::MaySucceed => 0,
+            Again::NeedsChange | Again::Fails => unchanged.saturating_add(1),
+        };
+        if failing.len() == MOST {
+            failing.pop_front();
         }
-        let count = *count;
+        failing.push_back(Failing {
+            call,
+            again: given.again,
+            count,
+            unchanged,
+            last: now,
+            text: given.text.clone(),
+            structured: given.structured.clone(),
+        });
         drop(failing);
-        if count < self.most {
+        if count < TOLD.min(self.most) {
             return;
         }
-        given.text.push_str(&format!(
-            "\n[this very call has failed {count} times in a row, and nothing says that it will not again: do something else]"
-        ));
+        let then = match given.again {
+            Again::MaySucceed => "do something else".to_owned(),
+            Again::NeedsChange if unchanged < self.most => {
+                format!(
+                    "after {} it is not tried again until something has changed: do something else",
+                    self.most
+                )
+            }
+            Again::NeedsChange => "it is not tried again until something has changed: do something else".to_owned(),
+            Again::Fails => "it always will: correct its arguments, or do something else".to_owned(),
+        };
+        let text = format!("\n[this very call has failed {} in a row; {then}]", times(count));
+        given.text.push_str(&text);
         if let Some(Value::Object(structured)) = &mut given.structured {
             structured.insert("failed_in_a_row".to_owned(), count.into());
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
+/// Whether a call of it that succeeds may have changed what others met: by itself, or since it shows that
+/// a program or a person has gone on.
+fn changes(tool: Tool) -> bool {
+    !tool.definition().hints.read_only || matches!(tool, Tool::ShellView | Tool::ShellWait | Tool::AskHuman)
+}
 
-    use super::*;
+fn times(count: u32) -> String {
+    format!("{count} {}", if count == 1 { "time" } else { "times" })
+}
 
-    fn failed(repeats: &Repeats, tool: &'static str, call: &str) -> Value {
-        let mut given = Given::wrong("no");
-        repeats.note(tool, Digest::of(call.as_bytes()), &mut given);
-        let told = given.structured.expect("it has facts")["failed_in_a_row"].clone();
-        assert_eq!(given.text.contains("in a row"), !told.is_null());
-        told
-    }
-
-    #[test]
-    fn the_third_failure_of_the_same_call_is_told_and_each_one_after() {
-        let repeats = Repeats::new(3);
-        let told: Vec<Value> = (0..5).map(|_| failed(&repeats, "edit_file", "a")).collect();
-        assert_eq!(told, [json!(null), json!(null), json!(3), json!(4), json!(5)]);
-    }
-
-    #[test]
-    fn another_call_or_a_success_begins_anew_and_another_tool_does_not() {
-        let repeats = Repeats::new(2);
-        failed(&repeats, "edit_file", "a");
-        failed(&repeats, "read_file", "a");
-        assert_eq!(failed(&repeats, "edit_file", "a"), json!(2));
-        assert_eq!(failed(&repeats, "edit_file", "b"), json!(null));
-        assert_eq!(failed(&repeats, "edit_file", "a"), json!(null));
-        let mut good = Given {
-            error: false,
-            ..Given::wrong("")
+impl Failing {
+    /// That it is not tried again, unless something changes; or, if time is left, in so much of it.
+    fn refusal(&self, left: Option<Duration>) -> Given {
+        let reason = Reason {
+            decision: Decision::Deny,
+            rule: "repeats".to_owned(),
+            object: String::new(),
+            span: None,
+            because: match left {
+                Some(_) => format!(
+                    "this very call has failed {}, and no call has changed anything since",
+                    times(self.unchanged)
+                ),
+                None => format!("this very call has failed {}, as it always will", times(self.unchanged)),
+            },
+            instead: Some(
+                match left {
+                    Some(_) => "change what is in its way, or ask for something else",
+                    None => "correct its arguments, or ask for something else",
+                }
+                .to_owned(),
+            ),
         };
-        repeats.note("edit_file", Digest::of(b"a"), &mut good);
-        assert_eq!(failed(&repeats, "edit_file", "a"), json!(null));
-    }
-
-    #[test]
-    fn what_only_came_too_soon_is_no_failure_and_0_is_never() {
-        let repeats = Repeats::new(1);
-        let mut early = Given::new("wait".to_owned(), &json!({"status": "rate_limited"}), true);
-        repeats.note("shell", Digest::of(b"a"), &mut early);
-        assert_eq!(early.text, "wait");
-        assert_eq!(failed(&Repeats::new(0), "shell", "a"), json!(null));
+        let denial = Denial {
+            layer: Layer::Rate,
+            decision: Decision::Deny,
+            reasons: vec![reason],
+            retry_after_ms: left.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
+        };
+        let mut text = text::repeated(&denial);
+        text.push_str(&format!("\nat last it said:\n{}", self.text));
+        let mut value = match &self.structured {
+            // Whoever runs something is given an outcome, whatever came of it.
+            Some(Value::Object(outcome)) if outcome.contains_key("exit_code") => outcome.clone(),
+            last => [("last".to_owned(), last.clone().unwrap_or_default())]
+                .into_iter()
+                .collect(),
+        };
+        let status = self.structured.as_ref().and_then(|last| last.get("status")).cloned();
+        let facts = json!({
+            "status": status.unwrap_or_else(|| json!(Status::Denied)),
+            "error": "the same call has failed too often, and was not tried again",
+            "code": "repeated",
+            "denial": denial,
+            "failed_in_a_row": self.count,
+        });
+        value.extend(facts.as_object().cloned().unwrap_or_default());
+        Given {
+            again: self.again,
+            ..Given::new(text, &value, true)
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,7 @@ mod names;
 mod run;
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
@@ -23,6 +24,7 @@ use crate::arguments;
 use crate::core::Workplace;
 use crate::dialect::{Said, Spoken};
 use crate::mcp::Reporter;
+use crate::repeats::Again;
 use crate::text::{self, About};
 use crate::tools::Tool;
 use crate::toolset::Offered;
@@ -64,6 +66,8 @@ pub(crate) struct Given {
     pub(crate) structured: Option<Value>,
     /// Whether it is an error.
     pub(crate) error: bool,
+    /// What the same call would come to if it is one.
+    pub(crate) again: Again,
 }
 
 /// An image, as it is in its file.
@@ -80,17 +84,22 @@ impl Given {
             image: None,
             structured: serde_json::to_value(value).ok(),
             error,
+            again: Again::MaySucceed,
         }
     }
 
-    /// A request that cannot be done as it stands. A program reads the same words as `error`.
+    /// A request that cannot be done as things stand. A program reads the same words as `error`.
     pub(crate) fn wrong(text: impl Into<String>) -> Self {
         let text = text.into();
+        let value = json!({"error": text});
+        Self::new(text, &value, true)
+    }
+
+    /// A request that can never be done as it stands.
+    pub(crate) fn senseless(text: impl Into<String>) -> Self {
         Self {
-            structured: Some(json!({"error": text})),
-            text,
-            image: None,
-            error: true,
+            again: Again::Fails,
+            ..Self::wrong(text)
         }
     }
 
@@ -151,7 +160,7 @@ impl Service {
     ) -> Given {
         let Said { mut arguments, alias } = match spoken.said(arguments) {
             Ok(said) => said,
-            Err(wrong) => return Given::wrong(format!("the arguments cannot be used; nothing was done\n{wrong}")),
+            Err(wrong) => return unusable(&wrong),
         };
         let workplace = &self.workplace;
         let about = About {
@@ -244,8 +253,11 @@ impl Service {
 
 /// The arguments, which were checked against their schema before.
 fn read<T: serde::de::DeserializeOwned>(arguments: Value) -> Result<T, Given> {
-    serde_json::from_value(arguments)
-        .map_err(|error| Given::wrong(format!("the arguments cannot be used; nothing was done\n{error}")))
+    serde_json::from_value(arguments).map_err(|error| unusable(&error))
+}
+
+fn unusable(why: &dyn fmt::Display) -> Given {
+    Given::senseless(format!("the arguments cannot be used; nothing was done\n{why}"))
 }
 
 fn output(workplace: &Workplace, asked: &arguments::ShellOutput, about: &About) -> Given {
@@ -317,7 +329,7 @@ pub(crate) fn piece(
 async fn ask_human(workplace: &Workplace, asked: &arguments::AskHuman, person: &Person) -> Given {
     let job = match asked.job.as_deref().map(str::parse::<JobId>).transpose() {
         Ok(job) => job,
-        Err(error) => return Given::wrong(error.to_string()),
+        Err(error) => return Given::senseless(error.to_string()),
     };
     let answer = match workplace.core.ask_human(&asked.prompt, job.as_ref()).await {
         Ok(Answered::Nobody) => person.answer(&asked.prompt, asked.job.as_deref()).await,

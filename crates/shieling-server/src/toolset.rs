@@ -44,14 +44,14 @@ pub struct UnknownTool {
 
 impl Toolset {
     /// All tools of a dialect that the environment can serve. Images of up to 10 MiB are given as
-    /// images, and the third failure of the same call in a row is told as that.
+    /// images, and what has failed five times is not tried once more ([`with_repeats`](Self::with_repeats)).
     pub fn new(dialect: Dialect) -> Self {
         Self {
             dialect,
             included: None,
             excluded: BTreeSet::new(),
             images: Some(ByteCount::mib(10)),
-            repeats: 3,
+            repeats: 5,
         }
     }
 
@@ -84,8 +84,14 @@ impl Toolset {
         self
     }
 
-    /// With so many failures of the same call in a row (default 3) before the answer says to do
-    /// something else; 0: it never does.
+    /// With so many failures of the same call (default 5) before it is refused without being tried once
+    /// more; 0: it never is.
+    ///
+    /// The same call is one of the same tool with the same arguments. It is tried again as soon as
+    /// something was changed: by another call of this client that succeeded, or, since what others change is
+    /// not seen here, after a minute. What is wrong in the arguments themselves stays refused. From the
+    /// third failure on the answer tells a model to do something else. Never refused is what may come
+    /// about by itself: looking at files, jobs and sessions, waiting, and what came too early.
     pub fn with_repeats(mut self, most: u32) -> Self {
         self.repeats = most;
         self

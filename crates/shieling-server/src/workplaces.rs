@@ -61,6 +61,35 @@ pub enum EnterError {
 }
 
 /// The workplaces of a set of tools. Cheap to clone; the clones are the same.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use shieling_server::{EnterError, Source, Workplace, Workplaces};
+///
+/// # async fn example(one: Workplace, another: Workplace, make: fn() -> Result<Workplace, String>)
+/// # -> Result<(), EnterError> {
+/// // Two runs share one.
+/// let shared = Workplaces::from(one);
+/// let (first, second) = (shared.enter()?, shared.enter()?);
+/// assert!(Arc::ptr_eq(first.workplace(), second.workplace()));
+/// first.leave().await;
+///
+/// // For one call, or one test, it is another: whatever is awaited in here enters that.
+/// let another = Arc::new(another);
+/// let call = async { shared.enter().is_ok_and(|entered| Arc::ptr_eq(entered.workplace(), &another)) };
+/// assert!(shared.under(another.clone(), call).await);
+///
+/// // The last one closes it.
+/// second.leave().await;
+/// assert_eq!(shared.enter().err(), Some(EnterError::Closed));
+///
+/// // Each run has its own.
+/// let own = Workplaces::new(Source::Factory(Box::new(make)));
+/// own.enter()?.leave().await;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Workplaces(Arc<Held>);
 

@@ -11,6 +11,8 @@ mod fake;
 mod files;
 #[path = "mcp/protocol.rs"]
 mod protocol;
+#[path = "mcp/repeats.rs"]
+mod repeats;
 #[path = "mcp/resources.rs"]
 mod resources;
 #[path = "mcp/rmcp_client.rs"]

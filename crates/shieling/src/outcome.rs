@@ -92,6 +92,17 @@ pub struct Denial {
     pub retry_after_ms: Option<u64>,
 }
 
+impl Denial {
+    /// The rule of what cannot be shown whole to whoever would have to say yes.
+    pub(crate) const LENGTH: &str = "approval length";
+
+    /// Whether nobody was asked, since not all of it can be shown to whoever would say yes: in smaller
+    /// parts, it can be asked for again.
+    pub fn is_for_length(&self) -> bool {
+        self.reasons.iter().any(|reason| reason.rule == Self::LENGTH)
+    }
+}
+
 /// The outcome of one command.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {

@@ -49,8 +49,9 @@ pub trait Request {
     /// What it would change, for whoever has to say yes, as far as that can be shown.
     fn change(&self) -> Option<&str>;
 
-    /// Whether that is not all that it would change: nobody can say yes to it then.
-    fn change_is_cut(&self) -> bool;
+    /// How much of it is shown at most, where that is not all that it would change: nobody can say yes
+    /// to it then.
+    fn change_cut_at(&self) -> Option<ByteCount>;
 }
 
 /// The longest command text that is passed on, in bytes. The kernel refuses a single argument of
@@ -265,8 +266,8 @@ impl Request for Command {
         None
     }
 
-    fn change_is_cut(&self) -> bool {
-        false
+    fn change_cut_at(&self) -> Option<ByteCount> {
+        None
     }
 }
 

@@ -11,6 +11,7 @@ use shieling::approval::{
 };
 use shieling::policy::{Decision, Facts, Policy, Verdict};
 use shieling::request::{Command, Digest};
+use shieling::units::ByteCount;
 use shieling_testkit::{FakeClock, Scripted};
 
 type Files = Vec<(PathBuf, Digest)>;
@@ -163,6 +164,20 @@ async fn a_no_is_passed_on_with_its_words_and_nobody_is_no_yes() {
         attempt("make").make(&approvals).await.map(drop),
         Err(Refused::Unanswered)
     );
+}
+
+#[tokio::test]
+async fn what_an_approver_cannot_show_is_no_no_and_is_not_kept_for_later() {
+    let most = ByteCount::kib(8);
+    let answers = [Answer::TooLong { most }, Answer::Yes(Scope::Once)];
+    let (approvals, _) = approvals(Mode::OnAsk, Scripted::new(answers));
+    let refused = attempt("make").make(&approvals).await.expect_err("nobody was asked");
+    assert_eq!(refused, Refused::TooLong { most });
+    assert_eq!(
+        refused.to_string(),
+        "it is too long to be shown whole (more than 8 KiB), and nobody is asked about what they cannot see"
+    );
+    assert!(attempt("make").make(&approvals).await.is_ok());
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@
 //! | `policy` | adds; presets, and files inside the workspace |
 //! | `readonly`, `deny`, `ignore`, `exclude-tool`, `no-images`, `require-…-approval` | add (an `ignore` entry with `!` shows again, so it is refused) |
 //! | `approval`, `network`, `isolation` | only a stricter value than the one without it |
-//! | `timeout`, `max-output`, `max-image-bytes`, `memory`, `pids`, `cpus`, `file-size`, `rate` | only a lower value |
+//! | `timeout`, `max-output`, `max-image-bytes`, `max-repeats`, `memory`, `pids`, `cpus`, `file-size`, `rate` | only a lower value |
 //! | `allow`, `include-tool` | refused: an entry grants |
 //! | `env`, `shell`, `read`, `set-env`, `pass-env` | refused: they choose what runs and what it sees |
 //! | `open-protected` | refused: it opens what runs code later |
@@ -79,6 +79,7 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
         exclude_tool: _,
         no_images: _,
         max_image_bytes,
+        max_repeats,
         require_shell_approval: _,
         require_write_approval: _,
     } = file;
@@ -164,6 +165,13 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
         *max_image_bytes,
         base.settings.max_image_bytes.or(base.defaults.max_image_bytes),
     )?;
+    // 0 is without end.
+    let bound = |most: Option<u32>| most.map(|most| if most == 0 { u32::MAX } else { most });
+    lower(
+        "max-repeats",
+        bound(*max_repeats),
+        bound(base.settings.max_repeats.or(base.defaults.max_repeats)),
+    )?;
     lower("memory", *memory, base.settings.memory.or(base.defaults.memory))?;
     lower("pids", *pids, base.settings.pids.or(base.defaults.pids))?;
     lower("cpus", *cpus, base.settings.cpus.or(base.defaults.cpus))?;
@@ -247,7 +255,7 @@ mod tests {
             "isolation = 'full'",
             "timeout = '10s'\nmax-output = '1KiB'\nmemory = '1GiB'\npids = 10\ncpus = 0.5\nfile-size = '1MiB'",
             "rate = '3/10,10/60'",
-            "exclude-tool = ['shell']\nno-images = true\nmax-image-bytes = '1MiB'",
+            "exclude-tool = ['shell']\nno-images = true\nmax-image-bytes = '1MiB'\nmax-repeats = 2",
             "require-shell-approval = true\nrequire-write-approval = true",
         ] {
             assert_eq!(checked(text, "", Approval::Policy, Network::None), Ok(()), "{text}");
@@ -269,6 +277,8 @@ mod tests {
             ("allow = ['rm']", "allow"),
             ("include-tool = ['shell']", "include-tool"),
             ("max-image-bytes = '11MiB'", "max-image-bytes"),
+            ("max-repeats = 6", "max-repeats"),
+            ("max-repeats = 0", "max-repeats"),
             ("ignore = ['.env', '!.env']", "ignore"),
             ("approval = 'never'", "approval"),
             ("acknowledge-unsafe = true", "acknowledge-unsafe"),
@@ -290,7 +300,7 @@ mod tests {
 
     #[test]
     fn the_measure_is_what_the_user_set() {
-        let user = "isolation = 'landlock'\ntimeout = '5m'\ncpus = 2\nrate = '3/10,10/60'\nfile-size = '1MiB'";
+        let user = "isolation = 'landlock'\ntimeout = '5m'\ncpus = 2\nrate = '3/10,10/60'\nfile-size = '1MiB'\nmax-repeats = 0";
         for (text, expected) in [
             ("isolation = 'landlock'", Ok(())),
             ("timeout = '4m'", Ok(())),
@@ -299,6 +309,7 @@ mod tests {
             ("rate = '2/10,10/60'", Ok(())),
             ("rate = '2/10,20/60'", Err("rate")),
             ("file-size = '2MiB'", Err("file-size")),
+            ("max-repeats = 9", Ok(())),
             ("approval = 'policy'", Err("approval")),
             ("network = 'loopback'", Ok(())),
         ] {

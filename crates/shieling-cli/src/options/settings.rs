@@ -208,6 +208,11 @@ pub(crate) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_image_bytes: Option<Size>,
 
+    /// How often the same failing call is tried; 0: as often as it is made.
+    #[arg(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_repeats: Option<u32>,
+
     /// Every command is asked about.
     #[arg(skip)]
     #[serde(skip_serializing_if = "is_false")]

@@ -27,6 +27,13 @@ pub(crate) struct Tools {
     #[arg(long, value_name = "SIZE", help_heading = "Tools")]
     max_image_bytes: Option<Size>,
 
+    /// Try the same failing call so many times, then refuse it until something has changed [default: 5]
+    ///
+    /// The same is the same tool with the same arguments. It is tried again once another call has changed
+    /// something, or after a minute. Looking and waiting are never refused. 0 refuses nothing.
+    #[arg(long, value_name = "N", help_heading = "Tools")]
+    max_repeats: Option<u32>,
+
     /// Ask a person about every command, whatever policy and `--approval` say
     ///
     /// Through the agent's client, as with `--approval always`, which asks about changes of files as well.
@@ -49,6 +56,7 @@ impl Tools {
             exclude_tool: self.exclude_tool.clone(),
             no_images: self.no_images,
             max_image_bytes: self.max_image_bytes,
+            max_repeats: self.max_repeats,
             require_shell_approval: self.require_shell_approval,
             require_write_approval: self.require_write_approval,
             ..settings.clone()

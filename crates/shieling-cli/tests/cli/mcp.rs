@@ -18,6 +18,8 @@ pub(crate) struct Server {
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
     next: u64,
+    /// What a person was asked, and said yes to.
+    pub(crate) asked: Vec<String>,
 }
 
 impl Server {
@@ -41,6 +43,7 @@ impl Server {
             stdin,
             stdout: BufReader::new(stdout),
             next: 1,
+            asked: Vec::new(),
         };
         let hello = json!({
             "protocolVersion": "2025-06-18", "capabilities": can, "clientInfo": {"name": "test", "version": "1"},
@@ -100,6 +103,8 @@ impl Server {
             if message["method"] == "elicitation/create" {
                 let yes = json!({"action": "accept", "content": {"decision": "yes"}});
                 let asked = message["id"].clone();
+                let says = message["params"]["message"].as_str().expect("a text");
+                self.asked.push(says.to_owned());
                 self.send(&json!({"jsonrpc": "2.0", "id": asked, "result": yes}));
             }
         }

@@ -160,6 +160,12 @@ impl ServerHandler for Handler {
         };
         let arguments = request.arguments.clone().unwrap_or_default();
         let call = digest(spoken.name, &arguments);
+        // One that brings a person's answer along is not the same call as the one before it.
+        if request.request_state.is_none()
+            && let Some(refused) = self.repeats.refused(call, Instant::now())
+        {
+            return Ok(result(refused));
+        }
         let person = match self.person(&request, call, &context) {
             Ok(person) => Arc::new(person),
             Err(refused) => return Ok(result(Given::wrong(refused))),
@@ -177,7 +183,7 @@ impl ServerHandler for Handler {
         if let Some(question) = question {
             return Ok(question);
         }
-        self.repeats.note(spoken.name, call, &mut given);
+        self.repeats.note(spoken.tool, call, &mut given, Instant::now());
         Ok(result(given))
     }
 

@@ -1,10 +1,12 @@
 //! The tools for files: from arguments to what is asked of the library, and from its answer, or why
 //! there is none, to what is given.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use shieling::environment::FileError;
 use shieling::files::{
     DeleteAsk, EditAsk, FileAnswer, FileAsk, FileHash, FilesError, Glob, GlobAsk, GrepAsk, GrepMode, ListAsk, MoveAsk,
     PatchAsk, ReadAsk, Seen, StatAsk, WriteAsk,
@@ -16,7 +18,9 @@ use super::{Given, Image, Service, read};
 use crate::approval::{PERSON, Person, Silence};
 use crate::arguments;
 use crate::base64;
+use crate::repeats::Again;
 use crate::text::{self, About, files::Deed};
+use crate::visible;
 
 /// Arguments that ask something of files.
 pub(super) trait Asks: DeserializeOwned {
@@ -36,7 +40,7 @@ impl Service {
         };
         let (ask, deed) = match asked.ask(self.images) {
             Ok(ask) => ask,
-            Err(wrong) => return Given::wrong(format!("{wrong}; nothing was done")),
+            Err(wrong) => return Given::senseless(format!("{wrong}; nothing was done")),
         };
         let about = About {
             workspace: self.workplace.template.cwd().to_owned(),
@@ -78,7 +82,10 @@ fn refused(status: Status, mut denial: Denial, deed: &Deed, about: &About, perso
         "code": status,
         "denial": denial,
     });
-    Given::new(text, &value, true)
+    Given {
+        again: Again::after(status, &denial, person.silence().as_ref()),
+        ..Given::new(text, &value, true)
+    }
 }
 
 /// How there could be a yes.
@@ -102,7 +109,21 @@ fn failed(error: &FilesError, deed: &Deed, about: &About) -> Given {
     value.insert("error".to_owned(), text::files::sentence(error, about).into());
     value.insert("code".to_owned(), error.code().into());
     value.insert("correctable".to_owned(), error.is_correctable().into());
-    Given::new(text, &value, true)
+    Given {
+        again: again(error, deed),
+        ..Given::new(text, &value, true)
+    }
+}
+
+/// What is looked at may come about by itself; what is to be changed has to be another, or asked otherwise.
+fn again(error: &FilesError, deed: &Deed) -> Again {
+    let looks = deed.tool().definition().hints.read_only;
+    match error {
+        FilesError::BadPatch { .. } => Again::Fails,
+        FilesError::File(FileError::Changed(_)) => Again::MaySucceed,
+        error if looks || !error.is_correctable() => Again::MaySucceed,
+        _ => Again::NeedsChange,
+    }
 }
 
 /// What a program can use of an error besides its words.
@@ -121,6 +142,26 @@ fn facts(error: &FilesError) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
 }
 
+/// The path that a model has written, if a path can be meant.
+///
+/// # Errors
+/// Why not, in words: what stands for something else elsewhere would be a name like any other here, and a
+/// write would make it.
+fn place(written: String) -> Result<PathBuf, String> {
+    let shown = || visible::line(&written, 200);
+    if written == "~" || written.starts_with("~/") {
+        let shown = shown();
+        return Err(format!(
+            "`~` stands for no directory here: give a path from the workspace, or a whole one; what is really named so is `./{shown}`"
+        ));
+    }
+    let is_scheme = |scheme: &str| !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric());
+    match written.split_once("://") {
+        Some((scheme, _)) if is_scheme(scheme) => Err(format!("`{}` is a URL: give a path", shown())),
+        _ => Ok(written.into()),
+    }
+}
+
 impl Asks for arguments::ReadFile {
     fn ask(self, images: Option<ByteCount>) -> Result<(FileAsk, Deed), String> {
         let deed = Deed::Read(self.path.clone());
@@ -128,7 +169,7 @@ impl Asks for arguments::ReadFile {
             offset: self.offset,
             limit: self.limit,
             max_image: images,
-            ..ReadAsk::new(self.path)
+            ..ReadAsk::new(place(self.path)?)
         };
         Ok((FileAsk::Read(ask), deed))
     }
@@ -144,7 +185,7 @@ impl Asks for arguments::WriteFile {
             }
         };
         let ask = WriteAsk {
-            path: self.path.into(),
+            path: place(self.path)?,
             content,
             expect: self.hash.map(FileHash),
             create_only: self.create_only,
@@ -157,7 +198,7 @@ impl Asks for arguments::EditFile {
     fn ask(self, _: Option<ByteCount>) -> Result<(FileAsk, Deed), String> {
         let deed = Deed::Edit(self.path.clone());
         let ask = EditAsk {
-            path: self.path.into(),
+            path: place(self.path)?,
             old: self.old,
             new: self.new,
             replace_all: self.replace_all,
@@ -181,7 +222,7 @@ impl Asks for arguments::Ls {
     fn ask(self, _: Option<ByteCount>) -> Result<(FileAsk, Deed), String> {
         let deed = Deed::List(self.path.clone());
         let ask = ListAsk {
-            path: self.path.into(),
+            path: place(self.path)?,
             limit: self.limit,
             after: self.after,
         };
@@ -194,7 +235,7 @@ impl Asks for arguments::Glob {
         let deed = Deed::Find(self.path.clone());
         let ask = GlobAsk {
             pattern: self.pattern,
-            path: self.path.into(),
+            path: place(self.path)?,
             of: Glob {
                 ignored: self.ignored,
                 dotted: self.hidden,
@@ -227,7 +268,7 @@ impl Asks for arguments::Grep {
         let around = self.context.unwrap_or(0);
         let ask = GrepAsk {
             pattern: self.pattern,
-            path: self.path.into(),
+            path: place(self.path)?,
             literal: self.literal,
             ignore_case: self.ignore_case,
             multiline: self.multiline,
@@ -249,7 +290,12 @@ impl Asks for arguments::Grep {
 impl Asks for arguments::Stat {
     fn ask(self, _: Option<ByteCount>) -> Result<(FileAsk, Deed), String> {
         let deed = Deed::Stat(self.path.clone());
-        Ok((FileAsk::Stat(StatAsk { path: self.path.into() }), deed))
+        Ok((
+            FileAsk::Stat(StatAsk {
+                path: place(self.path)?,
+            }),
+            deed,
+        ))
     }
 }
 
@@ -257,7 +303,7 @@ impl Asks for arguments::DeleteFile {
     fn ask(self, _: Option<ByteCount>) -> Result<(FileAsk, Deed), String> {
         let deed = Deed::Delete(self.path.clone());
         let ask = DeleteAsk {
-            path: self.path.into(),
+            path: place(self.path)?,
             recursive: self.recursive,
         };
         Ok((FileAsk::Delete(ask), deed))
@@ -268,8 +314,8 @@ impl Asks for arguments::MoveFile {
     fn ask(self, _: Option<ByteCount>) -> Result<(FileAsk, Deed), String> {
         let deed = Deed::Move(self.from.clone(), self.to.clone());
         let ask = MoveAsk {
-            from: self.from.into(),
-            to: self.to.into(),
+            from: place(self.from)?,
+            to: place(self.to)?,
             replace: self.replace,
         };
         Ok((FileAsk::Move(ask), deed))

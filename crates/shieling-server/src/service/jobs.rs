@@ -12,6 +12,7 @@ use super::{Given, run};
 use crate::approval::{PERSON, Person};
 use crate::arguments;
 use crate::core::Workplace;
+use crate::repeats::Again;
 use crate::text::{self, About};
 
 /// How large a compiled expression may be, in bytes.
@@ -20,7 +21,7 @@ const EXPRESSION: usize = 1 << 20;
 pub(super) async fn view(workplace: &Workplace, asked: arguments::ShellView, about: About) -> Given {
     let filter = match asked.filter.as_deref().map(expression).transpose() {
         Ok(filter) => filter,
-        Err(wrong) => return Given::wrong(wrong),
+        Err(wrong) => return Given::senseless(wrong),
     };
     let job = match job(&asked.job) {
         Ok(job) => job,
@@ -34,7 +35,7 @@ pub(super) async fn view(workplace: &Workplace, asked: arguments::ShellView, abo
                 return refused(workplace, error, "", &about);
             }
         }
-        _ => return Given::wrong("a terminal has a size in both directions: give `rows` and `columns`"),
+        _ => return Given::senseless("a terminal has a size in both directions: give `rows` and `columns`"),
     }
     let ask = ViewAsk {
         job: job.clone(),
@@ -101,10 +102,14 @@ pub(super) async fn write(
         Err(JobError::Refused(denial)) => {
             let silence = person.silence();
             let mut denial = *denial;
+            let again = Again::after(Status::Denied, &denial, silence.as_ref());
             if let Some(reason) = denial.reasons.iter_mut().rfind(|reason| reason.rule == "approval") {
                 reason.instead.get_or_insert_with(|| run::remedy(silence, ""));
             }
-            refused(workplace, JobError::Refused(Box::new(denial)), &typed, &about)
+            Given {
+                again,
+                ..refused(workplace, JobError::Refused(Box::new(denial)), &typed, &about)
+            }
         }
         Err(error) => refused(workplace, error, &typed, &about),
     }
@@ -120,7 +125,9 @@ pub(super) async fn wait(workplace: &Workplace, asked: arguments::ShellWait, abo
         (None, None) => WaitFor::Exit,
         (Some(pattern), None) => WaitFor::Pattern(pattern),
         (None, Some(port)) => WaitFor::Port(port),
-        (Some(_), Some(_)) => return Given::wrong("one thing can be waited for: give `pattern` or `port`, not both"),
+        (Some(_), Some(_)) => {
+            return Given::senseless("one thing can be waited for: give `pattern` or `port`, not both");
+        }
     };
     let said = match &what {
         WaitFor::Exit => "its end",
@@ -172,7 +179,7 @@ fn of(about: About, job: &JobId) -> About {
 
 fn job(name: &str) -> Result<JobId, Given> {
     name.parse()
-        .map_err(|error: shieling::session::IdError| Given::wrong(error.to_string()))
+        .map_err(|error: shieling::session::IdError| Given::senseless(error.to_string()))
 }
 
 fn refused(workplace: &Workplace, error: JobError, typed: &str, about: &About) -> Given {

@@ -13,6 +13,7 @@ use crate::approval::{PERSON, Person, Silence};
 use crate::arguments;
 use crate::core::Workplace;
 use crate::mcp::Reporter;
+use crate::repeats::Again;
 use crate::text::{self, About};
 
 impl Service {
@@ -26,7 +27,7 @@ impl Service {
     ) -> Given {
         let mut call = match call(&workplace.template, &asked) {
             Ok(call) => call,
-            Err(wrong) => return Given::wrong(format!("{wrong}; nothing was started")),
+            Err(wrong) => return Given::senseless(format!("{wrong}; nothing was started")),
         };
         let about = About {
             allowed: call.command.deadline(),
@@ -58,7 +59,7 @@ impl Service {
         if let (Some(alias), Some(job)) = (&about.alias, &outcome.job) {
             self.name(alias, job);
         }
-        given(&outcome, &about)
+        given(&outcome, &about, person)
     }
 }
 
@@ -67,7 +68,7 @@ pub(super) fn nothing(status: Status, environment: &str) -> Outcome {
     Outcome::blank(status, "", environment)
 }
 
-fn given(outcome: &Outcome, about: &About) -> Given {
+fn given(outcome: &Outcome, about: &About, person: &Person) -> Given {
     let error = match outcome.status {
         Status::Denied | Status::NeedsApproval | Status::RateLimited | Status::Lost | Status::Failed => true,
         Status::Exited
@@ -77,7 +78,14 @@ fn given(outcome: &Outcome, about: &About) -> Given {
         | Status::OutputLimit
         | Status::Running => false,
     };
-    Given::new(text::outcome(outcome, about), outcome, error)
+    let again = match &outcome.denial {
+        Some(denial) => Again::after(outcome.status, denial, person.silence().as_ref()),
+        None => Again::MaySucceed,
+    };
+    Given {
+        again,
+        ..Given::new(text::outcome(outcome, about), outcome, error)
+    }
 }
 
 /// Why a command cannot be asked for as it stands.

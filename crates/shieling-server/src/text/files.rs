@@ -62,7 +62,7 @@ impl Deed {
     }
 
     /// The tool that does it.
-    fn tool(&self) -> Tool {
+    pub(crate) fn tool(&self) -> Tool {
         match self {
             Self::Read(_) => Tool::ReadFile,
             Self::Write(_) => Tool::WriteFile,

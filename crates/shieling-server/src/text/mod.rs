@@ -23,7 +23,7 @@ use crate::tools::Tool;
 use crate::toolset::Offered;
 
 pub(crate) use plain::{answer, chunk, listing};
-pub(crate) use refusal::refusal;
+pub(crate) use refusal::{refusal, repeated};
 
 /// What is known of a call besides its result.
 #[derive(Debug, Clone, Default)]

@@ -28,12 +28,20 @@ pub(crate) fn refusal(outcome: &Outcome, command: &str, about: &About) -> String
 pub(crate) fn of_files(status: Status, denial: &Denial, deed: &str, about: &About) -> String {
     let shown = visible::line(deed, SHOWN);
     let mut lines = vec![match (status, denial.layer) {
+        _ if denial.is_for_length() => format!("not asked about: `{shown}` is too long for that, and was not done"),
         (Status::RateLimited, _) => format!("rate limited: `{shown}` was not done, too much was done before it"),
         (Status::NeedsApproval, _) => format!("not approved: `{shown}` was not done, since nobody said yes"),
         (_, Layer::Approval) => format!("denied: `{shown}` was refused by the person asked, and not done"),
         (_, Layer::Environment | Layer::Policy | Layer::Rate) => format!("denied: `{shown}` was not done"),
     }];
     reasons(&mut lines, denial, about);
+    lines.join("\n")
+}
+
+/// Why a call that has failed before was not tried again.
+pub(crate) fn repeated(denial: &Denial) -> String {
+    let mut lines = vec!["not done: the same call has failed too often, and was not tried again".to_owned()];
+    reasons(&mut lines, denial, &About::default());
     lines.join("\n")
 }
 
@@ -59,6 +67,7 @@ fn reasons(lines: &mut Vec<String>, denial: &Denial, about: &About) {
 
 fn headline(status: Status, denial: &Denial, shown: &str, environment: &str) -> String {
     match (status, denial.layer) {
+        _ if denial.is_for_length() => format!("not asked about: `{shown}` is too long for that, and was not started"),
         (Status::RateLimited, _) => format!("rate limited: `{shown}` was not started, too many were started before it"),
         (Status::NeedsApproval, _) => format!("not approved: `{shown}` was not started, since nobody said yes"),
         (_, Layer::Approval) => format!("denied: `{shown}` was refused by the person asked, and not started"),

@@ -135,6 +135,46 @@ async fn a_client_that_cannot_ask_is_told_what_would_help() {
     }
 }
 
+#[tokio::test]
+async fn nobody_is_asked_about_what_cannot_be_shown_whole() {
+    let fake = Arc::new(Fake::new());
+    let long = format!("ask {}", "x".repeat(40_000));
+    let deceives = format!("ask {}", "\u{202e}".repeat(5_000));
+    let stateful = Client::stateful(&fake, "default", with_forms()).await;
+    for mut client in [stateful, Client::stateless(&fake, "default", &with_forms())] {
+        client.person = Box::new(|_| Some(yes()));
+        for (tool, arguments, most) in [
+            ("shell", json!({"command": long}), "32 KiB"),
+            ("shell", json!({"command": deceives}), "32 KiB"),
+            ("write_file", json!({"path": "ask-escaped", "content": ""}), "96 KiB"),
+        ] {
+            let result = client.call(tool, arguments).await;
+            let facts = &result["structuredContent"];
+            assert_eq!(
+                (&facts["status"], &facts["denial"]["reasons"][0]["rule"]),
+                (&json!("needs_approval"), &json!("approval length")),
+                "{result}"
+            );
+            let says = text(&result);
+            assert!(says.starts_with("not asked about: `"), "{says}");
+            assert!(
+                says.contains(&format!("too long to be shown whole (more than {most})")),
+                "{says}"
+            );
+            assert!(
+                !says.contains("refused by the person") && !says.contains("MCP elicitation"),
+                "{says}"
+            );
+        }
+        // What just fits is asked about, and nothing of it is left out.
+        let fits = format!("ask {}", "x".repeat(32 * 1024 - 4));
+        let asked = client.call("shell", json!({"command": fits})).await;
+        let question = client.heard.pop().map_or(asked, |heard| heard["params"].clone());
+        assert!(question.to_string().contains(&fits), "it is not shown whole");
+    }
+    assert_eq!(fake.began.load(Ordering::SeqCst), 1);
+}
+
 /// The question of a result that asks for input, and the state to come back with.
 fn pending(result: &Value) -> (Value, String) {
     assert_eq!(result["resultType"], "input_required", "{result}");

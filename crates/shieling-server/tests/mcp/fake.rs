@@ -257,10 +257,16 @@ impl Fake {
                 denial: Some(denial(Decision::Deny, &because, Layer::Approval)),
                 ..outcome(Status::Denied, "")
             }),
-            Err(no) => Err(Outcome {
-                denial: Some(denial(Decision::Ask, &no.to_string(), Layer::Approval)),
-                ..outcome(Status::NeedsApproval, "")
-            }),
+            Err(no) => {
+                let mut denial = denial(Decision::Ask, &no.to_string(), Layer::Approval);
+                if let Refused::TooLong { .. } = no {
+                    denial.reasons[0].rule = "approval length".to_owned();
+                }
+                Err(Outcome {
+                    denial: Some(denial),
+                    ..outcome(Status::NeedsApproval, "")
+                })
+            }
         }
     }
 }

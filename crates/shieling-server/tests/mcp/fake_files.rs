@@ -172,9 +172,15 @@ impl Fake {
         if let Some(trouble) = trouble(&path) {
             return Err(trouble);
         }
-        if path.ends_with("ask") {
+        let change = match path.file_name().and_then(|name| name.to_str()) {
+            Some("ask") => Some(format!("-old\n+new \u{1b}[2K\n{}", "+more\n".repeat(4_000))),
+            // Short as it is, and long as it is shown.
+            Some("ask-escaped") => Some(format!("+{}\n", "\u{1b}".repeat(30_000))),
+            _ => None,
+        };
+        if let Some(change) = change {
             let op = FileOp::new(Operation::WriteFile, "/work", &[], vec![(Access::Write, path.clone())])
-                .with_change(format!("-old\n+new \u{1b}[2K\n{}", "+more\n".repeat(4_000)));
+                .with_change(change);
             let harmless = Command::new("true", "/work").expect("it is one");
             self.admit(op, &harmless, None)
                 .await

@@ -352,6 +352,28 @@ async fn nasty_arguments_get_an_answer_that_helps_and_nothing_is_done() {
             "`context` must be a whole number from 0 to 100",
         ),
         ("move_file", json!({"from": "x"}), "`to` is missing"),
+        (
+            "write_file",
+            json!({"path": "~/.bashrc", "content": ""}),
+            "`~` stands for no directory here: give a path from the workspace, or a whole one; what is really named \
+             so is `./~/.bashrc`; nothing was done",
+        ),
+        ("ls", json!({"path": "~"}), "`~` stands for no directory here"),
+        (
+            "move_file",
+            json!({"from": "x", "to": "~/y"}),
+            "`~` stands for no directory here",
+        ),
+        (
+            "read_file",
+            json!({"path": "file:///work/x"}),
+            "`file:///work/x` is a URL: give a path; nothing was done",
+        ),
+        (
+            "write_file",
+            json!({"path": "https://example.com/\u{1b}", "content": ""}),
+            "`https://example.com/\\x1b` is a URL: give a path",
+        ),
     ] {
         let result = client.call(tool, arguments).await;
         assert!(text(&result).contains(says), "{tool}: {}", text(&result));
@@ -364,7 +386,17 @@ async fn nasty_arguments_get_an_answer_that_helps_and_nothing_is_done() {
 #[tokio::test]
 async fn what_only_looks_nasty_is_handed_on_as_it_is() {
     let (fake, mut client) = both("default").await;
-    for path in ["a\0b", "a\nb", "\u{202e}x", "~/x", "..", "a//b/./c", " "] {
+    for path in [
+        "a\0b",
+        "a\nb",
+        "\u{202e}x",
+        "./~/x",
+        "~x",
+        "x:/y",
+        "..",
+        "a//b/./c",
+        " ",
+    ] {
         client.call("stat", json!({"path": path})).await;
         assert_eq!(fake.asked(), [format!("stat {path:?}")]);
     }

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use super::grant::Scope;
 use crate::policy::Verdict;
 use crate::request::{Digest, Request, RequestKind};
+use crate::units::ByteCount;
 
 /// What a request is judged by besides itself.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +25,8 @@ pub struct Case<'a> {
 
 /// All that an approver should know to say yes or no.
 ///
-/// Texts are as they were given: whoever shows them on a terminal escapes control characters.
+/// Texts are as they were given: whoever shows them on a terminal escapes control characters. What is
+/// longer than they can show whole they do not ask about ([`Answer::TooLong`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Question {
@@ -87,6 +89,12 @@ pub enum Answer {
     No(String),
     /// There is nobody who could answer.
     Nobody,
+    /// Whoever could answer cannot be shown all of it, and was not asked: a yes would be to what they
+    /// have not seen.
+    TooLong {
+        /// How much of it could be shown: of its text, or of what it would change.
+        most: ByteCount,
+    },
 }
 
 /// An answer that may take its time.

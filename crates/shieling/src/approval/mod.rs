@@ -9,6 +9,7 @@
 //!         └► ask, or everything is asked
 //!               ├► a grant that was given earlier covers it ─► Approved (by grant)
 //!               ├► nobody is to be asked, or nobody answers ─► Refused::Unanswered
+//!               ├► more than can be shown ───────────────────► Refused::TooLong
 //!               ├► no ───────────────────────────────────────► Refused::SaidNo
 //!               └► yes ─┬► a file that it runs has changed ──► ask again
 //!                       └► as it was ────────────────────────► Approved (by answer)
@@ -29,7 +30,7 @@ use serde::Serialize;
 
 use crate::policy::Decision;
 use crate::request::{Digest, Request};
-use crate::units::Clock;
+use crate::units::{ByteCount, Clock};
 
 pub use ask::{Answer, Approver, Asking, Callback, Case, Nobody, Question};
 use grant::Grants;
@@ -152,11 +153,11 @@ pub enum Refused {
         /// The approver's words.
         because: String,
     },
-    /// It would change more than is shown of it, so that nobody was asked.
-    #[error("the change is too long to be shown whole (more than {bytes} bytes); make it in smaller steps")]
+    /// More than can be shown of it would have to be judged, so that nobody was asked.
+    #[error("it is too long to be shown whole (more than {most}), and nobody is asked about what they cannot see")]
     TooLong {
-        /// How many bytes could be shown.
-        bytes: usize,
+        /// How much could be shown.
+        most: ByteCount,
     },
     /// A file that it runs was changed during each question.
     #[error("files that it runs were changed each time between the yes and the start")]
@@ -257,9 +258,8 @@ impl Approvals {
         if self.mode == Mode::Never {
             return Err(Refused::NobodyToAsk);
         }
-        if request.change_is_cut() {
-            let bytes = request.change().map_or(0, str::len);
-            return Err(Refused::TooLong { bytes });
+        if let Some(most) = request.change_cut_at() {
+            return Err(Refused::TooLong { most });
         }
         for _ in 0..ROUNDS {
             let answer = tokio::time::timeout(self.patience, self.approver.ask(&question)).await;
@@ -267,6 +267,7 @@ impl Approvals {
                 Answer::Yes(scope) => scope,
                 Answer::No(because) => return Err(Refused::SaidNo { because }),
                 Answer::Nobody => return Err(Refused::Unanswered),
+                Answer::TooLong { most } => return Err(Refused::TooLong { most }),
             };
             let found = files(&request);
             if found == question.files {

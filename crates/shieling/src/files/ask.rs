@@ -320,9 +320,9 @@ pub struct FileInfo {
     pub kind: Kind,
     /// Its size in bytes, if it is a file.
     pub size: Option<u64>,
-    /// Its permission bits, in octal.
+    /// Its permission bits, in octal; empty in a list for what is no file, such as `/proc`.
     pub mode: String,
-    /// When its content last changed, in RFC 3339.
+    /// When its content last changed, in RFC 3339; empty likewise.
     pub modified: String,
     /// Where it leads, if it is a link.
     #[serde(serialize_with = "as_text_if_any")]

@@ -38,7 +38,7 @@ pub(crate) fn plan_delete(context: Context<'_>, ask: &DeleteAsk) -> Result<Plann
     Ok(Planned {
         paths: gone.iter().map(|thing| (Access::Remove, thing.path.clone())).collect(),
         preview,
-        is_cut: false,
+        cut_at: None,
         directories: inside::directories(&gone).map(Path::to_path_buf).collect(),
         make: Box::new(move || {
             inside::check(spot.as_ref(), gone)?;

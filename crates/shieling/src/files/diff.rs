@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline, group_diff_ops};
 
 use super::encoding::Encoding;
+use crate::units::ByteCount;
 
 /// The most of a diff that is told, in bytes.
 const MOST: usize = 32 << 10;
@@ -34,6 +35,13 @@ pub(super) struct Diff {
     pub(super) text: String,
     /// Whether it was cut.
     pub(super) is_cut: bool,
+}
+
+impl Diff {
+    /// How much of it there is at most, if it was cut.
+    pub(super) fn cut_at(&self) -> Option<ByteCount> {
+        self.is_cut.then_some(ByteCount::bytes(MOST as u64))
+    }
 }
 
 /// What the two sides are called.

@@ -72,7 +72,7 @@ pub(crate) fn plan_edit(context: Context<'_>, ask: &EditAsk) -> Result<Planned, 
     Ok(Planned {
         paths: vec![(Access::Write, path.clone())],
         preview: diff.text.clone(),
-        is_cut: diff.is_cut,
+        cut_at: diff.cut_at(),
         directories: HashSet::new(),
         make: Box::new(move || {
             spot.replace(&edited, false, Expect::Stamp(meta.stamp))?;

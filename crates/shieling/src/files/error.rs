@@ -147,7 +147,7 @@ impl FilesError {
     pub fn is_correctable(&self) -> bool {
         match self {
             Self::File(error) => !matches!(error, FileError::Io { .. } | FileError::Full { .. }),
-            Self::Refused { status, .. } => *status == Status::RateLimited,
+            Self::Refused { status, denial } => *status == Status::RateLimited || denial.is_for_length(),
             Self::Fault(_) => false,
             Self::Argument { .. }
             | Self::BeyondEnd { .. }

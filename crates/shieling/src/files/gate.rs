@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use super::{FileAnswer, FilesError, Remembered};
 use crate::environment::{FileError, Files, Meta};
 pub(crate) use crate::request::Access;
+use crate::units::ByteCount;
 
 /// Looks at what is held: at the very file that is about to be read, whatever stands at its path.
 pub(crate) type Look<'a> = &'a dyn Fn() -> Result<Meta, FileError>;
@@ -55,8 +56,8 @@ pub(crate) struct Planned {
     pub(crate) paths: Vec<(Access, PathBuf)>,
     /// What it changes, for whoever has to say yes: a unified diff, or a line that says it.
     pub(crate) preview: String,
-    /// Whether that is not all of it: then nobody can say yes to it.
-    pub(crate) is_cut: bool,
+    /// How much of it is shown at most, where that is not all of it: then nobody can say yes to it.
+    pub(crate) cut_at: Option<ByteCount>,
     /// Which of the paths are directories; the others are not.
     pub(crate) directories: HashSet<PathBuf>,
     /// Makes it, all of it or nothing. What it was worked out from must not have changed since.

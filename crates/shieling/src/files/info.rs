@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Context, FileHash, FileInfo, FilesError, StatAsk};
-use crate::environment::{FileError, Kind, Links, Node};
+use crate::environment::{Entry, FileError, Kind, Links, Node};
 use crate::units::rfc3339;
 
 /// Looks at what something is. A link that leads nowhere, or to where nothing may be seen, stands for
@@ -44,6 +44,20 @@ pub(super) fn told(context: Context<'_>, node: &dyn Node, shown: PathBuf) -> Res
         dangling: is_link && !leads(context, node.path()),
         hash: None,
     })
+}
+
+/// What a directory says of something that may not be looked at itself.
+pub(super) fn named(entry: &Entry) -> FileInfo {
+    FileInfo {
+        path: entry.name.clone().into(),
+        kind: entry.kind,
+        size: None,
+        mode: String::new(),
+        modified: String::new(),
+        target: None,
+        dangling: false,
+        hash: None,
+    }
 }
 
 /// Whether a link leads to something that may be seen. Nothing more is told of where it leads, so that it

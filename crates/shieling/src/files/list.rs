@@ -45,14 +45,14 @@ pub(crate) fn list(context: Context<'_>, ask: &ListAsk) -> Result<Listed, FilesE
         let told = directory
             .child(&entry.name)
             .and_then(|node| info::told(context, &*node, entry.name.clone().into()));
-        match told {
-            Ok(told) => {
-                entries.push(told);
-                last = Some(cursor::written(entry.name.as_bytes()));
-            }
-            Err(FileError::NotFound(_)) => {}
+        entries.push(match told {
+            Ok(told) => told,
+            // One thing that is no file, such as `/proc`, hides none of the others.
+            Err(FileError::Unsupported(_)) => info::named(&entry),
+            Err(FileError::NotFound(_)) => continue,
             Err(error) => return Err(error.into()),
-        }
+        });
+        last = Some(cursor::written(entry.name.as_bytes()));
     }
     Ok(Listed {
         path: directory.path().to_path_buf(),

@@ -81,7 +81,7 @@ pub(crate) fn plan_move(context: Context<'_>, ask: &MoveAsk) -> Result<Planned, 
     Ok(Planned {
         paths,
         preview: format!("moved: {} to {}\n", was.display(), target.display()),
-        is_cut: false,
+        cut_at: None,
         directories,
         make: Box::new(move || {
             inside::check(from.as_ref(), gone)?;

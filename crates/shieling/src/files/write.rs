@@ -1,8 +1,9 @@
 //! Writing: a whole file, byte for byte, in the place of whatever was there.
 
 use std::collections::HashSet;
+use std::path::Path;
 
-use super::diff::{self, Names};
+use super::diff::{self, Diff, Names};
 use super::hash;
 use super::reach::{self, Reached};
 use super::{Access, Context, FileAnswer, FilesError, Planned, WriteAsk, Written};
@@ -26,17 +27,24 @@ pub(crate) fn plan_write(context: Context<'_>, ask: &WriteAsk) -> Result<Planned
     if ask.create_only && reached.current.is_some() {
         return Err(FileError::Exists(path).into());
     }
+    if reached.current.is_none() && names_a_directory(&ask.path) {
+        let (path, why) = (
+            ask.path.clone(),
+            "it ends as a directory's does, and a file is to be written",
+        );
+        return Err(FileError::BadPath { path, why }.into());
+    }
     let held = match reached.file()? {
         Some(node) => Some(reach::load(context, node, LARGEST, "replaced")?),
         None if ask.expect.is_some() => return Err(reach::missing(&ask.path)),
         None => None,
     };
-    let (diff, preview, is_cut, expect) = match &held {
+    let (diff, preview, cut_at, expect) = match &held {
         Some(held) => {
             held.check(context, &path, ask.expect.as_ref())?;
             let names = Names::same(context.workspace, &path);
             let diff = diff::of_contents(&names, &held.content, &ask.content);
-            let is_cut = diff.as_ref().is_some_and(|diff| diff.is_cut);
+            let cut_at = diff.as_ref().and_then(Diff::cut_at);
             let diff = diff.map(|diff| diff.text);
             let preview = diff.clone().unwrap_or_else(|| {
                 format!(
@@ -47,12 +55,12 @@ pub(crate) fn plan_write(context: Context<'_>, ask: &WriteAsk) -> Result<Planned
                     Digest::of(&ask.content)
                 )
             });
-            (diff, preview, is_cut, Expect::Stamp(held.meta.stamp))
+            (diff, preview, cut_at, Expect::Stamp(held.meta.stamp))
         }
         None => {
             let names = Names::made(context.workspace, &path);
             let preview = diff::of_contents(&names, &[], &ask.content);
-            let is_cut = preview.as_ref().is_some_and(|diff| diff.is_cut);
+            let cut_at = preview.as_ref().and_then(Diff::cut_at);
             let preview = preview.map(|diff| diff.text).filter(|text| !text.is_empty());
             let preview = preview.unwrap_or_else(|| {
                 format!(
@@ -62,7 +70,7 @@ pub(crate) fn plan_write(context: Context<'_>, ask: &WriteAsk) -> Result<Planned
                     Digest::of(&ask.content)
                 )
             });
-            (None, preview, is_cut, Expect::Nothing)
+            (None, preview, cut_at, Expect::Nothing)
         }
     };
     let (content, remembered, created) = (ask.content.clone(), context.remembered.clone(), held.is_none());
@@ -70,7 +78,7 @@ pub(crate) fn plan_write(context: Context<'_>, ask: &WriteAsk) -> Result<Planned
     Ok(Planned {
         paths: vec![(Access::Write, path.clone())],
         preview,
-        is_cut,
+        cut_at,
         directories: HashSet::new(),
         make: Box::new(move || {
             spot.replace(&content, false, expect)?;
@@ -86,6 +94,12 @@ pub(crate) fn plan_write(context: Context<'_>, ask: &WriteAsk) -> Result<Planned
             }))
         }),
     })
+}
+
+/// Whether only a directory can be meant.
+fn names_a_directory(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    bytes.ends_with(b"/") || bytes.ends_with(b"/.")
 }
 
 #[cfg(test)]

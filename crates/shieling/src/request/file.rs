@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::{Digest, Fields, Request, RequestKind};
+use crate::units::ByteCount;
 
 /// What is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -114,7 +115,7 @@ pub struct FileOp {
     touched: Vec<Touched>,
     content: Digest,
     change: Option<String>,
-    change_is_cut: bool,
+    change_cut_at: Option<ByteCount>,
 }
 
 impl FileOp {
@@ -163,7 +164,7 @@ impl FileOp {
             touched,
             content: Digest::of(b""),
             change: None,
-            change_is_cut: false,
+            change_cut_at: None,
         }
     }
 
@@ -181,10 +182,11 @@ impl FileOp {
         self
     }
 
-    /// The operation, of whose change no more is shown than the beginning: nobody is asked about it.
+    /// The operation, of whose change no more than so much is shown, and that is not all of it: nobody is
+    /// asked about it. None: it is all of it.
     #[must_use]
-    pub fn with_change_cut(mut self, is_cut: bool) -> Self {
-        self.change_is_cut = is_cut;
+    pub fn with_change_cut(mut self, at: Option<ByteCount>) -> Self {
+        self.change_cut_at = at;
         self
     }
 
@@ -270,8 +272,8 @@ impl Request for FileOp {
         self.change.as_deref()
     }
 
-    fn change_is_cut(&self) -> bool {
-        self.change_is_cut
+    fn change_cut_at(&self) -> Option<ByteCount> {
+        self.change_cut_at
     }
 }
 

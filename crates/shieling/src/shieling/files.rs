@@ -213,7 +213,7 @@ impl Shieling {
                         .op(&sight.root, paths)
                         .with_directories(&planned.directories)
                         .with_change(planned.preview.clone())
-                        .with_change_cut(planned.is_cut);
+                        .with_change_cut(planned.cut_at);
                     let mut verdict = sight.policy.judge_file(&op);
                     add(&mut verdict, sight.asks());
                     let policy = verdict.decision;

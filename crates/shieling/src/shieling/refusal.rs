@@ -47,7 +47,15 @@ pub(super) fn unapproved(
     if *refused != Refused::Denied {
         reasons.push(Reason {
             decision,
-            rule: "approval".to_owned(),
+            rule: match refused {
+                Refused::TooLong { .. } => Denial::LENGTH,
+                Refused::Denied
+                | Refused::SaidNo { .. }
+                | Refused::NobodyToAsk
+                | Refused::Unanswered
+                | Refused::KeepsChanging { .. } => "approval",
+            }
+            .to_owned(),
             object: match refused {
                 Refused::KeepsChanging { files } => {
                     let names: Vec<_> = files.iter().map(|file| file.to_string_lossy()).collect();
@@ -65,7 +73,7 @@ pub(super) fn unapproved(
             },
             span: Some(Span::new(0, request.text().len())),
             because: refused.to_string(),
-            instead: None,
+            instead: matches!(refused, Refused::TooLong { .. }).then(|| in_parts(request).to_owned()),
         });
     }
     (
@@ -77,6 +85,14 @@ pub(super) fn unapproved(
             retry_after_ms: None,
         },
     )
+}
+
+/// How what is too long for one question can be asked about.
+fn in_parts(request: &impl Request) -> &'static str {
+    match request.kind() {
+        RequestKind::Command => "make it several commands, each short enough to be shown whole",
+        RequestKind::Files => "make the change in several steps, each small enough to be shown whole",
+    }
 }
 
 /// A yes is wanted whatever the policy says.

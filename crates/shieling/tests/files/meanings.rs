@@ -1,7 +1,9 @@
 //! What each part of a policy means for files.
 
-use shieling::approval::{Answer, Mode, Scope};
-use shieling::files::{EditAsk, FileAsk, Glob, GlobAsk, GrepAsk, ListAsk, ReadAsk, StatAsk, WriteAsk};
+use shieling::approval::{Answer, Mode, Question, Scope};
+use shieling::files::{
+    EditAsk, FileAsk, FilesError, Glob, GlobAsk, GrepAsk, ListAsk, PatchAsk, ReadAsk, StatAsk, WriteAsk,
+};
 use shieling::outcome::{Layer, Status};
 use shieling::policy::{Decision, Policy, RuleFile};
 use shieling_testkit::{Scripted, Workspace};
@@ -251,12 +253,52 @@ async fn nobody_is_asked_about_a_change_that_cannot_be_shown_whole() {
         let (status, denial) = refusal(shieling.write_file(WriteAsk::new("a", long.clone())).await);
         assert_eq!(status, Status::NeedsApproval);
         let told = denial.reasons.last().expect("a reason").because.clone();
-        assert!(told.contains("too long to be shown whole"), "{told}");
+        assert!(told.contains("too long to be shown whole (more than 32 KiB)"), "{told}");
+        assert!(denial.is_for_length() && denial.layer == Layer::Approval);
         assert_eq!(
             (approver.asked().len(), content(&workspace, "a")),
             (0, "old\n".to_owned())
         );
         assert!(shieling.write_file(WriteAsk::new("a", "new\n")).await.is_ok());
         assert_eq!(approver.asked().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_patch_of_many_files_is_shown_whole_or_asked_about_by_nobody() {
+    let adding = |count: usize| {
+        let one = |number: usize| format!("*** Add File: f{number}\n{}", "+a line of this file\n".repeat(450));
+        let patch = format!(
+            "*** Begin Patch\n{}*** End Patch\n",
+            (0..count).map(one).collect::<String>()
+        );
+        PatchAsk::new(patch)
+    };
+    for here in BOTH {
+        let workspace = Workspace::new();
+        let approver = Scripted::new([Answer::Yes(Scope::Once)]);
+        let shieling = here
+            .builder(&workspace, Policy::open())
+            .approval(Mode::Always)
+            .approver(approver.clone())
+            .build();
+        let refused = shieling.apply_patch(adding(7)).await;
+        assert!(refused.as_ref().is_err_and(FilesError::is_correctable), "{refused:?}");
+        let (status, denial) = refusal(refused);
+        assert_eq!((status, denial.layer), (Status::NeedsApproval, Layer::Approval));
+        let reason = denial.reasons.last().expect("a reason");
+        assert!(reason.because.contains("more than 64 KiB"), "{reason:?}");
+        assert!(
+            reason
+                .instead
+                .as_ref()
+                .is_some_and(|instead| instead.contains("in several steps")),
+            "{reason:?}"
+        );
+        assert!(approver.asked().is_empty() && !workspace.path("f0").exists());
+        assert!(shieling.apply_patch(adding(6)).await.is_ok());
+        let [question]: [Question; 1] = approver.asked().try_into().expect("one question");
+        let change = question.change.expect("what changes");
+        assert_eq!(change.matches("+a line of this file\n").count(), 6 * 450, "all of it");
     }
 }

@@ -1,5 +1,7 @@
 //! Why something was not done with files, and what can be done about it.
 
+use std::path::Component;
+
 use shieling::environment::FileError;
 use shieling::files::{Candidate, FilesError};
 
@@ -19,9 +21,11 @@ pub(crate) fn error(error: &FilesError, deed: &Deed, about: &About) -> String {
             }
         }
         FilesError::Ambiguous { count, lines, .. } => {
-            let shown: Vec<String> = lines.iter().map(u64::to_string).collect();
+            let mut shown: Vec<String> = lines.iter().map(u64::to_string).collect();
+            shown.dedup();
+            let s = if shown.len() == 1 { "" } else { "s" };
             let more = if *count > lines.len() as u64 { ", …" } else { "" };
-            add(&mut text, &format!("it begins at lines {}{more}", shown.join(", ")));
+            add(&mut text, &format!("it begins at line{s} {}{more}", shown.join(", ")));
         }
         FilesError::Stale { now, diff, .. } => {
             if let Some(diff) = diff {
@@ -47,10 +51,14 @@ pub(crate) fn sentence(error: &FilesError, about: &About) -> String {
         text = format!("{text}: {deeper}");
         cause = deeper.source();
     }
-    // The library tells whole paths; a model works from the workspace.
+    told(&text, about)
+}
+
+/// On one line, with paths from the workspace: the library tells whole ones.
+fn told(text: &str, about: &About) -> String {
     let workspace = about.workspace.to_string_lossy();
     let text = match workspace.trim_end_matches('/') {
-        "" => text,
+        "" => text.to_owned(),
         workspace => text
             .replace(&format!("`{workspace}/"), "`")
             .replace(&format!("`{workspace}`"), "`.`"),
@@ -74,7 +82,7 @@ fn headline(error: &FilesError, deed: &Deed, about: &About) -> String {
         (_, FilesError::Argument { argument: name, why }) => {
             // What the library calls it, the caller may know by another name.
             let name = argument(about, deed.tool(), name).unwrap_or(name);
-            format!("`{name}`: {}", visible::line(why, 2_000))
+            format!("`{name}`: {}", told(why, about))
         }
         (Voice::Default | Voice::Codex | Voice::Claude, _) => sentence(error, about),
     }
@@ -168,10 +176,17 @@ fn of_file(error: &FileError, deed: &Deed, about: &About) -> Option<String> {
             Deed::Write(_) => given("create_only").map(|name| format!("without `{name}` it is replaced")),
             _ => None,
         },
-        FileError::Outside { .. } => Some(format!(
-            "name a path in the workspace, {}",
-            visible::line(&about.workspace.to_string_lossy(), 300)
-        )),
+        FileError::Outside { path, .. } => {
+            let workspace = visible::line(&about.workspace.to_string_lossy(), 300);
+            // By its name it is in there.
+            let by_link =
+                path.starts_with(&about.workspace) && !path.components().any(|part| part == Component::ParentDir);
+            let why = if by_link { "a link leads out of it: " } else { "" };
+            Some(format!("{why}name a path in the workspace, {workspace}"))
+        }
+        FileError::NotADirectory(_) if matches!(deed, Deed::List(_) | Deed::Find(_)) => {
+            tool(Tool::ReadFile).map(|read| format!("give a directory, or read it with {read}"))
+        }
         FileError::Changed(_) => Some("read it again, and try again".to_owned()),
         _ => None,
     }

@@ -54,7 +54,7 @@ fn leads(link: &FileInfo) -> String {
         .target
         .as_ref()
         .map_or_else(|| "?".to_owned(), |target| line(target));
-    let nowhere = if link.dangling { " (leads nowhere)" } else { "" };
+    let nowhere = if link.dangling { " (leads nowhere here)" } else { "" };
     format!(" -> {target}{nowhere}")
 }
 

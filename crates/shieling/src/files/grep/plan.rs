@@ -138,16 +138,23 @@ fn why(error: &grep_regex::Error) -> String {
         ErrorKind::NotAllowed(_) => {
             "it holds a line end, and a match stays within a line; set `multiline` to search over several".to_owned()
         }
-        ErrorKind::Regex(text) if text.contains("look-around") => format!(
-            "look-around is not supported, since a search with it may take for ever: search for the text without it, and look at the lines\n{text}"
-        ),
-        ErrorKind::Regex(text) if text.contains("backreferences") => format!(
-            "back-references are not supported, since a search with one may take for ever: write out what they may be\n{text}"
-        ),
+        ErrorKind::Regex(text) if text.contains("look-around") => {
+            "look-around is not supported, since a search with it may take for ever: search for the text without it, and look at the lines".to_owned()
+        }
+        ErrorKind::Regex(text) if text.contains("backreferences") => {
+            "back-references are not supported, since a search with one may take for ever: write out what they may be"
+                .to_owned()
+        }
         ErrorKind::Regex(text) if text.contains("size limit") => {
             "it needs too much memory: repeat less, or write `(?-u:\\w)` for `\\w` where ASCII will do".to_owned()
         }
-        _other => format!("{error}; set `literal` to search for the text as it stands"),
+        _other => {
+            // What stands above it is the pattern, as the engine was given it.
+            let text = error.to_string();
+            let said = text.lines().next_back().unwrap_or(&text);
+            let said = said.strip_prefix("error: ").unwrap_or(said);
+            format!("{said}; set `literal` to search for the text as it stands")
+        }
     }
 }
 

@@ -140,6 +140,7 @@ fn a_pattern_that_is_none_is_refused_with_what_would_be_one() {
             "{pattern}: {error}"
         );
         assert!(error.to_string().contains(says), "{pattern}: {error}");
+        assert!(!error.to_string().contains('\n'), "{pattern}: {error}");
     }
     let nested = format!("{}a{}", "(".repeat(20_000), ")".repeat(20_000));
     for pattern in [nested, "a".repeat(100_000), "(a|".repeat(90) + "b" + &")".repeat(90)] {

@@ -12,6 +12,7 @@ use crate::files::diff::{self, Diff, Names};
 use crate::files::encoding::Encoding;
 use crate::files::reach::{self, Held, Reached};
 use crate::files::{Access, Context, FilesError, PatchedFile, Planned};
+use crate::units::ByteCount;
 
 /// The most that all files of a patch may have together, in bytes.
 const LARGEST: u64 = 256 << 20;
@@ -19,8 +20,8 @@ const LARGEST: u64 = 256 << 20;
 /// The most files of a patch: each is held by a descriptor, of which a process has but some thousand.
 const FILES: usize = 500;
 
-/// No more of a preview is made, in bytes.
-const PREVIEW: usize = 256 << 10;
+/// No more of a preview is made: nobody can judge a longer one by looking at it.
+const PREVIEW: ByteCount = ByteCount::kib(64);
 
 /// A file that a patch names, as it was and as it is to be.
 pub(super) struct Staged {
@@ -213,26 +214,26 @@ impl<'a> Stage<'a> {
     /// What is to be done, all in all.
     pub(super) fn plan(self) -> Result<Planned, FilesError> {
         let mut paths = Vec::new();
-        let (mut preview, mut is_cut) = (String::new(), false);
+        let (mut preview, mut cut_at) = (String::new(), None);
         for (number, file) in self.files.iter().enumerate() {
             match (&file.was, &file.now) {
                 (_, Some(now)) if !file.is_kept(number, now) => paths.push((Access::Write, file.path())),
                 (Some(_), None) => paths.push((Access::Remove, file.path())),
                 (_, Some(_)) | (None, None) => {}
             }
-            if preview.len() >= PREVIEW {
-                is_cut = true;
+            if cut_at.is_some() {
                 continue;
             }
             let shown = self.shown(number, file);
-            is_cut |= shown.is_cut;
             preview.push_str(&shown.text);
+            let is_longer = preview.len() > PREVIEW.as_usize();
+            cut_at = shown.cut_at().or(is_longer.then_some(PREVIEW));
         }
         let work = Work::new(self.files, self.told, self.context.remembered.clone())?;
         Ok(Planned {
             paths,
             preview,
-            is_cut,
+            cut_at,
             directories: HashSet::new(),
             make: Box::new(move || work.make()),
         })

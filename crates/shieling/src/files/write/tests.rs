@@ -41,6 +41,20 @@ fn a_write_over_a_file_tells_what_changed() {
 }
 
 #[test]
+fn no_file_is_made_where_only_a_directory_can_be_meant() {
+    let world = World::with(&[("f", b"a\n")]);
+    for path in ["new/", "a/new/", "new/.", "new//"] {
+        let path = path.into();
+        let refused = write(&world, &WriteAsk { path, ..ask(b"b") });
+        assert!(
+            matches!(refused, Err(FilesError::File(FileError::BadPath { .. }))),
+            "{refused:?}"
+        );
+    }
+    assert_eq!(world.files.content("new"), None);
+}
+
+#[test]
 fn nothing_is_written_before_the_plan_is_made() {
     let world = World::with(&[("f", b"a\n")]);
     let planned = plan_write(world.context(), &ask(b"b\n")).unwrap();
