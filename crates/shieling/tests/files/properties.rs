@@ -210,7 +210,15 @@ fn what_is_written_is_there_byte_for_byte_and_is_what_is_read() {
                     let coded = coded.into_iter().find(|coded| coded.name() == encoding);
                     // What is not text in its encoding cannot be told as text without loss.
                     if let Some(coded) = coded.filter(|_| !text.contains('\u{fffd}')) {
-                        prop_assert_eq!(&coded.bytes(&text), &content, "{}", encoding);
+                        let told = coded.bytes(&text);
+                        // One that has no mark, and was known by what is in it.
+                        let is_wide = matches!(coded, Coded::Little | Coded::Big);
+                        let mark = if is_wide && !content.starts_with(&told[..2]) {
+                            2
+                        } else {
+                            0
+                        };
+                        prop_assert_eq!(&told[mark..], content.as_slice(), "{}", encoding);
                     }
                 }
             }
