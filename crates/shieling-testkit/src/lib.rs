@@ -16,6 +16,7 @@ pub mod scripts;
 pub mod subset;
 mod sink;
 mod transcript;
+mod user;
 mod workspace;
 
 pub use approver::{Scripted, approved, block_on};
@@ -23,4 +24,5 @@ pub use clock::FakeClock;
 pub use leftover::{Marker, leftovers};
 pub use sink::{Broken, Recording};
 pub use transcript::normalised;
+pub use user::{again_as_user, is_user};
 pub use workspace::Workspace;

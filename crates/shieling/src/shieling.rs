@@ -18,6 +18,7 @@ mod sessions;
 mod started;
 mod telling;
 mod terminal;
+mod unjudged;
 
 use std::fmt;
 use std::path::PathBuf;

@@ -15,4 +15,5 @@ mod memory {
     mod same;
     mod shells;
     pub(crate) mod support;
+    mod talking;
 }

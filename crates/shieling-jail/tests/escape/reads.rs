@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::net::UnixListener;
 
-use super::support::{Case, Checked, Field, Place, case, check, wrong};
+use super::support::{Case, Checked, Field, KEYS, Place, case, check, wrong};
 
 pub(crate) const CASES: &[Case] = &[
     case("a file outside is not there by its absolute path", absolute),
@@ -215,20 +215,7 @@ fn host_secrets(field: &Field) -> Checked {
 
 fn keys(field: &Field) -> Checked {
     let place = field.place().start()?;
-    for key in [
-        ".ssh/id_ed25519",
-        ".cargo/credentials.toml",
-        ".npmrc",
-        ".netrc",
-        ".git-credentials",
-        ".aws/credentials",
-        ".config/gh/hosts.yml",
-        ".docker/config.json",
-        ".kube/config",
-        ".pypirc",
-        ".bash_history",
-        ".gnupg/private-keys-v1.d/key",
-    ] {
+    for key in KEYS {
         place.refused_with(&format!("\"$TOOLS/files\" read \"$HOME/{key}\""), &["ENOENT"])?;
     }
     place

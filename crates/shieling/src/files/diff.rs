@@ -117,14 +117,7 @@ pub(super) struct Change {
 impl Change {
     /// Whatever lies between what two contents have in common at their beginning and at their end.
     fn between(old: &[u8], new: &[u8]) -> Self {
-        let before = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-        let (old_rest, new_rest) = (&old[before..], &new[before..]);
-        let behind = old_rest
-            .iter()
-            .rev()
-            .zip(new_rest.iter().rev())
-            .take_while(|(a, b)| a == b)
-            .count();
+        let (before, behind) = common(old, new);
         Self {
             old: before..old.len() - behind,
             new: before..new.len() - behind,
@@ -276,20 +269,17 @@ fn hunks(out: &mut Writer, old: &str, new: &str, old_before: u64, new_before: u6
     !groups.is_empty()
 }
 
+/// How much two have in common at their beginning, and of the rest at their end.
+fn common<T: PartialEq>(old: &[T], new: &[T]) -> (usize, usize) {
+    let before = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let (old, new) = (old[before..].iter().rev(), new[before..].iter().rev());
+    (before, old.zip(new).take_while(|(a, b)| a == b).count())
+}
+
 /// What is the same and what differs.
 fn compared(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
-    let before = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    let (old_rest, new_rest) = (&old[before..], &new[before..]);
-    let behind = old_rest
-        .iter()
-        .rev()
-        .zip(new_rest.iter().rev())
-        .take_while(|(a, b)| a == b)
-        .count();
-    let (old_rest, new_rest) = (
-        &old_rest[..old_rest.len() - behind],
-        &new_rest[..new_rest.len() - behind],
-    );
+    let (before, behind) = common(old, new);
+    let (old_rest, new_rest) = (&old[before..old.len() - behind], &new[before..new.len() - behind]);
     let mut ops = Vec::new();
     let equal = |old_index, new_index, len| DiffOp::Equal {
         old_index,

@@ -7,18 +7,17 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::Shieling;
-use crate::approval::{Approvals, Case, Mode, Nobody};
+use super::{Shieling, unjudged};
+use crate::approval::Mode;
 use crate::describe::{Asking, Basis, Description, Limits, Patience, Persistence, PolicyInForce, Probe, ToolName};
 use crate::describe::{Shell, os_name, version_of};
 use crate::outcome::Outcome;
 use crate::policy::{Facts, Policy};
 use crate::process::run_to_end;
 use crate::request::Command;
-use crate::units::{ByteCount, SystemClock};
+use crate::units::ByteCount;
 
 /// How long one tool may take; the description waits less than that for it.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -137,18 +136,12 @@ impl Asked<'_> {
             .with_deadline(DEADLINE)
             .ok()?
             .with_variables(self.variables.clone());
-        let policy = Policy::open();
-        let verdict = policy.judge(&command, &Facts::new(root, root));
+        let verdict = Policy::open().judge(&command, &Facts::new(root, root));
         let environment = &self.shieling.environment;
-        let case = Case {
-            verdict: &verdict,
-            policy: policy.digest(),
-            environment: environment.name(),
-            session: None,
-        };
-        let approvals = Approvals::new(Mode::Never, Arc::new(Nobody), Arc::new(SystemClock));
         let limits = crate::process::Limits::of(&command);
-        let approved = approvals.approve(command.clone(), &case, |_| Vec::new()).await.ok()?;
+        let approved = unjudged::approved(command.clone(), &verdict, environment.as_ref())
+            .await
+            .ok()?;
         let process = environment
             .spawn(approved, crate::process::Streams::Output)
             .await

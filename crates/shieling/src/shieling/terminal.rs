@@ -5,16 +5,13 @@
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::Arc;
 
 use super::entry::blank;
-use super::{Shieling, failed, started};
-use crate::approval::{Approvals, Case, Mode, Nobody};
+use super::{Shieling, failed, started, unjudged};
 use crate::outcome::{Outcome, Status};
 use crate::policy::{Facts, Policy};
 use crate::process::{Limits, Streams, run_to_end};
 use crate::request::Command;
-use crate::units::SystemClock;
 
 impl Shieling {
     /// Runs `shell`, a command of the caller's own wording, on a terminal. Its outcome has no output.
@@ -28,19 +25,11 @@ impl Shieling {
         let mut entry = self.entry(&shell);
         let environment = &self.environment;
         let blank = |status| blank(&shell, environment.name(), environment.confinement(), status);
-        let policy = Policy::open();
-        let verdict = policy.judge(&shell, &Facts::new(&self.workspace, Path::new("/")));
+        let verdict = Policy::open().judge(&shell, &Facts::new(&self.workspace, Path::new("/")));
         if let Err(error) = entry.intent(&verdict) {
             return failed(&mut entry, blank(Status::Failed), &error);
         }
-        let case = Case {
-            verdict: &verdict,
-            policy: policy.digest(),
-            environment: environment.name(),
-            session: None,
-        };
-        let approvals = Approvals::new(Mode::Never, Arc::new(Nobody), Arc::new(SystemClock));
-        let approved = match approvals.approve(shell.clone(), &case, |_| Vec::new()).await {
+        let approved = match unjudged::approved(shell.clone(), &verdict, environment.as_ref()).await {
             Ok(approved) => approved,
             Err(refused) => return failed(&mut entry, blank(Status::Failed), &refused),
         };

@@ -7,11 +7,6 @@ use shieling_testkit::conformance::{Maker, Suite};
 
 use super::support::{Sandboxes, locals};
 
-/// Set in the copy of this test that runs as an ordinary user.
-const AS_USER: &str = "SHIELING_CONFORMANCE_AS_USER";
-/// A user and a group without a name.
-const USER: &str = "47111";
-
 /// What `memory` does not hold to, with the reason. Each line is to go.
 #[cfg(feature = "memory")]
 const MEMORY_DIFFERS: &[(&str, &str)] = &[
@@ -70,34 +65,7 @@ async fn memory_conforms() {
     conforming(Arc::new(super::support::Memories), MEMORY_DIFFERS).await;
 }
 
-#[tokio::test]
-async fn and_as_an_ordinary_user_too() {
-    if std::env::var_os(AS_USER).is_some() || !rustix::process::geteuid().is_root() {
-        return;
-    }
-    // Where this program stands, others may not be allowed to look.
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let program = folder.path().join("conformance");
-    std::fs::copy(std::env::current_exe().expect("it runs"), &program).expect("room for a copy");
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
-    std::fs::set_permissions(folder.path(), open).expect("our own directory");
-    let done = std::process::Command::new("setpriv")
-        .args(["--reuid", USER, "--regid", USER, "--clear-groups"])
-        .arg(&program)
-        .args(["--exact", "conformance::ours::sandbox_conforms", "--nocapture"])
-        .current_dir(folder.path())
-        .env(AS_USER, "1")
-        .env("HOME", folder.path())
-        .env("TMPDIR", folder.path())
-        .output()
-        .expect("setpriv is there");
-    let (told, said) = (
-        String::from_utf8_lossy(&done.stderr),
-        String::from_utf8_lossy(&done.stdout),
-    );
-    assert!(
-        done.status.success() && said.contains("1 passed"),
-        "as an ordinary user: {told}\n{said}"
-    );
-    eprintln!("as an ordinary user: {told}");
+#[test]
+fn and_as_an_ordinary_user_too() {
+    shieling_testkit::again_as_user(&["--exact", "conformance::ours::sandbox_conforms"]);
 }

@@ -15,7 +15,7 @@ const ENOUGH: usize = 20;
 
 /// How often each is tried; less often by the ordinary user, who comes after.
 fn rounds() -> usize {
-    if crate::user::is_again() { 2_000 } else { 10_000 }
+    if shieling_testkit::is_user() { 2_000 } else { 10_000 }
 }
 
 /// Exchanges two names, as long as the other runs; how often that was done.

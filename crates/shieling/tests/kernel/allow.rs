@@ -15,7 +15,7 @@ use crate::cases::{Case, policy_of};
 use crate::place::{Place, Template};
 use crate::readonly::{VARIABLES, template};
 use crate::run::Cell;
-use crate::share::{again_as_user, attacks, every, line, listed, share, side_by_side};
+use crate::share::{attacks, every, line, listed, share, side_by_side};
 use crate::snapshot::Snapshot;
 
 /// The texts that the shell and allowed programs carry out by themselves.
@@ -113,7 +113,7 @@ fn no_program_beside_the_allowed_ones_leaves_a_mark() {
         .filter(|text| !by_allowed.contains(*text))
         .count();
     eprintln!("allow: {idle} listed texts have no effect here");
-    again_as_user("allow::no_program_beside_the_allowed_ones_leaves_a_mark");
+    shieling_testkit::again_as_user(&["--exact", "allow::no_program_beside_the_allowed_ones_leaves_a_mark"]);
 }
 
 /// Programs that some text of the corpus tries to start, or that would do for those.

@@ -16,7 +16,7 @@ use crate::hidden::{COMMITTED, HiddenPlaces, TOKENS};
 use crate::host::{Host, working_in};
 use crate::place::Place;
 use crate::run::Cell;
-use crate::share::{again_as_user, attacks, every, line, listed, share, side_by_side};
+use crate::share::{attacks, every, line, listed, share, side_by_side};
 use crate::snapshot::{Entry, Snapshot};
 
 /// The texts that show what git keeps, each escaped on a line of its own.
@@ -276,7 +276,7 @@ fn no_attack_under_ignore_gives_away_what_is_hidden() {
     // All of the corpus end by themselves within a fraction of the time.
     assert!(broken_off.len() * 50 <= cases.len(), "too many were broken off to tell");
     assert!(noisy.len() * 20 <= cases.len(), "too many never do the same twice");
-    again_as_user("ignore::no_attack_under_ignore_gives_away_what_is_hidden");
+    shieling_testkit::again_as_user(&["--exact", "ignore::no_attack_under_ignore_gives_away_what_is_hidden"]);
 }
 
 /// That the texts which show what git keeps are those of the list, of those that were run.

@@ -9,7 +9,7 @@ use shieling::policy::Policy;
 use crate::host::{Host, working_in};
 use crate::place::{Place, Template, project, project_history};
 use crate::run::Cell;
-use crate::share::{again_as_user, attacks, every, share, side_by_side};
+use crate::share::{attacks, every, share, side_by_side};
 use crate::snapshot::Snapshot;
 
 /// Variables that texts expand.
@@ -104,7 +104,7 @@ fn no_attack_under_readonly_changes_anything() {
     assert_eq!(not_run, Vec::<String>::new());
     let left = left.into_inner().expect("nobody panics with it");
     assert!(left.is_empty(), "after the end: {}", left.join("\n"));
-    again_as_user("readonly::no_attack_under_readonly_changes_anything");
+    shieling_testkit::again_as_user(&["--exact", "readonly::no_attack_under_readonly_changes_anything"]);
 }
 
 /// Texts that act by nothing that a workspace shows, by class: those that do not parse, above all.

@@ -1,16 +1,10 @@
 //! Which texts are run, by whom, and side by side.
 
 use std::collections::BTreeSet;
-use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::cases::{Case, Expected, corpus};
-
-/// Set in the copy of this test that runs as an ordinary user.
-const AS_USER: &str = "SHIELING_KERNEL_AS_USER";
-/// A user and a group without a name.
-const USER: &str = "61234";
 
 /// The attacks of a file of the corpora.
 pub(crate) fn attacks(file: &str) -> Vec<Case> {
@@ -32,13 +26,9 @@ pub(crate) fn everything() -> bool {
     std::env::var("SHIELING_KERNEL").is_ok_and(|which| which == "all")
 }
 
-pub(crate) fn is_user() -> bool {
-    std::env::var_os(AS_USER).is_some()
-}
-
 /// `one` for root, who runs everything, and `other` for the ordinary user, who comes after.
 pub(crate) fn every(one: usize, other: usize) -> usize {
-    if is_user() { other } else { one }
+    if shieling_testkit::is_user() { other } else { one }
 }
 
 /// A text as it stands in a list.
@@ -73,33 +63,4 @@ pub(crate) fn side_by_side<W, R: Send>(
         }
     });
     results.into_inner().expect("no worker panicked")
-}
-
-/// Runs this very test as an ordinary user.
-pub(crate) fn again_as_user(test: &str) {
-    if is_user() || !rustix::process::geteuid().is_root() {
-        return;
-    }
-    // Where this program stands, others may not be allowed to look.
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let program = folder.path().join("kernel");
-    std::fs::copy(std::env::current_exe().expect("it runs"), &program).expect("room for a copy");
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(folder.path(), open).expect("our own directory");
-    let done = Command::new("setpriv")
-        .args(["--reuid", USER, "--regid", USER, "--clear-groups"])
-        .arg(&program)
-        .args(["--exact", test, "--nocapture"])
-        .current_dir(folder.path())
-        .env(AS_USER, "1")
-        .env("HOME", folder.path())
-        .output()
-        .expect("setpriv is there");
-    let told = String::from_utf8_lossy(&done.stderr);
-    assert!(
-        done.status.success() && String::from_utf8_lossy(&done.stdout).contains("1 passed"),
-        "as an ordinary user: {told}\n{}",
-        String::from_utf8_lossy(&done.stdout)
-    );
-    eprintln!("as an ordinary user:\n{told}");
 }

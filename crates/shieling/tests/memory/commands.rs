@@ -62,6 +62,12 @@ async fn an_expansion_that_fails_ends_a_text_as_it_ends_bash() {
         ("exit 1", 1),
         ("set -e; false", 1),
         ("set -u; true", 0),
+        ("trap 'echo $?' EXIT; false; exit", 1),
+        ("trap 'true' EXIT; exit 1", 1),
+        ("trap '[ $? = 127 ] && exit 9' EXIT; echo ${x:?no}", 9),
+        ("readonly r=1; r=2; echo no", 1),
+        ("readonly r=1; f() { r=2; }; f; echo no", 1),
+        ("readonly r=1; set -e; r=2; echo no", 1),
     ];
     for (text, code) in cases {
         assert_eq!(run(&memory(), text).await.end, End::Exited(code), "{text}");
@@ -136,17 +142,6 @@ async fn input_is_what_was_given_and_nothing_otherwise() {
     drop(write);
     let ran = run_command(&memory, command("tr a-z A-Z"), Streams::Given(read)).await;
     assert_eq!(ran.stdout.text(), "TYPED\n");
-
-    let refused = memory.spawn(approved(command("cat")), Streams::Input).await;
-    assert!(matches!(refused, Err(SpawnError::NoInput { .. })));
-}
-
-#[tokio::test]
-async fn a_text_whose_input_cannot_be_read_says_so() {
-    let folder = std::fs::File::open("/").expect("a directory");
-    let ran = run_command(&memory(), command("echo never"), Streams::Given(folder.into())).await;
-    assert_eq!((ran.end, ran.stdout.text().as_str()), (End::Exited(125), ""));
-    assert!(ran.stderr.text().contains("directory"), "{}", ran.stderr.text());
 }
 
 #[tokio::test]

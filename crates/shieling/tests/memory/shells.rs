@@ -95,3 +95,95 @@ async fn two_shells_share_files_and_nothing_else() {
     run(&mut two, "mkdir gone; cd gone; rmdir ../gone").await;
     assert!(two.state().deleted);
 }
+
+#[tokio::test]
+async fn what_a_session_puts_back_goes_past_whatever_has_its_names_and_is_seen_by_nobody() {
+    let memory = memory();
+    let mut shell = shell(&memory).await;
+    let nasty = [
+        // What it was set up with, and functions and aliases in the place of all that could put it back.
+        (
+            "trap 'echo usr' USR1; trap 'echo err' ERR; set -u; set -- p 'q r'",
+            0,
+            "",
+        ),
+        (
+            "trap() { echo trap; }; unset() { echo unset; }; set() { echo set; }; exec() { echo exec; }",
+            0,
+            "",
+        ),
+        (
+            "command() { echo command; }; builtin() { echo builtin; }; eval() { echo eval; }",
+            0,
+            "",
+        ),
+        (
+            "shopt -s expand_aliases; alias trap='echo alias' :='echo colon' set='echo alias'; (exit 6)",
+            6,
+            "err\n",
+        ),
+        ("echo $?", 0, "6\n"),
+        (
+            "echo \"$2 $#\"; kill -USR1 $$; [[ $- == *u* ]] && echo strict",
+            0,
+            "q r 2\nusr\nstrict\n",
+        ),
+        ("echo one two", 0, "one two\n"),
+        ("echo $_ $LINENO $?", 0, "two 1 0\n"),
+        (
+            "declare -F | wc -l; type trap | head -n 1",
+            0,
+            "7\ntrap is aliased to `echo alias'\n",
+        ),
+        (
+            "set | grep -i -e shieling -e SHOPT_; compgen -b | grep shieling; declare -p | grep shieling",
+            1,
+            "err\nerr\nerr\n",
+        ),
+        ("if then", 2, ""),
+        ("echo still $2", 0, "still q r\n"),
+        (
+            "\\unalias -a; \\unset -f trap unset set exec command builtin eval",
+            0,
+            "",
+        ),
+    ];
+    for (text, code, expected) in nasty {
+        let (end, out) = run(&mut shell, text).await;
+        let expected = if text.contains("unset -f") { "unset\n" } else { expected };
+        assert_eq!((end, out.as_str()), (End::Exited(code), expected), "{text}");
+    }
+    assert!(!shell.has_ended());
+}
+
+#[tokio::test]
+async fn a_trace_and_a_syntax_error_show_the_text_and_nothing_before_it() {
+    let memory = memory();
+    let mut shell = shell(&memory).await;
+    run(&mut shell, "trap 'echo usr' USR1; set -x; (exit 3)").await;
+    for (text, expected) in [
+        ("echo $?", "+ echo 3\n"),
+        (
+            "echo a; fi",
+            "bash: -c: line 1: syntax error near unexpected token `fi'\nbash: -c: line 1: `echo a; fi'\n",
+        ),
+        ("echo b", "+ echo b\n"),
+    ] {
+        let process = shell.run(text).await.expect("it runs");
+        let ran = finished(process, Duration::from_secs(60)).await;
+        assert_eq!(ran.stderr.text(), expected, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn the_status_is_kept_where_a_failure_is_acted_on() {
+    let memory = memory();
+    let mut shell = shell(&memory).await;
+    assert_eq!(
+        run(&mut shell, "trap 'echo err' ERR; (exit 3)").await,
+        (End::Exited(3), "err\n".to_owned())
+    );
+    assert_eq!(run(&mut shell, "echo $?").await.1, "3\n");
+    assert_eq!(run(&mut shell, "trap - ERR; set -e; (exit 4)").await.0, End::Exited(4));
+    assert_eq!(run(&mut shell, "echo $?").await, (End::Exited(0), "4\n".to_owned()));
+}

@@ -9,10 +9,6 @@ use tokio::task::JoinSet;
 use super::support::{Case, In, attempt, beside};
 use super::{blocking, descriptors, endings, forging, names, options, output, places, syntax, traps};
 
-/// Set in the copy of this test that runs as an ordinary user.
-const AS_USER: &str = "SHIELING_SESSIONS_AS_USER";
-/// A user and a group without a name.
-const USER: &str = "47110";
 /// How many at once. Most of them wait.
 const AT_ONCE: usize = 6;
 
@@ -49,7 +45,7 @@ fn there_are_at_least_120_cases_and_each_has_a_name() {
 async fn every_session_is_after_it_what_it_was_before() {
     let _beside = beside().await;
     let only = std::env::var("SHIELING_SESSIONS").unwrap_or_default();
-    let user = std::env::var_os(AS_USER).is_some();
+    let user = shieling_testkit::is_user();
     let room = Arc::new(Semaphore::new(AT_ONCE));
     let mut tasks = JoinSet::new();
     let begun = Instant::now();
@@ -94,38 +90,10 @@ async fn every_session_is_after_it_what_it_was_before() {
 #[tokio::test]
 async fn and_as_an_ordinary_user_too() {
     let _beside = beside().await;
-    if std::env::var_os(AS_USER).is_some() || !rustix::process::geteuid().is_root() {
-        return;
-    }
-    // Where this program stands, others may not be allowed to look.
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let program = folder.path().join("sessions");
-    std::fs::copy(std::env::current_exe().expect("it runs"), &program).expect("room for a copy");
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
-    std::fs::set_permissions(folder.path(), open).expect("our own directory");
-    let done = std::process::Command::new("setpriv")
-        .args(["--reuid", USER, "--regid", USER, "--clear-groups"])
-        .arg(&program)
-        .args([
-            "--exact",
-            "sessions::table::every_session_is_after_it_what_it_was_before",
-            "--nocapture",
-        ])
-        .current_dir(folder.path())
-        .env(AS_USER, "1")
-        .env("HOME", folder.path())
-        .env("TMPDIR", folder.path())
-        .output()
-        .expect("setpriv is there");
-    let (told, said) = (
-        String::from_utf8_lossy(&done.stderr),
-        String::from_utf8_lossy(&done.stdout),
-    );
-    assert!(
-        done.status.success() && said.contains("1 passed"),
-        "as an ordinary user: {told}\n{said}"
-    );
-    eprintln!("as an ordinary user: {told}");
+    shieling_testkit::again_as_user(&[
+        "--exact",
+        "sessions::table::every_session_is_after_it_what_it_was_before",
+    ]);
 }
 
 /// Where a case's place says so.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-pub(crate) use place::{Making, Place, line};
+pub(crate) use place::{KEYS, Making, Place, line};
 pub(crate) use tools::Tools;
 
 /// One or more attempts that a sentence tells of.

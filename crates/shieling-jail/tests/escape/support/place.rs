@@ -22,7 +22,7 @@ use super::{Checked, Fail, Field, check, wrong};
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Files of the host's home that hold the secret.
-const KEYS: &[&str] = &[
+pub(crate) const KEYS: &[&str] = &[
     ".ssh/id_ed25519",
     ".cargo/credentials.toml",
     ".npmrc",

@@ -58,8 +58,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 same("received", received(&started).await?, every)
             })
         })
-        .programs(&["cat"])
-        .needs([Need::Can(Ability::Processes)]),
+        .programs(&["cat"]),
         talk("an answer comes while the program goes on", |at| {
             Box::pin(async move {
                 let started = start(at, "cat").await?;
@@ -74,8 +73,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 same("its code while it runs", started.returncode(), None)
             })
         })
-        .programs(&["cat"])
-        .needs([Need::Can(Ability::Processes)]),
+        .programs(&["cat"]),
         talk("what comes too late for one receiver is there for the next", |at| {
             Box::pin(async move {
                 let started = start(at, "read x; echo \"$x\"").await?;

@@ -53,8 +53,19 @@ pub use tree::Snapshot;
 ///
 /// - No program of a host, no network, no terminal, no processes: `ps`, `curl`, `git`, `python3` are
 ///   not there.
-/// - Standard input is read whole before a text begins: nobody writes to a command that runs
-///   ([`SpawnError::NoInput`]).
+/// - Standard input is read as it arrives: `read` takes a line and leaves the rest, `cat`, `grep`, `tr` and
+///   `head` go on piece by piece, other programs begin at its end, also where they would stop sooner
+///   (`sed 1q`). A text that is nothing but `bash` runs each command as it comes; inside of another text,
+///   `bash`, `select` and `$(</dev/stdin)` find the text's own input empty. Programs that are Rust
+///   functions get it through a pipe only (`cat | program`). Where no shell may be started, nobody writes
+///   to a command that runs ([`SpawnError::NoInput`]).
+/// - What is piped or redirected into a group is there for each program in it: `{ wc -l; cat; } < f` counts
+///   and prints, and a function that `read`s such an input leaves the line for the next one. What arrives at
+///   the text itself is taken once.
+/// - An assignment to a readonly variable in arithmetic, and a readonly loop variable, fail without a word.
+///   `$BASH_COMMAND` is empty. `set -u` lets an array's missing element pass.
+/// - A trap for the end of a shell runs at the end of its text, also in a session. With a trap for `DEBUG` a
+///   session's next text begins with the status 0.
 /// - A text is over when its background jobs are.
 /// - `yes` ends after 10,000 lines, `seq` after 100,000, `awk` after 10 MB, `find` after 1 MiB of output;
 ///   they say so. `printf %f` rounds halves up. `rm` asks nobody, and refuses `-i`.
@@ -147,20 +158,23 @@ impl Memory {
     fn start(&self, command: &Command, streams: Streams) -> Result<Process, SpawnError> {
         let failed = |what| move |source: io::Error| SpawnError::Supervisor { what, source };
         let environment = || self.name().to_owned();
-        let input = match streams {
+        let (input, sender) = match streams {
             Streams::Terminal(_) => {
                 return Err(SpawnError::NoTerminal {
                     environment: environment(),
                 });
             }
-            // It reads all of its input before it begins, so that nobody could answer what it prints.
-            Streams::Input => {
+            Streams::Input if !self.inner.kit.takes_input() => {
                 return Err(SpawnError::NoInput {
                     environment: environment(),
                 });
             }
-            Streams::Output => Stdin::Empty,
-            Streams::Given(given) => Stdin::From(given),
+            Streams::Input => {
+                let (read, write) = pipe().map_err(failed("making a pipe"))?;
+                (Stdin::From(read), Some(write))
+            }
+            Streams::Output => (Stdin::Empty, None),
+            Streams::Given(given) => (Stdin::From(given), None),
         };
         if !self.inner.is_directory(command.cwd()) {
             return Err(SpawnError::Directory {
@@ -174,6 +188,10 @@ impl Memory {
         let progress = Arc::new(Progress::default());
         let running = Running::new(Arc::clone(&progress));
         let process = Process::from_parts(stdout_read, stderr_read, Box::new(running));
+        let process = process.and_then(|process| match sender {
+            Some(sender) => process.with_input(sender),
+            None => Ok(process),
+        });
         let process = process.map_err(failed("watching a pipe"))?;
         let (inner, command) = (Arc::clone(&self.inner), command.clone());
         let work = move |runtime: &tokio::runtime::Runtime| {
@@ -208,7 +226,7 @@ impl Inner {
             return Ran::broken_off();
         }
         let largest = command.file_size().map(ByteCount::get);
-        bash.run(command.text(), stdio, largest, &self.kit.names()).await
+        bash.run(command.text(), stdio, largest, &self.kit).await
     }
 }
 
@@ -227,6 +245,9 @@ impl Environment for Memory {
         // Whoever answers for whole texts keeps nothing between them.
         if !matches!(self.inner.kit.handler, Some(Handler::Whole(_))) {
             abilities.insert(Ability::Sessions);
+        }
+        if self.inner.kit.takes_input() {
+            abilities.insert(Ability::Input);
         }
         Capabilities {
             hides_ignored: true,

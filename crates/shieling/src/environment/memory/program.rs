@@ -17,7 +17,8 @@ pub struct Call {
     pub cwd: PathBuf,
     /// What the shell exports.
     pub variables: BTreeMap<String, String>,
-    /// All of its standard input.
+    /// All of its standard input, where that is a pipe, a file or a here-document. What arrives at the text
+    /// itself while that runs is not: `cat | program` hands it over, and [`Handler::Whole`] gets all of it.
     pub input: Vec<u8>,
 }
 

@@ -106,14 +106,17 @@ impl Shell {
                     return Ran::broken_off().end;
                 }
                 let memo = bash.remember();
-                let ran = runtime.block_on(bash.run(&text, stdio, largest, &inner.kit.names()));
+                let ran = runtime.block_on(async {
+                    bash.stay().await;
+                    bash.run(&text, stdio, largest, &inner.kit).await
+                });
                 if ran.broken_off {
                     // A new one: the old one still stands in the middle.
                     let before = lock(&seat).state.clone();
                     bash = inner.kit.bash(&before.cwd, &before.variables);
                     bash.come_back(&memo);
                 }
-                let standing = bash.settle();
+                let standing = bash.settle(ran);
                 inner.seated(&seat, bash, standing, ran)
             });
         };

@@ -14,6 +14,23 @@ use crate::environment::memory::tree::{About, Fault, Follow, Tree, Write};
 /// A file that has no end, which bashkit would cut off after 1 MiB without a word.
 pub(in crate::environment::memory) const ENDLESS: &str = "/dev/zero";
 
+/// A file that has nothing and keeps nothing. Bashkit knows it behind `<` and `>` only.
+const NULL: &str = "/dev/null";
+
+/// Where bashkit's own commands can be called by a path, whatever has their names. Nothing else is told of it.
+const STUBS: &str = "/proc/shieling/";
+
+/// The path of bashkit's own command of this name.
+pub(super) fn stub(name: &str) -> String {
+    format!("{STUBS}{name}")
+}
+
+/// What bashkit takes for its own command, if a path is one.
+fn stubbed(path: &Path) -> Option<String> {
+    let name = path.to_str()?.strip_prefix(STUBS)?;
+    Some(format!("#!/bin/sh\n# bashkit builtin: {name}\nexec {name} \"$@\"\n"))
+}
+
 /// A tree for one bash.
 pub(super) struct Disk {
     tree: Arc<Tree>,
@@ -39,6 +56,9 @@ impl Disk {
     }
 
     fn put(&self, path: &Path, what: Write<'_>) -> Result<(), Fault> {
+        if path == Path::new(NULL) {
+            return Ok(());
+        }
         let mut inside = self.tree.enter();
         let spot = inside.spot(path, Follow::None)?;
         inside.write(&spot, what, false, 0o644, self.largest()).map(|_| ())
@@ -90,6 +110,12 @@ impl FileSystem for Disk {
             let why = "Operation not supported: a file without an end cannot be read in memory";
             return Err(std::io::Error::new(std::io::ErrorKind::Unsupported, why).into());
         }
+        if let Some(stub) = stubbed(path) {
+            return Ok(stub.into_bytes());
+        }
+        if path == Path::new(NULL) {
+            return Ok(Vec::new());
+        }
         let mut inside = self.tree.enter();
         let content = inside.find(path, Follow::None).and_then(|id| inside.content(id));
         drop(inside);
@@ -126,6 +152,19 @@ impl FileSystem for Disk {
     }
 
     async fn stat(&self, path: &Path) -> bashkit::Result<Metadata> {
+        let there = |size: usize, mode| Metadata {
+            file_type: FileType::File,
+            size: size as u64,
+            mode,
+            modified: SystemTime::UNIX_EPOCH,
+            created: SystemTime::UNIX_EPOCH,
+        };
+        if let Some(stub) = stubbed(path) {
+            return Ok(there(stub.len(), 0o755));
+        }
+        if path == Path::new(NULL) {
+            return Ok(there(0, 0o666));
+        }
         let mut inside = self.tree.enter();
         let about = inside.find(path, Follow::None).and_then(|id| inside.about(id));
         told(about.map(|about| metadata(&about)))
@@ -152,7 +191,7 @@ impl FileSystem for Disk {
     }
 
     async fn exists(&self, path: &Path) -> bashkit::Result<bool> {
-        Ok(self.tree.enter().find(path, Follow::None).is_ok())
+        Ok(path == Path::new(NULL) || self.tree.enter().find(path, Follow::None).is_ok())
     }
 
     async fn rename(&self, from: &Path, to: &Path) -> bashkit::Result<()> {
@@ -163,6 +202,12 @@ impl FileSystem for Disk {
     }
 
     async fn copy(&self, from: &Path, to: &Path) -> bashkit::Result<()> {
+        if from == Path::new(NULL) {
+            return self.write_file(to, b"").await;
+        }
+        if to == Path::new(NULL) {
+            return Ok(());
+        }
         let mut inside = self.tree.enter();
         let from = told(inside.find(from, Follow::None))?;
         let to = told(inside.spot(to, Follow::None))?;

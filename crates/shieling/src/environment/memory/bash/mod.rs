@@ -1,7 +1,9 @@
 //! The bash in memory, which is bashkit's. Nothing of bashkit is seen outside of this module.
 
+mod converse;
 mod crew;
 mod disk;
+mod live;
 mod own;
 mod programs;
 mod range;
@@ -17,11 +19,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bashkit::{Bash, ExecutionLimits, MemoryLimits, SessionLimits, ShellFeatures};
+use bashkit::{Bash, BuiltinRegistry, ExecutionLimits, FileSystem, MemoryLimits, SessionLimits, ShellFeatures};
 
 use self::disk::Disk;
 use self::own::{Own, Sleep, Unknown};
-use self::resume::{Kept, RESUME, Resume};
+use self::resume::Resume;
 use self::rm::Rm;
 use self::watch::{Leaving, Umask};
 use super::program::{Handler, Program};
@@ -59,36 +61,42 @@ pub(super) struct Engine {
     disk: Arc<Disk>,
     unknown: Arc<Mutex<Option<String>>>,
     leaving: Arc<Leaving>,
-    /// Whether bashkit's `USER` is still there, which nobody has asked for.
-    foreign_user: bool,
     /// What bashkit forgets between two texts, for the next.
-    kept: Arc<Mutex<Kept>>,
+    resume: Resume,
+    /// Whether it is one for many texts.
+    stays: bool,
+    /// What goes before bashkit's own commands of the same names.
+    registry: BuiltinRegistry,
 }
 
 impl Kit {
     /// A bash in this directory with these variables.
     pub(super) fn bash(&self, cwd: &Path, variables: &BTreeMap<String, String>) -> Engine {
         let disk = Arc::new(Disk::new(Arc::clone(&self.tree)));
+        self.bash_on(disk, cwd, variables)
+    }
+
+    /// The same with the files of another one.
+    fn bash_on(&self, disk: Arc<Disk>, cwd: &Path, variables: &BTreeMap<String, String>) -> Engine {
         let unknown = Arc::new(Mutex::new(None));
-        let kept = Arc::new(Mutex::new(Kept::default()));
+        let resume = Resume::new(self.has_scripts());
         let leaving = Arc::new(Leaving::default());
+        let registry = BuiltinRegistry::new();
         let allowed = self.allowed.clone();
-        // A shell that is started, and a script, are more programs.
-        let scripts = programs::may("bash", allowed.as_deref()) || programs::may("sh", allowed.as_deref());
         let handler = match &self.handler {
             Some(Handler::Unknown(program)) => Some(Arc::clone(program)),
             Some(Handler::Whole(_)) | None => None,
         };
         let mut builder = Bash::builder()
-            .fs(Arc::clone(&disk) as Arc<dyn bashkit::FileSystem>)
+            .fs(Arc::clone(&disk) as Arc<dyn FileSystem>)
             .username(USER)
             .hostname("memory")
             .cwd(cwd)
             .limits(limits(self.memory))
             .session_limits(sessions())
             .memory_limits(memory(self.memory))
-            .shell_features(ShellFeatures::all().script_execution(scripts))
-            .builtin(RESUME, Box::new(Resume(Arc::clone(&kept))))
+            .shell_features(ShellFeatures::all().script_execution(self.has_scripts()))
+            .builtin_registry(registry.clone())
             .builtin("umask", Box::new(Umask))
             .on_exit(leaving.on_exit())
             .before_tool(leaving.before_command())
@@ -96,6 +104,7 @@ impl Kit {
             .command_resolver(Arc::new(Unknown {
                 handler,
                 last: Arc::clone(&unknown),
+                resume: resume.clone(),
             }));
         for (name, value) in variables {
             builder = builder.env(name, value);
@@ -116,14 +125,35 @@ impl Kit {
             };
             builder = builder.builtin(name, Box::new(own));
         }
+        let mut bash = builder.build();
+        if !variables.contains_key("USER") {
+            // Nobody has asked for bashkit's.
+            let mut state = bash.shell_state();
+            state.env.remove("USER");
+            state.variables.remove("USER");
+            bash.restore_shell_state(&state);
+        }
         Engine {
-            bash: builder.build(),
+            bash,
             disk,
             unknown,
             leaving,
-            foreign_user: !variables.contains_key("USER"),
-            kept,
+            resume,
+            stays: false,
+            registry,
         }
+    }
+
+    /// Whether there are scripts. A shell that is started, and a script, are more programs.
+    fn has_scripts(&self) -> bool {
+        let allowed = self.allowed.as_deref();
+        programs::may("bash", allowed) || programs::may("sh", allowed)
+    }
+
+    /// Whether a text can read input while that arrives.
+    pub(super) fn takes_input(&self) -> bool {
+        // What reads it goes by a path to bashkit's own, as a script does.
+        self.has_scripts() && !matches!(self.handler, Some(Handler::Whole(_)))
     }
 
     /// The same for other files.

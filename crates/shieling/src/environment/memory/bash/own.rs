@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use bashkit::{Builtin, BuiltinContext, CommandResolver, ExecResult, async_trait};
 
+use super::live::{STATUS, Status};
+use super::resume::Resume;
 use crate::environment::memory::program::{Call, Program};
 
 /// A program of the caller's.
@@ -44,10 +46,17 @@ pub(super) struct Unknown {
     pub(super) handler: Option<Arc<dyn Program>>,
     /// The last one that nobody knew.
     pub(super) last: Arc<Mutex<Option<String>>>,
+    pub(super) resume: Resume,
 }
 
 impl CommandResolver for Unknown {
     fn resolve(&self, name: &str) -> Option<Arc<dyn Builtin>> {
+        if name == STATUS {
+            return Some(Arc::new(Status));
+        }
+        if let Some(command) = self.resume.command(name) {
+            return Some(command);
+        }
         if let Some(program) = &self.handler {
             return Some(Arc::new(Own {
                 name: name.to_owned(),

@@ -1,19 +1,23 @@
-//! What a bash that stays has between two texts. Bashkit keeps variables, functions and its directory,
-//! and forgets the rest: options, traps and the last status are put back before the next text, by a
-//! builtin of ours in front of it.
+//! What a bash that stays has between two texts. Bashkit keeps variables, functions, positional
+//! parameters and its directory, and forgets the rest when a text begins: options, traps, the last status
+//! and its last word are put back by commands of ours in front of it. Nobody knows their names, nothing
+//! lists them, and they go past whatever functions and aliases there are.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bashkit::{Builtin, BuiltinContext, ExecResult, ShellState, async_trait};
+use bashkit::{Builtin, BuiltinContext, ExecResult, ExecutionPlan, ShellState, SubCommand, async_trait};
 
 use super::Engine;
+use super::disk::stub;
+use super::run::Ran;
 
-/// The builtin.
-pub(super) const RESUME: &str = "__shieling_resume";
 /// How the variables begin that bashkit keeps `set` options in.
 const OPTION: &str = "SHOPT_";
+/// The variable that is the last word of the last command.
+const LAST_WORD: &str = "_";
 
 /// What is to be put back.
 #[derive(Default)]
@@ -21,6 +25,101 @@ pub(super) struct Kept {
     options: Vec<(String, String)>,
     traps: Vec<(String, String)>,
     status: i32,
+    last_word: Option<String>,
+}
+
+/// The commands that put it back.
+#[derive(Clone)]
+pub(super) struct Resume {
+    kept: Arc<Mutex<Kept>>,
+    /// Whether bashkit's own `trap` can be called by its path, which nothing has the name of.
+    by_path: bool,
+    word: String,
+}
+
+/// Puts options, the status and the last word back.
+struct State(Resume);
+
+/// Puts traps back.
+struct Traps(Resume);
+
+impl Resume {
+    pub(super) fn new(by_path: bool) -> Self {
+        let number = RandomState::new().build_hasher().finish();
+        Self {
+            kept: Arc::default(),
+            by_path,
+            word: format!("shieling:{number:016x}"),
+        }
+    }
+
+    /// The command of this name, if it is one of these.
+    pub(super) fn command(&self, name: &str) -> Option<Arc<dyn Builtin>> {
+        match name.strip_prefix(&self.word)? {
+            "" => Some(Arc::new(State(self.clone()))),
+            ":traps" => Some(Arc::new(Traps(self.clone()))),
+            _ => None,
+        }
+    }
+
+    /// The text, with what is to be put back before it. Its lines keep their numbers.
+    fn before(&self, text: &str) -> String {
+        let word = &self.word;
+        let kept = self.kept();
+        let state = !kept.options.is_empty() || kept.status != 0 || kept.last_word.is_some() || !kept.traps.is_empty();
+        match (state, kept.traps.last()) {
+            (false, _) => text.to_owned(),
+            (true, None) => format!("{word}; {text}"),
+            // What is called before each command is not to be called before these.
+            (true, Some((signal, _))) if signal == "DEBUG" => format!("{word}; {word}:traps; {text}"),
+            (true, Some(_)) => format!("{word}:traps; {word}; {text}"),
+        }
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Builtin for State {
+    async fn execute(&self, ctx: BuiltinContext<'_>) -> bashkit::Result<ExecResult> {
+        let kept = self.0.kept();
+        for (name, value) in &kept.options {
+            ctx.variables.insert(name.clone(), value.clone());
+        }
+        let last_word = kept.last_word.clone().unwrap_or_default();
+        ctx.variables.insert(LAST_WORD.to_owned(), last_word);
+        Ok(ExecResult {
+            exit_code: kept.status,
+            // It was acted on when it happened.
+            errexit_suppressed: true,
+            ..ExecResult::default()
+        })
+    }
+}
+
+#[async_trait]
+impl Builtin for Traps {
+    async fn execute(&self, _ctx: BuiltinContext<'_>) -> bashkit::Result<ExecResult> {
+        Ok(ExecResult::default())
+    }
+
+    async fn execution_plan(&self, _ctx: &BuiltinContext<'_>) -> bashkit::Result<Option<ExecutionPlan>> {
+        let name = if self.0.by_path {
+            stub("trap")
+        } else {
+            "trap".to_owned()
+        };
+        let trap = |(signal, action): &(String, String)| SubCommand {
+            name: name.clone(),
+            args: vec!["--".to_owned(), action.clone(), signal.clone()],
+            stdin: None,
+            assignments: Vec::new(),
+        };
+        let commands = self.0.kept().traps.iter().map(trap).collect();
+        Ok(Some(ExecutionPlan::Batch { commands }))
+    }
 }
 
 /// How a bash stands between two texts.
@@ -29,47 +128,33 @@ pub(in crate::environment::memory) struct Standing {
     pub(in crate::environment::memory) variables: BTreeMap<String, String>,
 }
 
-/// Puts back what can be from within.
-pub(super) struct Resume(pub(super) Arc<Mutex<Kept>>);
-
-#[async_trait]
-impl Builtin for Resume {
-    async fn execute(&self, ctx: BuiltinContext<'_>) -> bashkit::Result<ExecResult> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for (name, value) in &kept.options {
-            ctx.variables.insert(name.clone(), value.clone());
-        }
-        Ok(ExecResult {
-            exit_code: kept.status,
-            ..ExecResult::default()
-        })
-    }
-}
-
 impl Engine {
-    /// The text, with what is to be put back before it. Its lines keep their numbers. A function of the
-    /// user that is called `trap` is called instead: this bash has no way around it.
-    pub(super) fn resumed(&mut self, text: &str) -> String {
-        let user = if std::mem::take(&mut self.foreign_user) {
-            "unset USER; "
-        } else {
-            ""
-        };
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.options.is_empty() && kept.traps.is_empty() && kept.status == 0 {
-            return format!("{user}{text}");
+    /// The text, with what is to be put back before it.
+    pub(super) fn resumed(&self, text: &str) -> String {
+        self.resume.before(text)
+    }
+
+    /// Has what a shell that stays needs: a place for positional parameters, which bashkit else takes away
+    /// at the end of each text.
+    pub(in crate::environment::memory) async fn stay(&mut self) {
+        if !std::mem::replace(&mut self.stays, true) {
+            // It says nothing and cannot fail.
+            let _ = self.bash.execute("set --").await;
         }
-        let traps = kept
-            .traps
-            .iter()
-            .map(|(signal, action)| format!("trap -- '{}' {signal}; ", action.replace('\'', "'\\''")));
-        format!("{user}{}{RESUME}; {text}", traps.collect::<String>())
     }
 
     /// How it stands after a text, which is put back before the next.
-    pub(in crate::environment::memory) fn settle(&mut self) -> Standing {
+    pub(in crate::environment::memory) fn settle(&mut self, ran: Ran) -> Standing {
         let view = self.bash.shell_state_view();
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.resume.kept();
+        if ran.misread {
+            // What is to be put back has not been yet.
+            kept.status = view.last_exit_code.max(2);
+            return Standing {
+                cwd: view.cwd,
+                variables: view.env.into_iter().collect(),
+            };
+        }
         kept.options = view
             .variables
             .iter()
@@ -79,11 +164,10 @@ impl Engine {
         kept.options.sort();
         // One for the end of the shell has been run at the end of its text.
         kept.traps = view.traps.into_iter().filter(|(signal, _)| signal != "EXIT").collect();
-        kept.traps.sort();
-        // Where a failure ends the shell or is acted on, this one was acted on before.
-        let acts = |(name, value): &(String, String)| name == "SHOPT_e" && value == "1";
-        let acted = kept.options.iter().any(acts) || kept.traps.iter().any(|(signal, _)| signal == "ERR");
-        kept.status = if acted { 0 } else { view.last_exit_code };
+        kept.traps
+            .sort_by_key(|(signal, _)| (signal == "DEBUG", signal.clone()));
+        kept.status = view.last_exit_code;
+        kept.last_word = view.variables.get(LAST_WORD).cloned();
         Standing {
             cwd: view.cwd,
             variables: view.env.into_iter().collect(),
@@ -104,7 +188,6 @@ impl Engine {
     /// As it was then.
     pub(in crate::environment::memory) fn come_back(&mut self, memo: &Memo) {
         self.bash.restore_shell_state(&memo.0);
-        self.foreign_user = false;
     }
 }
 

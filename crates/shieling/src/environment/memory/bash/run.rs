@@ -11,7 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::pipe::Sender;
 
-use super::{Engine, range, swap};
+use super::live::{Live, unable};
+use super::{Engine, Kit, converse, range, swap};
 use crate::environment::memory::program::{Call, Program};
 use crate::process::MainEnd;
 
@@ -19,15 +20,13 @@ use crate::process::MainEnd;
 const SIGTERM: i32 = 15;
 /// The status of a text that memory cannot run as bash would.
 pub(super) const UNABLE: i32 = 125;
-/// The status of a bash that was given its text, when an expansion in it failed.
-const EXPANSION: i32 = 127;
 /// How often somebody who waits for input looks whether it is still wanted.
 const LOOKING: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 20_000_000,
 };
 
-/// Where standard input comes from. It is read whole before the text runs.
+/// Where standard input comes from.
 pub(in crate::environment::memory) enum Stdin {
     Empty,
     From(OwnedFd),
@@ -48,6 +47,8 @@ pub(in crate::environment::memory) struct Ran {
     pub(in crate::environment::memory) exited: bool,
     /// Whether the shell stands somewhere in the middle of it.
     pub(in crate::environment::memory) broken_off: bool,
+    /// Whether nothing of it has run, as bash cannot read it.
+    pub(super) misread: bool,
 }
 
 impl Ran {
@@ -56,31 +57,37 @@ impl Ran {
             end: MainEnd::Exited(code),
             exited: false,
             broken_off: false,
+            misread: false,
         }
+    }
+
+    /// Whether it ended with another code than 0.
+    pub(super) fn failed(&self) -> bool {
+        self.end != MainEnd::Exited(0)
     }
 
     pub(in crate::environment::memory) fn broken_off() -> Self {
         Self {
             end: MainEnd::Signalled(SIGTERM),
-            exited: false,
             broken_off: true,
+            ..Self::exited(0)
         }
     }
 }
 
 impl Engine {
-    /// Runs a text. `names` are the programs that a text which wants another one is told of.
+    /// Runs a text, in a bash of this kit.
     pub(in crate::environment::memory) async fn run(
         &mut self,
         text: &str,
         stdio: Stdio,
         largest: Option<u64>,
-        names: &[&str],
+        kit: &Kit,
     ) -> Ran {
         let Ok(mut stderr) = Sender::from_owned_fd(stdio.stderr) else {
             return Ran::exited(UNABLE);
         };
-        let ran = self.run_from(text, stdio.input, stdio.stdout, &mut stderr, largest, names);
+        let ran = self.run_from(text, stdio.input, stdio.stdout, &mut stderr, largest, kit);
         match ran.await {
             Ok(ran) => ran,
             Err(error) => not_begun(&error, &mut stderr).await,
@@ -94,19 +101,43 @@ impl Engine {
         stdout: OwnedFd,
         stderr: &mut Sender,
         largest: Option<u64>,
-        names: &[&str],
+        kit: &Kit,
     ) -> io::Result<Ran> {
         let token = self.token();
         let mut stdout = Sender::from_owned_fd(stdout)?;
         let most = self.bash_memory();
-        let input = match input {
-            Stdin::Empty => Vec::new(),
+        self.disk.limit_files(largest);
+        let options = match input {
+            Stdin::Empty => ExecOptions::new().stdin(Vec::new()),
+            Stdin::From(from) if kit.takes_input() => {
+                let live = Live::install(kit, &self.disk, from, &self.registry);
+                if converse::is_shell(text) {
+                    return self.converse(&live, &mut stdout, stderr, &token, kit).await;
+                }
+                if let Some(why) = unable::first(text) {
+                    let _ = stderr.write_all(refusal(&why).as_bytes()).await;
+                    return Ok(Ran::exited(UNABLE));
+                }
+                ExecOptions::new()
+            }
             Stdin::From(from) => match read_all(from, &token, most)? {
-                Some(input) => input,
+                Some(input) => ExecOptions::new().stdin(input),
                 None => return Ok(Ran::broken_off()),
             },
         };
-        self.disk.limit_files(largest);
+        Ok(self.once(text, options, &mut stdout, stderr, &token, kit).await)
+    }
+
+    /// Runs a text whose input is settled.
+    pub(super) async fn once(
+        &mut self,
+        text: &str,
+        options: ExecOptions,
+        stdout: &mut Sender,
+        stderr: &mut Sender,
+        token: &Arc<AtomicBool>,
+        kit: &Kit,
+    ) -> Ran {
         self.take_unknown();
         self.leaving.reset();
         if let Some(range) = range::too_long(text) {
@@ -115,28 +146,27 @@ impl Engine {
                 range::LONGEST
             );
             let _ = stderr.write_all(refusal(&why).as_bytes()).await;
-            return Ok(Ran::exited(UNABLE));
+            return Ran::exited(UNABLE);
         }
         if let Some(swap) = swap::first(text) {
             let why = format!("it would lose output at `{swap}`, which has two streams change places");
             let _ = stderr.write_all(refusal(&why).as_bytes()).await;
-            return Ok(Ran::exited(UNABLE));
+            return Ran::exited(UNABLE);
         }
-        let options = ExecOptions::new().stdin(input);
         let resumed = self.resumed(text);
         let ran = self
             .bash
             .execute(&resumed)
             .options(options)
-            .stdout(&mut stdout)
+            .stdout(&mut *stdout)
             .stderr(&mut *stderr)
             .await;
-        let (ran, more) = self.told(ran, text, &token, names);
+        let (ran, more) = self.told(ran, text, token, kit);
         if let Some(more) = more {
             // Whoever reads no more needs no words.
             let _ = stderr.write_all(more.as_bytes()).await;
         }
-        Ok(ran)
+        ran
     }
 
     /// How it ended, and what is still to be said of that.
@@ -145,7 +175,7 @@ impl Engine {
         ran: bashkit::Result<bashkit::ExecResult>,
         text: &str,
         token: &Arc<AtomicBool>,
-        names: &[&str],
+        kit: &Kit,
     ) -> (Ran, Option<String>) {
         let error = match ran {
             Ok(result) if result.stdout_truncated || result.stderr_truncated => {
@@ -153,14 +183,14 @@ impl Engine {
                 return (Ran::exited(UNABLE), Some(refusal(why)));
             }
             Ok(result) => {
-                let unknown = self.take_unknown().filter(|_| result.exit_code == 127);
-                let code = result.exit_code & 0xff;
-                let failed = self.leaving.by_expansion(code, self.errexit());
+                let expansion = self.leaving.by_expansion();
+                let unknown = self.take_unknown().filter(|_| result.exit_code == 127 && !expansion);
+                let code = self.leaving.status(result.exit_code & 0xff, self.errexit());
                 let ran = Ran {
                     exited: self.leaving.left.load(Ordering::Relaxed),
-                    ..Ran::exited(if failed { EXPANSION } else { code })
+                    ..Ran::exited(code)
                 };
-                return (ran, unknown.map(|unknown| missing(&unknown, names)));
+                return (ran, unknown.map(|unknown| missing(&unknown, &kit.names())));
             }
             Err(error) => error,
         };
@@ -177,7 +207,11 @@ impl Engine {
         match error {
             Error::Parse { .. } => {
                 let report = error.syntax_report("bash: -c", text);
-                (Ran::exited(2), report)
+                let ran = Ran {
+                    misread: true,
+                    ..Ran::exited(2)
+                };
+                (ran, report)
             }
             // Nobody reads what it writes, which ends a program by a signal.
             Error::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => {
@@ -302,7 +336,7 @@ pub(in crate::environment::memory) async fn answer(
 }
 
 /// Until it is no longer wanted.
-async fn unwanted(token: &AtomicBool) {
+pub(super) async fn unwanted(token: &AtomicBool) {
     while !token.load(Ordering::Relaxed) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

@@ -7,11 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bashkit::hooks::{ExitEvent, HookAction, Interceptor, ToolEvent};
 use bashkit::{Builtin, BuiltinContext, ExecResult, async_trait};
 
+/// The status of a bash that was given its text, when an expansion in it failed.
+const EXPANSION: i32 = 127;
+
 /// What is known of the end of a text.
 #[derive(Default)]
 pub(super) struct Leaving {
     /// Whether it has ended its shell.
     pub(super) left: AtomicBool,
+    /// Whether that was by an expansion that failed.
+    expansion: AtomicBool,
     /// Whether the last command was one that ends a shell, or one has replaced the shell.
     asked: AtomicBool,
     replaced: AtomicBool,
@@ -20,23 +25,38 @@ pub(super) struct Leaving {
 impl Leaving {
     /// Forgets the text before.
     pub(super) fn reset(&self) {
-        for known in [&self.left, &self.asked, &self.replaced] {
+        for known in [&self.left, &self.expansion, &self.asked, &self.replaced] {
             known.store(false, Ordering::Relaxed);
         }
     }
 
-    /// Whether the text has ended by an expansion that failed (`set -u`, `${x:?}`): with 1 and asked by
-    /// no command. Under `set -e` this cannot be told from a failure, and bash's status is 1 for both.
-    pub(super) fn by_expansion(&self, code: i32, errexit: bool) -> bool {
-        let known = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-        code == 1 && !errexit && known(&self.left) && !known(&self.asked) && !known(&self.replaced)
+    /// Whether an expansion that failed has ended the text.
+    pub(super) fn by_expansion(&self) -> bool {
+        self.expansion.load(Ordering::Relaxed)
+    }
+
+    /// The status of a text that has ended with this one. An expansion that failed gives 127, and 1 where
+    /// failures end a shell.
+    pub(super) fn status(&self, code: i32, errexit: bool) -> i32 {
+        if self.by_expansion() && errexit && code == EXPANSION {
+            1
+        } else {
+            code
+        }
     }
 
     /// What bashkit is to call when the shell ends.
     pub(super) fn on_exit(self: &Arc<Self>) -> Interceptor<ExitEvent> {
         let leaving = Arc::clone(self);
-        Box::new(move |event| {
+        Box::new(move |mut event| {
+            let known = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
             leaving.left.store(true, Ordering::Relaxed);
+            // With 1 and asked by no command: an expansion (`set -u`, `${x:?}`). What is trapped at the end
+            // of the shell is to see bash's status.
+            if event.code == 1 && !known(&leaving.asked) && !known(&leaving.replaced) {
+                leaving.expansion.store(true, Ordering::Relaxed);
+                event.code = EXPANSION;
+            }
             HookAction::Continue(event)
         })
     }

@@ -1,0 +1,56 @@
+//! The same tests once more as an ordinary user, for whom root runs them.
+#![expect(clippy::disallowed_methods, reason = "a test program is copied and run")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+/// A user and a group without a name.
+const USER: &str = "47111";
+/// Set in the copy of a test program that runs as that user.
+const AGAIN: &str = "SHIELING_TEST_AS_USER";
+
+/// Whether this is a copy that [`again_as_user`] runs.
+pub fn is_user() -> bool {
+    std::env::var_os(AGAIN).is_some()
+}
+
+/// Runs this very test program again as a user without a name and without any power, with these
+/// arguments, which select its tests. Does nothing in that copy, nor for whom is no root: then the
+/// tests run as an ordinary user anyway.
+///
+/// # Panics
+/// If one of them fails, or if none of them runs.
+pub fn again_as_user(arguments: &[&str]) {
+    let is_root = fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
+    if is_user() || !is_root {
+        return;
+    }
+    // Where this program stands, others may not be allowed to look.
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let program = std::env::current_exe().expect("it runs");
+    let copy = folder
+        .path()
+        .join(program.file_name().unwrap_or(Path::new("tests").as_os_str()));
+    fs::copy(&program, &copy).expect("room for a copy");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).expect("our own directory");
+    let done = Command::new("setpriv")
+        .args(["--reuid", USER, "--regid", USER, "--clear-groups"])
+        .arg(&copy)
+        .args(arguments)
+        .arg("--nocapture")
+        .current_dir(folder.path())
+        .env(AGAIN, "1")
+        .env("HOME", folder.path())
+        .env("TMPDIR", folder.path())
+        .output()
+        .expect("setpriv is there");
+    let (told, said) = (
+        String::from_utf8_lossy(&done.stderr),
+        String::from_utf8_lossy(&done.stdout),
+    );
+    let passed = said.contains("test result: ok") && !said.contains(" 0 passed");
+    assert!(done.status.success() && passed, "as an ordinary user: {told}\n{said}");
+    eprintln!("as an ordinary user:\n{told}");
+}
