@@ -165,7 +165,7 @@ enum Way {
 
 /// How often each is tried; less often by the ordinary user, who comes after.
 fn rounds() -> usize {
-    if crate::user::is_again() { 500 } else { 1_500 }
+    if shieling_testkit::is_user() { 500 } else { 1_500 }
 }
 
 #[test]
