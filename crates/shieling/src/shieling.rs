@@ -22,8 +22,8 @@ mod unjudged;
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::approval::{Approvals, Approved, Approver, Case, Mode, Nobody, Refused};
@@ -87,8 +87,7 @@ pub struct Shieling {
     requires: Requires,
     own: Vec<PathBuf>,
     remembered: Arc<Remembered>,
-    /// Changes of files are made one after the other.
-    making: Arc<Mutex<()>>,
+    turns: files::Turns,
     born: Instant,
     /// Nothing is begun any more.
     closed: AtomicBool,
@@ -556,7 +555,7 @@ impl Builder {
             requires: self.requires,
             own: self.own,
             remembered: Arc::default(),
-            making: Arc::default(),
+            turns: files::Turns::default(),
             born: Instant::now(),
             closed: AtomicBool::new(false),
             runs: AtomicU64::new(0),

@@ -114,6 +114,15 @@ pub trait Node: Send + Sync {
     /// [`FileError::NotFound`] and others.
     fn child(&self, name: &std::ffi::OsStr) -> Result<Box<dyn Node>, FileError>;
 
+    /// What is known of what stands at a name in it: [`Self::child`] and [`Self::meta`] in one, for who looks
+    /// at a hundred thousand and holds none of them.
+    ///
+    /// # Errors
+    /// As those two.
+    fn child_meta(&self, name: &std::ffi::OsStr) -> Result<Meta, FileError> {
+        self.child(name)?.meta()
+    }
+
     /// Opens what stands at a name in it, which [`Self::entries`] has called a file: [`Self::child`] and
     /// [`Self::open`] in one, for who opens a hundred thousand. What became something else meanwhile is
     /// refused as there.
@@ -148,7 +157,8 @@ pub trait Content: Send {
 }
 
 /// A name in a directory that is there, to be filled, replaced or emptied. All of it happens in that
-/// directory, wherever its path leads by now.
+/// directory, and only while it is where it was: once it has been moved, everything here is
+/// [`FileError::Changed`], so that a change never lands elsewhere than at the path that was looked at.
 pub trait Spot: Send {
     /// Where it is: absolute, with no link in it. What is missing of it is made with the file.
     fn path(&self) -> &Path;
@@ -169,15 +179,22 @@ pub trait Spot: Send {
     /// Nothing has changed then.
     fn replace(&self, content: &[u8], executable: bool, expect: Expect) -> Result<(), FileError>;
 
-    /// Lets whoever may read the file that stands there run it, too, or lets nobody.
+    /// Puts content there as [`Self::replace`] does, with the permissions and the time of its last change
+    /// that a file had: so a change is undone. By default it only is executable again, if it was.
     ///
     /// # Errors
-    /// [`FileError::Unsupported`] where files have no such permission, and others.
-    fn set_executable(&self, executable: bool) -> Result<(), FileError> {
-        let _ = executable;
-        Err(FileError::Unsupported(
-            "whether a file may be run cannot be changed here",
-        ))
+    /// As [`Self::replace`].
+    fn restore(&self, content: &[u8], was: &Meta, expect: Expect) -> Result<(), FileError> {
+        self.replace(content, was.mode & 0o111 != 0, expect)
+    }
+
+    /// Gives the file that stands there these permissions, of which those beyond `0777` are never given.
+    ///
+    /// # Errors
+    /// [`FileError::Unsupported`] where files have none, and others.
+    fn set_mode(&self, mode: u32) -> Result<(), FileError> {
+        let _ = mode;
+        Err(FileError::Unsupported("permissions of files cannot be changed here"))
     }
 
     /// Removes what stands there: a file, a link, or a directory, with all that is in it if

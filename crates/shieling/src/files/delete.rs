@@ -1,5 +1,7 @@
 //! Removing a file, a link, or a directory.
 
+use std::path::Path;
+
 use super::reach::{self, Reached};
 use super::{Access, Context, DeleteAsk, FileAnswer, FilesError, Planned, info, inside};
 use crate::environment::{Entry, FileError, Kind, Links};
@@ -34,9 +36,10 @@ pub(crate) fn plan_delete(context: Context<'_>, ask: &DeleteAsk) -> Result<Plann
     };
     let recursive = ask.recursive;
     Ok(Planned {
-        paths: gone.iter().map(|(path, _)| (Access::Remove, path.clone())).collect(),
+        paths: gone.iter().map(|thing| (Access::Remove, thing.path.clone())).collect(),
         preview,
         cut_at: None,
+        directories: inside::directories(&gone).map(Path::to_path_buf).collect(),
         make: Box::new(move || {
             inside::check(spot.as_ref(), gone)?;
             spot.remove(recursive)?;

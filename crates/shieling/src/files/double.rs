@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::UNIX_EPOCH;
 
-use super::{Context, FileAnswer, FilesError, Gate, Planned, Remembered};
+use super::{Context, FileAnswer, FilesError, Gate, Look, Planned, Remembered};
 use crate::environment::{Content, Entry, Expect, FileError, Files, Kind, Links, Meta, Node, Spot, Stamp};
 
 /// Gives the byte at a place of a content that is nowhere.
@@ -59,7 +59,7 @@ impl Gate for World {
         path.components().any(|part| part.as_os_str() == ".env")
     }
 
-    fn reads(&self, path: &Path) -> Result<(), FilesError> {
+    fn reads(&self, path: &Path, _: Look<'_>) -> Result<(), FilesError> {
         if path.ends_with("forbidden") {
             Err(FileError::Permission(path.to_path_buf()).into())
         } else {
@@ -409,13 +409,13 @@ impl Spot for Handle {
         Ok(())
     }
 
-    fn set_executable(&self, executable: bool) -> Result<(), FileError> {
+    fn set_mode(&self, given: u32) -> Result<(), FileError> {
         let mut files = self.files.state();
         files.check(&self.path)?;
         let tick = files.tick();
         match files.things.get_mut(&self.path) {
             Some(Thing::File { mode, state, .. }) => {
-                (*mode, *state) = (if executable { *mode | 0o111 } else { *mode & !0o111 }, tick);
+                (*mode, *state) = (given & 0o777, tick);
                 Ok(())
             }
             _ => Err(FileError::NotFound(self.path.clone())),

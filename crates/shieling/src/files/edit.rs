@@ -4,6 +4,7 @@
 //! as the file is. So a byte-order mark, line ends of several kinds, a missing last line end and bytes
 //! that are no text survive.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 
@@ -50,7 +51,7 @@ pub(crate) fn plan_edit(context: Context<'_>, ask: &EditAsk) -> Result<Planned, 
     };
     let held = reach::load(context, node, LARGEST, "edited")?;
     held.check(context, &path, ask.expect.as_ref())?;
-    let Held { content, stamp, .. } = held;
+    let Held { content, meta } = held;
     let Some(encoding) = Encoding::of(&content) else {
         let why = "it has NUL bytes where text has none".to_owned();
         return Err(FilesError::NotText { path, why });
@@ -72,8 +73,9 @@ pub(crate) fn plan_edit(context: Context<'_>, ask: &EditAsk) -> Result<Planned, 
         paths: vec![(Access::Write, path.clone())],
         preview: diff.text.clone(),
         cut_at: diff.cut_at(),
+        directories: HashSet::new(),
         make: Box::new(move || {
-            spot.replace(&edited, false, Expect::Stamp(stamp))?;
+            spot.replace(&edited, false, Expect::Stamp(meta.stamp))?;
             let hash = hash::written(spot.as_ref(), &edited);
             remembered.keep(&hash, &edited);
             Ok(FileAnswer::Edited(Edited {

@@ -6,12 +6,16 @@
 //! write, edit, patch, move    Context ─► Planned ─► (judged, asked about, recorded) ─► make ─► answer
 //! ```
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::{FileAnswer, FilesError, Remembered};
-use crate::environment::Files;
+use crate::environment::{FileError, Files, Meta};
 pub(crate) use crate::request::Access;
 use crate::units::ByteCount;
+
+/// Looks at what is held: at the very file that is about to be read, whatever stands at its path.
+pub(crate) type Look<'a> = &'a dyn Fn() -> Result<Meta, FileError>;
 
 /// Says of each path that was reached whether it may be used: it is asked with the path of a handle,
 /// in which no link is left, before that handle is used.
@@ -19,11 +23,11 @@ pub(crate) trait Gate: Send + Sync {
     /// Whether this is hidden: it then is not there, for whoever asks, and no name of it is told.
     fn hides(&self, path: &Path, is_directory: bool) -> bool;
 
-    /// Whether it may be read.
+    /// Whether what is held, and was reached by this path, may be read.
     ///
     /// # Errors
     /// [`FilesError`]: that it is not there, or why not.
-    fn reads(&self, path: &Path) -> Result<(), FilesError>;
+    fn reads(&self, path: &Path, held: Look<'_>) -> Result<(), FilesError>;
 }
 
 /// What an operation works with.
@@ -54,6 +58,8 @@ pub(crate) struct Planned {
     pub(crate) preview: String,
     /// How much of it is shown at most, where that is not all of it: then nobody can say yes to it.
     pub(crate) cut_at: Option<ByteCount>,
+    /// Which of the paths are directories; the others are not.
+    pub(crate) directories: HashSet<PathBuf>,
     /// Makes it, all of it or nothing. What it was worked out from must not have changed since.
     pub(crate) make: Box<dyn FnOnce() -> Result<FileAnswer, FilesError> + Send>,
 }

@@ -96,7 +96,7 @@ impl Held {
     /// The state of the file that this was read from.
     pub(super) fn hash(&self) -> FileHash {
         if self.content.len() as u64 > DIGESTED {
-            FileHash::of_stamp(self.stamp)
+            FileHash::of_stamp(self.meta.stamp)
         } else {
             FileHash::of(&self.content)
         }

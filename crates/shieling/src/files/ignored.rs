@@ -188,7 +188,7 @@ fn content(context: Context<'_>, directory: &dyn Node, names: &[&str]) -> Result
     if node.meta()?.kind != Kind::File {
         return Err(Unread::Missing);
     }
-    if let Err(error) = context.gate.reads(node.path()) {
+    if let Err(error) = context.gate.reads(node.path(), &|| node.meta()) {
         return Err(match unreadable(&error) {
             0 => Unread::Missing,
             _counted => Unread::Unreadable,

@@ -66,5 +66,5 @@ fn leads(context: Context<'_>, link: &Path) -> bool {
     let Ok(led) = context.files.node(link, Links::Follow) else {
         return false;
     };
-    context.hides(&*led).is_ok_and(|hidden| !hidden) && context.gate.reads(led.path()).is_ok()
+    context.hides(&*led).is_ok_and(|hidden| !hidden) && context.gate.reads(led.path(), &|| led.meta()).is_ok()
 }

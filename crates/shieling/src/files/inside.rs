@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Context, FilesError};
-use crate::environment::{Entry, FileError, Kind, Node, Spot, Stamp};
+use crate::environment::{Entry, FileError, Kind, Meta, Node, Spot};
 
 /// More than that is not judged path by path.
 const MOST: u64 = 100_000;
@@ -18,9 +18,20 @@ struct Level {
     entries: std::vec::IntoIter<Entry>,
 }
 
-/// Something and all that is in it, each directory before what is in it, as it stood when it was looked
-/// at.
-pub(super) type All = Vec<(PathBuf, Stamp)>;
+/// Something, as it stood when it was looked at.
+pub(super) struct Thing {
+    pub(super) path: PathBuf,
+    pub(super) meta: Meta,
+}
+
+/// Something and all that is in it, each directory before what is in it.
+pub(super) type All = Vec<Thing>;
+
+/// The directories among them.
+pub(super) fn directories(all: &All) -> impl Iterator<Item = &Path> {
+    let directories = all.iter().filter(|thing| thing.meta.kind == Kind::Directory);
+    directories.map(|thing| thing.path.as_path())
+}
 
 /// Something and all that is in it.
 ///
@@ -44,17 +55,26 @@ pub(super) fn check(spot: &dyn Spot, mut expected: All) -> Result<(), FileError>
     // could be.
     let mut now = walk(&*node, "looked at", |_, _| false).map_err(|_| changed())?;
     // Directories are told in no order.
-    let by_path = |(one, _): &(PathBuf, Stamp), (other, _): &(PathBuf, Stamp)| one.cmp(other);
+    let by_path = |one: &Thing, other: &Thing| one.path.cmp(&other.path);
     expected.sort_unstable_by(by_path);
     now.sort_unstable_by(by_path);
-    if now == expected { Ok(()) } else { Err(changed()) }
+    let same = |(one, other): (&Thing, &Thing)| one.path == other.path && one.meta.stamp == other.meta.stamp;
+    if now.len() == expected.len() && now.iter().zip(&expected).all(same) {
+        Ok(())
+    } else {
+        Err(changed())
+    }
 }
 
 fn walk(node: &dyn Node, done: &'static str, hides: impl Fn(&Path, bool) -> bool) -> Result<All, FilesError> {
     let top = node.path();
     let meta = node.meta()?;
-    let mut all = vec![(top.to_path_buf(), meta.stamp)];
-    if meta.kind != Kind::Directory {
+    let is_directory = meta.kind == Kind::Directory;
+    let mut all = vec![Thing {
+        path: top.to_path_buf(),
+        meta,
+    }];
+    if !is_directory {
         return Ok(all);
     }
     let mut entries = node.entries()?.into_iter();
@@ -76,8 +96,15 @@ fn walk(node: &dyn Node, done: &'static str, hides: impl Fn(&Path, bool) -> bool
         if hides(&path, is_directory) {
             return Err(FileError::Fixed(top.to_path_buf()).into());
         }
-        let node = directory.child(&entry.name)?;
-        all.push((path, node.meta()?.stamp));
+        // A handle only for what is looked into.
+        let (node, meta) = if is_directory {
+            let node = directory.child(&entry.name)?;
+            let meta = node.meta()?;
+            (Some(node), meta)
+        } else {
+            (None, directory.child_meta(&entry.name)?)
+        };
+        all.push(Thing { path, meta });
         let size = all.len() as u64;
         if size > MOST {
             return Err(FilesError::TooLarge {
@@ -87,7 +114,7 @@ fn walk(node: &dyn Node, done: &'static str, hides: impl Fn(&Path, bool) -> bool
                 done,
             });
         }
-        if is_directory {
+        if let Some(node) = node {
             if depth == DEEPEST {
                 let why =
                     "directories that are nested 200 deep or deeper are neither removed nor moved here; use a command";

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Context, FilesError};
-use crate::environment::{FileError, Kind, Links, Node, Spot, Stamp};
+use crate::environment::{FileError, Kind, Links, Meta, Node, Spot, Stamp};
 
 /// How much is read at once, in bytes.
 pub(super) const CHUNK: usize = 1 << 20;
@@ -54,7 +54,8 @@ impl Context<'_> {
     }
 
     fn readable(&self, node: Box<dyn Node>) -> Result<Box<dyn Node>, FilesError> {
-        self.gate.reads(node.path()).map(|()| node)
+        self.gate.reads(node.path(), &|| node.meta())?;
+        Ok(node)
     }
 }
 
@@ -181,10 +182,8 @@ fn discreet(context: Context<'_>, asked: &Path, error: FileError) -> FilesError 
 pub(super) struct Held {
     /// The bytes.
     pub(super) content: Vec<u8>,
-    /// The file's state when it was read.
-    pub(super) stamp: Stamp,
-    /// The file's permission bits.
-    pub(super) mode: u32,
+    /// What was known of the file when it was read.
+    pub(super) meta: Meta,
 }
 
 /// Reads a whole file, if it may be read and has at most `limit` bytes. `done` says what cannot be done
@@ -194,7 +193,7 @@ pub(super) struct Held {
 /// What the gate says, [`FilesError::TooLarge`], and [`FileError::Changed`] if the file never stood
 /// still.
 pub(super) fn load(context: Context<'_>, node: &dyn Node, limit: u64, done: &'static str) -> Result<Held, FilesError> {
-    context.gate.reads(node.path())?;
+    context.gate.reads(node.path(), &|| node.meta())?;
     let mut file = node.open()?;
     for _ in 0..TRIES {
         let before = file.meta()?;
@@ -219,11 +218,7 @@ pub(super) fn load(context: Context<'_>, node: &dyn Node, limit: u64, done: &'st
         }
         content.truncate(filled);
         if filled == size && file.meta()?.stamp == before.stamp {
-            return Ok(Held {
-                content,
-                stamp: before.stamp,
-                mode: before.mode,
-            });
+            return Ok(Held { content, meta: before });
         }
     }
     Err(FileError::Changed(node.path().to_path_buf()).into())

@@ -1,5 +1,7 @@
 //! Moving a file, a link, or a directory.
 
+use std::path::Path;
+
 use super::reach::{self, Reached};
 use super::{Access, Context, FileAnswer, FileInfo, FilesError, MoveAsk, Planned, info, inside};
 use crate::environment::{FileError, Kind, Links};
@@ -49,19 +51,23 @@ pub(crate) fn plan_move(context: Context<'_>, ask: &MoveAsk) -> Result<Planned, 
         return Err(FileError::Exists(target).into());
     }
     let gone = inside::all(context, &*node, "moved")?;
-    let mut paths = Vec::with_capacity(gone.len() * 2);
-    for (path, _) in &gone {
-        context.gate.reads(path)?;
+    let moved = |path: &Path| {
         let inner = path.strip_prefix(&was).expect("it is in what is moved");
         // Nothing more for itself: a path that ends with a slash is another.
-        let there = if inner.as_os_str().is_empty() {
+        if inner.as_os_str().is_empty() {
             target.clone()
         } else {
             target.join(inner)
-        };
-        paths.push((Access::Write, there));
-        paths.push((Access::Remove, path.clone()));
+        }
+    };
+    let mut paths = Vec::with_capacity(gone.len() * 2);
+    for thing in &gone {
+        context.gate.reads(&thing.path, &|| Ok(thing.meta.clone()))?;
+        paths.push((Access::Write, moved(&thing.path)));
+        paths.push((Access::Remove, thing.path.clone()));
     }
+    let directories = inside::directories(&gone).flat_map(|path| [path.to_path_buf(), moved(path)]);
+    let directories = directories.collect();
     let replaced = to
         .current
         .as_ref()
@@ -76,6 +82,7 @@ pub(crate) fn plan_move(context: Context<'_>, ask: &MoveAsk) -> Result<Planned, 
         paths,
         preview: format!("moved: {} to {}\n", was.display(), target.display()),
         cut_at: None,
+        directories,
         make: Box::new(move || {
             inside::check(from.as_ref(), gone)?;
             if let Some(replaced) = replaced {

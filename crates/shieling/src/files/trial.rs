@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use rustix::fs::{CWD, FileType, Mode};
 
-use super::{Context, FilesError, Found, Gate, GlobAsk, GrepAsk, Grepped, Remembered};
+use super::{Context, FilesError, Found, Gate, GlobAsk, GrepAsk, Grepped, Look, Remembered};
 use crate::environment::{Environment as _, FileError, Files, Local, Shell};
 
 /// The directory `w` of a temporary one, as a workspace.
@@ -28,7 +28,7 @@ impl Gate for Trial {
         path.iter().any(|name| name == "secret")
     }
 
-    fn reads(&self, path: &Path) -> Result<(), FilesError> {
+    fn reads(&self, path: &Path, _: Look<'_>) -> Result<(), FilesError> {
         match path.file_name() {
             Some(name) if name == "forbidden" => Err(FileError::Permission(path.to_path_buf()).into()),
             Some(_) | None => Ok(()),

@@ -213,7 +213,7 @@ impl<'a> Walk<'a> {
             .child(&entry.name)
             .map_err(FilesError::from)
             .and_then(|node| {
-                self.rules.context.gate.reads(node.path())?;
+                self.rules.context.gate.reads(node.path(), &|| node.meta())?;
                 Ok(self.rules.open(node, below, &parent.ignored)?)
             });
         let (directory, entries, unread) = match opened {

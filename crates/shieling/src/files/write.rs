@@ -1,5 +1,6 @@
 //! Writing: a whole file, byte for byte, in the place of whatever was there.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use super::diff::{self, Diff, Names};
@@ -54,7 +55,7 @@ pub(crate) fn plan_write(context: Context<'_>, ask: &WriteAsk) -> Result<Planned
                     Digest::of(&ask.content)
                 )
             });
-            (diff, preview, cut_at, Expect::Stamp(held.stamp))
+            (diff, preview, cut_at, Expect::Stamp(held.meta.stamp))
         }
         None => {
             let names = Names::made(context.workspace, &path);
@@ -78,6 +79,7 @@ pub(crate) fn plan_write(context: Context<'_>, ask: &WriteAsk) -> Result<Planned
         paths: vec![(Access::Write, path.clone())],
         preview,
         cut_at,
+        directories: HashSet::new(),
         make: Box::new(move || {
             spot.replace(&content, false, expect)?;
             let hash = hash::written(spot.as_ref(), &content);

@@ -87,8 +87,14 @@ fn judge_part(part: &Part, op: &FileOp) -> Vec<(String, Finding)> {
         }),
         Part::Deny(_) => Vec::new(),
         Part::Ignore(hidden) => each("ignore", &|touched| {
-            // Whether something that is read is a directory was known to whoever looked.
-            let hides = within(op, touched).is_some_and(|inside| hidden.hides_entry(inside, touched.access.changes()));
+            let hides = within(op, touched).is_some_and(|inside| match touched.directory {
+                Some(directory) => hidden.hides_entry(inside, directory),
+                // What stands there by now is neither seen nor changed by either kind of pattern. Of what is
+                // read, who looked knew what it is.
+                None => {
+                    hidden.hides_entry(inside, false) || touched.access.changes() && hidden.hides_entry(inside, true)
+                }
+            });
             hides.then(|| Finding::new(Deny, op.named(touched), span(touched), "this path is hidden"))
         }),
         Part::Rules(rules) => {

@@ -1,7 +1,7 @@
 //! An operation on files, worked out and not made: what it reads and changes, by paths in which no link
 //! is left.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -92,6 +92,8 @@ pub struct Touched {
     pub access: Access,
     /// The path: absolute, with no link in it.
     pub path: PathBuf,
+    /// Whether it is a directory, if that is known.
+    pub directory: Option<bool>,
     /// Where the operation's text names it, or the directory that it goes with, in bytes.
     pub span: Range<usize>,
 }
@@ -148,7 +150,12 @@ impl FileOp {
                     span
                 }
             };
-            touched.push(Touched { access, path, span });
+            touched.push(Touched {
+                access,
+                path,
+                directory: None,
+                span,
+            });
         }
         Self {
             operation,
@@ -180,6 +187,16 @@ impl FileOp {
     #[must_use]
     pub fn with_change_cut(mut self, at: Option<ByteCount>) -> Self {
         self.change_cut_at = at;
+        self
+    }
+
+    /// The operation, of whose paths these are directories, and the others are not. Without it that is not
+    /// known of any, and what a policy hides of either kind is hidden.
+    #[must_use]
+    pub fn with_directories(mut self, directories: &HashSet<PathBuf>) -> Self {
+        for touched in &mut self.touched {
+            touched.directory = Some(directories.contains(&touched.path));
+        }
         self
     }
 
@@ -237,7 +254,7 @@ impl Request for FileOp {
         fields.add(self.text.as_bytes());
         fields.add(self.workspace.as_os_str().as_encoded_bytes());
         for touched in &self.touched {
-            fields.add(&[touched.access as u8]);
+            fields.add(&[touched.access as u8, touched.directory.map_or(2, u8::from)]);
             fields.add(touched.path.as_os_str().as_encoded_bytes());
         }
         fields.add(&self.content.0);

@@ -13,8 +13,9 @@
 //! verdict asks, and where [`Builder::require_write_approval`](super::Builder::require_write_approval)
 //! says so. The rate limit counts commands only: no process starts here, and a model edits in bursts.
 //!
-//! Nothing here blocks an asynchronous thread. Changes through one [`Shieling`] are made one after the
-//! other, each only if the file is still what it was worked out from; otherwise it is worked out, judged
+//! Nothing here blocks an asynchronous thread. Of one [`Shieling`], at most eight operations work at once,
+//! of which at most four search, and the others wait for their turn ([`turn`]); while somebody is asked,
+//! none is held. Changes are made one after the other, each only if the file is still what it was worked out from; otherwise it is worked out, judged
 //! and asked about again. So of two edits at once none is lost: the second is made to what the first
 //! left, or is told that its text is not there any more; one that brought a hash is told that it is
 //! stale. Somebody who is no part of this, such as a running command, may still write in the instant
@@ -24,11 +25,11 @@ mod exposed;
 mod names;
 mod sight;
 mod task;
+mod turn;
 mod typed;
 
 use std::path::{Component, Path};
 use std::sync::Arc;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Shieling;
@@ -42,6 +43,7 @@ use crate::request::{Access, FileOp};
 
 use sight::{Seen, Sight};
 use task::{Task, Worked, own_path, size};
+pub(super) use turn::Turns;
 
 /// How often a change is worked out anew since a file has changed in between.
 const ROUNDS: usize = 3;
@@ -76,6 +78,10 @@ enum Looked {
 impl Shieling {
     /// Does what is asked of files.
     ///
+    /// At most 8 operations work at once, 4 of them searches (glob, grep); further ones wait, in the order in
+    /// which they came. Changes are made one at a time. One that waits for somebody's yes keeps no other
+    /// from anything.
+    ///
     /// ```no_run
     /// use shieling::Shieling;
     /// use shieling::files::{FileAnswer, FileAsk, FilesError, ReadAsk};
@@ -101,7 +107,7 @@ impl Shieling {
     /// # Panics
     /// Outside a tokio runtime, with timers if somebody has to be asked.
     pub async fn file(&self, ask: FileAsk) -> Result<FileAnswer, FilesError> {
-        let task = Arc::new(on_thread(move || Task::new(ask)).await?);
+        let task = Arc::new(on_thread(self.turns.look(false).await, move || Task::new(ask)).await?);
         let asked = task.op_as_asked(&self.workspace);
         let mut entry = self.entry(&asked);
         entry.of_files(&asked);
@@ -153,7 +159,8 @@ impl Shieling {
             .requires
             .writes
             .then_some("every change of files is asked about here");
-        on_thread(move || {
+        let turn = self.turns.look(task.is_search()).await;
+        on_thread(turn, move || {
             // Before anything was read there is nothing that could be told of it.
             let unread = |op: FileOp, error: FilesError| Looked::Failed {
                 op,
@@ -204,6 +211,7 @@ impl Shieling {
                     paths.sort_by_key(|(access, _)| *access != Access::Remove);
                     let op = task
                         .op(&sight.root, paths)
+                        .with_directories(&planned.directories)
                         .with_change(planned.preview.clone())
                         .with_change_cut(planned.cut_at);
                     let mut verdict = sight.policy.judge_file(&op);
@@ -302,13 +310,11 @@ impl Shieling {
         approved: Approved<FileOp>,
         mut entry: Entry,
     ) -> Result<(Entry, Result<FileAnswer, FilesError>), FilesError> {
-        let (making, holds) = (Arc::clone(&self.making), self.environment.confinement());
-        on_thread(move || {
-            let one_at_a_time = making.lock().unwrap_or_else(PoisonError::into_inner);
+        let holds = self.environment.confinement();
+        on_thread(self.turns.make().await, move || {
             entry.starting();
             let text = approved.into_request().text().to_owned();
             let made = (planned.make)();
-            drop(one_at_a_time);
             let end = match &made {
                 Err(FilesError::File(FileError::Changed(_))) => {
                     entry.not_started();
@@ -387,9 +393,17 @@ fn add(verdict: &mut Verdict, reasons: impl IntoIterator<Item = Reason>) {
     }
 }
 
-/// Does what may block where that is fine. What has begun goes on if the future is dropped.
-async fn on_thread<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> Result<T, FilesError> {
-    let done = tokio::task::spawn_blocking(act).await;
+/// Does what may block where that is fine, and ends the turn with it. What has begun goes on if the future is
+/// dropped.
+async fn on_thread<T: Send + 'static>(
+    turn: impl Send + 'static,
+    act: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, FilesError> {
+    let done = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        act()
+    })
+    .await;
     done.map_err(|error| FilesError::Fault(format!("it was broken off: {error}")))
 }
 

@@ -2,8 +2,9 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use shieling::approval::{Answer, Limits, Mode, Scope};
+use shieling::approval::{Answer, Callback, Limits, Mode, Question, Scope};
 use shieling::files::{EditAsk, ReadAsk, WriteAsk};
 use shieling::outcome::{Layer, Status};
 use shieling::policy::Policy;
@@ -263,4 +264,44 @@ async fn a_rate_limit_counts_commands_only() {
     let command = || Command::new("true", workspace.root()).expect("a command");
     assert_eq!(shieling.run(command(), None).await.status, Status::Exited);
     assert_eq!(shieling.run(command(), None).await.status, Status::RateLimited);
+}
+
+#[tokio::test]
+async fn a_yes_covers_the_place_that_was_shown_and_not_where_its_directory_went_meanwhile() {
+    for here in BOTH {
+        for outside in [false, true] {
+            for (kind, ask) in crate::place::changes("d/f").into_iter().enumerate() {
+                let (workspace, other) = (Workspace::new().with("d/f", "old\n"), Workspace::new());
+                let moved = if outside {
+                    other.path("d")
+                } else {
+                    workspace.path("moved")
+                };
+                let from = workspace.path("d");
+                let (to, asked) = (moved.clone(), Arc::new(AtomicUsize::new(0)));
+                let counted = Arc::clone(&asked);
+                let approver = Arc::new(Callback(move |_: &Question| {
+                    if counted.fetch_add(1, Ordering::Relaxed) == 0 {
+                        std::fs::rename(&from, &to).expect("temporary directories are beside each other");
+                    }
+                    yes()
+                }));
+                let shieling = here.builder(&workspace, Policy::open()).approval(Mode::Always);
+                let shieling = shieling.approver(approver).build();
+                let answer = shieling.file(ask).await;
+                let label = format!("{here:?} {kind} outside: {outside}: {answer:?}");
+                let content = std::fs::read_to_string(moved.join("f")).expect("it has moved along");
+                assert_eq!(content, "old\n", "{label}");
+                assert_eq!(std::fs::read_dir(&moved).expect("there").count(), 1, "{label}");
+                // A whole file is written where it was to be, once that was asked about, too; whatever was
+                // to happen to the one that is gone is told that it is.
+                let written = std::fs::read_to_string(workspace.path("d/f")).ok();
+                let expected = (kind == 0).then(|| "new\n".to_owned());
+                assert_eq!(written, expected, "{label}");
+                assert_eq!(answer.is_ok(), kind == 0, "{label}");
+                assert_eq!(asked.load(Ordering::Relaxed), if kind == 0 { 2 } else { 1 }, "{label}");
+                assert!(!workspace.path("elsewhere").exists(), "{label}");
+            }
+        }
+    }
 }

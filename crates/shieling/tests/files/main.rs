@@ -11,4 +11,6 @@ mod hidden;
 mod hostile;
 mod protected;
 mod together;
+mod turns;
 mod races;
+mod properties;

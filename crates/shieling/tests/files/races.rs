@@ -138,7 +138,9 @@ async fn editing_through_swapped_links_changes_and_shows_no_byte_outside() {
 #[tokio::test(flavor = "multi_thread")]
 async fn swapped_links_to_a_hidden_file_give_nothing_of_it() {
     let hiding = || Policy::open().with_ignore(&["vault/"]).expect("a pattern");
-    for kind in ["read", "write", "edit"] {
-        attack(In::Local, hiding(), Some("vault/secret"), kind).await;
+    for here in BOTH {
+        for kind in ["read", "write", "edit"] {
+            attack(here, hiding(), Some("vault/secret"), kind).await;
+        }
     }
 }

@@ -8,6 +8,7 @@
 mod changes;
 mod kinds;
 mod links;
+mod moved;
 mod place;
 mod races;
 mod sandbox;

@@ -98,7 +98,7 @@ async fn a_write_with_an_old_state_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_handle_stays_with_what_it_was_made_for() {
+async fn a_handle_reads_what_it_was_made_for_and_changes_nothing_elsewhere() {
     let memory = memory();
     memory.write("d/f", b"first").expect("room");
     let files = view(&memory).await;
@@ -115,15 +115,52 @@ async fn a_handle_stays_with_what_it_was_made_for() {
         .read_at(0, &mut into)
         .expect("read");
     assert_eq!(&into[..read], b"first");
-    spot.replace(b"second", false, Expect::Any).expect("written");
-    assert_eq!(memory.read("e/f").expect("there"), b"second");
-    assert_eq!(memory.read("d/f").expect("there"), b"other\n");
-    printed(&memory, "rm -r e").await;
+    let was = node.meta().expect("still there");
+    let beside = files.spot(Path::new("/work/beside"), Links::Keep).expect("a spot");
+    let changes = || {
+        [
+            spot.replace(b"x", false, Expect::Any),
+            spot.restore(b"x", &was, Expect::Any),
+            spot.set_mode(0o777),
+            spot.remove(true),
+            spot.rename(&*beside, true),
+            beside.rename(&*spot, true),
+            spot.current().map(|_| ()),
+        ]
+    };
+    // Where the directory is now, where another one is, where only a link leads to it, and nowhere.
+    for then in ["echo > beside", "rm -r d; ln -s e d", "rm -r d", "rm -r e"] {
+        printed(&memory, then).await;
+        for (number, changed) in changes().into_iter().enumerate() {
+            let refused = matches!(&changed, Err(FileError::Changed(path)) if path == Path::new("/work/d/f"));
+            assert!(refused, "{then}: {number}: {changed:?}");
+        }
+        if then == "echo > beside" {
+            assert_eq!(memory.read("d/f").expect("there"), b"other\n");
+        }
+        if then != "rm -r e" {
+            assert_eq!(memory.read("e/f").expect("there"), b"first", "{then}");
+        }
+    }
     assert!(matches!(node.meta(), Err(FileError::NotFound(_))));
-    assert!(matches!(
-        spot.replace(b"x", false, Expect::Any),
-        Err(FileError::NotFound(_))
-    ));
+}
+
+#[tokio::test]
+async fn a_directory_that_is_back_is_written_to_and_what_is_put_back_has_its_mode_and_time() {
+    let memory = memory();
+    memory.write("d/f", b"first").expect("room");
+    printed(&memory, "chmod 640 d/f; touch -d @1000000000 d/f").await;
+    let files = view(&memory).await;
+    let spot = files.spot(Path::new("/work/d/f"), Links::Follow).expect("a spot");
+    let was = spot.current().expect("looked").expect("there").meta().expect("there");
+    printed(&memory, "mv d e; mv e d; rm d/f").await;
+    spot.restore(b"first", &was, Expect::Nothing).expect("put back");
+    assert_eq!(
+        printed(&memory, "stat -c '%a %Y' d/f; cat d/f").await,
+        "640 1000000000\nfirst"
+    );
+    spot.set_mode(0o4755).expect("given");
+    assert_eq!(printed(&memory, "stat -c %a d/f").await, "755\n");
 }
 
 #[tokio::test]

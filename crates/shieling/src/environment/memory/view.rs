@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::tree::{About, Fault, Follow, Id, Spot as Place, Tree, Write};
+use super::tree::{About, Fault, Follow, Id, Inside, Spot as Place, Tree, Write};
 use crate::environment::{Content, Entry, Expect, FileError, Files, Links, Meta, Node, Spot, Stamp};
 
 /// The files of a memory.
@@ -165,27 +165,27 @@ struct There {
     path: PathBuf,
 }
 
-impl Spot for There {
-    fn path(&self) -> &Path {
-        &self.path
-    }
-
-    fn current(&self) -> Result<Option<Box<dyn Node>>, FileError> {
-        let current = self.tree.enter().current(&self.place);
-        let here = |id| {
-            Box::new(Here {
-                tree: Arc::clone(&self.tree),
-                id,
-                path: self.path.clone(),
-            }) as Box<dyn Node>
-        };
-        current
-            .map(|id| id.map(here))
-            .map_err(|fault| fault.at("look at", &self.path))
-    }
-
-    fn replace(&self, content: &[u8], executable: bool, expect: Expect) -> Result<(), FileError> {
+impl There {
+    /// Looks around, if the directory of the name is where it was when its path was looked at; nobody
+    /// moves it as long as the answer lives.
+    fn enter(&self) -> Result<Inside<'_>, FileError> {
         let mut inside = self.tree.enter();
+        self.check_place(&mut inside)?;
+        Ok(inside)
+    }
+
+    fn check_place(&self, inside: &mut Inside<'_>) -> Result<(), FileError> {
+        match inside
+            .walk(self.place.above(), Follow::None)
+            .map(|walked| walked.there())
+        {
+            Ok(Some(id)) if id == self.place.parent => Ok(()),
+            Ok(_) | Err(_) => Err(FileError::Changed(self.path.clone())),
+        }
+    }
+
+    /// Puts content at the name, if what stands there is as expected; a new file gets this mode.
+    fn put(&self, inside: &mut Inside<'_>, content: &[u8], mode: u32, expect: Expect) -> Result<Id, FileError> {
         let current = inside.current(&self.place);
         let current = current.map_err(|fault| fault.at("look at", &self.path))?;
         let stamp = match current.map(|id| inside.about(id)) {
@@ -200,28 +200,57 @@ impl Spot for There {
         if !expected {
             return Err(FileError::Changed(self.path.clone()));
         }
-        let mode = if executable { 0o755 } else { 0o644 };
         inside
             .write(&self.place, Write::Replace(content), true, mode, None)
-            .map(|_| ())
+            .map_err(|fault| fault.at("write", &self.path))
+    }
+}
+
+impl Spot for There {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn current(&self) -> Result<Option<Box<dyn Node>>, FileError> {
+        let current = self.enter()?.current(&self.place);
+        let here = |id| {
+            Box::new(Here {
+                tree: Arc::clone(&self.tree),
+                id,
+                path: self.path.clone(),
+            }) as Box<dyn Node>
+        };
+        current
+            .map(|id| id.map(here))
+            .map_err(|fault| fault.at("look at", &self.path))
+    }
+
+    fn replace(&self, content: &[u8], executable: bool, expect: Expect) -> Result<(), FileError> {
+        let mode = if executable { 0o755 } else { 0o644 };
+        self.put(&mut self.enter()?, content, mode, expect).map(|_| ())
+    }
+
+    fn restore(&self, content: &[u8], was: &Meta, expect: Expect) -> Result<(), FileError> {
+        let mut inside = self.enter()?;
+        let id = self.put(&mut inside, content, was.mode, expect)?;
+        let restored = inside.set_mode(id, was.mode & 0o1777);
+        restored
+            .and_then(|()| inside.set_modified(id, was.modified))
             .map_err(|fault| fault.at("write", &self.path))
     }
 
-    fn set_executable(&self, executable: bool) -> Result<(), FileError> {
-        let mut inside = self.tree.enter();
+    fn set_mode(&self, mode: u32) -> Result<(), FileError> {
+        let mut inside = self.enter()?;
         let current = inside.current(&self.place);
         let Some(id) = current.map_err(|fault| fault.at("look at", &self.path))? else {
             return Err(FileError::NotFound(self.path.clone()));
         };
-        let about = inside.about(id);
-        let bare = about.map_err(|fault| fault.at("look at", &self.path))?.mode & 0o666;
-        let mode = if executable { bare | (bare & 0o444) >> 2 } else { bare };
-        let set = inside.set_mode(id, mode);
+        let set = inside.set_mode(id, mode & 0o777);
         set.map_err(|fault| fault.at("change the permissions of", &self.path))
     }
 
     fn remove(&self, recursive: bool) -> Result<(), FileError> {
-        let removed = self.tree.enter().remove(&self.place, recursive);
+        let removed = self.enter()?.remove(&self.place, recursive);
         removed.map_err(|fault| fault.at("remove", &self.path))
     }
 
@@ -231,7 +260,8 @@ impl Spot for There {
             .downcast_ref::<Self>()
             .filter(|to| Arc::ptr_eq(&to.tree, &self.tree))
             .ok_or(FileError::Unsupported("a file is moved within one memory only"))?;
-        let mut inside = self.tree.enter();
+        let mut inside = self.enter()?;
+        to.check_place(&mut inside)?;
         let into = inside.current(&to.place).ok().flatten();
         if into.is_some_and(|id| inside.kind(id) == Some(crate::environment::Kind::Directory)) {
             return Err(FileError::Exists(to.path.clone()));

@@ -112,11 +112,13 @@ impl Crew<'_> {
             return;
         }
         let below = directory.below.join(&entry.name);
-        let content = match self.rules.context.gate.reads(&path) {
-            Ok(()) => directory.node.open_child(&entry.name).map_err(FilesError::from),
-            Err(error) => Err(error),
-        };
-        let content = match content {
+        // Opened first: what is judged is the file that is then read, and that costs no second way to it.
+        let opened = directory.node.open_child(&entry.name).map_err(FilesError::from);
+        let admitted = opened.and_then(|content| {
+            self.rules.context.gate.reads(&path, &|| content.meta())?;
+            Ok(content)
+        });
+        let content = match admitted {
             Ok(content) => content,
             Err(error) => return part.unreadable(unreadable(&error)),
         };

@@ -33,11 +33,11 @@ pub(super) struct Work {
 
 /// How a step is undone.
 enum Undo {
-    /// What was removed is put back.
+    /// What was removed is put back, with its permissions and its time.
     Restore(usize),
     /// What was moved is moved back.
     Back(usize, usize),
-    /// What was changed gets the content of this one again.
+    /// What was changed gets the content of this one again, with its permissions and its time.
     Rewrite {
         file: usize,
         origin: usize,
@@ -50,8 +50,8 @@ enum Undo {
         /// As for [`Self::Rewrite`].
         stamp: Option<Stamp>,
     },
-    /// Who may run it is as before.
-    Mode { file: usize, executable: bool },
+    /// Its permissions are as before.
+    Mode { file: usize, mode: u32 },
 }
 
 impl Work {
@@ -167,16 +167,16 @@ impl Work {
             });
             return after.map(|_| ());
         };
-        let mut expected = if origin == file { held.stamp } else { stamp(spot)? };
+        let mut expected = if origin == file { held.meta.stamp } else { stamp(spot)? };
         // First, since to undo it changes the state that undoing the content asks for.
         if self.files[origin].changes_mode(now)
             && let Some(executable) = now.executable
         {
             reach::check(spot, expected)?;
-            spot.set_executable(executable)?;
+            spot.set_mode(runnable(held.meta.mode, executable))?;
             done.push(Undo::Mode {
                 file,
-                executable: !executable,
+                mode: held.meta.mode,
             });
             expected = stamp(spot)?;
         }
@@ -197,7 +197,7 @@ impl Work {
     fn check(&self, file: usize) -> Result<(), FileError> {
         let staged = &self.files[file];
         match &staged.was {
-            Some(held) => reach::check(staged.spot.as_ref(), held.stamp),
+            Some(held) => reach::check(staged.spot.as_ref(), held.meta.stamp),
             None => Err(FileError::Changed(staged.path())),
         }
     }
@@ -226,15 +226,14 @@ impl Work {
             |file: usize, stamp: Option<Stamp>| stamp.ok_or_else(|| FileError::Changed(self.files[file].path()));
         match *undo {
             Undo::Restore(file) => match held(file) {
-                Some(held) => spot(file).replace(&held.content, held.mode & 0o111 != 0, Expect::Nothing),
+                Some(held) => spot(file).restore(&held.content, &held.meta, Expect::Nothing),
                 None => Ok(()),
             }
             .map_err(|error| (file, error)),
             Undo::Back(from, to) => spot(to).rename(spot(from), false).map_err(|error| (from, error)),
             Undo::Rewrite { file, origin, stamp } => match held(origin) {
-                Some(held) => {
-                    known(file, stamp).and_then(|stamp| spot(file).replace(&held.content, false, Expect::Stamp(stamp)))
-                }
+                Some(held) => known(file, stamp)
+                    .and_then(|stamp| spot(file).restore(&held.content, &held.meta, Expect::Stamp(stamp))),
                 None => Ok(()),
             }
             .map_err(|error| (file, error)),
@@ -242,7 +241,13 @@ impl Work {
                 .and_then(|stamp| reach::check(spot(file), stamp))
                 .and_then(|()| spot(file).remove(false))
                 .map_err(|error| (file, error)),
-            Undo::Mode { file, executable } => spot(file).set_executable(executable).map_err(|error| (file, error)),
+            Undo::Mode { file, mode } => spot(file).set_mode(mode).map_err(|error| (file, error)),
         }
     }
+}
+
+/// Permissions with which whoever may read a file may run it, too, or nobody may.
+fn runnable(mode: u32, executable: bool) -> u32 {
+    let bare = mode & 0o666;
+    if executable { bare | (bare & 0o444) >> 2 } else { bare }
 }

@@ -1,6 +1,7 @@
 //! What each file is to be once the whole patch is applied. Nothing is changed here, so that sections of
 //! one file build on each other, and one that does not fit leaves everything as it is.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::apply::{Applied, Misfit, apply};
@@ -233,6 +234,7 @@ impl<'a> Stage<'a> {
             paths,
             preview,
             cut_at,
+            directories: HashSet::new(),
             make: Box::new(move || work.make()),
         })
     }
@@ -289,7 +291,7 @@ impl Staged {
 
     /// Whether it is to be run, and was not, or the other way round.
     pub(super) fn changes_mode(&self, now: &Now) -> bool {
-        let was = self.was.as_ref().is_some_and(|was| was.mode & 0o111 != 0);
+        let was = self.was.as_ref().is_some_and(|was| was.meta.mode & 0o111 != 0);
         now.executable.is_some_and(|executable| executable != was)
     }
 }

@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use crate::environment::FileError;
 use crate::files::diff::{Names, of_texts};
 use crate::files::double::{World, make};
+use crate::files::trial::Trial;
 use crate::files::{Access, FileAnswer, FilesError, PatchAsk, Patched, plan_patch};
 
 fn patch(world: &World, patch: &str) -> Result<Patched, FilesError> {
@@ -426,7 +427,8 @@ fn the_bit_that_lets_a_file_run_is_set_and_taken() {
     world.files.put_mode("f", b"a\n", 0o640);
     let text = "diff --git a/f b/f\nold mode 100644\nnew mode 100755\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n";
     patch(&world, text).unwrap();
-    assert_eq!(world.files.mode("f").unwrap() & 0o111, 0o111);
+    // Whoever may read it may run it, and nobody else.
+    assert_eq!(world.files.mode("f").unwrap(), 0o750);
     applied(
         &world,
         &PatchAsk {
@@ -436,8 +438,8 @@ fn the_bit_that_lets_a_file_run_is_set_and_taken() {
     )
     .unwrap();
     assert_eq!(
-        (world.files.mode("f").unwrap() & 0o111, content(&world, "f")),
-        (0, "a\n".to_owned())
+        (world.files.mode("f").unwrap(), content(&world, "f")),
+        (0o640, "a\n".to_owned())
     );
 }
 
@@ -519,6 +521,77 @@ fn an_envelope_that_leaves_a_doubt_says_where() {
     }
     patch(&world, &update("@@ 1\n-x\n+y\n")).unwrap();
     assert_eq!(content(&world, "f"), "x\n1\ny\n2\n");
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the test looks at its own files")]
+fn what_is_undone_has_its_permissions_its_time_and_its_link_again() {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::time::{Duration, UNIX_EPOCH};
+
+    let trial = Trial::new();
+    let files = [
+        ("edited", 0o640),
+        ("run", 0o705),
+        ("removed", 0o600),
+        ("linked", 0o664),
+        ("gone", 0o751),
+    ];
+    let time = UNIX_EPOCH + Duration::new(1_000_000_000, 123_456_789);
+    for (name, mode) in files {
+        trial.put(name, format!("{name}\n"));
+        let path = trial.workspace().join(name);
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        fs::File::open(&path).unwrap().set_modified(time).unwrap();
+    }
+    trial.link("link", "linked");
+    trial.put("last", "last\n");
+    let change = |name: &str| {
+        format!(
+            "--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-{}\n+new\n",
+            name.replace("link", "linked")
+        )
+    };
+    let remove = |name: &str| format!("--- a/{name}\n+++ /dev/null\n@@ -1 +0,0 @@\n-{name}\n");
+    let bits = "diff --git a/run b/run\nold mode 100755\nnew mode 100644\n".to_owned();
+    let moved = "diff --git a/gone b/moved\nsimilarity index 100%\nrename from gone\nrename to moved\n";
+    let added = "--- /dev/null\n+++ b/new/file\n@@ -0,0 +1 @@\n+new\n";
+    let patch = [
+        change("edited"),
+        bits,
+        change("run"),
+        change("link"),
+        remove("removed"),
+        remove("last"),
+    ];
+    let patch = [moved, added]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(patch)
+        .collect::<String>();
+    let planned = plan_patch(trial.context(), &PatchAsk::new(&patch)).unwrap();
+    // The last step finds that it is too late.
+    trial.put("last", "another\n");
+    let error = (planned.make)().unwrap_err();
+    assert!(matches!(error, FilesError::File(FileError::Changed(_))), "{error}");
+    for (name, mode) in files {
+        let path = trial.workspace().join(name);
+        let meta = fs::metadata(&path).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{name}\n"));
+        assert_eq!(meta.permissions().mode() & 0o7777, mode, "{name}");
+        assert_eq!(meta.modified().unwrap(), time, "{name}");
+    }
+    assert_eq!(
+        fs::read_link(trial.workspace().join("link")).unwrap().as_os_str(),
+        "linked"
+    );
+    let mut names: Vec<_> = fs::read_dir(trial.workspace())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["edited", "gone", "last", "link", "linked", "removed", "run"]);
 }
 
 fn text() -> impl Strategy<Value = String> {

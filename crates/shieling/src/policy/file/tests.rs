@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use super::*;
@@ -33,7 +34,7 @@ fn each_meaning_says_of_reading_and_of_changing_what_the_table_says() {
         (ignore(), "/work/.env", Deny, Deny),
         (ignore(), "/work/deep/.ENV", Deny, Deny),
         (ignore(), "/work/keys/a", Deny, Deny),
-        (ignore(), "/work/keys", Allow, Deny), // a file of that name is not the directory
+        (ignore(), "/work/keys", Allow, Deny), // as long as nobody knows whether it is the directory
         (ignore(), "/elsewhere/.env", Allow, Allow),
         (ignore(), "/workspace/.env", Allow, Allow),
         (allow().with_readonly(), "/work/a", Allow, Deny),
@@ -46,6 +47,37 @@ fn each_meaning_says_of_reading_and_of_changing_what_the_table_says() {
         ] {
             let verdict = policy.judge_file(&touching(access, path));
             assert_eq!(verdict.decision, expected, "{access:?} {path}: {:?}", verdict.reasons);
+        }
+    }
+}
+
+#[test]
+fn a_pattern_of_directories_hides_no_file_of_that_name() {
+    let policy = Policy::open()
+        .with_ignore(&["target/", "both", "!both/", "/top/"])
+        .expect("patterns");
+    // As a file, as a directory, and with neither known.
+    let cases = [
+        ("target", Allow, Deny, Deny),
+        ("deep/Target", Allow, Deny, Deny),
+        ("target/file", Deny, Deny, Deny),
+        ("target/a/b", Deny, Deny, Deny),
+        ("targets", Allow, Allow, Allow),
+        ("top", Allow, Deny, Deny),
+        ("deep/top", Allow, Allow, Allow),
+    ];
+    for (name, file, directory, unknown) in cases {
+        for access in [Access::Write, Access::Remove] {
+            let path = Path::new("/work").join(name);
+            let op = touching(access, path.to_str().expect("a text"));
+            let decided = |op: &FileOp| policy.judge_file(op).decision;
+            assert_eq!(decided(&op), unknown, "{access:?} {name}");
+            let known = op.clone().with_directories(&HashSet::new());
+            assert_eq!(decided(&known), file, "{access:?} {name}: a file");
+            let directories = op.clone().with_directories(&HashSet::from([path]));
+            assert_eq!(decided(&directories), directory, "{access:?} {name}: a directory");
+            use crate::request::Request as _;
+            assert!(known.digest() != directories.digest() && known.digest() != op.digest());
         }
     }
 }

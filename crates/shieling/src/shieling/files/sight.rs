@@ -1,5 +1,5 @@
 //! What of the files of an environment an operation may see and use: asked by the operation itself, with
-//! the path of each handle, before it uses it.
+//! each handle and its path, before it uses it.
 //!
 //! | a path that | `hides` | `reads` |
 //! |---|---|---|
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::environment::{FileError, Files, Kind, Links};
-use crate::files::{FilesError, Gate};
+use crate::files::{FilesError, Gate, Look};
 use crate::outcome::{Denial, Layer, Status};
 use crate::policy::{Decision, Policy, Reason};
 use crate::request::{Access, FileOp, Operation};
@@ -92,7 +92,7 @@ impl Sight {
     }
 
     /// Why this may not be read, or not before somebody was asked.
-    fn against(&self, path: &Path) -> Vec<Reason> {
+    fn against(&self, path: &Path, held: Look<'_>) -> Vec<Reason> {
         let mut reasons = Vec::new();
         if self.policy.has_rules_of_reading() {
             let op = FileOp::new(self.operation, &self.root, &[], vec![(Access::Read, path.to_owned())]);
@@ -103,18 +103,18 @@ impl Sight {
             }
         }
         if !self.hides_ignored {
-            reasons.extend(self.other_name(path));
+            reasons.extend(self.other_name(path, held));
         }
         reasons
     }
 
     /// Whether this is a file that has another name, which is hidden. Where the environment hides files,
     /// it hides all of their names; elsewhere a hidden file is one by whatever name it is read.
-    fn other_name(&self, path: &Path) -> Option<Reason> {
+    fn other_name(&self, path: &Path, held: Look<'_>) -> Option<Reason> {
         if self.policy.hidden().is_empty() && self.own.is_empty() {
             return None;
         }
-        let meta = self.files.node(path, Links::Keep).ok()?.meta().ok()?;
+        let meta = held().ok()?;
         if meta.kind != Kind::File || meta.names < 2 {
             return None;
         }
@@ -152,11 +152,11 @@ impl Gate for Sight {
         self.is_own(path) || self.is_ignored(path, is_directory)
     }
 
-    fn reads(&self, path: &Path) -> Result<(), FilesError> {
+    fn reads(&self, path: &Path, held: Look<'_>) -> Result<(), FilesError> {
         if self.hides(path, false) {
             return Err(FileError::NotFound(path.to_owned()).into());
         }
-        let reasons = self.against(path);
+        let reasons = self.against(path, held);
         match reasons.iter().map(|reason| reason.decision).max() {
             None | Some(Decision::Allow) => Ok(()),
             Some(Decision::Ask) if !self.is_search => {

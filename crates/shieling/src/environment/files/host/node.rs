@@ -100,6 +100,17 @@ impl Node for HostNode {
         Ok(Box::new(Self::new(Arc::clone(&self.view), handle)))
     }
 
+    fn child_meta(&self, name: &OsStr) -> Result<Meta, FileError> {
+        let _power = self.view.power_over(&self.handle.look, SEARCH)?;
+        self.check_directory()?;
+        check_name(name, &self.handle.path)?;
+        match Look::in_directory(&self.handle.file, name) {
+            Ok(look) if look.device() == self.handle.look.device() && !self.view.is_cover(&look) => Ok(look.meta()),
+            // What lies over something hidden, another file system, and why not: with the words of all that.
+            Ok(_) | Err(_) => self.child(name)?.meta(),
+        }
+    }
+
     fn open_child(&self, name: &OsStr) -> Result<Box<dyn Content>, FileError> {
         let _power = self.view.power_over(&self.handle.look, SEARCH)?;
         self.check_directory()?;

@@ -9,19 +9,21 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::super::{Expect, FileError, Kind, Links, Node, Spot};
+use super::super::{Expect, FileError, Kind, Links, Meta, Node, Spot};
 use super::error::refused;
 use super::look::{Look, hold};
 use super::node::HostNode;
 use super::resolve::Located;
 use super::view::{Handle, View, own_link};
+use super::write::Given;
 
 /// A name in a directory.
 #[derive(Debug)]
 pub(super) struct HostSpot {
     pub(super) view: Arc<View>,
-    /// The deepest directory on the way that was there.
+    /// The deepest directory on the way that was there, and where it was.
     directory: OwnedFd,
+    above: PathBuf,
     /// What was missing beneath it, before the name.
     missing: Vec<OsString>,
     pub(super) name: OsString,
@@ -44,6 +46,7 @@ impl HostSpot {
         Ok(Self {
             view: Arc::clone(view),
             directory: directory.file,
+            above: directory.path,
             missing: names,
             name,
             path,
@@ -74,6 +77,7 @@ impl HostSpot {
 
     /// The directory of the name, if it is there.
     pub(super) fn reach(&self) -> Result<Option<OwnedFd>, FileError> {
+        self.check_at(&self.directory, &self.above)?;
         let mut directory = self.directory.try_clone().map_err(|source| self.io("reach", source))?;
         for name in &self.missing {
             match self.enter(&directory, name)? {
@@ -82,6 +86,30 @@ impl HostSpot {
             }
         }
         Ok(Some(directory))
+    }
+
+    /// Whether the directory of the name is where it was when its path was judged. Who moves it away has
+    /// what is written to it land elsewhere: outside, or where a policy says otherwise. No call of the
+    /// kernel compares and writes at once, so this is asked just before a change, and again after it.
+    ///
+    /// # Errors
+    /// [`FileError::Changed`].
+    pub(super) fn check_place(&self, directory: &OwnedFd) -> Result<(), FileError> {
+        self.check_at(directory, self.path.parent().unwrap_or(Path::new("/")))
+    }
+
+    /// Whether a path, with no link in it, leads to this very directory.
+    fn check_at(&self, directory: &OwnedFd, path: &Path) -> Result<(), FileError> {
+        let flags = OFlags::DIRECTORY;
+        // Not by the path that the kernel tells of a descriptor: of one that has left its mount it tells
+        // another file system's.
+        let found = self.view.resolve(path, flags, ResolveFlags::NO_SYMLINKS);
+        let same = found.and_then(|found| Ok(Look::at(&found)?.identity() == Look::at(directory)?.identity()));
+        match same {
+            Ok(true) => Ok(()),
+            Ok(false) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Err(FileError::Changed(self.path.clone())),
+            Err(errno) => Err(self.said("reach")(errno)),
+        }
     }
 
     /// A directory in a directory. No link is followed.
@@ -101,6 +129,7 @@ impl HostSpot {
     /// The directory of the name, made with those before it that are missing. Those that were made are
     /// removed again with the answer, unless it is told to keep them.
     pub(super) fn make_directories(&self) -> Result<Made, FileError> {
+        self.check_at(&self.directory, &self.above)?;
         let directory = self.directory.try_clone().map_err(|source| self.io("reach", source))?;
         let mut made = Made {
             directory,
@@ -181,29 +210,36 @@ impl Spot for HostSpot {
     fn replace(&self, content: &[u8], executable: bool, expect: Expect) -> Result<(), FileError> {
         let _power = self.view.power()?;
         self.view.check_writable(&self.path)?;
-        self.write(content, executable, expect)
+        let given = if executable { Given::Executable } else { Given::Plain };
+        self.write(content, given, expect)
     }
 
-    fn set_executable(&self, executable: bool) -> Result<(), FileError> {
+    fn restore(&self, content: &[u8], was: &Meta, expect: Expect) -> Result<(), FileError> {
         let _power = self.view.power()?;
         self.view.check_writable(&self.path)?;
-        let held = self
-            .reach()?
-            .map(|directory| self.held(&directory))
-            .transpose()?
-            .flatten();
-        let Some((file, look)) = held else {
-            return Err(FileError::NotFound(self.path.clone()));
-        };
+        self.write(content, Given::Was(was), expect)
+    }
+
+    fn set_mode(&self, mode: u32) -> Result<(), FileError> {
+        let _power = self.view.power()?;
+        self.view.check_writable(&self.path)?;
+        let not_found = || FileError::NotFound(self.path.clone());
+        let directory = self.reach()?.ok_or_else(not_found)?;
+        let (file, look) = self.held(&directory)?.ok_or_else(not_found)?;
         self.check_free(&look)?;
         if look.kind() != Kind::File {
             return Err(FileError::Changed(self.path.clone()));
         }
-        let bare = look.mode() & 0o666;
-        let mode = if executable { bare | (bare & 0o444) >> 2 } else { bare };
         // By the descriptor: a link that takes the name meanwhile is not followed.
-        rustix::fs::chmodat(CWD, own_link(&file), Mode::from_raw_mode(mode), AtFlags::empty())
-            .map_err(self.said("change the permissions of"))
+        let give = |mode| {
+            rustix::fs::chmodat(CWD, own_link(&file), Mode::from_raw_mode(mode), AtFlags::empty())
+                .map_err(self.said("change the permissions of"))
+        };
+        give(mode & 0o777)?;
+        self.check_place(&directory).or_else(|moved| {
+            give(look.mode())?;
+            Err(moved)
+        })
     }
 
     fn remove(&self, recursive: bool) -> Result<(), FileError> {

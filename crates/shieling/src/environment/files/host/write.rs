@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! look at what is there ─► write a file of another name beside it ─► give that the name
-//!        │ writable? expected?                                            │ nothing: if nothing is there
-//!        ▼                                                                │ a state: exchange, look at what
+//!        │ writable? expected?        where the directory was judged to be?│ nothing: if nothing is there
+//!        ▼                                                                │ something: exchange, look at what
 //!     refused, nothing changed                                            ▼  came out, else exchange back
+//!                                            still where it was judged to be? else taken back
 //! ```
 //!
 //! The new file is another file: a hard link keeps the old one, who has that open reads the old one, and
@@ -15,16 +16,27 @@
 use rustix::fs::{Access, AtFlags, CWD, Gid, Mode, Uid};
 use rustix::io::Errno;
 
-use super::super::{Expect, FileError, Kind};
+use super::super::{Expect, FileError, Kind, Meta};
 use super::error::refused;
 use super::look::{Look, hold};
 use super::spot::HostSpot;
 use super::temporary::Temporary;
 use super::view::own_link;
 
+/// What a file gets beside its content.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Given<'a> {
+    /// What the one has that it replaces, or what every new file gets.
+    Plain,
+    /// The same, and whoever may read a new one may run it.
+    Executable,
+    /// The permissions and the time that a file had.
+    Was(&'a Meta),
+}
+
 impl HostSpot {
     /// Puts content at the name.
-    pub(super) fn write(&self, content: &[u8], executable: bool, expect: Expect) -> Result<(), FileError> {
+    pub(super) fn write(&self, content: &[u8], given: Given<'_>, expect: Expect) -> Result<(), FileError> {
         let made = self.make_directories()?;
         let before = match self.held(&made.directory)? {
             Some((file, look)) => {
@@ -46,16 +58,11 @@ impl HostSpot {
         if !as_expected {
             return Err(FileError::Changed(self.path.clone()));
         }
-        let new = self.prepare(&made.directory, content, executable, before.as_ref())?;
-        match (expect, &before) {
-            (Expect::Stamp(_), Some(before)) => self.exchange(&made.directory, &new, before)?,
-            (Expect::Any | Expect::Nothing | Expect::Stamp(_), _) => {
-                let replace = expect != Expect::Nothing;
-                new.become_named(&self.name, replace).map_err(|errno| match errno {
-                    Errno::EXIST => FileError::Changed(self.path.clone()),
-                    errno => self.said("write")(errno),
-                })?;
-            }
+        let new = self.prepare(&made.directory, content, given, before.as_ref())?;
+        self.check_place(&made.directory)?;
+        match &before {
+            Some(before) => self.exchange(&made.directory, &new, before)?,
+            None => self.give_name(&made.directory, &new)?,
         }
         drop(new);
         made.keep();
@@ -83,16 +90,20 @@ impl HostSpot {
         &self,
         directory: &'a rustix::fd::OwnedFd,
         content: &[u8],
-        executable: bool,
+        given: Given<'_>,
         before: Option<&Look>,
     ) -> Result<Temporary<'a>, FileError> {
         let before = before.filter(|look| look.kind() == Kind::File);
         let said = self.said("write");
-        let mode = match (before, executable) {
+        let kept = match given {
+            Given::Plain | Given::Executable => before.map(|before| before.mode() & 0o1777),
+            Given::Was(was) => Some(was.mode & 0o1777),
+        };
+        let mode = match (kept, given) {
             // Until it has its owner, nobody else's.
             (Some(_), _) => 0o600,
-            (None, true) => 0o777,
-            (None, false) => 0o666,
+            (None, Given::Executable) => 0o777,
+            (None, Given::Plain | Given::Was(_)) => 0o666,
         };
         let new = Temporary::create(directory, mode).map_err(&said)?;
         new.write(content).map_err(&said)?;
@@ -101,9 +112,13 @@ impl HostSpot {
             if look.owner() != before.owner() {
                 self.give(&new, before);
             }
+        }
+        if let Some(kept) = kept {
             // After the owner, since a change of that takes permissions away.
-            let kept = Mode::from_raw_mode(before.mode() & 0o1777);
-            rustix::fs::fchmod(new.file(), kept).map_err(&said)?;
+            rustix::fs::fchmod(new.file(), Mode::from_raw_mode(kept)).map_err(&said)?;
+        }
+        if let Given::Was(was) = given {
+            new.set_modified(was.modified).map_err(&said)?;
         }
         Ok(new)
     }
@@ -117,8 +132,36 @@ impl HostSpot {
         }
     }
 
-    /// Gives the new file the name of a file that is still as it was. If it is another one by now, that
-    /// one has its name back when this returns; the new content was to be seen for a moment.
+    /// Gives the new file a name that nothing has. If the directory was moved away meanwhile, it has lost
+    /// that name again when this returns; whoever has replaced it there by then keeps what is his.
+    fn give_name(&self, directory: &rustix::fd::OwnedFd, new: &Temporary<'_>) -> Result<(), FileError> {
+        new.become_named(&self.name, false).map_err(|errno| match errno {
+            Errno::EXIST => FileError::Changed(self.path.clone()),
+            errno => self.said("write")(errno),
+        })?;
+        let Err(moved) = self.check_place(directory) else {
+            return Ok(());
+        };
+        let back = match new.take_back(&self.name) {
+            // It is gone already.
+            Err(Errno::NOENT) => return Err(moved),
+            back => back.and_then(|()| hold(directory, new.name())),
+        };
+        let back = back.map_err(self.said("take back"))?;
+        let ours = Look::at(new.file()).map_err(self.said("look at"))?.identity();
+        if back.is_some_and(|(_, look)| look.identity() != ours) {
+            match new.become_named(&self.name, false) {
+                // Replaced once more meanwhile: the newest has the name.
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(errno) => return Err(self.said("give its name back to")(errno)),
+            }
+        }
+        Err(moved)
+    }
+
+    /// Gives the new file the name of a file that is still as it was. If it is another one by now, or the
+    /// directory was moved away, that one has its name back when this returns; the new content was to be
+    /// seen for a moment.
     fn exchange(&self, directory: &rustix::fd::OwnedFd, new: &Temporary<'_>, before: &Look) -> Result<(), FileError> {
         let changed = || FileError::Changed(self.path.clone());
         let _alone = self.view.replacing();
@@ -146,7 +189,8 @@ impl HostSpot {
             // it cannot have its name back, the new content has it, and that is what is said.
             Err(error) => return new.exchange(&self.name).map_or(Ok(()), |()| Err(error)),
         };
-        if is_before(&found) {
+        let place = self.check_place(directory);
+        if is_before(&found) && place.is_ok() {
             return Ok(());
         }
         // Whoever came in between has its name back.

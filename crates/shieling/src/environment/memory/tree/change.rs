@@ -21,8 +21,13 @@ pub(in crate::environment::memory) struct Spot {
 }
 
 impl Spot {
-    /// How much of its path is the directory that is there.
-    fn above(&self) -> usize {
+    /// The path of the directory that is there.
+    pub(in crate::environment::memory) fn above(&self) -> &Path {
+        Path::new(&self.path[..self.split().max(1)])
+    }
+
+    /// How much of its path is the directory that is there: nothing of it if that is the root.
+    fn split(&self) -> usize {
         self.path.len() - self.names.iter().map(|name| name.len() + 1).sum::<usize>()
     }
 }
@@ -59,7 +64,7 @@ impl Inside<'_> {
     /// What stands at a spot.
     pub(in crate::environment::memory) fn current(&mut self, spot: &Spot) -> Result<Option<Id>, Fault> {
         let mut here = spot.parent;
-        let mut end = spot.above();
+        let mut end = spot.split();
         for name in &spot.names {
             let Some(&child) = self.children(here)?.get(name.as_str()) else {
                 return Ok(None);
@@ -314,7 +319,7 @@ impl Inside<'_> {
     fn parent_of(&mut self, spot: &Spot, parents: bool) -> Result<Id, Fault> {
         let missing = &spot.names[..spot.names.len() - 1];
         // Nothing is made until all of it can be.
-        let mut end = spot.above();
+        let mut end = spot.split();
         for name in missing {
             end += name.len() + 1;
             if self.hides(&spot.path[..end], true) {
