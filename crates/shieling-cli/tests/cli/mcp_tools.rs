@@ -149,11 +149,6 @@ fn whatever_is_asked_wrongly_is_answered_with_what_would_be_right() {
         ),
         ("move_file", json!({"from": "a.txt"}), "`to` is missing"),
         ("shell_view", json!({"job": "j99"}), "there is no job `j99`"),
-        (
-            "shell_output",
-            json!({"output_id": "../x"}),
-            "that is not the id of an output",
-        ),
     ];
     for place in PLACES {
         let mut server = serving(place, &[]);
