@@ -14,8 +14,8 @@ const PLACES: [&[&str]; 2] = [
 fn serving(place: &[&str], more: &[&str]) -> Server {
     let shieling = Shieling::in_workspace().args(place).args(more);
     let mut server = Server::start(shieling, json!({}));
-    let made = "printf 'one\ntwo\nthree\n' > a.txt; mkdir -p src/deep; printf 'a\\0b' > bin; printf 'caf\\xe9\n' > latin; \
-                ln -s nowhere dangling; ln -s /etc/passwd out; seq 100000 > many";
+    let made = "printf 'one\ntwo\nthree\n' > a.txt; mkdir -p src/deep; printf 'a\\0b' > bin; \
+                printf 'caf\\xe9\n' > latin; ln -s nowhere dangling; ln -s /etc/passwd out; seq 100000 > many";
     let (text, outcome) = server.shell(json!({"command": made, "session": ""}));
     assert_eq!(outcome["exit_code"], json!(0), "{text}");
     server
@@ -43,11 +43,7 @@ fn whatever_is_asked_wrongly_is_answered_with_what_would_be_right() {
             "`src` is a directory, not a file\ninstead  list it with `ls`",
         ),
         ("read_file", json!({"path": "a.txt/x"}), "is not a directory"),
-        (
-            "read_file",
-            json!({"path": "a\0b"}),
-            "a\\x00b",
-        ),
+        ("read_file", json!({"path": "a\0b"}), "a\\x00b"),
         (
             "read_file",
             json!({"path": "many", "offset": 100_000}),
@@ -127,11 +123,7 @@ fn whatever_is_asked_wrongly_is_answered_with_what_would_be_right() {
             "`pattern`: unclosed group; set `literal`",
         ),
         ("grep", json!({"pattern": "(?<=a)b"}), "look-around is not supported"),
-        (
-            "grep",
-            json!({"pattern": "x", "cursor": "abc"}),
-            "`cursor`",
-        ),
+        ("grep", json!({"pattern": "x", "cursor": "abc"}), "`cursor`"),
         (
             "grep",
             json!({"pattern": "x", "extra": 1}),
