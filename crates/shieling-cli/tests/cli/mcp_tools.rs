@@ -141,11 +141,6 @@ fn whatever_is_asked_wrongly_is_answered_with_what_would_be_right() {
         ),
         ("move_file", json!({"from": "a.txt"}), "`to` is missing"),
         ("shell_view", json!({"job": "j99"}), "there is no job `j99`"),
-        (
-            "shell_output",
-            json!({"output_id": "../x"}),
-            "that is not the id of an output",
-        ),
     ];
     for place in PLACES {
         let mut server = serving(place, &[]);
@@ -163,6 +158,82 @@ fn whatever_is_asked_wrongly_is_answered_with_what_would_be_right() {
             json!("café\n")
         );
         assert_eq!(server.end().1, Some(0));
+    }
+}
+
+#[test]
+fn no_dialect_is_told_to_use_an_argument_that_it_does_not_have() {
+    for (dialect, tool, wrong, says) in [
+        (
+            "default",
+            "grep",
+            json!({"pattern": "("}),
+            "`pattern`: unclosed group; set `literal` to search",
+        ),
+        (
+            "claude",
+            "Grep",
+            json!({"pattern": "("}),
+            "`pattern`: unclosed group; a backslash takes",
+        ),
+        (
+            "codex",
+            "grep_files",
+            json!({"pattern": "("}),
+            "`pattern`: unclosed group; a backslash takes",
+        ),
+        (
+            "pydantic",
+            "grep",
+            json!({"pattern": "("}),
+            "Error: `pattern`: unclosed group; a backslash takes",
+        ),
+        (
+            "default",
+            "grep",
+            json!({"pattern": "a\nb"}),
+            "stays within a line; set `multiline`",
+        ),
+        (
+            "claude",
+            "Grep",
+            json!({"pattern": "a\nb"}),
+            "stays within a line; set `multiline`",
+        ),
+        (
+            "codex",
+            "grep_files",
+            json!({"pattern": "a\nb"}),
+            "and a match stays within a line",
+        ),
+        (
+            "default",
+            "grep",
+            json!({"pattern": "a", "glob": "["}),
+            "`glob`: unclosed character class",
+        ),
+        (
+            "codex",
+            "grep_files",
+            json!({"pattern": "a", "include": "["}),
+            "`include`: unclosed character class",
+        ),
+        (
+            "pydantic",
+            "grep",
+            json!({"pattern": "a", "glob": "["}),
+            "Error: `glob`: unclosed character class",
+        ),
+    ] {
+        let mut server = Server::start(
+            Shieling::in_workspace().args(PLACES[1]).args(["--dialect", dialect]),
+            json!({}),
+        );
+        let (text, _) = server.tool(tool, wrong);
+        assert!(text.contains(says), "{dialect}: {text}");
+        assert!(dialect == "default" || !text.contains("literal"), "{dialect}: {text}");
+        assert!(dialect != "codex" || !text.contains("multiline"), "{dialect}: {text}");
+        server.end();
     }
 }
 

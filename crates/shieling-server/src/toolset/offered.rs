@@ -28,6 +28,12 @@ impl Offered {
         Toolset::new(dialect).offered(&BTreeSet::from(Ability::ALL))
     }
 
+    /// The same but for one of our tools.
+    pub(crate) fn without(self, tool: Tool) -> Self {
+        let rest = self.tools.iter().filter(|spoken| spoken.tool != tool).copied();
+        Self::new(self.dialect, rest)
+    }
+
     pub(crate) fn tools(&self) -> &[Spoken] {
         &self.tools
     }

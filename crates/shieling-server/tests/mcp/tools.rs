@@ -142,7 +142,7 @@ async fn what_cannot_be_done_is_a_result_that_says_why() {
         (
             "shell_output",
             json!({"output_id": "x"}),
-            "no whole outputs are kept here",
+            "that is not the id of an output",
         ),
     ] {
         let result = client.call(tool, arguments.clone()).await;
