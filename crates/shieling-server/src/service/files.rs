@@ -57,6 +57,7 @@ fn given(mut answer: FileAnswer, deed: &Deed, about: &About) -> Given {
 
 fn refused(status: Status, mut denial: Denial, deed: &Deed, about: &About, person: &Person) -> Given {
     if status == Status::NeedsApproval
+        && !denial.is_for_length()
         && let Some(reason) = denial.reasons.iter_mut().rfind(|reason| reason.rule == "approval")
     {
         reason.instead.get_or_insert_with(|| remedy(person.silence()));
