@@ -9,7 +9,7 @@ use std::time::Duration;
 use shieling::outcome::{Denial, Layer, Outcome, Status};
 use shieling::policy::{Decision, Reason};
 use shieling::request::Command;
-use shieling::units::ByteCount;
+use shieling::units::{ByteCount, spoken};
 
 use crate::escape::{self, Escaped};
 use crate::setup;
@@ -84,17 +84,14 @@ pub(crate) fn end(outcome: &Outcome, command: &Command, memory: Option<ByteCount
         Status::Exited => {}
         Status::Signalled => {
             let signal = outcome.signal.map_or_else(|| "a signal".to_owned(), signal_name);
-            lines.first(format!(
-                "ended by {signal}: `{shown}` after {}",
-                seconds(outcome.duration_ms / 1_000.0)
-            ));
+            lines.first(format!("ended by {signal}: `{shown}` after {}", spoken(outcome.took())));
         }
         Status::TimedOut => {
             let allowed = command.deadline();
             lines.first(format!(
                 "timed out: `{shown}` ran {} of an allowed {}",
-                seconds(outcome.duration_ms / 1_000.0),
-                seconds(allowed.as_secs_f64())
+                spoken(outcome.took()),
+                spoken(allowed)
             ));
             lines.add("stopped", stopped(outcome, command.grace()));
         }
@@ -138,20 +135,17 @@ pub(crate) fn end(outcome: &Outcome, command: &Command, memory: Option<ByteCount
         output(&mut lines, outcome, command);
     }
     if outcome.status == Status::TimedOut {
-        let more = command.deadline().saturating_mul(2).as_secs_f64();
+        let more = command.deadline().saturating_mul(2);
         lines.add(
             "instead",
-            format!("allow more with `--timeout {}`", seconds(more).replace(' ', "")),
+            format!("allow more with `--timeout {}`", spoken(more).replace(' ', "")),
         );
     }
     lines.0
 }
 
 fn stopped(outcome: &Outcome, grace: Duration) -> String {
-    let how = format!(
-        "SIGTERM, then SIGKILL for what was left after {}",
-        seconds(grace.as_secs_f64())
-    );
+    let how = format!("SIGTERM, then SIGKILL for what was left after {}", spoken(grace));
     match (outcome.ended_processes, outcome.survivors) {
         (0, 0) => format!("{how}; no process was left behind"),
         (ended, 0) => format!("{how}; {} remained and {} ended", processes(ended), were(ended)),
@@ -218,10 +212,7 @@ fn refusal(lines: &mut Lines, outcome: &Outcome, denial: &Denial, shown: &str) {
                 "rate limited: `{shown}` was not started, too many were started before it"
             ));
             if let Some(ms) = denial.retry_after_ms {
-                lines.add(
-                    "instead",
-                    format!("try again in {}", seconds(Duration::from_millis(ms).as_secs_f64())),
-                );
+                lines.add("instead", format!("try again in {}", spoken(Duration::from_millis(ms))));
             }
             return;
         }
@@ -311,17 +302,6 @@ fn processes(count: u32) -> String {
 
 fn were(count: u32) -> &'static str {
     if count == 1 { "was" } else { "were" }
-}
-
-/// `250 ms`, `1.5 s`, `120 s`.
-fn seconds(seconds: f64) -> String {
-    if seconds < 1.0 {
-        format!("{:.0} ms", seconds * 1_000.0)
-    } else if seconds < 10.0 && seconds.fract() >= 0.05 {
-        format!("{seconds:.1} s")
-    } else {
-        format!("{seconds:.0} s")
-    }
 }
 
 /// Headlines and labelled lines, each ended by a newline.

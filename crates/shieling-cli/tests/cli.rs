@@ -39,3 +39,6 @@ mod sandbox;
 mod shell;
 #[path = "cli/transcripts.rs"]
 mod transcripts;
+// What both crates that meet the official client share.
+#[path = "../../shieling-server/tests/mcp/yes.rs"]
+mod yes;

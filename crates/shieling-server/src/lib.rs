@@ -6,7 +6,8 @@
 //! client, and the words in which a model reads what happened.
 //!
 //! Reading order: `tools` for what there is, `dialect` for other names of the same, `toolset` for which
-//! of them are offered, `workplaces` for where they work, `service` for what a call does, `text` for how it reads, `approval` for questions, `mcp` for the protocol.
+//! of them are offered, `workplaces` for where they work, `service` for what a call does, `repeats` for how
+//! often the same one may fail, `text` for how it reads, `approval` for questions, `mcp` for the protocol.
 
 mod core;
 mod workplaces;

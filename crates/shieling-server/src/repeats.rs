@@ -3,14 +3,14 @@
 //! ```text
 //! fails ──► fails ──► told so each time, from the third on ──► too often ──► refused, and not tried
 //!   ▲                                                                            │
-//!   └── something was changed since; or, where that may be unseen, a minute has passed ◄──┘
+//!   └── something was changed, or is seen to have changed, or a minute has passed ◄───────┘
 //! ```
 //!
 //! What is refused is the same tool with the same arguments, and nothing else. Never refused is what may
 //! succeed by itself the next time ([`Again::MaySucceed`]): looking at a file or a job that may come
 //! about, a session that is busy, a limit on the rate, a failure that is not the call's own. What another
-//! client of the same workplace changes is not seen from here, nor what a person does by hand: therefore
-//! the minute.
+//! client of the same workplace changes is not seen from here, nor what a person does by hand, unless a
+//! look at files shows it: therefore the minute.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -32,7 +32,7 @@ const TOLD: u32 = 3;
 /// How long a call is not tried again that could succeed if something has changed unseen.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// How many failing calls are remembered; the oldest goes.
+/// How many failing calls are remembered, and how many looks; the oldest goes.
 const MOST: usize = 64;
 
 /// What a call that failed would come to if it were made again.
@@ -62,7 +62,15 @@ impl Again {
 #[derive(Debug)]
 pub(crate) struct Repeats {
     most: u32,
-    failing: Mutex<VecDeque<Failing>>,
+    known: Mutex<Known>,
+}
+
+/// What is remembered of calls, the newest last.
+#[derive(Debug, Default)]
+struct Known {
+    failing: VecDeque<Failing>,
+    /// Looks at files, and what each has shown at last.
+    looked: VecDeque<(Digest, Digest)>,
 }
 
 /// A call that failed, and has not succeeded since.
@@ -85,14 +93,14 @@ impl Repeats {
     pub(crate) fn new(most: u32) -> Self {
         Self {
             most,
-            failing: Mutex::default(),
+            known: Mutex::default(),
         }
     }
 
     /// The refusal of a call that has failed too often.
     pub(crate) fn refused(&self, call: Digest, now: Instant) -> Option<Given> {
-        let failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
-        let failing = failing.iter().find(|failing| failing.call == call)?;
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let failing = known.failing.iter().find(|failing| failing.call == call)?;
         if self.most == 0 || failing.unchanged < self.most {
             return None;
         }
@@ -113,13 +121,12 @@ impl Repeats {
         if self.most == 0 || given.is_only_early() {
             return;
         }
-        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = failing.iter().position(|failing| failing.call == call);
-        let before = known.and_then(|at| failing.remove(at));
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = known.failing.iter().position(|failing| failing.call == call);
+        let before = at.and_then(|at| known.failing.remove(at));
         if !given.error {
-            if changes(tool) {
-                let may_differ = failing.iter_mut().filter(|failing| failing.again != Again::Fails);
-                may_differ.for_each(|failing| failing.unchanged = 0);
+            if changes(tool) || known.shows_news(tool, call, &given.text) {
+                known.changed();
             }
             return;
         }
@@ -129,10 +136,10 @@ impl Repeats {
             Again::MaySucceed => 0,
             Again::NeedsChange | Again::Fails => unchanged.saturating_add(1),
         };
-        if failing.len() == MOST {
-            failing.pop_front();
+        if known.failing.len() == MOST {
+            known.failing.pop_front();
         }
-        failing.push_back(Failing {
+        known.failing.push_back(Failing {
             call,
             again: given.again,
             count,
@@ -141,7 +148,7 @@ impl Repeats {
             text: given.text.clone(),
             structured: given.structured.clone(),
         });
-        drop(failing);
+        drop(known);
         if count < TOLD.min(self.most) {
             return;
         }
@@ -161,6 +168,29 @@ impl Repeats {
         if let Some(Value::Object(structured)) = &mut given.structured {
             structured.insert("failed_in_a_row".to_owned(), count.into());
         }
+    }
+}
+
+impl Known {
+    /// Whether a look at files shows what it has not shown before: a person may have changed it.
+    fn shows_news(&mut self, tool: Tool, call: Digest, text: &str) -> bool {
+        if !matches!(tool, Tool::ReadFile | Tool::Ls | Tool::Glob | Tool::Grep | Tool::Stat) {
+            return false;
+        }
+        let shown = Digest::of(text.as_bytes());
+        let at = self.looked.iter().position(|(look, _)| *look == call);
+        let before = at.and_then(|at| self.looked.remove(at));
+        if self.looked.len() == MOST {
+            self.looked.pop_front();
+        }
+        self.looked.push_back((call, shown));
+        before.is_none_or(|(_, before)| before != shown)
+    }
+
+    /// What failed before may succeed now.
+    fn changed(&mut self) {
+        let may_differ = self.failing.iter_mut().filter(|failing| failing.again != Again::Fails);
+        may_differ.for_each(|failing| failing.unchanged = 0);
     }
 }
 

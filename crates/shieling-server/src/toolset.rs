@@ -7,14 +7,16 @@
 //! What is not offered is not there: it is in no list, no answer speaks of it, and a call of it is a call
 //! of an unknown tool.
 
+mod offered;
+
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use shieling::environment::Ability;
 use shieling::units::ByteCount;
 
-use crate::dialect::{Argument, Dialect, Spoken, Voice};
-use crate::tools::Tool;
+use crate::dialect::{Dialect, Spoken};
+
+pub(crate) use offered::Offered;
 
 /// The rules for a set of tools.
 #[derive(Debug, Clone)]
@@ -88,8 +90,8 @@ impl Toolset {
     /// more; 0: it never is.
     ///
     /// The same call is one of the same tool with the same arguments. It is tried again as soon as
-    /// something was changed: by another call of this client that succeeded, or, since what others change is
-    /// not seen here, after a minute. What is wrong in the arguments themselves stays refused. From the
+    /// something was changed by another call of this client, or a look at files shows what it has not shown
+    /// before; and, since not all that others change is seen here, after a minute. What is wrong in the arguments themselves stays refused. From the
     /// third failure on the answer tells a model to do something else. Never refused is what may come
     /// about by itself: looking at files, jobs and sessions, waiting, and what came too early.
     pub fn with_repeats(mut self, most: u32) -> Self {
@@ -105,7 +107,11 @@ impl Toolset {
     /// The names of the tools that are offered where this can be done, in order.
     #[must_use]
     pub fn names(&self, abilities: &BTreeSet<Ability>) -> Vec<&'static str> {
-        self.offered(abilities).tools.iter().map(|spoken| spoken.name).collect()
+        self.offered(abilities)
+            .tools()
+            .iter()
+            .map(|spoken| spoken.name)
+            .collect()
     }
 
     pub(crate) fn images(&self) -> Option<ByteCount> {
@@ -124,10 +130,7 @@ impl Toolset {
                 && self.included.as_ref().is_none_or(|names| names.contains(spoken.name))
                 && !self.excluded.contains(spoken.name)
         };
-        Offered {
-            dialect: self.dialect,
-            tools: self.dialect.tools().into_iter().filter(is_offered).collect(),
-        }
+        Offered::new(self.dialect, self.dialect.tools().into_iter().filter(is_offered))
     }
 
     fn known<S: AsRef<str>>(&self, names: &[S]) -> Result<Vec<&'static str>, UnknownTool> {
@@ -147,56 +150,6 @@ impl Toolset {
 impl From<Dialect> for Toolset {
     fn from(dialect: Dialect) -> Self {
         Self::new(dialect)
-    }
-}
-
-/// The tools that are offered, by the names that their dialect has for them.
-#[derive(Debug, Clone)]
-pub(crate) struct Offered {
-    dialect: Dialect,
-    tools: Arc<[Spoken]>,
-}
-
-impl Offered {
-    /// All that a dialect has.
-    pub(crate) fn all(dialect: Dialect) -> Self {
-        Toolset::new(dialect).offered(&BTreeSet::from(Ability::ALL))
-    }
-
-    pub(crate) fn tools(&self) -> &[Spoken] {
-        &self.tools
-    }
-
-    /// How results read.
-    pub(crate) fn voice(&self) -> Voice {
-        self.dialect.voice()
-    }
-
-    /// What one of our tools is called, if it is offered.
-    pub(crate) fn name_of(&self, tool: Tool) -> Option<&'static str> {
-        self.find(tool).map(|spoken| spoken.name)
-    }
-
-    /// Whether a tool is offered with this argument of ours.
-    pub(crate) fn takes(&self, tool: Tool, name: &str) -> bool {
-        let has = |takes: &[Argument]| takes.iter().any(|argument| argument.to == name);
-        self.find(tool).is_some_and(|spoken| spoken.takes.is_none_or(has))
-    }
-
-    /// What an argument of ours is called, and how it is told; as we have it where the tool does not.
-    pub(crate) fn argument(&self, tool: Tool, name: &str) -> Option<&'static Argument> {
-        let takes = self.find(tool)?.takes?;
-        takes.iter().find(|argument| argument.to == name)
-    }
-
-    fn find(&self, tool: Tool) -> Option<&Spoken> {
-        self.tools.iter().find(|spoken| spoken.tool == tool)
-    }
-}
-
-impl Default for Offered {
-    fn default() -> Self {
-        Self::all(Dialect::default())
     }
 }
 

@@ -25,3 +25,5 @@ mod tools;
 mod toolset;
 #[path = "mcp/workplaces.rs"]
 mod workplaces;
+#[path = "mcp/yes.rs"]
+mod yes;

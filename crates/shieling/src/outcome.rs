@@ -4,6 +4,7 @@
 //! Wording for people and models is made elsewhere.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -152,6 +153,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// How long it ran.
+    pub fn took(&self) -> Duration {
+        Duration::try_from_secs_f64(self.duration_ms / 1_000.0).unwrap_or_default()
+    }
+
     /// An outcome in which nothing has happened yet, and of which nothing is known to be enforced.
     pub fn blank(status: Status, cwd: impl Into<PathBuf>, environment: impl Into<String>) -> Self {
         Self {

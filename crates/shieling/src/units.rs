@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-pub use time::rfc3339;
+pub use time::{rfc3339, spoken};
 
 /// A number of bytes, written by people as `64KiB`, `4GiB`, `10MB` or `512`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]

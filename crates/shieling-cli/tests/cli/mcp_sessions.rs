@@ -214,7 +214,8 @@ fn what_is_out_of_time_is_ended_or_goes_on_as_a_job_that_keeps_its_session_busy(
         }
         prepare(server, "b");
         let (told, outcome) = server.shell(
-            json!({"command": "echo begun; sleep 50; echo no", "session": "b", "timeout_ms": 300, "on_timeout": "background"}),
+            json!({"command": "echo begun; sleep 50; echo no", "session": "b", "timeout_ms": 300,
+                   "on_timeout": "background"}),
         );
         assert_eq!(
             (&outcome["status"], &outcome["stdout"]),

@@ -14,8 +14,8 @@ const PLACES: [&[&str]; 2] = [
 fn serving(place: &[&str], more: &[&str]) -> Server {
     let shieling = Shieling::in_workspace().args(place).args(more);
     let mut server = Server::start(shieling, json!({}));
-    let made = "printf 'one\ntwo\nthree\n' > a.txt; mkdir -p src/deep; printf 'a\\0b' > bin; printf 'caf\\xe9\n' > latin; \
-                ln -s nowhere dangling; ln -s /etc/passwd out; seq 100000 > many";
+    let made = "printf 'one\ntwo\nthree\n' > a.txt; mkdir -p src/deep; printf 'a\\0b' > bin; \
+                printf 'caf\\xe9\n' > latin; ln -s nowhere dangling; ln -s /etc/passwd out; seq 100000 > many";
     let (text, outcome) = server.shell(json!({"command": made, "session": ""}));
     assert_eq!(outcome["exit_code"], json!(0), "{text}");
     server
@@ -43,11 +43,7 @@ fn whatever_is_asked_wrongly_is_answered_with_what_would_be_right() {
             "`src` is a directory, not a file\ninstead  list it with `ls`",
         ),
         ("read_file", json!({"path": "a.txt/x"}), "is not a directory"),
-        (
-            "read_file",
-            json!({"path": "a\0b"}),
-            "a\\x00b",
-        ),
+        ("read_file", json!({"path": "a\0b"}), "a\\x00b"),
         (
             "read_file",
             json!({"path": "many", "offset": 100_000}),
@@ -127,11 +123,7 @@ fn whatever_is_asked_wrongly_is_answered_with_what_would_be_right() {
             "`pattern`: unclosed group; set `literal`",
         ),
         ("grep", json!({"pattern": "(?<=a)b"}), "look-around is not supported"),
-        (
-            "grep",
-            json!({"pattern": "x", "cursor": "abc"}),
-            "`cursor`",
-        ),
+        ("grep", json!({"pattern": "x", "cursor": "abc"}), "`cursor`"),
         (
             "grep",
             json!({"pattern": "x", "extra": 1}),
@@ -166,6 +158,82 @@ fn whatever_is_asked_wrongly_is_answered_with_what_would_be_right() {
             json!("café\n")
         );
         assert_eq!(server.end().1, Some(0));
+    }
+}
+
+#[test]
+fn no_dialect_is_told_to_use_an_argument_that_it_does_not_have() {
+    for (dialect, tool, wrong, says) in [
+        (
+            "default",
+            "grep",
+            json!({"pattern": "("}),
+            "`pattern`: unclosed group; set `literal` to search",
+        ),
+        (
+            "claude",
+            "Grep",
+            json!({"pattern": "("}),
+            "`pattern`: unclosed group; a backslash takes",
+        ),
+        (
+            "codex",
+            "grep_files",
+            json!({"pattern": "("}),
+            "`pattern`: unclosed group; a backslash takes",
+        ),
+        (
+            "pydantic",
+            "grep",
+            json!({"pattern": "("}),
+            "Error: `pattern`: unclosed group; a backslash takes",
+        ),
+        (
+            "default",
+            "grep",
+            json!({"pattern": "a\nb"}),
+            "stays within a line; set `multiline`",
+        ),
+        (
+            "claude",
+            "Grep",
+            json!({"pattern": "a\nb"}),
+            "stays within a line; set `multiline`",
+        ),
+        (
+            "codex",
+            "grep_files",
+            json!({"pattern": "a\nb"}),
+            "and a match stays within a line",
+        ),
+        (
+            "default",
+            "grep",
+            json!({"pattern": "a", "glob": "["}),
+            "`glob`: unclosed character class",
+        ),
+        (
+            "codex",
+            "grep_files",
+            json!({"pattern": "a", "include": "["}),
+            "`include`: unclosed character class",
+        ),
+        (
+            "pydantic",
+            "grep",
+            json!({"pattern": "a", "glob": "["}),
+            "Error: `glob`: unclosed character class",
+        ),
+    ] {
+        let mut server = Server::start(
+            Shieling::in_workspace().args(PLACES[1]).args(["--dialect", dialect]),
+            json!({}),
+        );
+        let (text, _) = server.tool(tool, wrong);
+        assert!(text.contains(says), "{dialect}: {text}");
+        assert!(dialect == "default" || !text.contains("literal"), "{dialect}: {text}");
+        assert!(dialect != "codex" || !text.contains("multiline"), "{dialect}: {text}");
+        server.end();
     }
 }
 
@@ -236,6 +304,11 @@ fn a_call_that_fails_again_and_again_is_refused_as_often_as_the_option_says() {
             let code = if time > tried { "repeated" } else { "no_match" };
             assert_eq!(facts["code"], json!(code), "{more:?} {time}: {text}");
         }
+        // The same look shows nothing new, another does.
+        if tried == 5 {
+            server.tool("read_file", json!({"path": "a.txt"}));
+            assert_eq!(server.tool("edit_file", edit.clone()).1["code"], json!("no_match"));
+        }
         // A test that fails is run as often as one likes.
         for _ in 0..7 {
             let (_, outcome) = server.shell(json!({"command": "echo ran; grep four a.txt"}));
@@ -268,6 +341,7 @@ fn a_person_is_shown_all_of_a_patch_or_is_not_asked() {
         assert!(
             text.starts_with("not asked about: `apply the patch` is too long for that, and was not done")
                 && text.contains("more than 64 KiB")
+                && !text.contains("MCP elicitation")
                 && text.contains("instead  make the change in several steps"),
             "{place:?}: {text}"
         );

@@ -133,7 +133,8 @@ fn it_is_described_and_judged_as_what_it_is() {
 
 /// Calls with which files, directories, programs and other machines are reached by name.
 const REACHING: &str = "?open,?openat,?openat2,?creat,?unlink,?unlinkat,?rename,?renameat,?renameat2,?mkdir,?mkdirat,\
-    ?rmdir,?link,?linkat,?symlink,?symlinkat,?truncate,?mknod,?mknodat,?chmod,?fchmodat,?execve,?execveat,?connect,?bind";
+    ?rmdir,?link,?linkat,?symlink,?symlinkat,?truncate,?mknod,?mknodat,?chmod,?fchmodat,?execve,?execveat,\
+    ?connect,?bind";
 
 /// What may be reached all the same, all of it the kernel's and none of it on a disk: glibc's allocator asks
 /// the first when it makes an arena for a thread, and a search asks the others how many processors it may use.

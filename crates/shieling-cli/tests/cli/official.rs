@@ -3,19 +3,16 @@
 
 use std::io::Write as _;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
-    ElicitationCapability, Implementation, ProtocolVersion, ReadResourceRequestParams,
-};
-use rmcp::service::{RequestContext, RunningService, serve_client_with_lifecycle};
-use rmcp::{ClientHandler, ClientLifecycleMode, ErrorData, RoleClient};
+use rmcp::model::{CallToolRequestParams, ProtocolVersion, ReadResourceRequestParams};
+use rmcp::service::{RunningService, serve_client_with_lifecycle};
+use rmcp::{ClientLifecycleMode, RoleClient};
 use serde_json::{Value, json};
 use tokio::net::unix::pipe;
 
 use crate::support::{Ran, Shieling};
+use crate::yes::Yes;
 
 /// Names a Python that has the package `mcp` from PyPI; `.ci/run` makes one.
 const PYTHON: &str = "SHIELING_TEST_MCP_PYTHON";
@@ -82,29 +79,6 @@ fn the_python_client_lists_calls_approves_cancels_views_kills_and_reads_in_both_
     }
 }
 
-/// Says yes, and remembers to what.
-#[derive(Clone, Default)]
-struct Yes(Arc<Mutex<Vec<String>>>);
-
-impl ClientHandler for Yes {
-    fn get_info(&self) -> ClientConfig {
-        let mut can = ClientCapabilities::default();
-        can.elicitation = Some(ElicitationCapability::default());
-        ClientConfig::new(can, Implementation::new("test", "1"))
-    }
-
-    async fn create_elicitation(
-        &self,
-        request: ElicitRequestParams,
-        _: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        if let ElicitRequestParams::FormElicitationParams { message, .. } = request {
-            self.0.lock().expect("not poisoned").push(message);
-        }
-        Ok(ElicitResult::new(ElicitationAction::Accept).with_content(json!({"decision": "yes"})))
-    }
-}
-
 type Client = RunningService<RoleClient, Yes>;
 
 async fn call(client: &Client, tool: &'static str, arguments: Value) -> Value {
@@ -153,7 +127,7 @@ async fn the_rust_client_does_the_same_over_the_pipes_of_a_child_in_both_lifecyc
             (&outcome["status"], &outcome["stdout"]),
             (&json!("exited"), &json!("3\n"))
         );
-        let asked = person.0.lock().expect("not poisoned").clone();
+        let asked = person.asked();
         assert!(asked.len() == 1 && asked[0].contains("touch new"), "{asked:?}");
 
         let hanging = call(&client, "shell", json!({"command": "x=4; sleep 1000"}));

@@ -29,7 +29,8 @@ fn repository() -> Shieling {
     let shieling = Shieling::in_workspace().file("notes.txt", "one\ntwo\n");
     let made = shieling
         .in_bash(
-            "git init -q . && git add notes.txt && git -c user.name=A -c user.email=a@example.com commit -q -m 'notes: begin'",
+            "git init -q . && git add notes.txt && \
+             git -c user.name=A -c user.email=a@example.com commit -q -m 'notes: begin'",
         )
         .env("GIT_AUTHOR_DATE", "2026-01-01T00:00:00Z")
         .env("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z")
@@ -253,8 +254,15 @@ fn what_cannot_be_started_is_125_before_anything_starts() {
 #[test]
 fn policy_check_shows_rule_example_and_line() {
     let shieling = Shieling::in_workspace()
-        .file("good.toml", "[[rule]]\nid = \"push\"\ndecision = \"ask\"\ncommand = \"git push\"\nmatch = [\"git -C x push\"]\nnot_match = [\"git pull\"]\n")
-        .file("bad.toml", "[[rule]]\nid = \"push\"\ndecision = \"ask\"\ncommand = \"git push\"\nnot_match = [\"cd x; git push\"]\n");
+        .file(
+            "good.toml",
+            "[[rule]]\nid = \"push\"\ndecision = \"ask\"\ncommand = \"git push\"\nmatch = [\"git -C x push\"]\n\
+             not_match = [\"git pull\"]\n",
+        )
+        .file(
+            "bad.toml",
+            "[[rule]]\nid = \"push\"\ndecision = \"ask\"\ncommand = \"git push\"\nnot_match = [\"cd x; git push\"]\n",
+        );
     let page: Vec<Ran> = [
         &["policy", "check", "good.toml"][..],
         &["policy", "check", "bad.toml"],

@@ -56,7 +56,10 @@ pub(super) struct Handler {
 impl Handler {
     /// One for a client that works here, with these tools and instructions.
     pub(super) fn new(workplace: Arc<Workplace>, toolset: &Toolset, instructions: Arc<str>) -> Self {
-        let offered = toolset.offered(&workplace.core.capabilities().abilities);
+        let mut offered = toolset.offered(&workplace.core.capabilities().abilities);
+        if workplace.core.spill().is_none() {
+            offered = offered.without(crate::tools::Tool::ShellOutput);
+        }
         Self {
             tools: Arc::new(super::tools(&offered)),
             service: Arc::new(Service::new(workplace, offered, toolset.images())),

@@ -117,6 +117,7 @@ fn what_changes_something_lets_it_be_tried_again_and_what_looks_does_not() {
         (Tool::Environment, false),
     ] {
         let model = Model::new(2);
+        model.calls(tool, "other", good());
         assert!(model.edits("a") && model.edits("a") && !model.edits("a"));
         model.calls(tool, "other", failed(Again::MaySucceed));
         assert!(!model.edits("a"), "{tool:?}: it changed nothing");
@@ -129,6 +130,24 @@ fn what_changes_something_lets_it_be_tried_again_and_what_looks_does_not() {
             );
         }
     }
+}
+
+#[test]
+fn a_look_that_shows_something_new_lets_it_be_tried_again_and_the_same_look_does_not() {
+    let model = Model::new(2);
+    let shows = |text: &str| Given::new(text.to_owned(), &json!({}), false);
+    for text in ["a file", "a file that a person has changed"] {
+        assert!(model.edits("a") && model.edits("a") && !model.edits("a"), "{text}");
+        model.calls(Tool::ReadFile, "look", shows(text));
+        assert!(model.edits("a"), "{text}");
+        model.calls(Tool::ReadFile, "look", shows(text));
+        assert!(model.edits("a") && !model.edits("a"), "{text}");
+        model.calls(Tool::Shell, "other", good());
+    }
+    for number in 0..MOST * 2 {
+        model.calls(Tool::Grep, &number.to_string(), shows("found"));
+    }
+    assert_eq!(model.repeats.known.lock().expect("not poisoned").looked.len(), MOST);
 }
 
 #[test]
@@ -224,6 +243,6 @@ fn the_number_of_calls_that_are_remembered_is_bounded() {
     for number in 0..MOST {
         assert!(model.edits(&format!("b{number}")));
     }
-    assert_eq!(model.repeats.failing.lock().expect("not poisoned").len(), MOST);
+    assert_eq!(model.repeats.known.lock().expect("not poisoned").failing.len(), MOST);
     assert!(model.edits("a"), "forgotten");
 }

@@ -103,7 +103,9 @@ pub(super) async fn write(
             let silence = person.silence();
             let mut denial = *denial;
             let again = Again::after(Status::Denied, &denial, silence.as_ref());
-            if let Some(reason) = denial.reasons.iter_mut().rfind(|reason| reason.rule == "approval") {
+            if !denial.is_for_length()
+                && let Some(reason) = denial.reasons.iter_mut().rfind(|reason| reason.rule == "approval")
+            {
                 reason.instead.get_or_insert_with(|| run::remedy(silence, ""));
             }
             Given {

@@ -147,7 +147,9 @@ pub(super) fn advise(outcome: &mut Outcome, person: &Person) {
         return;
     }
     let remedy = remedy(person.silence(), &outcome.environment);
-    let Some(denial) = &mut outcome.denial else { return };
+    let Some(denial) = outcome.denial.as_mut().filter(|denial| !denial.is_for_length()) else {
+        return;
+    };
     if let Some(reason) = denial.reasons.iter_mut().rfind(|reason| reason.rule == "approval") {
         reason.instead.get_or_insert(remedy);
     }

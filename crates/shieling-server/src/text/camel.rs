@@ -2,8 +2,9 @@
 
 use shieling::outcome::{Outcome, Status};
 use shieling::session::View;
+use shieling::units::spoken;
 
-use super::{About, add, merged, plain, spoken};
+use super::{About, add, left, merged, plain};
 
 pub(super) fn outcome(outcome: &Outcome, about: &About) -> String {
     let id = about.alias.as_deref().unwrap_or("?");
@@ -63,12 +64,8 @@ pub(super) fn written(view: &View, about: &About) -> String {
 pub(super) fn killed(view: &View, about: &About) -> String {
     let id = about.alias.as_deref().unwrap_or("?");
     let mut text = format!("Process in session '{id}' has been terminated.");
-    if view.outcome.survivors > 0 {
-        let left = view.outcome.survivors;
-        add(
-            &mut text,
-            &format!("{left} of its processes could not be ended and may still run."),
-        );
+    if let Some(left) = left(view) {
+        add(&mut text, &format!("{left}."));
     }
     text
 }

@@ -3,8 +3,9 @@
 use shieling::outcome::{Outcome, Status};
 use shieling::output::plain_text;
 use shieling::session::View;
+use shieling::units::spoken;
 
-use super::{About, add, merged, plain, spoken};
+use super::{About, add, left, merged, plain};
 use crate::visible;
 
 pub(super) fn outcome(outcome: &Outcome, about: &About) -> String {
@@ -86,12 +87,8 @@ pub(super) fn killed(view: &View, about: &About) -> String {
         "Successfully killed shell: {job} ({})",
         visible::line(&view.command, 200)
     );
-    if view.outcome.survivors > 0 {
-        let left = view.outcome.survivors;
-        add(
-            &mut text,
-            &format!("{left} of its processes could not be ended and may still run"),
-        );
+    if let Some(left) = left(view) {
+        add(&mut text, &left);
     }
     text
 }

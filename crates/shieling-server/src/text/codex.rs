@@ -2,11 +2,11 @@
 
 use shieling::outcome::{Outcome, Status};
 
-use super::{About, ended, merged, plain, took};
+use super::{About, ended, merged, plain};
 
 pub(super) fn outcome(outcome: &Outcome, about: &About) -> String {
     let text = merged(outcome);
-    let mut lines = vec![format!("Wall time: {:.4} seconds", took(outcome).as_secs_f64())];
+    let mut lines = vec![format!("Wall time: {:.4} seconds", outcome.took().as_secs_f64())];
     if ended(outcome.status) {
         match outcome.exit_code {
             Some(code) => lines.push(format!("Process exited with code {code}")),

@@ -129,6 +129,12 @@ fn merged(outcome: &Outcome) -> String {
     text
 }
 
+/// What of a job could not be ended, if anything.
+fn left(view: &View) -> Option<String> {
+    let left = view.outcome.survivors;
+    (left > 0).then(|| format!("{left} of its processes could not be ended and may still run"))
+}
+
 /// Where a whole output can be read without a tool.
 fn address(id: &str) -> String {
     format!("the whole is the resource shieling://output/{id}")
@@ -146,22 +152,6 @@ fn add(text: &mut String, line: &str) {
         text.push('\n');
     }
     text.push_str(line);
-}
-
-/// `250 ms`, `1.5 s`, `120 s`.
-fn spoken(duration: Duration) -> String {
-    let seconds = duration.as_secs_f64();
-    if seconds < 1.0 {
-        format!("{:.0} ms", seconds * 1_000.0)
-    } else if seconds < 10.0 && seconds.fract() >= 0.05 {
-        format!("{seconds:.1} s")
-    } else {
-        format!("{seconds:.0} s")
-    }
-}
-
-fn took(outcome: &Outcome) -> Duration {
-    Duration::try_from_secs_f64(outcome.duration_ms / 1_000.0).unwrap_or_default()
 }
 
 fn ended(status: Status) -> bool {

@@ -3,9 +3,9 @@
 use shieling::outcome::{Outcome, Status};
 use shieling::output::plain_text;
 use shieling::session::{Answered, Listing, Screen, View};
-use shieling::units::ByteCount;
+use shieling::units::{ByteCount, spoken};
 
-use super::{About, add, spoken, took};
+use super::{About, add};
 use crate::tools::Tool;
 use crate::visible;
 
@@ -164,7 +164,7 @@ fn streams(outcome: &Outcome) -> String {
 /// All that is to be said of an end, or of a present state, besides the output.
 fn status(outcome: &Outcome, about: &About) -> Vec<String> {
     let mut lines = Vec::new();
-    let took = spoken(took(outcome));
+    let took = spoken(outcome.took());
     match outcome.status {
         Status::Exited => {
             if let Some(code) = outcome.exit_code.filter(|code| *code != 0) {
@@ -235,7 +235,7 @@ fn running(outcome: &Outcome, about: &About) -> String {
     let after = if about.background {
         format!("runs in the background as job {job}")
     } else {
-        format!("still running after {}, goes on as job {job}", spoken(took(outcome)))
+        format!("still running after {}, goes on as job {job}", spoken(outcome.took()))
     };
     // What a session runs reads from nowhere, and can be interrupted; a fresh process cannot even be that.
     let typing = match (about.own, &outcome.session) {

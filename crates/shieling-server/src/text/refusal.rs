@@ -2,8 +2,9 @@
 
 use shieling::outcome::{Denial, Layer, Outcome, Status};
 use shieling::policy::{Decision, Reason};
+use shieling::units::spoken;
 
-use super::{About, spoken};
+use super::About;
 use crate::tools::Tool;
 use crate::visible;
 

@@ -50,7 +50,7 @@ impl Fake {
             dropped: AtomicUsize::new(0),
             closed: AtomicUsize::new(0),
             file: Mutex::new("1".to_owned()),
-            spill: None,
+            spill: Some(SpillTo::new("/nowhere")),
             broken: false,
             abilities: BTreeSet::from(Ability::ALL),
         }

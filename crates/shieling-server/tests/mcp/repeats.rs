@@ -77,7 +77,7 @@ async fn in_each_dialect_a_call_that_was_refused_five_times_is_not_tried_until_s
 }
 
 #[tokio::test]
-async fn an_edit_that_does_not_fit_is_tried_again_after_a_write_and_not_after_a_read() {
+async fn an_edit_that_does_not_fit_is_tried_again_after_a_write_and_not_after_the_same_read() {
     let fake = Arc::new(Fake::new());
     let edits = [
         (
@@ -113,6 +113,9 @@ async fn an_edit_that_does_not_fit_is_tried_again_after_a_write_and_not_after_a_
             "camel" => (tool, json!({"file_path": "x", "content": ""})),
             _ => ("write_file", json!({"path": "x", "content": ""})),
         };
+        for look in looks {
+            assert!(!repeated(&mut client, look.clone()).await, "{dialect}");
+        }
         for _ in 0..5 {
             assert!(!repeated(&mut client, (tool, arguments.clone())).await, "{dialect}");
             for look in looks {

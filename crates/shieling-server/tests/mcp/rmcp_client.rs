@@ -1,40 +1,15 @@
 //! The official client, in both lifecycles: what it reads is what the protocol says.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
-    ElicitationCapability, Implementation, ProtocolVersion,
-};
-use rmcp::service::{RequestContext, serve_client_with_lifecycle};
-use rmcp::{ClientHandler, ClientLifecycleMode, ErrorData, RoleClient};
+use rmcp::ClientLifecycleMode;
+use rmcp::model::{CallToolRequestParams, ProtocolVersion};
+use rmcp::service::serve_client_with_lifecycle;
 use serde_json::json;
 use shieling_server::{Dialect, Server};
 
 use crate::fake::Fake;
-
-/// Says yes, and remembers to what.
-#[derive(Clone, Default)]
-struct Yes(Arc<Mutex<Vec<String>>>);
-
-impl ClientHandler for Yes {
-    fn get_info(&self) -> ClientConfig {
-        let mut can = ClientCapabilities::default();
-        can.elicitation = Some(ElicitationCapability::default());
-        ClientConfig::new(can, Implementation::new("test", "1"))
-    }
-
-    async fn create_elicitation(
-        &self,
-        request: ElicitRequestParams,
-        _: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        if let ElicitRequestParams::FormElicitationParams { message, .. } = request {
-            self.0.lock().expect("not poisoned").push(message);
-        }
-        Ok(ElicitResult::new(ElicitationAction::Accept).with_content(json!({"decision": "yes"})))
-    }
-}
+use crate::yes::Yes;
 
 #[tokio::test]
 async fn the_official_client_lists_calls_and_approves_in_both_lifecycles() {
@@ -62,7 +37,7 @@ async fn the_official_client_lists_calls_and_approves_in_both_lifecycles() {
         assert_eq!(plain.structured_content.expect("an outcome")["stdout"], "ls\n");
         let approved = client.call_tool(params("ask nicely")).await.expect("it is called");
         assert_eq!(approved.structured_content.expect("an outcome")["status"], "exited");
-        let asked = person.0.lock().expect("not poisoned").clone();
+        let asked = person.asked();
         assert!(asked.len() == 1 && asked[0].contains("ask nicely"), "{asked:?}");
 
         client.close().await.expect("it closes");

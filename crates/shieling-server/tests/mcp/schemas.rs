@@ -27,7 +27,8 @@ fn the_committed_schemas_are_those_that_are_served() {
         let found = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(
             found == served,
-            "api/mcp-{name}.json is not what is served: look at the change with `cargo xtask bless`, then `git diff api`"
+            "api/mcp-{name}.json is not what is served: look at the change with `cargo xtask bless`, then \
+             `git diff api`"
         );
     }
 }

@@ -27,8 +27,10 @@ async fn a_command_runs_with_what_the_call_says_and_the_rest_from_the_server() {
         }))
         .await;
     let expected = [
-        "shell ls in Some(\"main\") at /work for 60000 ms, then Background, background false, terminal None, id None, kept 64 KiB",
-        "shell top in None at /work/sub for 5 ms, then Kill, background true, terminal Some(Size { rows: 5, columns: 80 }), id Some(\"mine\"), kept 100 B",
+        "shell ls in Some(\"main\") at /work for 60000 ms, then Background, background false, terminal None, \
+         id None, kept 64 KiB",
+        "shell top in None at /work/sub for 5 ms, then Kill, background true, \
+         terminal Some(Size { rows: 5, columns: 80 }), id Some(\"mine\"), kept 100 B",
     ];
     assert_eq!(fake.asked(), expected);
 }
@@ -140,7 +142,7 @@ async fn what_cannot_be_done_is_a_result_that_says_why() {
         (
             "shell_output",
             json!({"output_id": "x"}),
-            "no whole outputs are kept here",
+            "that is not the id of an output",
         ),
     ] {
         let result = client.call(tool, arguments.clone()).await;
@@ -252,7 +254,8 @@ async fn codex_finds_its_own_tools() {
     assert!(text(&result).ends_with("Output:\nechoed\n"), "{result}");
     client.call("write_stdin", json!({"session_id": 1})).await;
     let expected = [
-        "shell job in None at /work/sub for 300 ms, then Background, background false, terminal None, id None, kept 64 KiB",
+        "shell job in None at /work/sub for 300 ms, then Background, background false, terminal None, \
+         id None, kept 64 KiB",
         "write \"y\\n\" [] enter false to j1 within 250ms",
         "view j1 from None within 250ms until Output, screen false",
     ];

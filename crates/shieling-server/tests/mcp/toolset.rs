@@ -69,6 +69,20 @@ async fn an_environment_without_terminals_and_jobs_offers_no_tools_for_them() {
 }
 
 #[tokio::test]
+async fn where_no_whole_outputs_are_kept_no_tool_offers_to_read_them() {
+    let fake = Arc::new(Fake {
+        spill: None,
+        ..Fake::new()
+    });
+    let mut client = serving(&fake, Toolset::new(Dialect::default())).await;
+    let names = listed(&mut client).await;
+    assert!(
+        names.len() == 18 && !names.iter().any(|name| name == "shell_output"),
+        "{names:?}"
+    );
+}
+
+#[tokio::test]
 async fn images_can_be_limited_and_switched_off() {
     let fake = Arc::new(Fake::new());
     for (most, expected) in [

@@ -1,7 +1,7 @@
 //! The wall clock as people read it. Thirty lines instead of a calendar library, since a log needs
 //! one format in one zone.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// This time as RFC 3339 in UTC with milliseconds: `2026-11-21T07:07:54.123Z`.
 ///
@@ -17,6 +17,18 @@ pub fn rfc3339(time: SystemTime) -> String {
         second % 60,
         since.subsec_millis(),
     )
+}
+
+/// How long something takes, as people read it: `250 ms`, `1.5 s`, `120 s`.
+pub fn spoken(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    if seconds < 1.0 {
+        format!("{:.0} ms", seconds * 1_000.0)
+    } else if seconds < 10.0 && seconds.fract() >= 0.05 {
+        format!("{seconds:.1} s")
+    } else {
+        format!("{seconds:.0} s")
+    }
 }
 
 /// The date of a day since 1970. Counts from 1 March, so that the leap day comes last, in eras of
@@ -41,6 +53,21 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn a_time_that_something_takes_has_as_many_digits_as_matter() {
+        for (ms, expected) in [
+            (0, "0 ms"),
+            (250, "250 ms"),
+            (1_000, "1 s"),
+            (1_049, "1 s"),
+            (1_500, "1.5 s"),
+            (12_300, "12 s"),
+            (120_000, "120 s"),
+        ] {
+            assert_eq!(spoken(Duration::from_millis(ms)), expected);
+        }
+    }
 
     #[test]
     fn times_are_shown_in_utc_with_leap_days_where_they_belong() {

@@ -1,5 +1,6 @@
 //! Why something was not done with files, and what can be done about it.
 
+use std::borrow::Cow;
 use std::path::Component;
 
 use shieling::environment::FileError;
@@ -79,19 +80,40 @@ fn headline(error: &FilesError, deed: &Deed, about: &About) -> String {
                 super::shown(path, about)
             )
         }
-        (_, FilesError::Argument { argument: name, why }) => {
-            // What the library calls it, the caller may know by another name.
-            let name = argument(about, deed.tool(), name).unwrap_or(name);
-            format!("`{name}`: {}", told(why, about))
-        }
+        (_, FilesError::Argument { argument: name, why }) => of_argument(name, why, deed, about),
         (Voice::Default | Voice::Codex | Voice::Claude, _) => sentence(error, about),
     }
 }
 
+/// What is wrong with an argument, by the name that the caller knows it by.
+fn of_argument(name: &'static str, why: &str, deed: &Deed, about: &About) -> String {
+    let ours = if name == "globs" { "glob" } else { name };
+    let name = argument(about, deed.tool(), ours).unwrap_or(ours);
+    format!("`{name}`: {}", told(&with_what_there_is(why, deed, about), about))
+}
+
+/// Why an argument is wrong, without advice to use another one that the caller does not have.
+fn with_what_there_is<'a>(why: &'a str, deed: &Deed, about: &About) -> Cow<'a, str> {
+    for (name, otherwise) in [
+        ("literal", "; a backslash takes the sign after it as it stands"),
+        ("multiline", ""),
+    ] {
+        if let Some((fact, _)) = why.split_once(&format!("; set `{name}`"))
+            && argument(about, deed.tool(), name).is_none()
+        {
+            return format!("{fact}{otherwise}").into();
+        }
+    }
+    why.into()
+}
+
 /// In pydantic-ai's words, where it has some.
 fn pydantic(error: &FilesError, deed: &Deed, about: &About) -> String {
-    let path = match deed {
-        Deed::Read(path) | Deed::Edit(path) | Deed::Write(path) => visible::line(path, super::SHOWN),
+    let path = match (deed, error) {
+        (_, FilesError::Argument { argument: name, why }) => {
+            return format!("Error: {}", of_argument(name, why, deed, about));
+        }
+        (Deed::Read(path) | Deed::Edit(path) | Deed::Write(path), _) => visible::line(path, super::SHOWN),
         _ => return format!("Error: {}", sentence(error, about)),
     };
     match error {
