@@ -4,6 +4,7 @@
 //! Works on handles that its caller has let it have, and asks a gate about each path that it
 //! reaches before it uses it. Knows no policy; starts nothing.
 
+mod answer;
 mod ask;
 mod error;
 mod gate;
@@ -37,10 +38,12 @@ mod double;
 #[cfg(test)]
 mod trial;
 
+pub use answer::{
+    Edited, FileAnswer, FileInfo, FileRead, Found, Grepped, Hit, Listed, Patched, PatchedFile, Seen, Written,
+};
 pub use ask::{
-    DeleteAsk, EditAsk, Edited, FileAnswer, FileAsk, FileHash, FileInfo, FileRead, Found, Glob, GlobAsk, GrepAsk,
-    GrepMode, Grepped, Hit, ListAsk, Listed, MoveAsk, PatchAsk, Patched, PatchedFile, ReadAsk, Seen, StatAsk, WriteAsk,
-    Written,
+    DeleteAsk, EditAsk, FileAsk, FileHash, Glob, GlobAsk, GrepAsk, GrepMode, ListAsk, MoveAsk, PatchAsk, ReadAsk,
+    StatAsk, WriteAsk,
 };
 pub use error::{Candidate, FilesError};
 pub(crate) use gate::{Access, Context, Gate, Look, Planned};
