@@ -224,7 +224,8 @@ fn exact(content: &[u8], encoding: Encoding, sought: &[u8], all: bool) -> Vec<Ra
         from = at + 1;
     };
     let mut found = Vec::new();
-    let mut from = 0;
+    // The mark says how the text is encoded, and is no character of it.
+    let mut from = encoding.mark();
     while found.len() <= MOST_PLACES
         && let Some(place) = next(from)
     {

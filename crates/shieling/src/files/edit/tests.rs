@@ -30,11 +30,12 @@ fn nearest(content: &str, old: &str) -> Vec<Candidate> {
 
 #[test]
 fn an_edit_keeps_every_byte_beside_it() {
-    let cases: [(&[u8], &str, &str, &[u8]); 8] = [
+    let cases: [(&[u8], &str, &str, &[u8]); 9] = [
         (b"a\r\nb\r\n", "b", "x\ny", b"a\r\nx\r\ny\r\n"),
         (b"a\r\nb\r\nc\nd", "a\nb", "x\ny", b"x\r\ny\r\nc\nd"),
         (b"a\r\nb\nc\n", "b\nc", "x\ny", b"a\r\nx\ny\n"),
         (b"\xef\xbb\xbfa\n", "a", "b", b"\xef\xbb\xbfb\n"),
+        (b"\xef\xbb\xbfa\xef\xbb\xbf\n", "\u{feff}", "b", b"\xef\xbb\xbfab\n"),
         (b"no end", "end", "END", b"no END"),
         (b"\xfe\xfd\xfcabc\xff ok\n", "abc", "x", b"\xfe\xfd\xfcx\xff ok\n"),
         (b"a\x0cb\x0bc\rd\n", "b", "B", b"a\x0cB\x0bc\rd\n"),
