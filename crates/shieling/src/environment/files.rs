@@ -158,7 +158,8 @@ pub trait Content: Send {
 
 /// A name in a directory that is there, to be filled, replaced or emptied. All of it happens in that
 /// directory, and only while it is where it was: once it has been moved, everything here is
-/// [`FileError::Changed`], so that a change never lands elsewhere than at the path that was looked at.
+/// [`FileError::Changed`], so that content never lands elsewhere than at the path that was looked at. What is
+/// removed is looked for there before; a directory that is moved while it is emptied is emptied on.
 pub trait Spot: Send {
     /// Where it is: absolute, with no link in it. What is missing of it is made with the file.
     fn path(&self) -> &Path;

@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 
-/// How many operations work at once: each may hold a file of 256 MiB, and a thread.
+/// How many operations work at once: each takes a thread, and reads a file of up to 256 MiB. What a change
+/// that was worked out has read is held on while a person is asked about it, beside these.
 const AT_ONCE: usize = 8;
 
 /// How many of them search.

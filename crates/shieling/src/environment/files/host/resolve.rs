@@ -44,13 +44,16 @@ impl View {
     /// [`FileError`], with the path that was asked for and no other.
     pub(super) fn locate(&self, path: &Path, links: Links) -> Result<Located, FileError> {
         check(path)?;
-        for _ in 0..TRIES {
+        for tried in 1..=TRIES {
             match self.resolve(path, last(links), ResolveFlags::empty()) {
                 Ok(file) => {
                     // One that was replaced in this moment is gone, or about to go by the name of
                     // what replaced it: what stands there now is meant.
                     match self.admit(file, path)? {
-                        Some(handle) if !is_replaced(&handle.path, path) => return Ok(Located::There(handle)),
+                        // Nobody replaces that often: it is a file that was left behind, and a link to it.
+                        Some(handle) if tried == TRIES || !is_replaced(&handle.path, path) => {
+                            return Ok(Located::There(handle));
+                        }
                         Some(_) | None => {}
                     }
                 }
