@@ -15,6 +15,7 @@ mod memory {
     mod place;
     mod rules;
     mod same;
+    mod shared;
     mod shells;
     pub(crate) mod support;
     mod talking;

@@ -27,6 +27,7 @@ const MASKS: &[&str] = &[
     "umask 8; echo $?; umask 1777; echo $?; umask q=r; echo $?; umask -x; echo $?; umask",
     "trap 'umask' EXIT; umask 077",
     "umask 077; echo a > f; echo b > f; chmod 666 f; echo c > f; stat -c %a f",
+    "umask 077; bash -c 'umask; mkdir d; : > f'; stat -c '%a %n' d f",
     "mkdir -m 700 p; mkdir -pm 711 q/r; stat -c '%a %n' p q q/r",
 ];
 

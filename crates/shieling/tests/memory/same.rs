@@ -1,5 +1,7 @@
 //! The same results as in `sandbox`, where a real bash and the usual programs run.
 
+#![expect(clippy::print_stderr, reason = "what cannot be compared is told")]
+
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

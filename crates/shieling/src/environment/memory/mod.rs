@@ -59,11 +59,14 @@ pub use tree::Snapshot;
 ///   `bash`, `select` and `$(</dev/stdin)` find the text's own input empty. Programs that are Rust
 ///   functions get it through a pipe only (`cat | program`). Where no shell may be started, nobody writes
 ///   to a command that runs ([`SpawnError::NoInput`]).
-/// - What is piped or redirected into a group is there for each program in it: `{ wc -l; cat; } < f` counts
-///   and prints, and a function that `read`s such an input leaves the line for the next one. What arrives at
-///   the text itself is taken once.
-/// - An assignment to a readonly variable in arithmetic, and a readonly loop variable, fail without a word.
-///   `$BASH_COMMAND` is empty. `set -u` lets an array's missing element pass.
+/// - Of what is piped or redirected into a group, a loop or a function, `read` takes lines, and one program
+///   the rest: `{ read first; sort; } < f`. Where several programs would share it (`{ head -n 1; sort; } < f`),
+///   as far as the text shows that, it is refused before it runs (125); so are an assignment to a readonly
+///   variable in arithmetic and a readonly loop variable. Not seen is what scripts in files do. What arrives
+///   at the text itself is taken once.
+/// - A mask is not set in a shell that another one has started (`bash -c`): 125. `cp --remove-destination`
+///   and `--strip-trailing-slashes` are not there. A shell that is talked to takes commands of up to 256 KiB.
+/// - `$BASH_COMMAND` is empty. `set -u` lets an array's missing element pass.
 /// - A trap for the end of a shell runs at the end of its text, also in a session. With a trap for `DEBUG` a
 ///   session's next text begins with the status 0.
 /// - A text is over when its background jobs are.

@@ -52,6 +52,9 @@ fn parsed(text: &str) -> Result<(), String> {
     parser.parse().map(|_| ()).map_err(|error| error.to_string())
 }
 
+/// The longest command, in bytes. It is read anew with each of its lines.
+const LONGEST: usize = 256 << 10;
+
 /// The next commands, and whether they are the last.
 async fn next(live: &Live) -> io::Result<(String, bool)> {
     let mut lines = String::new();
@@ -59,6 +62,11 @@ async fn next(live: &Live) -> io::Result<(String, bool)> {
         let line = live.line().await?;
         let last = line.last() != Some(&b'\n');
         lines.push_str(&String::from_utf8_lossy(&line));
+        if lines.len() > LONGEST {
+            return Err(io::Error::other("a command of more than 256 KiB"));
+        }
+        // However fast lines come, whoever does not want it any more is heard.
+        tokio::task::yield_now().await;
         if last || is_whole(&lines) {
             return Ok((lines, last));
         }

@@ -1,5 +1,6 @@
 //! The bash in memory, which is bashkit's. Nothing of bashkit is seen outside of this module.
 
+mod ahead;
 mod converse;
 mod crew;
 mod disk;
@@ -104,7 +105,7 @@ impl Kit {
             .memory_limits(memory(self.memory))
             .shell_features(ShellFeatures::all().script_execution(self.has_scripts()))
             .builtin_registry(registry.clone())
-            .builtin("umask", Box::new(Umask))
+            .builtin("umask", Box::new(Umask(Arc::clone(&disk))))
             .on_exit(leaving.on_exit())
             .before_tool(leaving.before_command(&disk))
             .builtin_filter(move |name| programs::there(name, allowed.as_deref()))

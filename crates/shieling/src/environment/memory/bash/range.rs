@@ -15,6 +15,10 @@ const LONGEST: u64 = 10_000;
 const MOST: u64 = 90_000;
 /// How many bytes these have.
 const MOST_BYTES: u64 = 8 << 20;
+/// How long a word with braces may be, in bytes, and how many of them may stand in each other: each level
+/// of a word is read once more for the one around it.
+const LONGEST_WORD: usize = 64 << 10;
+const DEEPEST: u32 = 50;
 
 /// What has quoted text be run that is not looked at once more before it is.
 const RUNS_TEXT: [&str; 2] = ["source", "alias"];
@@ -125,6 +129,9 @@ fn admit(word: &str) -> Option<()> {
     if !word.contains('{') {
         return Some(());
     }
+    if word.len() > LONGEST_WORD || depth(word) > DEEPEST {
+        return None;
+    }
     let opened = word.matches('{').count() as u64;
     // A long range is opened once more.
     let long = word.match_indices('{').any(|(at, _)| range_at(word, at).is_some());
@@ -152,6 +159,20 @@ fn count(word: &str) -> u64 {
         rest = &rest[at + length + 1..];
     }
     all
+}
+
+/// How many braces are open at once at most.
+fn depth(word: &str) -> u32 {
+    let (mut open, mut most) = (0_u32, 0);
+    for letter in word.bytes() {
+        match letter {
+            b'{' => open += 1,
+            b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
 }
 
 /// How far it is from a brace to the one that closes it.
@@ -306,5 +327,14 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(expandable(text).as_deref(), expected.as_deref(), "{text}");
         }
+    }
+
+    #[test]
+    fn braces_however_deep_and_long_are_looked_at_soon() {
+        let deep = format!("echo {}{}", "{".repeat(1_000_000), "}".repeat(1_000_000));
+        assert!(expandable(&deep).is_err());
+        let wide = format!("echo {}", "{}".repeat(500_000));
+        assert!(expandable(&wide).is_err());
+        assert!(expandable("echo {{{{{{{{{{a,b}}}}}}}}}}").is_ok());
     }
 }

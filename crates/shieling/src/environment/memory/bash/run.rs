@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::pipe::Sender;
 
 use super::live::{Live, unable};
-use super::{Engine, Kit, converse, range, swap};
+use super::{Engine, Kit, ahead, converse, range, swap};
 use crate::environment::memory::program::{Call, Program};
 use crate::process::MainEnd;
 
@@ -107,6 +107,7 @@ impl Engine {
         let mut stdout = Sender::from_owned_fd(stdout)?;
         let most = self.bash_memory();
         self.disk.limit_files(largest);
+        let whole = !kit.takes_input() && matches!(input, Stdin::From(_));
         let options = match input {
             Stdin::Empty => ExecOptions::new().stdin(Vec::new()),
             Stdin::From(from) if kit.takes_input() => {
@@ -125,6 +126,11 @@ impl Engine {
                 None => return Ok(Ran::broken_off()),
             },
         };
+        if whole && let Some(why) = ahead::first(text, &ahead::Place::new(None, true)) {
+            // Whoever reads no more needs no words.
+            let _ = stderr.write_all(refusal(&why).as_bytes()).await;
+            return Ok(Ran::exited(UNABLE));
+        }
         Ok(self.once(text, options, &mut stdout, stderr, &token, kit).await)
     }
 
@@ -149,6 +155,11 @@ impl Engine {
         };
         if let Some(swap) = swap::first(text) {
             let why = format!("it would lose output at `{swap}`, which has two streams change places");
+            let _ = stderr.write_all(refusal(&why).as_bytes()).await;
+            return Ran::exited(UNABLE);
+        }
+        let shell = self.stays.then_some(&self.bash);
+        if let Some(why) = ahead::first(text, &ahead::Place::new(shell, false)) {
             let _ = stderr.write_all(refusal(&why).as_bytes()).await;
             return Ran::exited(UNABLE);
         }

@@ -23,10 +23,20 @@ const VARIABLE: &str = "_UMASK";
 /// What it is at first.
 pub(super) const USUAL: u32 = 0o022;
 
-/// The mask of a shell with these variables.
+/// The mask of a shell with these variables, none of which is a shell's within it.
 pub(super) fn of(variables: &HashMap<String, String>) -> u32 {
-    let kept = variables.get(VARIABLE);
-    kept.and_then(|text| u32::from_str_radix(text, 8).ok()).unwrap_or(USUAL)
+    own(variables).unwrap_or(USUAL)
+}
+
+fn own(variables: &HashMap<String, String>) -> Option<u32> {
+    u32::from_str_radix(variables.get(VARIABLE)?, 8).ok()
+}
+
+/// Whether a shell with these variables was started by another one (`bash -c`): it has the mask of that
+/// one, and could not put it back.
+fn is_within(variables: &HashMap<String, String>) -> bool {
+    let level = variables.get("SHLVL").and_then(|level| level.parse().ok());
+    level.is_some_and(|level: u32| level > 1)
 }
 
 /// The mask that holds for whoever makes a file, and what puts back the ones around it.
@@ -80,7 +90,7 @@ impl Masks {
 }
 
 /// `umask` itself, which shows the mask, and has a shell expand the rest.
-pub(super) struct Umask;
+pub(super) struct Umask(pub(super) Arc<Disk>);
 
 /// How it was called.
 struct Asked {
@@ -150,9 +160,13 @@ fn quoted(text: &str) -> String {
 #[async_trait]
 impl Builtin for Umask {
     async fn execute(&self, ctx: BuiltinContext<'_>) -> bashkit::Result<ExecResult> {
-        let mask = of(ctx.variables);
+        let mask = own(ctx.variables).unwrap_or_else(|| self.0.masks().now());
         Ok(match asked(ctx.args) {
             Err(why) => ExecResult::err(format!("bash: {why}\n"), 2),
+            Ok(Asked { mode: Some(_), .. }) => {
+                let why = "umask: memory cannot set a mask in a shell that another one has started";
+                ExecResult::err(format!("{why}: set it before, or in a subshell\n"), UNABLE)
+            }
             Ok(asked) => {
                 let shown = if asked.symbolic {
                     symbolic(mask)
@@ -178,6 +192,9 @@ impl Builtin for Umask {
         else {
             return Ok(None);
         };
+        if is_within(ctx.variables) {
+            return Ok(None);
+        }
         let show = if symbolic { "S" } else { "-" };
         // A subshell that has set one before keeps what puts the one around it back.
         let text = format!(

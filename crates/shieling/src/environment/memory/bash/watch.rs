@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bashkit::hooks::{ExitEvent, HookAction, Interceptor, ToolEvent};
 
 use super::disk::Disk;
-use super::{lacking, names, range};
+use super::{ahead, lacking, names, range};
 
 /// The status of a bash that was given its text, when an expansion in it failed.
 const EXPANSION: i32 = 127;
@@ -95,7 +95,8 @@ impl Leaving {
             if event.name == "exec" && !event.args.is_empty() {
                 leaving.replaced.store(true, Ordering::Relaxed);
             }
-            if let Some(why) = lacking::refusal(&event.name, &event.args) {
+            let why = lacking::refusal(&event.name, &event.args);
+            if let Some(why) = why.or_else(|| ahead::of_call(&event.name, &event.args)) {
                 leaving.refuse(why.clone());
                 return HookAction::Cancel(why);
             }

@@ -13,7 +13,7 @@ const KNOWN: &[Known] = &[
     ("silent", "f", "silent", Takes::Nothing),
     ("silent", "", "quiet", Takes::Nothing),
     ("reference", "", "reference", Takes::Value),
-    ("root", "", "preserve-root", Takes::Nothing),
+    // As it is anyway.
     ("root", "", "no-preserve-root", Takes::Nothing),
 ];
 

@@ -18,7 +18,6 @@ const KNOWN: &[Known] = &[
     ("preserve", "p", "", Takes::Nothing),
     ("preserve-list", "", "preserve", Takes::Maybe),
     ("force", "f", "force", Takes::Nothing),
-    ("force", "", "remove-destination", Takes::Nothing),
     ("never", "n", "no-clobber", Takes::Nothing),
     ("update", "u", "update", Takes::Nothing),
     ("verbose", "v", "verbose", Takes::Nothing),
@@ -26,7 +25,6 @@ const KNOWN: &[Known] = &[
     ("plain", "T", "no-target-directory", Takes::Nothing),
     ("symbolic", "s", "symbolic-link", Takes::Nothing),
     ("same", "x", "one-file-system", Takes::Nothing),
-    ("same", "", "strip-trailing-slashes", Takes::Nothing),
     ("ask", "i", "interactive", Takes::Nothing),
 ];
 
@@ -97,7 +95,7 @@ pub(super) fn places(call: &mut Call<'_>, asked: &mut Asked) -> Result<Vec<(Stri
         return Err(format!("missing destination file operand after '{first}'"));
     }
     let directory = call.is_directory(&into);
-    if named && !directory || operands.len() > 1 && !directory {
+    if !directory && (named || operands.len() > 1) {
         let flag = if named { "target directory" } else { "target" };
         return Err(format!("{flag} '{into}': {}", not_there(call, &into)));
     }

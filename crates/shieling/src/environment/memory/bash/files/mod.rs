@@ -22,7 +22,6 @@ use std::sync::Arc;
 use bashkit::{Builtin, BuiltinContext, ExecResult, ExecutionBudget, async_trait};
 
 use super::disk::Disk;
-use super::umask;
 use crate::environment::Kind;
 use crate::environment::memory::tree::{About, Fault, Follow, Id, Inside};
 
@@ -88,7 +87,7 @@ impl Call<'_> {
             return Err(Fault::NotFound);
         }
         let unwanted = |budget: &ExecutionBudget| budget.check().is_err();
-        if self.looks % LOOKS_APART == 0 && self.budget.as_ref().is_some_and(unwanted) {
+        if self.looks.is_multiple_of(LOOKS_APART) && self.budget.as_ref().is_some_and(unwanted) {
             self.looks = 0;
         }
         self.looks = self.looks.checked_sub(1).ok_or(Fault::Loop)?;
@@ -189,7 +188,7 @@ impl Builtin for Ours {
         let mut call = Call {
             args: ctx.args,
             cwd: ctx.cwd,
-            mask: umask::of(ctx.variables),
+            mask: self.disk.masks().now(),
             inside: self.disk.tree().enter(),
             foreign,
             largest: self.disk.largest(),

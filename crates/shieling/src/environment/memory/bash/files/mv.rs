@@ -13,7 +13,6 @@ const KNOWN: &[Known] = &[
     ("verbose", "v", "verbose", Takes::Nothing),
     ("into", "t", "target-directory", Takes::Value),
     ("plain", "T", "no-target-directory", Takes::Nothing),
-    ("strip", "", "strip-trailing-slashes", Takes::Nothing),
 ];
 
 pub(super) fn run(call: &mut Call<'_>) -> Result<(), String> {

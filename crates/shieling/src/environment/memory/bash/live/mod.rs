@@ -15,7 +15,7 @@ mod input;
 mod read;
 mod record;
 pub(super) mod unable;
-mod wants;
+pub(super) mod wants;
 
 use std::collections::{HashMap, HashSet};
 use std::io;

@@ -33,6 +33,10 @@ impl Taker {
     async fn taken(&self, args: &[String]) -> std::io::Result<Option<Taken>> {
         let input = &self.live.input;
         if self.name != "read" {
+            // One of another descriptor, which bashkit refuses.
+            if Record::mapfile_of_another(args) {
+                return Ok(None);
+            }
             let record = input.record(&Record::of_mapfile(args)).await?;
             return Ok(Some(Taken::Record(record)));
         }

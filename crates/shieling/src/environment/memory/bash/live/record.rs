@@ -88,6 +88,13 @@ impl Record {
         self.delimiter
     }
 
+    /// Whether `mapfile` with these arguments takes something else than the input.
+    pub(super) fn mapfile_of_another(args: &[String]) -> bool {
+        options(args, "dnOsuCc")
+            .iter()
+            .any(|(letter, value)| *letter == 'u' && value != "0")
+    }
+
     /// What `mapfile` takes with these arguments.
     pub(super) fn of_mapfile(args: &[String]) -> Self {
         let mut record = Self {

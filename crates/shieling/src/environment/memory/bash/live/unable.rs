@@ -135,13 +135,14 @@ fn plain(simple: &SimpleCommand, fed: Fed) -> Option<String> {
 }
 
 /// Whether a shell with these arguments reads its commands from its input.
-fn reads_commands(args: &[String]) -> bool {
+pub(in crate::environment::memory::bash) fn reads_commands(args: &[String]) -> bool {
     let told = |arg: &String| matches!(arg.as_str(), "--version" | "--help" | "$");
     let commands = |arg: &String| arg.starts_with('-') && !arg.starts_with("--") && arg.contains('c');
     !args.iter().any(|arg| told(arg) || commands(arg)) && args.iter().all(|arg| arg.starts_with('-'))
 }
 
-fn literal(word: &Word) -> Option<&str> {
+/// A word that is known before.
+pub(in crate::environment::memory::bash) fn literal(word: &Word) -> Option<&str> {
     match word.parts.as_slice() {
         [WordPart::Literal(text)] => Some(text),
         _ => None,

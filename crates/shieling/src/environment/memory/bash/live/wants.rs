@@ -178,7 +178,7 @@ pub(super) fn programs() -> impl Iterator<Item = &'static str> {
 }
 
 /// Whether a call reads its standard input. Where that cannot be told, it does.
-pub(super) fn reads(name: &str, args: &[String]) -> bool {
+pub(in crate::environment::memory::bash) fn reads(name: &str, args: &[String]) -> bool {
     let Some(row) = ROWS.iter().find(|row| row.0 == name) else {
         return false;
     };

@@ -51,7 +51,7 @@ impl Decimal {
             return None;
         }
         let mut units = digits.parse::<i128>().ok()? * sign;
-        let mut places = i32::try_from(behind.len()).ok()? - exponent.unwrap_or(0);
+        let mut places = i32::try_from(behind.len()).ok()?.checked_sub(exponent.unwrap_or(0))?;
         if places < 0 {
             units = units.checked_mul(10_i128.checked_pow(places.unsigned_abs())?)?;
             places = 0;
