@@ -91,9 +91,9 @@ impl Toolset {
     ///
     /// The same call is one of the same tool with the same arguments. It is tried again as soon as
     /// something was changed by another call of this client, or a look at files shows what it has not shown
-    /// before; and, since not all that others change is seen here, after a minute. What is wrong in the arguments themselves stays refused. From the
-    /// third failure on the answer tells a model to do something else. Never refused is what may come
-    /// about by itself: looking at files, jobs and sessions, waiting, and what came too early.
+    /// before; and, since not all that others change is seen here, after a minute. What is wrong in the
+    /// arguments themselves stays refused. From the third failure on the answer tells a model to do something else. Never refused is what may come
+    /// about by itself: a look at what is not there yet, waiting, and what came too early.
     pub fn with_repeats(mut self, most: u32) -> Self {
         self.repeats = most;
         self

@@ -1,5 +1,6 @@
 //! The same tests once more as an ordinary user, for whom root runs them.
 #![expect(clippy::disallowed_methods, reason = "a test program is copied and run")]
+#![expect(clippy::print_stderr, reason = "what the copy told is shown")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

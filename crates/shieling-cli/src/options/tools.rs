@@ -30,7 +30,8 @@ pub(crate) struct Tools {
     /// Try the same failing call so many times, then refuse it until something has changed [default: 5]
     ///
     /// The same is the same tool with the same arguments. It is tried again once another call has changed
-    /// something, or after a minute. Looking and waiting are never refused. 0 refuses nothing.
+    /// something, or after a minute. What may come about by itself, as a file that is missing or a
+    /// job that runs, is looked at as often as asked. 0 refuses nothing.
     #[arg(long, value_name = "N", help_heading = "Tools")]
     max_repeats: Option<u32>,
 

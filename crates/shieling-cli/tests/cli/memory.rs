@@ -138,10 +138,12 @@ const REACHING: &str = "?open,?openat,?openat2,?creat,?unlink,?unlinkat,?rename,
 
 /// What may be reached all the same, all of it the kernel's and none of it on a disk: glibc's allocator asks
 /// the first when it makes an arena for a thread, and a search asks the others how many processors it may use.
-const REACHED: [&str; 3] = [
+const REACHED: [&str; 4] = [
     "\"/proc/sys/vm/overcommit_memory\"",
     "\"/proc/self/cgroup\"",
     "\"/sys/fs/cgroup/",
+    // The C library's, for as many heaps as there are processors.
+    "\"/sys/devices/system/cpu/online\"",
 ];
 
 #[test]

@@ -385,7 +385,7 @@ fn why_judges_as_each_environment_would() {
 #[test]
 fn ending_shieling_ends_the_command() {
     for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
-        let shieling = exec(&[], "echo $$; exec setsid sleep 88.5");
+        let shieling = exec(&[], "exec setsid --wait sh -c 'echo $$; exec sleep 88.5'");
         let mut child = shieling
             .command()
             .stdin(Stdio::null())

@@ -304,7 +304,7 @@ async fn edits_of_a_large_file_that_repeats_itself_end_and_are_bounded() {
     let too_many = shieling.edit_file(everywhere).await;
     assert!(matches!(too_many, Err(FilesError::Argument { argument: "old", .. })));
     // A thousand places, of which each would become ten megabytes.
-    let mut grown = EditAsk::new("a", &"a".repeat(50 << 10), &"b".repeat(10 << 20));
+    let mut grown = EditAsk::new("a", "a".repeat(50 << 10), "b".repeat(10 << 20));
     grown.replace_all = true;
     let too_large = shieling.edit_file(grown).await;
     assert!(matches!(too_large, Err(FilesError::TooLarge { .. })));

@@ -300,7 +300,7 @@ fn an_edit_over_line_ends_keeps_them_and_every_byte_around() {
         let marked = format!("<<one{end}two>>{end}");
         let content = coded.bytes(&format!("{before}{marked}{behind}"));
         place.write(&content);
-        let asked = EditAsk::new("f", "<<one\ntwo>>\n", &format!("{new}\n"));
+        let asked = EditAsk::new("f", "<<one\ntwo>>\n", format!("{new}\n"));
         let edited = place.runtime.block_on(place.shieling.edit_file(asked));
         prop_assert!(edited.is_ok(), "{edited:?}");
         let new = format!("{new}\n").replace('\n', end);

@@ -20,7 +20,7 @@ async fn of_edits_at_once_none_is_lost() {
             edits.spawn(async move {
                 // Told that it never stood still, one tries again, as a model would.
                 loop {
-                    let asked = EditAsk::new("a", &format!("line {number} old."), &format!("line {number} new."));
+                    let asked = EditAsk::new("a", format!("line {number} old."), format!("line {number} new."));
                     match shieling.edit_file(asked).await {
                         Ok(_) => return,
                         Err(error) => assert!(error.to_string().contains("changed"), "{error}"),

@@ -14,7 +14,6 @@
 //! `SHIELING_KERNEL=all` runs everything everywhere, `SHIELING_KERNEL_SEED=N` chooses other texts, and
 //! `SHIELING_KERNEL_IDLE=1` tells which of them do not act where they could.
 #![expect(clippy::disallowed_methods, reason = "places are built and looked at from outside")]
-#![expect(clippy::print_stderr, reason = "the figures are told")]
 
 #[path = "../corpus/cases.rs"]
 mod cases;

@@ -180,7 +180,8 @@ async fn stop_says_how_many_it_ended() {
 async fn a_command_that_kills_its_supervisor_is_called_lost() {
     let _load = quiet().await;
     let mark = Mark::new();
-    let finished = run(&format!("kill -9 $PPID; sleep {mark}")).await;
+    // Once it is known that it has started: before, it is a start that failed.
+    let finished = run(&format!("sleep 0.5; kill -9 $PPID; sleep {mark}")).await;
     assert_eq!(finished.end, End::Lost);
     assert_eq!(finished.survivors, 1, "nobody can say, so it is not called none");
     // Its group could be ended all the same.
