@@ -8,6 +8,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "memory")]
+pub(crate) use time::civil;
 pub use time::{rfc3339, spoken};
 
 /// A number of bytes, written by people as `64KiB`, `4GiB`, `10MB` or `512`.

@@ -8,7 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// A time before 1970 shows as 1970: a wall clock may be set to anything, and the log must go on.
 pub fn rfc3339(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (days, second) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
+    let seconds = since.as_secs().cast_signed();
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = civil(days);
     format!(
         "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{:03}Z",
@@ -31,11 +32,11 @@ pub fn spoken(duration: Duration) -> String {
     }
 }
 
-/// The date of a day since 1970. Counts from 1 March, so that the leap day comes last, in eras of
-/// 400 years, after which the calendar repeats.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+/// Year, month and day of a day counted from 1970. Counts from 1 March, so that the leap day comes last,
+/// in eras of 400 years, after which the calendar repeats.
+pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
+    let shifted = days.saturating_add(719_468);
+    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
     let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let march_month = (5 * of_year + 2) / 153;
@@ -45,7 +46,7 @@ fn civil(days: u64) -> (u64, u64, u64) {
     } else {
         march_month - 9
     };
-    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]
@@ -66,6 +67,20 @@ mod tests {
             (120_000, "120 s"),
         ] {
             assert_eq!(spoken(Duration::from_millis(ms)), expected);
+        }
+    }
+
+    #[test]
+    fn days_are_dates_also_before_1970() {
+        let cases = [
+            (0, (1970, 1, 1)),
+            (-1, (1969, 12, 31)),
+            (59, (1970, 3, 1)),
+            (11_016, (2000, 2, 29)),
+            (20_513, (2026, 3, 1)),
+        ];
+        for (days, expected) in cases {
+            assert_eq!(civil(days), expected, "{days}");
         }
     }
 
