@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use bashkit::ExecOptions;
-use bashkit::parser::Parser;
 use tokio::net::unix::pipe::Sender;
 
 use super::live::Live;
 use super::run::{Ran, unwanted};
-use super::{Engine, Kit, limits};
+use super::{Engine, Kit, parsed};
 
 /// Whether a text is nothing but a shell that reads its commands.
 pub(super) fn is_shell(text: &str) -> bool {
@@ -33,10 +32,13 @@ fn is_whole(lines: &str) -> bool {
     match parsed(lines) {
         // Bashkit takes what is to follow an operator for nothing. What cannot be closed is a line of a
         // here-document.
-        Ok(()) => !ends_in_operator(text) && parsed(&format!("{lines})\n")).is_err(),
-        Err(said) => !["unexpected end", "unexpected EOF", "unterminated"]
-            .iter()
-            .any(|end| said.contains(end)),
+        Ok(_) => !ends_in_operator(text) && parsed(&format!("{lines})\n")).is_err(),
+        Err(error) => {
+            let said = error.to_string();
+            !["unexpected end", "unexpected EOF", "unterminated"]
+                .iter()
+                .any(|end| said.contains(end))
+        }
     }
 }
 
@@ -44,12 +46,6 @@ fn ends_in_operator(text: &str) -> bool {
     let line = text.lines().next_back().unwrap_or_default().trim();
     let operator = line.ends_with("&&") || line.ends_with('|');
     operator && !line.ends_with("\\|") && !line.starts_with('#')
-}
-
-fn parsed(text: &str) -> Result<(), String> {
-    let limits = limits(0);
-    let parser = Parser::with_limits(text, limits.max_ast_depth, limits.max_parser_operations);
-    parser.parse().map(|_| ()).map_err(|error| error.to_string())
 }
 
 /// The longest command, in bytes. It is read anew with each of its lines.

@@ -24,6 +24,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bashkit::parser::{Parser, Script};
 use bashkit::{
     Bash, Builtin, BuiltinRegistry, ExecutionLimits, FileSystem, MemoryLimits, SessionLimits, ShellFeatures,
 };
@@ -207,10 +208,7 @@ impl Kit {
 
     /// What bash says of a text that it cannot read.
     pub(super) fn misread(text: &str) -> Option<String> {
-        use bashkit::parser::Parser;
-        let limits = limits(0);
-        let parser = Parser::with_limits(text, limits.max_ast_depth, limits.max_parser_operations);
-        parser.parse().err()?.syntax_report("bash: -c", text)
+        parsed(text).err()?.syntax_report("bash: -c", text)
     }
 }
 
@@ -224,6 +222,12 @@ impl Engine {
     fn take_unknown(&self) -> Option<String> {
         self.unknown.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
+}
+
+/// A text, as bashkit reads it before it runs it.
+fn parsed(text: &str) -> bashkit::Result<Script> {
+    let limits = limits(0);
+    Parser::with_limits(text, limits.max_ast_depth, limits.max_parser_operations).parse()
 }
 
 /// Bashkit counts what a deadline bounds here; what keeps its own stack and memory stays as it is.

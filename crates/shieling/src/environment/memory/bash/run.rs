@@ -116,8 +116,7 @@ impl Engine {
                     return self.converse(&live, &mut stdout, stderr, &token, kit).await;
                 }
                 if let Some(why) = unable::first(text) {
-                    let _ = stderr.write_all(refusal(&why).as_bytes()).await;
-                    return Ok(Ran::exited(UNABLE));
+                    return Ok(refused(&why, stderr).await);
                 }
                 ExecOptions::new()
             }
@@ -127,9 +126,7 @@ impl Engine {
             },
         };
         if whole && let Some(why) = ahead::first(text, &ahead::Place::new(None, true)) {
-            // Whoever reads no more needs no words.
-            let _ = stderr.write_all(refusal(&why).as_bytes()).await;
-            return Ok(Ran::exited(UNABLE));
+            return Ok(refused(&why, stderr).await);
         }
         Ok(self.once(text, options, &mut stdout, stderr, &token, kit).await)
     }
@@ -148,20 +145,15 @@ impl Engine {
         self.leaving.reset();
         let expandable = match range::expandable(text) {
             Ok(expandable) => expandable,
-            Err(word) => {
-                let _ = stderr.write_all(refusal(&range::refusal(word)).as_bytes()).await;
-                return Ran::exited(UNABLE);
-            }
+            Err(word) => return refused(&range::refusal(word), stderr).await,
         };
         if let Some(swap) = swap::first(text) {
             let why = format!("it would lose output at `{swap}`, which has two streams change places");
-            let _ = stderr.write_all(refusal(&why).as_bytes()).await;
-            return Ran::exited(UNABLE);
+            return refused(&why, stderr).await;
         }
         let shell = self.stays.then_some(&self.bash);
         if let Some(why) = ahead::first(text, &ahead::Place::new(shell, false)) {
-            let _ = stderr.write_all(refusal(&why).as_bytes()).await;
-            return Ran::exited(UNABLE);
+            return refused(&why, stderr).await;
         }
         let resumed = self.resumed(&expandable);
         let ran = self
@@ -266,16 +258,22 @@ fn refusal(why: &str) -> String {
     format!("shieling: this bash in memory cannot go on: {why}\n")
 }
 
-/// How a text ends that nothing of has run, and why.
-async fn not_begun(error: &io::Error, stderr: &mut Sender) -> Ran {
+/// How a text ends that is not run, when it was said why.
+async fn refused(why: &str, stderr: &mut Sender) -> Ran {
     // Whoever reads no more needs no words.
-    let _ = stderr.write_all(refusal(&error.to_string()).as_bytes()).await;
+    let _ = stderr.write_all(refusal(why).as_bytes()).await;
+    Ran::exited(UNABLE)
+}
+
+/// The same for one whose streams fail.
+async fn not_begun(error: &io::Error, stderr: &mut Sender) -> Ran {
+    let ran = refused(&error.to_string(), stderr).await;
     match error.kind() {
         io::ErrorKind::OutOfMemory => Ran {
             end: MainEnd::OutOfMemory,
-            ..Ran::exited(UNABLE)
+            ..ran
         },
-        _ => Ran::exited(UNABLE),
+        _ => ran,
     }
 }
 

@@ -4,8 +4,9 @@
 //! - Commands in a group, a loop, a subshell or a function that share one input, see [`flow`].
 //! - Names that are readonly and would be assigned all the same, see [`fixed`].
 //!
-//! It goes through the tree that bashkit will run, and through a function a few times at most. What is only known as a text runs (a program's name or words from a variable, a script in a
-//! file) is taken for what reads nothing. Texts made for `eval` and `bash -c` are seen as they are called.
+//! It goes through the tree that bashkit will run, and through a function a few times at most. What is only
+//! known as a text runs (a program's name or words from a variable, a script in a file) is taken for what
+//! reads nothing. Texts made for `eval` and `bash -c` are seen as they are called.
 
 mod compound;
 mod fixed;
@@ -18,14 +19,13 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use bashkit::parser::{
-    Assignment, AssignmentValue, Command, CommandList, ListOperator, Parser, Redirect, RedirectKind, Script, Word,
-    WordPart,
+    Assignment, AssignmentValue, Command, CommandList, ListOperator, Redirect, RedirectKind, Word, WordPart,
 };
 use bashkit::{Bash, ShellState};
 
 use self::fixed::Fixed;
 use self::flow::{Flow, Loop};
-use super::limits;
+use super::parsed;
 
 /// How deeply texts within texts are looked into.
 const NESTED: usize = 16;
@@ -63,7 +63,7 @@ impl<'a> Place<'a> {
 /// Why a text cannot run, if it cannot.
 pub(super) fn first(text: &str, place: &Place<'_>) -> Option<String> {
     // What cannot be read is told by whoever runs it.
-    let script = parsed(text)?;
+    let script = parsed(text).ok()?;
     let mut walk = Walk::new(place, 0);
     walk.input = place.fed.then(Flow::fresh);
     walk.list(&script.commands).err().map(|refused| refused.0)
@@ -73,12 +73,6 @@ pub(super) fn first(text: &str, place: &Place<'_>) -> Option<String> {
 pub(super) fn of_call(name: &str, args: &[String]) -> Option<String> {
     let place = Place::new(None, false);
     first(&simple::text_of(name, args)?, &place)
-}
-
-fn parsed(text: &str) -> Option<Script> {
-    let limits = limits(0);
-    let parser = Parser::with_limits(text, limits.max_ast_depth, limits.max_parser_operations);
-    parser.parse().ok()
 }
 
 /// One way through a tree, in the order in which it runs.

@@ -1,13 +1,11 @@
 //! One call: what it reads of the input that it shares.
 
-use std::collections::HashMap;
-
 use bashkit::parser::{Command, SimpleCommand, Word, WordPart};
 
-use super::fixed::Fixed;
 use super::flow::Flow;
-use super::{Called, NESTED, Seen, Walk, is_fed, parsed};
+use super::{Called, NESTED, Seen, Walk, is_fed};
 use crate::environment::memory::bash::live::{unable, wants};
+use crate::environment::memory::bash::parsed;
 
 /// How often a function is gone through anew, in each kind of place.
 const TIMES: u8 = 4;
@@ -216,16 +214,13 @@ impl<'n> Walk<'n> {
             return Ok(());
         }
         // What cannot be read is told by whoever runs it.
-        let Some(script) = parsed(text) else { return Ok(()) };
+        let Ok(script) = parsed(text) else { return Ok(()) };
         let same = name == "eval";
         let mut inner = Walk::new(self.place, self.nested + 1);
         if same {
-            inner.functions = self.functions.iter().map(|(name, body)| (*name, *body)).collect();
-            inner.called = self.called.iter().map(|(key, called)| (*key, *called)).collect();
+            inner.functions = self.functions.clone();
+            inner.called = self.called.clone();
             inner.fixed = std::mem::take(&mut self.fixed);
-        } else {
-            inner.functions = HashMap::new();
-            inner.fixed = Fixed::default();
         }
         inner.input = self.input.is_some().then(Flow::fresh);
         inner.list(&script.commands)?;

@@ -2,11 +2,11 @@
 //! called, and a text that is made as the text runs, are not looked into.
 
 use bashkit::parser::{
-    Command, CommandList, CompoundCommand, ListOperator, Parser, Redirect, RedirectKind, SimpleCommand, Word, WordPart,
+    Command, CommandList, CompoundCommand, ListOperator, Redirect, RedirectKind, SimpleCommand, Word, WordPart,
 };
 
 use super::{TAKERS, wants};
-use crate::environment::memory::bash::limits;
+use crate::environment::memory::bash::parsed;
 
 /// Where the input of a command comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,10 +21,8 @@ enum Fed {
 
 /// Why a text cannot run, if it cannot.
 pub(in crate::environment::memory::bash) fn first(text: &str) -> Option<String> {
-    let limits = limits(0);
-    let parser = Parser::with_limits(text, limits.max_ast_depth, limits.max_parser_operations);
     // What cannot be read is told by whoever runs it.
-    let script = parser.parse().ok()?;
+    let script = parsed(text).ok()?;
     all(&script.commands, Fed::ByText)
 }
 
