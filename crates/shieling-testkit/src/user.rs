@@ -3,8 +3,7 @@
 #![expect(clippy::print_stderr, reason = "what the copy told is shown")]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::process::Command;
 
 /// A user and a group without a name.
@@ -24,16 +23,14 @@ pub fn is_user() -> bool {
 /// # Panics
 /// If one of them fails, or if none of them runs.
 pub fn again_as_user(arguments: &[&str]) {
-    let is_root = fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
+    let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     if is_user() || !is_root {
         return;
     }
     // Where this program stands, others may not be allowed to look.
     let folder = tempfile::tempdir().expect("a temporary directory");
     let program = std::env::current_exe().expect("it runs");
-    let copy = folder
-        .path()
-        .join(program.file_name().unwrap_or(Path::new("tests").as_os_str()));
+    let copy = folder.path().join("tests");
     fs::copy(&program, &copy).expect("room for a copy");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).expect("our own directory");
     let done = Command::new("setpriv")
