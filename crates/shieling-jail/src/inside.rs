@@ -19,7 +19,7 @@ use crate::refusal::{Step, While as _, refuse};
 use crate::server::Server;
 use crate::socket;
 use crate::sys;
-use crate::view::{Reserved, View};
+use crate::view::View;
 
 /// What the server has to know of what the keeper did outside.
 #[derive(Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub(crate) struct Outside {
     /// The limits.
     pub(crate) held: Held,
     /// The names that are kept taken.
-    pub(crate) reserved: Reserved,
+    pub(crate) reserved: Vec<(PathBuf, (u64, u64))>,
 }
 
 /// Who the user is, on the host and in the jail alike.
@@ -78,7 +78,7 @@ pub(crate) fn in_place(plan: &Plan, order: Order, host: &OwnedFd, limits: &Enfor
     let outside = Outside {
         keeper: rustix::process::getpid().as_raw_pid(),
         held: limits.held(),
-        reserved: Reserved::new(),
+        reserved: Vec::new(),
     };
     let counter = limits.counter().and_then(|counter| counter.try_clone_to_owned().ok());
     let kills = outside.held.kills(counter)?;

@@ -146,7 +146,7 @@ fn keep(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Ste
     if plan.isolation == Isolation::Full {
         let reserved = view::reserve(&plan.view)?;
         let done = jail(plan, order, host, ready, &reserved);
-        view::release(&reserved);
+        reserved.release();
         return done;
     }
     if let Some(ready) = ready {
@@ -168,7 +168,8 @@ fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>, reserv
             if let Some(unfit) = other {
                 unfit.end();
             }
-            Server::make(plan.network != Network::Host, &[host])?
+            let outside: Vec<_> = reserved.open().chain([host]).collect();
+            Server::make(plan.network != Network::Host, &outside)?
         }
     };
     // It builds its view while the limits are made.
@@ -239,7 +240,7 @@ impl Server {
         let outside = Outside {
             keeper: rustix::process::getpid().as_raw_pid(),
             held: limits.held(),
-            reserved: reserved.clone(),
+            reserved: reserved.names(),
         };
         let held = message::encode(&outside);
         let counter: Vec<_> = limits.counter().into_iter().collect();

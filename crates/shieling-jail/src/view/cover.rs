@@ -60,9 +60,28 @@ fn file_of(found: &OwnedFd) -> Result<(u64, u64), Errno> {
     Ok((stat.st_dev, stat.st_ino))
 }
 
+/// How often a name is looked at that somebody replaces at the same time, as an editor does that saves.
+const REPLACED: u32 = 16;
+
+/// Does what finds something and then mounts over it: anew if it was removed in between, since then
+/// something else may be there.
+fn on_what_is_there<T>(mut act: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    for _ in 1..REPLACED {
+        match act() {
+            Err(Errno::NOENT) => {}
+            done => return done,
+        }
+    }
+    act()
+}
+
 impl View {
     /// Hides what stands at a target, if it is this file. Whether it is hidden now.
     pub(super) fn hide_if(&mut self, target: &Path, file: (u64, u64)) -> Result<bool, Errno> {
+        on_what_is_there(|| self.try_hide_if(target, file))
+    }
+
+    fn try_hide_if(&mut self, target: &Path, file: (u64, u64)) -> Result<bool, Errno> {
         let found = match self.find(target) {
             Ok(Some(found)) => found,
             Ok(None) | Err(Errno::LOOP | Errno::NOTDIR) => return Ok(false),
@@ -81,6 +100,10 @@ impl View {
 
     /// Hides what stands at a target.
     pub(super) fn hide(&mut self, target: &Path) -> Result<(), Errno> {
+        on_what_is_there(|| self.try_hide(target))
+    }
+
+    fn try_hide(&mut self, target: &Path) -> Result<(), Errno> {
         let found = match self.find(target) {
             Ok(Some(found)) => found,
             // A link on the way, or no directory: what is meant is not there.
@@ -130,12 +153,12 @@ impl View {
 
     /// Makes what stands at a target read-only and keeps its name.
     pub(super) fn protect(&mut self, target: &Path) -> Result<(), Errno> {
-        self.cover_by_itself(target, RDONLY)
+        on_what_is_there(|| self.cover_by_itself(target, RDONLY))
     }
 
     /// Keeps the name of what stands at a target.
     pub(super) fn pin(&mut self, target: &Path) -> Result<(), Errno> {
-        self.cover_by_itself(target, NONE)
+        on_what_is_there(|| self.cover_by_itself(target, NONE))
     }
 
     fn cover_by_itself(&self, target: &Path, attributes: MountAttrFlags) -> Result<(), Errno> {

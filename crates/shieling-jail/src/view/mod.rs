@@ -10,6 +10,7 @@
 
 mod cover;
 mod device;
+mod reserve;
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -24,6 +25,7 @@ use rustix::mount::{
 use shieling_jail::message::{Hide, Layer, Update};
 use shieling_jail::plan::Entry;
 
+pub(crate) use self::reserve::{Reserved, reserve};
 use crate::refusal::{Step, While as _, refuse};
 use crate::sys;
 
@@ -270,62 +272,6 @@ fn device_of(place: BorrowedFd<'_>) -> Result<u64, Errno> {
 
 fn kind_of(place: BorrowedFd<'_>) -> Result<FileType, Errno> {
     Ok(FileType::from_raw_mode(rustix::fs::fstat(place)?.st_mode))
-}
-
-/// Names that are kept taken, with the numbers of the device and of the directory.
-pub(crate) type Reserved = Vec<(PathBuf, (u64, u64))>;
-
-/// Keeps names taken on the host that are to be protected and are not there: each by an empty
-/// directory. Runs outside, before the jail is made.
-pub(crate) fn reserve(entries: &[Entry]) -> Step<Reserved> {
-    let reserved = entries.iter().filter_map(|entry| match entry {
-        Entry::Protect { target, reserve: true } => Some(target),
-        _ => None,
-    });
-    let mut all = Reserved::new();
-    for target in reserved {
-        let made = at_parent(target, |parent, name| {
-            rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o755))?;
-            rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
-        });
-        match made {
-            Ok(made) => all.push((target.clone(), (made.st_dev, made.st_ino))),
-            // Taken; or nobody who runs as this user can take it.
-            Err(
-                Errno::EXIST | Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM | Errno::ROFS,
-            ) => {}
-            // On a full disk, say, on which a command could make room.
-            Err(errno) => {
-                release(&all);
-                return Err(errno).or_refuse(Layer::Mount, || format!("keeping `{}` taken", target.display()));
-            }
-        }
-    }
-    Ok(all)
-}
-
-/// Removes what [`reserve`] made, unless somebody put something into it.
-pub(crate) fn release(reserved: &Reserved) {
-    for (target, file) in reserved {
-        // Not empty, gone, or another one: somebody else's now.
-        let _ = at_parent(target, |parent, name| {
-            let found = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
-            if (found.st_dev, found.st_ino) != *file {
-                return Ok(());
-            }
-            rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR)
-        });
-    }
-}
-
-/// Does something in the directory in which a target is, if no link is on the way to it.
-fn at_parent<T>(target: &Path, act: impl FnOnce(&OwnedFd, &Path) -> Result<T, Errno>) -> Result<T, Errno> {
-    let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
-        return Err(Errno::INVAL);
-    };
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let parent = rustix::fs::openat2(CWD, parent, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
-    act(&parent, Path::new(name))
 }
 
 fn describe(entry: &Entry) -> String {

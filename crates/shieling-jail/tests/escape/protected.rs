@@ -39,6 +39,15 @@ pub(crate) const CASES: &[Case] = &[
     case("start-up files of a home that is the workspace are protected", home),
     case("names that were kept taken are free after the end", released),
     case(
+        "of two sandboxes the last to end frees the names that were kept taken",
+        released_by_the_last,
+    ),
+    case(
+        "names stay taken while other sandboxes come and go, and none is left",
+        coming_and_going,
+    ),
+    case("an empty directory of the user's stays where it is", empty_of_the_user),
+    case(
         "names that were kept taken are free after the host was killed",
         released_after_kill,
     ),
@@ -486,4 +495,64 @@ fn covers(field: &Field) -> Checked {
         ],
     )?;
     place.works("git status --short").map(drop)
+}
+
+fn released_by_the_last(field: &Field) -> Checked {
+    for first_goes in [true, false] {
+        let first = field.place().start()?;
+        first.works("true")?;
+        let second = Place::beside(&first)?;
+        second.works("true")?;
+        let (goes, stays) = if first_goes {
+            (&first, &second)
+        } else {
+            (&second, &first)
+        };
+        goes.close();
+        for name in [".vscode", ".claude", ".cursor"] {
+            stays.refused(&format!("mkdir -p {name} && echo x > {name}/settings.json"))?;
+        }
+        stays.close();
+        field.attempted();
+        let left = names_left(&first.work());
+        check(left.is_empty(), || format!("{left:?} are left in the user's workspace"))?;
+    }
+    Ok(())
+}
+
+/// How often sandboxes start and end beside others, in each of two threads.
+const COMINGS: usize = 60;
+
+fn coming_and_going(field: &Field) -> Checked {
+    let first = field.place().start()?;
+    first.works("true")?;
+    let come_and_go = || -> Checked {
+        for _ in 0..COMINGS {
+            let beside = Place::beside(&first)?;
+            beside.refused("mkdir -p .cursor && echo x > .cursor/x")?;
+            beside.close();
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let other = scope.spawn(come_and_go);
+        come_and_go()?;
+        other.join().unwrap_or_else(|_| panic!("the other thread panicked"))
+    })?;
+    first.close();
+    let left = names_left(&first.work());
+    check(left.is_empty(), || format!("{left:?} are left in the user's workspace"))
+}
+
+fn empty_of_the_user(field: &Field) -> Checked {
+    let place = field.place().host("mkdir .cursor")?.start()?;
+    place.refused("echo x > .cursor/x")?;
+    let beside = Place::beside(&place)?;
+    beside.refused("echo x > .cursor/x")?;
+    place.close();
+    beside.close();
+    let left = names_left(&place.work());
+    check(left == [".cursor"], || {
+        format!("{left:?} are there, and the user had an empty .cursor")
+    })
 }

@@ -222,14 +222,25 @@ impl Search<'_> {
                 continue;
             }
             let path = base.join(row.path);
-            if self.existing(&path) {
+            if row.absent == Absent::Reserved {
+                self.reserve(path);
                 continue;
             }
-            match row.absent {
-                Absent::Reserved => self.protected.push((path, true)),
-                Absent::WatchedInHome | Absent::OnlyInHome if is_home => self.watched.push(path),
-                Absent::WatchedInHome | Absent::OnlyInHome | Absent::Free => {}
+            if !self.existing(&path) && is_home && row.absent != Absent::Free {
+                self.watched.push(path);
             }
+        }
+    }
+
+    /// Protects what is there, or keeps the name taken. An empty directory may be another sandbox's that
+    /// does so: then it is kept together.
+    fn reserve(&mut self, path: PathBuf) {
+        if !self.existing(&path) {
+            self.protected.push((path, true));
+        } else if is_empty_directory(&path)
+            && let Some((_, reserved)) = self.protected.iter_mut().find(|(known, _)| *known == path)
+        {
+            *reserved = true;
         }
     }
 
@@ -321,10 +332,7 @@ impl Search<'_> {
             self.pin_above(git);
             self.pins.push(git.to_path_buf());
         }
-        let hooks = git.join("hooks");
-        if !self.existing(&hooks) {
-            self.protected.push((hooks, true));
-        }
+        self.reserve(git.join("hooks"));
         // `commondir` makes git read another directory's settings; as a directory it breaks git.
         for name in ["config", "config.worktree", "commondir"] {
             let path = git.join(name);
@@ -424,6 +432,10 @@ impl Search<'_> {
 
 fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+fn is_empty_directory(path: &Path) -> bool {
+    is_directory(path) && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// The real directories in a directory, in no order; none if it is a link itself.

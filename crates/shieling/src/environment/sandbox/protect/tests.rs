@@ -44,7 +44,7 @@ fn sorted(found: &Protection, root: &Path) -> [Vec<String>; 3] {
     sorted
 }
 
-const GIT: [&str; 4] = [".git/HEAD", ".git/objects/", ".git/config", ".git/hooks/"];
+const GIT: [&str; 4] = [".git/HEAD", ".git/objects/", ".git/config", ".git/hooks/x"];
 
 #[test]
 fn an_empty_workspace_reserves_three_names_and_leaves_git_init_alone() {
@@ -63,6 +63,14 @@ fn hooks_and_settings_are_protected_and_their_neighbours_stay_open() {
     assert_eq!(protected, [".git/hooks", ".git/config"]);
     assert_eq!(reserved, [".vscode", ".claude", ".cursor"]);
     assert_eq!(pinned, [".git"], "so that it cannot be moved away");
+}
+
+#[test]
+fn a_reserved_name_that_is_an_empty_directory_is_reserved_again_since_another_sandbox_may_have_made_it() {
+    let tree = Tree::with(&[".vscode/", ".claude/settings.json", ".git/HEAD", ".git/hooks/"]);
+    let [protected, reserved, _] = sorted(&tree.find("/elsewhere"), &tree.1);
+    assert_eq!(protected, [".claude"]);
+    assert_eq!(reserved, [".vscode", ".cursor", ".git/hooks"]);
 }
 
 #[test]
@@ -88,7 +96,7 @@ fn submodules_linked_trees_and_repositories_one_level_below_are_protected_too() 
                 ".git/worktrees/t/gitdir",
                 "nested/.git/HEAD",
                 "nested/.git/config",
-                "nested/.git/hooks/",
+                "nested/.git/hooks/x",
                 "deep/er/.git/config",
             ],
         ]
@@ -139,7 +147,7 @@ fn programs_that_the_settings_name_are_protected_and_other_values_are_not() {
 
 #[test]
 fn a_bare_repository_that_is_the_workspace_is_protected() {
-    let tree = Tree::with(&["HEAD", "objects/", "config", "hooks/", "refs/"]);
+    let tree = Tree::with(&["HEAD", "objects/", "config", "hooks/x", "refs/"]);
     assert_eq!(sorted(&tree.find("/elsewhere"), &tree.1)[0], ["hooks", "config"]);
 }
 

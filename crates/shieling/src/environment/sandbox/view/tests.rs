@@ -293,7 +293,7 @@ fn the_git_directory_of_a_linked_tree_is_bound_with_its_hooks_protected() {
     let place = place_in("/var/tmp");
     let (main, tree) = (place.1.join("main"), place.1.join("tree"));
     let git = main.join(".git/worktrees/tree");
-    for path in [&main.join(".git/objects"), &main.join(".git/hooks"), &git, &tree] {
+    for path in [&main.join(".git/objects"), &main.join(".git/hooks/x"), &git, &tree] {
         fs::create_dir_all(path).expect("made");
     }
     for (path, text) in [
