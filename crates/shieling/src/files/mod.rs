@@ -47,6 +47,7 @@ pub use ask::{
 };
 pub use error::{Candidate, FilesError};
 pub(crate) use gate::{Access, Context, Gate, Look, Planned};
+pub(crate) use reach::cut;
 pub(crate) use remembered::Remembered;
 pub(crate) use {delete::plan_delete, patch::plan_patch, relocate::plan_move};
 pub(crate) use {edit::plan_edit, glob::find, grep::grep, info::stat, list::list, read::read, write::plan_write};

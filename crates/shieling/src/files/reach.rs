@@ -145,15 +145,20 @@ pub(super) fn check(spot: &dyn Spot, expected: Stamp) -> Result<(), FileError> {
 
 /// The path, if it is no longer than one can be. What follows looks at each part of it.
 pub(super) fn bounded(path: PathBuf) -> Result<PathBuf, FileError> {
-    let bytes = path.as_os_str().as_encoded_bytes();
-    if bytes.len() <= LONGEST {
-        return Ok(path);
+    match cut(&path) {
+        None => Ok(path),
+        Some(path) => Err(FileError::BadPath {
+            path,
+            why: "it is longer than 4,096 bytes, and no path can be",
+        }),
     }
-    let shown = String::from_utf8_lossy(&bytes[..SHOWN]);
-    Err(FileError::BadPath {
-        path: format!("{shown}…").into(),
-        why: "it is longer than 4,096 bytes, and no path can be",
-    })
+}
+
+/// How a path is told that is longer than one can be: by how it begins.
+pub(crate) fn cut(path: &Path) -> Option<PathBuf> {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let shown = || format!("{}…", String::from_utf8_lossy(&bytes[..SHOWN])).into();
+    (bytes.len() > LONGEST).then(shown)
 }
 
 /// That it is not there.

@@ -75,11 +75,9 @@ impl Task {
     /// The operation on the paths that were asked for, wherever links would lead.
     pub(super) fn op_as_asked(&self, workspace: &Path) -> FileOp {
         let plain = |path: &Path| {
-            workspace
-                .join(path)
-                .components()
-                .filter(|part| *part != Component::CurDir)
-                .collect()
+            let whole = workspace.join(path);
+            let parts = || whole.components().filter(|part| *part != Component::CurDir);
+            files::cut(&whole).unwrap_or_else(|| parts().collect())
         };
         let paths = self.asked().into_iter().map(|(access, path)| (access, plain(path)));
         self.op(workspace, paths.collect())
