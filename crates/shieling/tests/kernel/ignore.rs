@@ -226,7 +226,7 @@ fn tell(place: &Place, places: &HiddenPlaces, case: &Case) -> Result<Told, Strin
 
 #[test]
 fn no_attack_under_ignore_gives_away_what_is_hidden() {
-    let cases = share(cases(), every(1, 4));
+    let cases = share(cases(), every(2, 8));
     let places = HiddenPlaces::new(&cases);
     let outside = tempfile::tempdir().expect("a temporary directory");
     let mut host = Host::new(&cases, outside.path());
