@@ -141,7 +141,7 @@ pub enum Entry {
         /// What is protected.
         target: PathBuf,
         /// If nothing is there, whether an empty directory is made, in the real place, to keep the
-        /// name taken. It is removed when the jail ends.
+        /// name taken. It is removed when the last jail ends that keeps this name.
         reserve: bool,
     },
 }

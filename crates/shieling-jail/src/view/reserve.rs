@@ -5,6 +5,9 @@
 //! namespaces, and with it the others' protection. So each jail's keeper has a shared lock on it, and
 //! the last to go removes it: a keeper that gets the whole lock is alone. The kernel lets go of the
 //! shared lock before it looks for others', so that of two who go at once one stays behind to remove it.
+//!
+//! Which directories are a keeper's is told by a mark that they are made with; an empty one of the
+//! user's is left alone. What a killed keeper has left behind goes with the next.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -18,10 +21,14 @@ use shieling_jail::plan::Entry;
 
 use crate::refusal::{Step, While as _};
 
-/// How often a name is tried that another keeper makes or removes at the same time.
-const TRIES: u32 = 100;
-/// How long that takes others: longer than from making a directory to locking it.
-const MEANWHILE: Duration = Duration::from_millis(2);
+/// A keeper's directory, in which nobody puts anything: the bit that is set for directories like `/tmp`.
+const MARK: u32 = 0o1000;
+
+/// How often a name is tried that others make and remove at the same time.
+const TRIES: u32 = 1_000;
+/// How often and how long, for all names together, others are waited for who have a whole lock.
+const WAITS: u32 = 20;
+const WAIT: Duration = Duration::from_millis(2);
 
 /// Names that are kept taken, until they are released.
 pub(crate) struct Reserved(Vec<Held>);
@@ -32,19 +39,30 @@ struct Held {
     file: (u64, u64),
     /// Open, and locked where the file system has locks.
     directory: OwnedFd,
-    /// Whether a keeper has made it, and not somebody else.
-    ours: bool,
+}
+
+/// What came of one try.
+enum Tried {
+    Held(Held),
+    /// Something of somebody else's stands there.
+    Theirs,
+    /// Somebody has the whole lock: a keeper that is about to remove it, or no keeper at all, since none
+    /// can have a part of it then.
+    Locked,
+    /// Somebody has removed it in between.
+    Gone,
 }
 
 /// Keeps names taken on the host that are to be protected and are not there. Runs outside, before the
 /// jail is made.
 pub(crate) fn reserve(entries: &[Entry]) -> Step<Reserved> {
     let mut all = Reserved(Vec::new());
+    let mut waits = WAITS;
     for entry in entries {
         let Entry::Protect { target, reserve: true } = entry else {
             continue;
         };
-        match hold(target) {
+        match hold(target, &mut waits) {
             Ok(held) => all.0.extend(held),
             // Nobody who runs as this user can take it.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM | Errno::ROFS) => {}
@@ -73,7 +91,7 @@ impl Reserved {
     pub(crate) fn release(self) {
         for held in self.0 {
             let alone = flock(&held.directory, FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK);
-            if !held.ours || !alone {
+            if !alone {
                 continue;
             }
             // Not empty, gone, or another one: somebody else's now.
@@ -87,67 +105,64 @@ impl Reserved {
     }
 }
 
-/// Makes a directory or shares another keeper's; nothing where somebody else's is, with something in it.
-fn hold(target: &Path) -> Result<Option<Held>, Errno> {
+/// Makes a directory or shares another keeper's; nothing where something of somebody else's stands.
+fn hold(target: &Path, waits: &mut u32) -> Result<Option<Held>, Errno> {
     for _ in 0..TRIES {
-        match at_parent(target, |parent, name| try_hold(target, parent, name)) {
-            // Another keeper was faster, or is about to remove it.
-            Err(Errno::WOULDBLOCK) => sleep(MEANWHILE),
-            done => return done,
+        match at_parent(target, |parent, name| try_hold(target, parent, name))? {
+            Tried::Held(held) => return Ok(Some(held)),
+            Tried::Theirs => return Ok(None),
+            Tried::Locked => {
+                // It was waited for long enough for a keeper, which would be gone: it is somebody's who
+                // wants us to wait, and protected as it stands.
+                let Some(fewer) = waits.checked_sub(1) else {
+                    return Ok(None);
+                };
+                *waits = fewer;
+                sleep(WAIT);
+            }
+            Tried::Gone => {}
         }
     }
-    Err(Errno::WOULDBLOCK)
+    Err(Errno::AGAIN)
 }
 
-fn try_hold(target: &Path, parent: &OwnedFd, name: &Path) -> Result<Option<Held>, Errno> {
-    let made = match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o755)) {
+fn try_hold(target: &Path, parent: &OwnedFd, name: &Path) -> Result<Tried, Errno> {
+    let made = match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(MARK | 0o755)) {
         Ok(()) => true,
         Err(Errno::EXIST) => false,
         Err(errno) => return Err(errno),
     };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = match rustix::fs::openat(parent, name, flags, Mode::empty()) {
-        Err(Errno::NOENT) => return Err(Errno::WOULDBLOCK),
+        Err(Errno::NOENT) => return Ok(Tried::Gone),
         // A file, a link, or what only others may read.
-        Err(Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) if !made => return Ok(None),
+        Err(Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) if !made => return Ok(Tried::Theirs),
         opened => opened?,
     };
-    if !made && !is_empty(&directory)? {
-        return Ok(None);
+    let stat = rustix::fs::fstat(&directory)?;
+    if !made {
+        match is_empty(&directory) {
+            Err(Errno::NOENT) => return Ok(Tried::Gone),
+            empty if !empty? || stat.st_mode & MARK == 0 => return Ok(Tried::Theirs),
+            _ => {}
+        }
     }
-    let ours = made || is_shared(&directory)?;
     match flock(&directory, FlockOperation::NonBlockingLockShared) {
-        Err(Errno::WOULDBLOCK) => return Err(Errno::WOULDBLOCK),
+        Err(Errno::WOULDBLOCK) => return Ok(Tried::Locked),
         // A file system without locks: whoever made it removes it.
-        Err(_) if !made => return Ok(None),
+        Err(_) if !made => return Ok(Tried::Theirs),
         Err(_) | Ok(()) => {}
     }
-    let stat = rustix::fs::fstat(&directory)?;
     let file = (stat.st_dev, stat.st_ino);
     match file_at(parent, name) {
-        Ok(found) if found == file => {}
-        Ok(_) | Err(Errno::NOENT) => return Err(Errno::WOULDBLOCK),
-        Err(errno) => return Err(errno),
+        Ok(found) if found == file => Ok(Tried::Held(Held {
+            target: target.to_path_buf(),
+            file,
+            directory,
+        })),
+        Ok(_) | Err(Errno::NOENT) => Ok(Tried::Gone),
+        Err(errno) => Err(errno),
     }
-    Ok(Some(Held {
-        target: target.to_path_buf(),
-        file,
-        directory,
-        ours,
-    }))
-}
-
-/// Whether a keeper has a lock on it: one that has just made it may be about to get it.
-fn is_shared(directory: &OwnedFd) -> Result<bool, Errno> {
-    for wait in [MEANWHILE, Duration::ZERO] {
-        match flock(directory, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) => return Ok(true),
-            Err(_) => return Ok(false),
-            Ok(()) => flock(directory, FlockOperation::Unlock)?,
-        }
-        sleep(wait);
-    }
-    Ok(false)
 }
 
 fn is_empty(directory: &OwnedFd) -> Result<bool, Errno> {

@@ -48,6 +48,14 @@ pub(crate) const CASES: &[Case] = &[
     ),
     case("an empty directory of the user's stays where it is", empty_of_the_user),
     case(
+        "a command that locks such names keeps no other sandbox from starting",
+        locked_by_a_command,
+    ),
+    case(
+        "a name that a killed keeper has left taken is free after the next end",
+        left_by_a_killed_keeper,
+    ),
+    case(
         "names that were kept taken are free after the host was killed",
         released_after_kill,
     ),
@@ -524,23 +532,61 @@ fn released_by_the_last(field: &Field) -> Checked {
 const COMINGS: usize = 60;
 
 fn coming_and_going(field: &Field) -> Checked {
-    let first = field.place().start()?;
-    first.works("true")?;
-    let come_and_go = || -> Checked {
-        for _ in 0..COMINGS {
-            let beside = Place::beside(&first)?;
-            beside.refused("mkdir -p .cursor && echo x > .cursor/x")?;
-            beside.close();
+    // Beside one that stays, and with none of them the first or the last for long.
+    for stays in [true, false] {
+        let first = field.place().start()?;
+        if stays {
+            first.works("true")?;
         }
-        Ok(())
-    };
+        let come_and_go = || -> Checked {
+            for _ in 0..COMINGS {
+                let beside = Place::beside(&first)?;
+                beside.refused("mkdir -p .cursor && echo x > .cursor/x")?;
+                beside.close();
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let other = scope.spawn(come_and_go);
+            come_and_go()?;
+            other.join().unwrap_or_else(|_| panic!("the other thread panicked"))
+        })?;
+        first.close();
+        let left = names_left(&first.work());
+        check(left.is_empty(), || format!("{left:?} are left in the user's workspace"))?;
+    }
+    Ok(())
+}
+
+fn locked_by_a_command(field: &Field) -> Checked {
+    // Repositories whose hooks look like a keeper's, and the whole lock on each.
+    let first = field.place().start()?;
+    let lock = "for n in 1 2 3 4 5; do mkdir -p r$n/.git && mkdir -m 1755 r$n/.git/hooks || exit 1; \
+                flock -x r$n/.git/hooks sleep 60 & done; sleep 1; echo locked; wait";
     std::thread::scope(|scope| {
-        let other = scope.spawn(come_and_go);
-        come_and_go()?;
-        other.join().unwrap_or_else(|_| panic!("the other thread panicked"))
-    })?;
-    first.close();
-    let left = names_left(&first.work());
+        let locking = scope.spawn(|| first.attempt(lock).map(drop));
+        let begun = Instant::now();
+        while !first.work().join("r5/.git/hooks").exists() && begun.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        let second = Place::beside(&first)?;
+        let started = second
+            .works("true")
+            .and_then(|_| second.refused("echo x > r1/.git/hooks/pre-commit").map(drop));
+        second.close();
+        first.close();
+        // It ended with its sandbox.
+        let _ = locking.join();
+        started
+    })
+}
+
+fn left_by_a_killed_keeper(field: &Field) -> Checked {
+    let place = field.place().host("mkdir -m 1755 .cursor")?.start()?;
+    place.refused("echo x > .cursor/x")?;
+    place.close();
+    let left = names_left(&place.work());
     check(left.is_empty(), || format!("{left:?} are left in the user's workspace"))
 }
 

@@ -232,15 +232,13 @@ impl Search<'_> {
         }
     }
 
-    /// Protects what is there, or keeps the name taken. An empty directory may be another sandbox's that
-    /// does so: then it is kept together.
+    /// Protects what is there, and keeps the name taken: also where a directory is that another sandbox
+    /// keeps it taken by, which may be gone before ours starts.
     fn reserve(&mut self, path: PathBuf) {
-        if !self.existing(&path) {
-            self.protected.push((path, true));
-        } else if is_empty_directory(&path)
-            && let Some((_, reserved)) = self.protected.iter_mut().find(|(known, _)| *known == path)
-        {
-            *reserved = true;
+        self.existing(&path);
+        match self.protected.iter_mut().find(|(known, _)| *known == path) {
+            Some((_, reserved)) => *reserved = true,
+            None => self.protected.push((path, true)),
         }
     }
 
@@ -432,10 +430,6 @@ impl Search<'_> {
 
 fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
-}
-
-fn is_empty_directory(path: &Path) -> bool {
-    is_directory(path) && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// The real directories in a directory, in no order; none if it is a link itself.

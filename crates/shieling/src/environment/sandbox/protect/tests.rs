@@ -60,17 +60,17 @@ fn an_empty_workspace_reserves_three_names_and_leaves_git_init_alone() {
 fn hooks_and_settings_are_protected_and_their_neighbours_stay_open() {
     let tree = Tree::with(&GIT);
     let [protected, reserved, pinned] = sorted(&tree.find("/elsewhere"), &tree.1);
-    assert_eq!(protected, [".git/hooks", ".git/config"]);
-    assert_eq!(reserved, [".vscode", ".claude", ".cursor"]);
+    assert_eq!(protected, [".git/config"]);
+    assert_eq!(reserved, [".vscode", ".claude", ".cursor", ".git/hooks"]);
     assert_eq!(pinned, [".git"], "so that it cannot be moved away");
 }
 
 #[test]
-fn a_reserved_name_that_is_an_empty_directory_is_reserved_again_since_another_sandbox_may_have_made_it() {
-    let tree = Tree::with(&[".vscode/", ".claude/settings.json", ".git/HEAD", ".git/hooks/"]);
+fn a_reserved_name_that_is_there_is_reserved_too_since_it_may_be_another_sandboxs_and_go() {
+    let tree = Tree::with(&[".vscode/", ".claude/settings.json", ".git/HEAD", ".git/hooks/x"]);
     let [protected, reserved, _] = sorted(&tree.find("/elsewhere"), &tree.1);
-    assert_eq!(protected, [".claude"]);
-    assert_eq!(reserved, [".vscode", ".cursor", ".git/hooks"]);
+    assert_eq!(protected, Vec::<String>::new());
+    assert_eq!(reserved, [".vscode", ".claude", ".cursor", ".git/hooks"]);
 }
 
 #[test]
@@ -108,11 +108,12 @@ fn submodules_linked_trees_and_repositories_one_level_below_are_protected_too() 
         ".git/worktrees/t/commondir",
         ".git/worktrees/t/gitdir",
         "nested/.git/config",
-        "nested/.git/hooks",
     ] {
         assert!(protected.contains(&path.to_owned()), "{path}: {protected:?}");
     }
-    assert!(reserved.contains(&".git/modules/a/b/hooks".to_owned()), "{reserved:?}");
+    for path in [".git/modules/a/b/hooks", "nested/.git/hooks"] {
+        assert!(reserved.contains(&path.to_owned()), "{path}: {reserved:?}");
+    }
     for path in ["nested", "nested/.git", ".git/modules", ".git/worktrees/t"] {
         assert!(pinned.contains(&path.to_owned()), "{path}: {pinned:?}");
     }
@@ -141,14 +142,16 @@ fn programs_that_the_settings_name_are_protected_and_other_values_are_not() {
     let text = "[core]\n\tfsmonitor = ./tools/watch\n[filter \"x\"]\n\tclean = \"tools/clean --all\"\n[branch \"b\"]\n\tmerge = main/y\n\tremote = plain\n";
     fs::write(tree.1.join(".git/config"), text).expect("written");
     let [protected, _, pinned] = sorted(&tree.find("/elsewhere"), &tree.1);
-    assert_eq!(protected, [".git/hooks", ".git/config", "tools/watch", "tools/clean"]);
+    assert_eq!(protected, [".git/config", "tools/watch", "tools/clean"]);
     assert!(pinned.contains(&"tools".to_owned()));
 }
 
 #[test]
 fn a_bare_repository_that_is_the_workspace_is_protected() {
     let tree = Tree::with(&["HEAD", "objects/", "config", "hooks/x", "refs/"]);
-    assert_eq!(sorted(&tree.find("/elsewhere"), &tree.1)[0], ["hooks", "config"]);
+    let [protected, reserved, _] = sorted(&tree.find("/elsewhere"), &tree.1);
+    assert_eq!(protected, ["config"]);
+    assert_eq!(reserved, [".vscode", ".claude", ".cursor", "hooks"]);
 }
 
 #[test]
@@ -175,7 +178,8 @@ fn a_protected_link_is_protected_with_what_it_leads_to_in_the_workspace() {
     let tree = Tree::with(&["real/settings/"]);
     symlink("real/settings", tree.1.join(".vscode")).expect("linked");
     symlink("/etc", tree.1.join(".idea")).expect("linked");
-    let [protected, _, pinned] = sorted(&tree.find("/elsewhere"), &tree.1);
-    assert_eq!(protected, [".vscode", "real/settings", ".idea"]);
+    let [protected, reserved, pinned] = sorted(&tree.find("/elsewhere"), &tree.1);
+    assert_eq!(protected, ["real/settings", ".idea"]);
+    assert!(reserved.contains(&".vscode".to_owned()));
     assert_eq!(pinned, ["real"]);
 }

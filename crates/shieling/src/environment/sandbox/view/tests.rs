@@ -308,16 +308,13 @@ fn the_git_directory_of_a_linked_tree_is_bound_with_its_hooks_protected() {
     let view = made(&asked(&tree));
     assert_eq!(is_real(&view, &main.join(".git/objects/x")), Some(true));
     assert!(is_private(&view, &main.join("file")), "its working tree is not shown");
-    for path in [
-        main.join(".git/hooks"),
-        main.join(".git/config"),
-        tree.join(".git"),
-        git.join("commondir"),
+    for (path, reserve) in [
+        (main.join(".git/hooks"), true),
+        (main.join(".git/config"), false),
+        (tree.join(".git"), false),
+        (git.join("commondir"), false),
     ] {
-        let protected = Entry::Protect {
-            target: path,
-            reserve: false,
-        };
+        let protected = Entry::Protect { target: path, reserve };
         assert!(view.entries.contains(&protected), "{protected:?}");
     }
     let mut restrictions = asked(&tree);
