@@ -225,6 +225,84 @@ fn a_tree_that_is_deeper_than_is_bearable_is_refused_before_anything_of_it_goes(
     assert!(place.run("rm -r d").1);
 }
 
+/// Moves a user's file onto one of root's, to which the user can link to nowhere, and gives what is there then.
+fn moved_onto_roots(prepare: impl Fn(&Place)) -> Option<(Result<(), FileError>, Vec<String>, Place)> {
+    let protected = fs::read_to_string("/proc/sys/fs/protected_hardlinks");
+    if !rustix::process::geteuid().is_root() || protected.map_or(true, |text| text.trim() != "1") {
+        let user = shieling_testkit::is_user() || std::env::var_os("CI").is_none();
+        assert!(user, "needs root, and fs.protected_hardlinks = 1");
+        eprintln!("skipped: needs root, and fs.protected_hardlinks = 1");
+        return None;
+    }
+    let place = Place::new(In::Local);
+    let user = rustix::process::Uid::from_raw(47_111);
+    for directory in ["from", "to"] {
+        fs::create_dir(place.path(directory)).expect("ours");
+        std::os::unix::fs::chown(place.path(directory), Some(user.as_raw()), None).expect("root may");
+    }
+    fs::write(place.path("from/a"), "mine").expect("ours");
+    std::os::unix::fs::chown(place.path("from/a"), Some(user.as_raw()), None).expect("root may");
+    fs::write(place.path("to/a"), "root's").expect("ours");
+    prepare(&place);
+    let files = place.files();
+    let moved = std::thread::scope(|scope| {
+        let moving = scope.spawn(|| {
+            // Of this thread alone, which ends.
+            rustix::thread::set_thread_res_uid(user, user, user).expect("root may");
+            fs::hard_link(place.path("to/a"), place.path("to/b")).expect_err("what this is about");
+            let spot = |name| files.spot(&place.path(name), Links::Keep).expect("in reach");
+            spot("from/a").rename(&*spot("to/a"), true)
+        });
+        moving.join().expect("no panic")
+    });
+    let left = [names(&place, "from"), names(&place, "to")].concat();
+    Some((moved, left, place))
+}
+
+#[test]
+fn a_move_replaces_what_can_have_no_second_name() {
+    let Some((moved, left, place)) = moved_onto_roots(|_| {}) else {
+        return;
+    };
+    moved.expect("moved");
+    assert_eq!(fs::read_to_string(place.path("to/a")).expect("there"), "mine");
+    assert_eq!(left, ["a"]);
+}
+
+#[test]
+fn a_move_is_refused_that_could_neither_remove_what_it_replaces_nor_be_taken_back() {
+    // In somebody else's directory that is like `/tmp`, root's file would be stuck.
+    let sticky = |place: &Place| {
+        fs::set_permissions(place.path("from"), fs::Permissions::from_mode(0o1777)).expect("root may");
+        std::os::unix::fs::chown(place.path("from"), Some(0), None).expect("root may");
+    };
+    let Some((moved, left, place)) = moved_onto_roots(sticky) else {
+        return;
+    };
+    assert!(
+        matches!(&moved, Err(FileError::Permission(path)) if *path == place.path("to/a")),
+        "{moved:?}"
+    );
+    assert_eq!(left, ["a", "a"]);
+    assert_eq!(fs::read_to_string(place.path("to/a")).expect("there"), "root's");
+}
+
+#[test]
+fn a_directory_replaces_no_file() {
+    for which in BOTH {
+        let place = Place::new(which);
+        fs::create_dir(place.path("directory")).expect("ours");
+        fs::write(place.path("file"), "").expect("ours");
+        let files = place.files();
+        let spot = |name| files.spot(&place.path(name), Links::Keep).expect("in reach");
+        let moved = spot("directory").rename(&*spot("file"), true);
+        assert!(
+            matches!(&moved, Err(FileError::NotADirectory(path)) if *path == place.path("file")),
+            "{moved:?}"
+        );
+    }
+}
+
 #[test]
 fn what_is_moved_is_moved_in_one_step_and_replaces_only_what_it_should() {
     for which in BOTH {

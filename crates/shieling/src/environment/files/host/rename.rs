@@ -2,12 +2,13 @@
 //!
 //! If one of the two directories has been moved away in that moment, or something else was moved than
 //! what was looked at, it is moved back: and so is what it has replaced, which keeps a second name
-//! until then where the file system and its owner let it have one.
+//! until then. Where the file system or its owner lets it have none, the two change places, and it is
+//! removed from the other. A file system that can do neither replaces nothing by a move.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::RenameFlags;
+use rustix::fs::{AtFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::super::{FileError, Kind};
@@ -15,6 +16,15 @@ use super::error::refused;
 use super::look::{Look, hold};
 use super::spot::HostSpot;
 use super::temporary::Temporary;
+
+/// What stands where something is moved to, and how it comes back if that is taken back.
+enum Replaced<'a> {
+    Nothing,
+    /// It has a second name.
+    Named(Temporary<'a>),
+    /// It stands where the other stood before.
+    Exchanged(OwnedFd),
+}
 
 impl HostSpot {
     /// Moves what stands here to another name.
@@ -27,7 +37,7 @@ impl HostSpot {
             self.check_open(&from)?;
         }
         let made = to.make_directories()?;
-        let mut second = None;
+        let mut replaced = Replaced::Nothing;
         if let Some((file, there)) = to.held(&made.directory)? {
             to.check_free(&there)?;
             if !replace {
@@ -36,17 +46,28 @@ impl HostSpot {
             if there.kind() == Kind::Directory {
                 return Err(FileError::IsDirectory(to.path.clone()));
             }
-            second = Temporary::named_too(&made.directory, &to.name, file).ok();
+            if look.kind() == Kind::Directory {
+                return Err(FileError::NotADirectory(to.path.clone()));
+            }
+            replaced = match Temporary::named_too(&made.directory, &to.name, &file) {
+                Ok(second) => Replaced::Named(second),
+                Err(Errno::NOENT) => return Err(FileError::Changed(to.path.clone())),
+                // Another owner's file, too many names already, or a file system without.
+                Err(_) => {
+                    self.check_removable(&from, &there, to)?;
+                    Replaced::Exchanged(file)
+                }
+            };
         }
         self.check_place(&from)?;
         to.check_place(&made.directory)?;
         let (old, new) = (Path::new(&self.name), Path::new(&to.name));
-        let moved = if replace {
-            rustix::fs::renameat(&from, old, &made.directory, new)
-        } else {
-            rustix::fs::renameat_with(&from, old, &made.directory, new, RenameFlags::NOREPLACE)
+        let flags = match replaced {
+            Replaced::Exchanged(_) => RenameFlags::EXCHANGE,
+            Replaced::Nothing | Replaced::Named(_) if replace => RenameFlags::empty(),
+            Replaced::Nothing | Replaced::Named(_) => RenameFlags::NOREPLACE,
         };
-        moved.map_err(|errno| match errno {
+        rustix::fs::renameat_with(&from, old, &made.directory, new, flags).map_err(|errno| match errno {
             Errno::EXIST => FileError::Exists(to.path.clone()),
             Errno::ISDIR => FileError::IsDirectory(to.path.clone()),
             // A directory into itself. What the file system does not know is told in the same way, but
@@ -55,17 +76,58 @@ impl HostSpot {
                 path: to.path.clone(),
                 why: "a directory cannot be moved into itself",
             },
+            Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP if flags == RenameFlags::EXCHANGE => FileError::Unsupported(
+                "on this file system a move that replaces a file could not be taken back: delete that file first",
+            ),
             errno => refused(errno, "move", &self.path),
         })?;
-        if let Err(error) = self.check_moved(&file, &from, to, &made.directory) {
-            rustix::fs::renameat_with(&made.directory, new, &from, old, RenameFlags::NOREPLACE)
-                .and_then(|()| second.map_or(Ok(()), |second| second.become_named(&to.name, false)))
+        let moved = self
+            .check_moved(&file, &from, to, &made.directory)
+            .and_then(|()| match &replaced {
+                Replaced::Exchanged(was) => self.remove_exchanged(&from, was, to),
+                Replaced::Nothing | Replaced::Named(_) => Ok(()),
+            });
+        if let Err(error) = moved {
+            let flags = match replaced {
+                Replaced::Exchanged(_) => RenameFlags::EXCHANGE,
+                Replaced::Nothing | Replaced::Named(_) => RenameFlags::NOREPLACE,
+            };
+            rustix::fs::renameat_with(&made.directory, new, &from, old, flags)
+                .and_then(|()| match replaced {
+                    Replaced::Named(second) => second.become_named(&to.name, false),
+                    Replaced::Nothing | Replaced::Exchanged(_) => Ok(()),
+                })
                 .map_err(|errno| refused(errno, "move back", &to.path))?;
             return Err(error);
         }
-        drop(second);
+        drop(replaced);
         made.keep();
         Ok(())
+    }
+
+    /// Whether a file could be removed again once it has changed places with the one here: in a
+    /// directory like `/tmp`, of whose files each is its owner's, not if it is somebody else's.
+    fn check_removable(&self, from: &OwnedFd, there: &Look, to: &Self) -> Result<(), FileError> {
+        let directory = Look::at(from).map_err(self.said("look at"))?;
+        let user = rustix::process::geteuid();
+        let owners = [directory.owner().0, there.owner().0];
+        let sticky = directory.mode() & 0o1000 != 0;
+        if sticky && !user.is_root() && !owners.contains(&user.as_raw()) {
+            return Err(FileError::Permission(to.path.clone()));
+        }
+        Ok(())
+    }
+
+    /// Removes what was replaced, from where it has changed places to.
+    fn remove_exchanged(&self, from: &OwnedFd, was: &OwnedFd, to: &Self) -> Result<(), FileError> {
+        // Looked at anew, as below.
+        let was = Look::at(was).map_err(to.said("look at"))?;
+        match hold(from, &self.name).map_err(self.said("look at"))? {
+            Some((_, there)) if there.identity() != was.identity() => Err(FileError::Changed(to.path.clone())),
+            Some(_) => rustix::fs::unlinkat(from, Path::new(&self.name), AtFlags::empty()).map_err(self.said("remove")),
+            // It was removed since.
+            None => Ok(()),
+        }
     }
 
     /// Whether what was looked at has been moved, from and to where it was meant.

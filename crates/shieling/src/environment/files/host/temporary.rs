@@ -33,7 +33,8 @@ impl<'a> Temporary<'a> {
     }
 
     /// A second name for a file that is held and has this one.
-    pub(super) fn named_too(directory: &'a OwnedFd, name: &OsStr, file: OwnedFd) -> Result<Self, Errno> {
+    pub(super) fn named_too(directory: &'a OwnedFd, name: &OsStr, file: &OwnedFd) -> Result<Self, Errno> {
+        let file = rustix::io::fcntl_dupfd_cloexec(file, 0)?;
         let second = new_name()?;
         rustix::fs::linkat(
             directory,
