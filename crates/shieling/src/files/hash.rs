@@ -75,6 +75,22 @@ impl FileHash {
         Self(format!("stat-{}", told(hasher)))
     }
 
+    /// Whether a read can have given it.
+    ///
+    /// # Errors
+    /// [`FilesError::Argument`].
+    pub(super) fn is_one(&self) -> Result<(), FilesError> {
+        let digits = self.0.strip_prefix("stat-").unwrap_or(&self.0);
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        if digits.len() == 2 * TOLD_BYTES && digits.bytes().all(is_digit) {
+            return Ok(());
+        }
+        Err(FilesError::Argument {
+            argument: "hash",
+            why: "no read gives such a hash: bring it as the last read of this file gave it, all 32 digits".to_owned(),
+        })
+    }
+
     /// The state of a larger file that was gone, or another one, before it could be looked at.
     fn lost(content: &[u8]) -> Self {
         let Self(digest) = Self::of(content);
@@ -108,6 +124,7 @@ impl Held {
     /// [`FilesError::Stale`], with what has changed if that is remembered.
     pub(super) fn check(&self, context: Context<'_>, path: &Path, expect: Option<&FileHash>) -> Result<(), FilesError> {
         let Some(expected) = expect else { return Ok(()) };
+        expected.is_one()?;
         let now = self.hash();
         if now == *expected {
             return Ok(());

@@ -108,15 +108,29 @@ fn a_stale_write_is_refused_with_what_has_changed() {
         .is_ok()
     );
 
-    let error = write(
-        &world,
-        &WriteAsk {
-            expect: Some(FileHash("x".into())),
+    let unknown = |hash: &str| {
+        let ask = WriteAsk {
+            expect: Some(FileHash(hash.to_owned())),
             ..ask(b"")
-        },
-    )
-    .unwrap_err();
+        };
+        write(&world, &ask).unwrap_err()
+    };
+    let error = unknown(&"0".repeat(32));
     assert!(matches!(error, FilesError::Stale { diff: None, .. }), "{error}");
+    // A model that shortens it is told so, and not that the file has changed.
+    for none in [
+        "x",
+        &"0".repeat(12),
+        &"0".repeat(64),
+        "sha256:00000000000000000000000000000000",
+        &"A".repeat(32),
+    ] {
+        let error = unknown(none);
+        assert!(
+            matches!(error, FilesError::Argument { argument: "hash", .. }),
+            "{none}: {error}"
+        );
+    }
 }
 
 #[test]
