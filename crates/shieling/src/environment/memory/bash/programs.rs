@@ -2,7 +2,7 @@
 //! those of a usual system do. Left out is what only bashkit has (`assert`, `semver`, `json`), what
 //! needs what is not there (a network, a terminal, processes of a host), and what would answer wrongly.
 
-/// What bash has in itself. These are always there.
+/// What bash has in itself. These are always there. Sorted, as the next.
 pub(super) const BUILTINS: &[&str] = &[
     ".",
     ":",
@@ -65,6 +65,7 @@ pub(super) const BUILTINS: &[&str] = &[
 /// The programs.
 pub(super) const PROGRAMS: &[&str] = &[
     "awk",
+    "b2sum",
     "base32",
     "base64",
     "basename",
@@ -135,7 +136,6 @@ pub(super) const PROGRAMS: &[&str] = &[
     "sha256sum",
     "sha384sum",
     "sha512sum",
-    "b2sum",
     "shuf",
     "sleep",
     "sort",
@@ -169,10 +169,32 @@ pub(super) const PROGRAMS: &[&str] = &[
 
 /// Whether there is a command of this name, where only `allowed` programs are.
 pub(super) fn there(name: &str, allowed: Option<&[String]>) -> bool {
-    BUILTINS.contains(&name) || PROGRAMS.contains(&name) && may(name, allowed)
+    // Asked for each of bashkit's commands whenever a bash is made.
+    let is_of = |names: &[&str]| names.binary_search(&name).is_ok();
+    is_of(BUILTINS) || is_of(PROGRAMS) && may(name, allowed)
 }
 
 /// Whether a program of this name may be there.
 pub(super) fn may(name: &str, allowed: Option<&[String]>) -> bool {
     allowed.is_none_or(|allowed| allowed.iter().any(|entry| entry == name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BUILTINS, PROGRAMS, there};
+
+    #[test]
+    fn each_name_is_found() {
+        let only = ["cat".to_owned()];
+        for name in BUILTINS {
+            assert!(there(name, Some(&only)), "{name}");
+        }
+        for name in PROGRAMS {
+            assert!(there(name, None), "{name}");
+            assert_eq!(there(name, Some(&only)), *name == "cat", "{name}");
+        }
+        for name in ["", "aaaa", "zzzz", "semver", "curl"] {
+            assert!(!there(name, None), "{name}");
+        }
+    }
 }
