@@ -14,7 +14,6 @@ mod range;
 mod resume;
 mod run;
 mod seq;
-mod swap;
 mod umask;
 mod watch;
 

@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::pipe::Sender;
 
 use super::live::{Live, unable};
-use super::{Engine, Kit, ahead, converse, range, swap};
+use super::{Engine, Kit, ahead, converse, range};
 use crate::environment::memory::program::{Call, Program};
 use crate::process::MainEnd;
 
@@ -147,10 +147,6 @@ impl Engine {
             Ok(expandable) => expandable,
             Err(word) => return refused(&range::refusal(word), stderr).await,
         };
-        if let Some(swap) = swap::first(text) {
-            let why = format!("it would lose output at `{swap}`, which has two streams change places");
-            return refused(&why, stderr).await;
-        }
         let shell = self.stays.then_some(&self.bash);
         if let Some(why) = ahead::first(text, &ahead::Place::new(shell, false)) {
             return refused(&why, stderr).await;

@@ -3,6 +3,7 @@
 //!
 //! - Commands in a group, a loop, a subshell or a function that share one input, see [`flow`].
 //! - Names that are readonly and would be assigned all the same, see [`fixed`].
+//! - Streams that change places, see [`swap`].
 //!
 //! It goes through the tree that bashkit will run, and through a function a few times at most. What is only
 //! known as a text runs (a program's name or words from a variable, a script in a file) is taken for what
@@ -12,6 +13,7 @@ mod compound;
 mod fixed;
 mod flow;
 mod simple;
+mod swap;
 #[cfg(test)]
 mod tests;
 
@@ -255,6 +257,10 @@ impl<'n> Walk<'n> {
     }
 
     fn redirects(&mut self, redirects: &'n [Redirect]) -> Seen {
+        if let Some(swap) = swap::first(redirects) {
+            let why = format!("it would lose output at `{swap}`, which has two streams change places");
+            return Err(Refused(why));
+        }
         redirects.iter().try_for_each(|redirect| self.word(&redirect.target))
     }
 
