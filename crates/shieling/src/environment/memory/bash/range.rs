@@ -271,7 +271,10 @@ fn quoted(text: &str, at: usize) -> Option<usize> {
 
 /// The range that begins here, if it is longer than what is expanded.
 fn range_at(text: &str, at: usize) -> Option<&str> {
-    let inner = text.get(at + 1..)?.split_once('}')?.0;
+    let rest = text.as_bytes().get(at + 1..)?;
+    // No further than a range goes: this is asked at each brace.
+    let length = rest.iter().position(|byte| !b"0123456789+-.".contains(byte))?;
+    let inner = text.get(at + 1..at + 1 + length).filter(|_| rest[length] == b'}')?;
     (elements(inner)? > LONGEST).then(|| &text[at..at + inner.len() + 2])
 }
 
