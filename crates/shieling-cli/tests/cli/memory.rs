@@ -45,7 +45,9 @@ fn an_unknown_program_is_127_and_a_text_that_cannot_be_run_as_bash_would_is_125(
     );
     let ran = exec(&[], "ls 3>&1 1>&2 2>&3");
     assert_eq!(ran.exit, Some(125), "{ran}");
-    assert!(ran.stderr.contains("`3>&1 1>&2 2>&3`"), "{ran}");
+    assert!(ran.stderr.contains("`3>&1 … 2>&3`"), "{ran}");
+    let ran = exec(&[], "echo '3>&1 1>&2 2>&3'");
+    assert_eq!((ran.exit, ran.stdout.as_str()), (Some(0), "3>&1 1>&2 2>&3\n"), "{ran}");
 }
 
 #[test]
