@@ -63,54 +63,49 @@ fn file_of(found: &OwnedFd) -> Result<(u64, u64), Errno> {
 /// How often a name is looked at that somebody replaces at the same time, as an editor does that saves.
 const REPLACED: u32 = 16;
 
-/// Does what finds something and then mounts over it: anew if it was removed in between, since then
-/// something else may be there.
-fn on_what_is_there<T>(mut act: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
-    for _ in 1..REPLACED {
-        match act() {
-            Err(Errno::NOENT) => {}
-            done => return done,
+impl View {
+    /// Mounts over what stands at a target: anew if it was removed in between, since then something else
+    /// may be there. Nothing where nothing is.
+    fn on<T>(
+        &mut self,
+        target: &Path,
+        mut mount: impl FnMut(&mut Self, &OwnedFd) -> Result<T, Errno>,
+    ) -> Result<Option<T>, Errno> {
+        let mut tried = 0;
+        loop {
+            let found = match self.find(target) {
+                Ok(Some(found)) => found,
+                // A link on the way, or no directory: what is meant is not there.
+                Ok(None) | Err(Errno::LOOP | Errno::NOTDIR) => return Ok(None),
+                Err(errno) => return Err(errno),
+            };
+            tried += 1;
+            match mount(self, &found) {
+                Err(Errno::NOENT) if tried < REPLACED => {}
+                done => return done.map(Some),
+            }
         }
     }
-    act()
-}
 
-impl View {
     /// Hides what stands at a target, if it is this file. Whether it is hidden now.
     pub(super) fn hide_if(&mut self, target: &Path, file: (u64, u64)) -> Result<bool, Errno> {
-        on_what_is_there(|| self.try_hide_if(target, file))
-    }
-
-    fn try_hide_if(&mut self, target: &Path, file: (u64, u64)) -> Result<bool, Errno> {
-        let found = match self.find(target) {
-            Ok(Some(found)) => found,
-            Ok(None) | Err(Errno::LOOP | Errno::NOTDIR) => return Ok(false),
-            Err(errno) => return Err(errno),
-        };
-        // A cover stays over its file wherever that is moved to, so that it tells which one it covers.
-        if let Some(covered) = self.covered.get(&mount_of(&found)?) {
-            return Ok(*covered == file);
-        }
-        if file_of(&found)? != file {
-            return Ok(false);
-        }
-        self.cover(&found)?;
-        Ok(true)
+        let hidden = self.on(target, |view, found| {
+            // A cover stays over its file wherever that is moved to, so that it tells which one it covers.
+            if let Some(covered) = view.covered.get(&mount_of(found)?) {
+                return Ok(*covered == file);
+            }
+            if file_of(found)? != file {
+                return Ok(false);
+            }
+            view.cover(found)?;
+            Ok(true)
+        })?;
+        Ok(hidden.unwrap_or(false))
     }
 
     /// Hides what stands at a target.
     pub(super) fn hide(&mut self, target: &Path) -> Result<(), Errno> {
-        on_what_is_there(|| self.try_hide(target))
-    }
-
-    fn try_hide(&mut self, target: &Path) -> Result<(), Errno> {
-        let found = match self.find(target) {
-            Ok(Some(found)) => found,
-            // A link on the way, or no directory: what is meant is not there.
-            Ok(None) | Err(Errno::LOOP | Errno::NOTDIR) => return Ok(()),
-            Err(errno) => return Err(errno),
-        };
-        self.cover(&found)
+        self.on(target, Self::cover).map(drop)
     }
 
     fn cover(&mut self, found: &OwnedFd) -> Result<(), Errno> {
@@ -130,45 +125,44 @@ impl View {
         Ok(())
     }
 
-    /// Mounts what stands at a target over itself.
+    /// Mounts what stands at a target over itself, unless it is a link.
     pub(super) fn again(&mut self, target: &Path, writable: bool, executable: bool) -> Result<(), Errno> {
-        let found = match self.find(target) {
-            Ok(Some(found)) if kind_of(found.as_fd())? != FileType::Symlink => found,
-            Ok(_) | Err(Errno::LOOP | Errno::NOTDIR) => return Ok(()),
-            Err(errno) => return Err(errno),
-        };
-        let copy = copy_of(found.as_fd())?;
         let read_only = if writable { NONE } else { RDONLY };
-        if executable {
-            match sys::change_mount(copy.as_fd(), read_only, NOEXEC, true) {
-                // The host has mounted it so.
-                Err(Errno::PERM) => sys::set_mount(copy.as_fd(), read_only, true)?,
-                changed => changed?,
+        let mounted = self.on(target, |_, found| {
+            if kind_of(found.as_fd())? == FileType::Symlink {
+                return Ok(());
             }
-        } else {
-            sys::set_mount(copy.as_fd(), read_only | NOEXEC, true)?;
-        }
-        attach(&copy, &found)
+            let copy = copy_of(found.as_fd())?;
+            if executable {
+                match sys::change_mount(copy.as_fd(), read_only, NOEXEC, true) {
+                    // The host has mounted it so.
+                    Err(Errno::PERM) => sys::set_mount(copy.as_fd(), read_only, true)?,
+                    changed => changed?,
+                }
+            } else {
+                sys::set_mount(copy.as_fd(), read_only | NOEXEC, true)?;
+            }
+            attach(&copy, found)
+        });
+        mounted.map(drop)
     }
 
     /// Makes what stands at a target read-only and keeps its name.
     pub(super) fn protect(&mut self, target: &Path) -> Result<(), Errno> {
-        on_what_is_there(|| self.cover_by_itself(target, RDONLY))
+        self.cover_by_itself(target, RDONLY)
     }
 
     /// Keeps the name of what stands at a target.
     pub(super) fn pin(&mut self, target: &Path) -> Result<(), Errno> {
-        on_what_is_there(|| self.cover_by_itself(target, NONE))
+        self.cover_by_itself(target, NONE)
     }
 
-    fn cover_by_itself(&self, target: &Path, attributes: MountAttrFlags) -> Result<(), Errno> {
-        let found = match self.find(target) {
-            Ok(Some(found)) => found,
-            Ok(None) | Err(Errno::LOOP | Errno::NOTDIR) => return Ok(()),
-            Err(errno) => return Err(errno),
-        };
-        let copy = copy_of(found.as_fd())?;
-        sys::set_mount(copy.as_fd(), attributes, true)?;
-        attach(&copy, &found)
+    fn cover_by_itself(&mut self, target: &Path, attributes: MountAttrFlags) -> Result<(), Errno> {
+        let mounted = self.on(target, |_, found| {
+            let copy = copy_of(found.as_fd())?;
+            sys::set_mount(copy.as_fd(), attributes, true)?;
+            attach(&copy, found)
+        });
+        mounted.map(drop)
     }
 }

@@ -425,6 +425,11 @@ fn names_left(place: &std::path::Path) -> Vec<String> {
         .collect()
 }
 
+fn check_released(place: &Place) -> Checked {
+    let left = names_left(&place.work());
+    check(left.is_empty(), || format!("{left:?} are left in the user's workspace"))
+}
+
 fn released(field: &Field) -> Checked {
     let place = field.place().host("git init -q . && rm -rf .git/hooks")?.start()?;
     place.works("true")?;
@@ -432,8 +437,7 @@ fn released(field: &Field) -> Checked {
     check(kept.len() == 4, || format!("only {kept:?} are kept"))?;
     place.close();
     field.attempted();
-    let left = names_left(&place.work());
-    check(left.is_empty(), || format!("{left:?} are left in the user's workspace"))
+    check_released(&place)
 }
 
 fn released_after_kill(field: &Field) -> Checked {
@@ -522,8 +526,7 @@ fn released_by_the_last(field: &Field) -> Checked {
         }
         stays.close();
         field.attempted();
-        let left = names_left(&first.work());
-        check(left.is_empty(), || format!("{left:?} are left in the user's workspace"))?;
+        check_released(&first)?;
     }
     Ok(())
 }
@@ -552,8 +555,7 @@ fn coming_and_going(field: &Field) -> Checked {
             other.join().unwrap_or_else(|_| panic!("the other thread panicked"))
         })?;
         first.close();
-        let left = names_left(&first.work());
-        check(left.is_empty(), || format!("{left:?} are left in the user's workspace"))?;
+        check_released(&first)?;
     }
     Ok(())
 }
@@ -586,8 +588,7 @@ fn left_by_a_killed_keeper(field: &Field) -> Checked {
     let place = field.place().host("mkdir -m 1755 .cursor")?.start()?;
     place.refused("echo x > .cursor/x")?;
     place.close();
-    let left = names_left(&place.work());
-    check(left.is_empty(), || format!("{left:?} are left in the user's workspace"))
+    check_released(&place)
 }
 
 fn empty_of_the_user(field: &Field) -> Checked {
