@@ -26,6 +26,17 @@ enum Replaced<'a> {
     Exchanged(OwnedFd),
 }
 
+impl Replaced<'_> {
+    /// How something is moved onto it.
+    fn onto(&self, replace: bool) -> RenameFlags {
+        match self {
+            Self::Exchanged(_) => RenameFlags::EXCHANGE,
+            Self::Nothing | Self::Named(_) if replace => RenameFlags::empty(),
+            Self::Nothing | Self::Named(_) => RenameFlags::NOREPLACE,
+        }
+    }
+}
+
 impl HostSpot {
     /// Moves what stands here to another name.
     pub(super) fn move_to(&self, to: &Self, replace: bool) -> Result<(), FileError> {
@@ -37,36 +48,14 @@ impl HostSpot {
             self.check_open(&from)?;
         }
         let made = to.make_directories()?;
-        let mut replaced = Replaced::Nothing;
-        if let Some((file, there)) = to.held(&made.directory)? {
-            to.check_free(&there)?;
-            if !replace {
-                return Err(FileError::Exists(to.path.clone()));
-            }
-            if there.kind() == Kind::Directory {
-                return Err(FileError::IsDirectory(to.path.clone()));
-            }
-            if look.kind() == Kind::Directory {
-                return Err(FileError::NotADirectory(to.path.clone()));
-            }
-            replaced = match Temporary::named_too(&made.directory, &to.name, &file) {
-                Ok(second) => Replaced::Named(second),
-                Err(Errno::NOENT) => return Err(FileError::Changed(to.path.clone())),
-                // Another owner's file, too many names already, or a file system without.
-                Err(_) => {
-                    self.check_removable(&from, &there, to)?;
-                    Replaced::Exchanged(file)
-                }
-            };
+        let replaced = to.replaced(&made.directory, look.kind(), replace)?;
+        if let Replaced::Exchanged(file) = &replaced {
+            self.check_removable(&from, file, to)?;
         }
         self.check_place(&from)?;
         to.check_place(&made.directory)?;
         let (old, new) = (Path::new(&self.name), Path::new(&to.name));
-        let flags = match replaced {
-            Replaced::Exchanged(_) => RenameFlags::EXCHANGE,
-            Replaced::Nothing | Replaced::Named(_) if replace => RenameFlags::empty(),
-            Replaced::Nothing | Replaced::Named(_) => RenameFlags::NOREPLACE,
-        };
+        let flags = replaced.onto(replace);
         rustix::fs::renameat_with(&from, old, &made.directory, new, flags).map_err(|errno| match errno {
             Errno::EXIST => FileError::Exists(to.path.clone()),
             Errno::ISDIR => FileError::IsDirectory(to.path.clone()),
@@ -88,11 +77,7 @@ impl HostSpot {
                 Replaced::Nothing | Replaced::Named(_) => Ok(()),
             });
         if let Err(error) = moved {
-            let flags = match replaced {
-                Replaced::Exchanged(_) => RenameFlags::EXCHANGE,
-                Replaced::Nothing | Replaced::Named(_) => RenameFlags::NOREPLACE,
-            };
-            rustix::fs::renameat_with(&made.directory, new, &from, old, flags)
+            rustix::fs::renameat_with(&made.directory, new, &from, old, replaced.onto(false))
                 .and_then(|()| match replaced {
                     Replaced::Named(second) => second.become_named(&to.name, false),
                     Replaced::Nothing | Replaced::Exchanged(_) => Ok(()),
@@ -105,10 +90,34 @@ impl HostSpot {
         Ok(())
     }
 
+    /// What stands here, in this directory, and is to be replaced by something of this kind.
+    fn replaced<'a>(&self, directory: &'a OwnedFd, by: Kind, replace: bool) -> Result<Replaced<'a>, FileError> {
+        let Some((file, there)) = self.held(directory)? else {
+            return Ok(Replaced::Nothing);
+        };
+        self.check_free(&there)?;
+        if !replace {
+            return Err(FileError::Exists(self.path.clone()));
+        }
+        if there.kind() == Kind::Directory {
+            return Err(FileError::IsDirectory(self.path.clone()));
+        }
+        if by == Kind::Directory {
+            return Err(FileError::NotADirectory(self.path.clone()));
+        }
+        match Temporary::named_too(directory, &self.name, &file) {
+            Ok(second) => Ok(Replaced::Named(second)),
+            Err(Errno::NOENT) => Err(FileError::Changed(self.path.clone())),
+            // Another owner's file, too many names already, or a file system without.
+            Err(_) => Ok(Replaced::Exchanged(file)),
+        }
+    }
+
     /// Whether a file could be removed again once it has changed places with the one here: in a
     /// directory like `/tmp`, of whose files each is its owner's, not if it is somebody else's.
-    fn check_removable(&self, from: &OwnedFd, there: &Look, to: &Self) -> Result<(), FileError> {
+    fn check_removable(&self, from: &OwnedFd, file: &OwnedFd, to: &Self) -> Result<(), FileError> {
         let directory = Look::at(from).map_err(self.said("look at"))?;
+        let there = Look::at(file).map_err(to.said("look at"))?;
         let user = rustix::process::geteuid();
         let owners = [directory.owner().0, there.owner().0];
         let sticky = directory.mode() & 0o1000 != 0;
@@ -120,11 +129,11 @@ impl HostSpot {
 
     /// Removes what was replaced, from where it has changed places to.
     fn remove_exchanged(&self, from: &OwnedFd, was: &OwnedFd, to: &Self) -> Result<(), FileError> {
-        // Looked at anew, as below.
-        let was = Look::at(was).map_err(to.said("look at"))?;
-        match hold(from, &self.name).map_err(self.said("look at"))? {
-            Some((_, there)) if there.identity() != was.identity() => Err(FileError::Changed(to.path.clone())),
-            Some(_) => rustix::fs::unlinkat(from, Path::new(&self.name), AtFlags::empty()).map_err(self.said("remove")),
+        match self.is_there(from, was)? {
+            Some(false) => Err(FileError::Changed(to.path.clone())),
+            Some(true) => {
+                rustix::fs::unlinkat(from, Path::new(&self.name), AtFlags::empty()).map_err(self.said("remove"))
+            }
             // It was removed since.
             None => Ok(()),
         }
@@ -134,13 +143,18 @@ impl HostSpot {
     fn check_moved(&self, file: &OwnedFd, from: &OwnedFd, to: &Self, into: &OwnedFd) -> Result<(), FileError> {
         self.check_place(from)?;
         to.check_place(into)?;
-        let there = hold(into, &to.name).map_err(to.said("look at"))?;
-        // Looked at anew: some file systems give a file another number as it is moved.
-        let moved = Look::at(file).map_err(self.said("look at"))?;
-        match there {
-            Some((_, there)) if there.identity() != moved.identity() => Err(FileError::Changed(self.path.clone())),
+        match to.is_there(into, file)? {
+            Some(false) => Err(FileError::Changed(self.path.clone())),
             // It has been moved on since.
-            Some(_) | None => Ok(()),
+            Some(true) | None => Ok(()),
         }
+    }
+
+    /// Whether what stands here, in this directory, is this file; nothing if nothing does. The file is
+    /// looked at anew: some file systems give it another number as it is moved.
+    fn is_there(&self, directory: &OwnedFd, file: &OwnedFd) -> Result<Option<bool>, FileError> {
+        let there = hold(directory, &self.name).map_err(self.said("look at"))?;
+        let file = Look::at(file).map_err(self.said("look at"))?;
+        Ok(there.map(|(_, there)| there.identity() == file.identity()))
     }
 }
