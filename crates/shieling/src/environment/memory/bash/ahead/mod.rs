@@ -307,8 +307,7 @@ fn is_fed(redirects: &[Redirect]) -> bool {
             | RedirectKind::HereString
             | RedirectKind::ReadWrite => true,
             // `<&0` is the same once more.
-            RedirectKind::DupInput => !matches!(redirect.target.parts.as_slice(),
-                [WordPart::Literal(target)] if target == "0"),
+            RedirectKind::DupInput => simple::literal(&redirect.target) != Some("0"),
             RedirectKind::Output
             | RedirectKind::Clobber
             | RedirectKind::Append

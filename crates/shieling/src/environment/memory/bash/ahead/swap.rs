@@ -1,7 +1,9 @@
 //! Redirections that have two streams change places (`3>&1 1>&2 2>&3`), at which bashkit loses what is
 //! written.
 
-use bashkit::parser::{Redirect, RedirectKind, WordPart};
+use bashkit::parser::{Redirect, RedirectKind};
+
+use super::simple::literal;
 
 /// The first of one command, as it would be written: a stream that is kept in a descriptor above 2, and one
 /// that is led to that descriptor later.
@@ -19,19 +21,9 @@ fn copied(redirect: &Redirect) -> Option<(i32, i32)> {
     let usual = match redirect.kind {
         RedirectKind::DupOutput => 1,
         RedirectKind::DupInput => 0,
-        RedirectKind::Output
-        | RedirectKind::Clobber
-        | RedirectKind::Append
-        | RedirectKind::Input
-        | RedirectKind::HereDoc
-        | RedirectKind::HereDocStrip
-        | RedirectKind::HereString
-        | RedirectKind::OutputBoth
-        | RedirectKind::ReadWrite => return None,
+        _ => return None,
     };
-    let [WordPart::Literal(target)] = redirect.target.parts.as_slice() else {
-        return None;
-    };
+    let target = literal(&redirect.target)?;
     // `3>&1-` moves it.
     let from = target.strip_suffix('-').unwrap_or(target).parse().ok()?;
     Some((redirect.fd.unwrap_or(usual), from))
