@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -102,7 +103,8 @@ impl Shared {
         loop {
             if let Some(work) = desk.work.pop_front() {
                 drop(desk);
-                work(runtime);
+                // A thread that is lost would be counted for ever.
+                let _ = catch_unwind(AssertUnwindSafe(|| work(runtime)));
                 desk = self.lock();
                 continue;
             }
@@ -118,5 +120,31 @@ impl Shared {
                 return;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use super::Crew;
+
+    #[test]
+    fn work_that_panics_costs_no_thread() {
+        let crew = Crew::of(1);
+        crew.take(Box::new(|_| panic!("as it may"))).expect("a thread");
+        let (sender, receiver) = channel();
+        // It is refused until the thread has nothing to do.
+        let done = (0..1_000).any(|_| {
+            let sender = sender.clone();
+            let taken = crew.take(Box::new(move |_| sender.send(()).expect("it is waited for")));
+            taken.is_ok() || {
+                std::thread::sleep(Duration::from_millis(10));
+                false
+            }
+        });
+        assert!(done, "nobody takes it");
+        receiver.recv().expect("it is done");
     }
 }
