@@ -34,10 +34,12 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
         return crate::again_in_release(&again);
     }
     let start = Instant::now();
-    let built = cargo()
-        .args(["build", "--release", "--quiet", "--package", "shieling-cli"])
-        .status()?;
-    ensure!(built.success(), "the command line does not build");
+    if only.is_none_or(|only| !IN_PROCESS.contains(&only)) {
+        let built = cargo()
+            .args(["build", "--release", "--quiet", "--package", "shieling-cli"])
+            .status()?;
+        ensure!(built.success(), "the command line does not build");
+    }
     let mut text = format!(
         "# Benchmarks\n\nMade by `cargo xtask bench`. Compare ratios, not times: the bold row is the floor of the same run, \
          rows take turns, figures are medians on the monotonic clock.\n\n{}\n",
@@ -74,6 +76,9 @@ pub(crate) fn work(arguments: &[String]) -> anyhow::Result<ExitCode> {
 const SECTIONS: [&str; 8] = [
     "verdicts", "command", "output", "timeout", "session", "files", "sandbox", "memory",
 ];
+
+/// Those that measure the library alone.
+const IN_PROCESS: [&str; 3] = ["verdicts", "files", "memory"];
 
 /// The sections, each with its title: all, or only one.
 fn sections(only: Option<&str>) -> anyhow::Result<Vec<(&'static str, String)>> {

@@ -15,7 +15,8 @@ pub(crate) struct Row<'a> {
 impl<'a> Row<'a> {
     pub(crate) fn new(name: impl Into<String>, call: impl FnMut() -> anyhow::Result<Duration> + 'a) -> Self {
         Self {
-            name: name.into(),
+            // It stands in a table.
+            name: name.into().replace('|', "\\|"),
             call: Box::new(call),
         }
     }
