@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use bashkit::ExecOptions;
-use tokio::net::unix::pipe::Sender;
 
 use super::live::Live;
+use super::outlet::Outlet;
 use super::run::{Ran, unwanted};
 use super::{Engine, Kit, parsed};
 
@@ -74,8 +74,8 @@ impl Engine {
     pub(super) async fn converse(
         &mut self,
         live: &Live,
-        stdout: &mut Sender,
-        stderr: &mut Sender,
+        stdout: &mut Outlet,
+        stderr: &mut Outlet,
         token: &Arc<AtomicBool>,
         kit: &Kit,
     ) -> io::Result<Ran> {

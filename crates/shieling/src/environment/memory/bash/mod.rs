@@ -8,6 +8,7 @@ mod files;
 mod lacking;
 mod live;
 mod names;
+mod outlet;
 mod own;
 mod programs;
 mod range;

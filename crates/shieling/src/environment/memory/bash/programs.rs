@@ -2,7 +2,10 @@
 //! those of a usual system do. Left out is what only bashkit has (`assert`, `semver`, `json`), what
 //! needs what is not there (a network, a terminal, processes of a host), and what would answer wrongly.
 
-/// What bash has in itself. These are always there. Sorted, as the next.
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+/// What bash has in itself. These are always there.
 pub(super) const BUILTINS: &[&str] = &[
     ".",
     ":",
@@ -170,8 +173,12 @@ pub(super) const PROGRAMS: &[&str] = &[
 /// Whether there is a command of this name, where only `allowed` programs are.
 pub(super) fn there(name: &str, allowed: Option<&[String]>) -> bool {
     // Asked for each of bashkit's commands whenever a bash is made.
-    let is_of = |names: &[&str]| names.binary_search(&name).is_ok();
-    is_of(BUILTINS) || is_of(PROGRAMS) && may(name, allowed)
+    static NAMES: LazyLock<(HashSet<&str>, HashSet<&str>)> = LazyLock::new(|| {
+        let set = |names: &[&'static str]| names.iter().copied().collect();
+        (set(BUILTINS), set(PROGRAMS))
+    });
+    let (builtins, programs) = &*NAMES;
+    builtins.contains(name) || programs.contains(name) && may(name, allowed)
 }
 
 /// Whether a program of this name may be there.

@@ -9,9 +9,9 @@ use std::time::Duration;
 use bashkit::{Error, ExecOptions, LimitExceeded};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::unix::pipe::Sender;
 
 use super::live::{Live, unable};
+use super::outlet::Outlet;
 use super::{Engine, Kit, ahead, converse, range};
 use crate::environment::memory::program::{Call, Program};
 use crate::process::MainEnd;
@@ -84,7 +84,7 @@ impl Engine {
         largest: Option<u64>,
         kit: &Kit,
     ) -> Ran {
-        let Ok(mut stderr) = Sender::from_owned_fd(stdio.stderr) else {
+        let Ok(mut stderr) = Outlet::new(stdio.stderr) else {
             return Ran::exited(UNABLE);
         };
         let ran = self.run_from(text, stdio.input, stdio.stdout, &mut stderr, largest, kit);
@@ -99,12 +99,12 @@ impl Engine {
         text: &str,
         input: Stdin,
         stdout: OwnedFd,
-        stderr: &mut Sender,
+        stderr: &mut Outlet,
         largest: Option<u64>,
         kit: &Kit,
     ) -> io::Result<Ran> {
         let token = self.token();
-        let mut stdout = Sender::from_owned_fd(stdout)?;
+        let mut stdout = Outlet::new(stdout)?;
         let most = self.bash_memory();
         self.disk.limit_files(largest);
         let whole = !kit.takes_input() && matches!(input, Stdin::From(_));
@@ -136,8 +136,8 @@ impl Engine {
         &mut self,
         text: &str,
         options: ExecOptions,
-        stdout: &mut Sender,
-        stderr: &mut Sender,
+        stdout: &mut Outlet,
+        stderr: &mut Outlet,
         token: &Arc<AtomicBool>,
         kit: &Kit,
     ) -> Ran {
@@ -189,7 +189,7 @@ impl Engine {
             Ok(result) => {
                 let expansion = self.leaving.by_expansion();
                 let unknown = self.take_unknown().filter(|_| result.exit_code == 127 && !expansion);
-                let code = self.leaving.status(result.exit_code & 0xff, self.errexit());
+                let code = self.leaving.status(result.exit_code & 0xff, || self.errexit());
                 let ran = Ran {
                     exited: self.leaving.left.load(Ordering::Relaxed),
                     ..Ran::exited(code)
@@ -255,14 +255,14 @@ fn refusal(why: &str) -> String {
 }
 
 /// How a text ends that is not run, when it was said why.
-async fn refused(why: &str, stderr: &mut Sender) -> Ran {
+async fn refused(why: &str, stderr: &mut Outlet) -> Ran {
     // Whoever reads no more needs no words.
     let _ = stderr.write_all(refusal(why).as_bytes()).await;
     Ran::exited(UNABLE)
 }
 
 /// The same for one whose streams fail.
-async fn not_begun(error: &io::Error, stderr: &mut Sender) -> Ran {
+async fn not_begun(error: &io::Error, stderr: &mut Outlet) -> Ran {
     let ran = refused(&error.to_string(), stderr).await;
     match error.kind() {
         io::ErrorKind::OutOfMemory => Ran {
@@ -318,14 +318,14 @@ pub(in crate::environment::memory) async fn answer(
     token: &AtomicBool,
     most: usize,
 ) -> Ran {
-    let Ok(mut stderr) = Sender::from_owned_fd(stdio.stderr) else {
+    let Ok(mut stderr) = Outlet::new(stdio.stderr) else {
         return Ran::exited(UNABLE);
     };
     let input = match stdio.input {
         Stdin::Empty => Ok(Some(Vec::new())),
         Stdin::From(from) => read_all(from, token, most),
     };
-    let began = input.and_then(|input| Ok((input, Sender::from_owned_fd(stdio.stdout)?)));
+    let began = input.and_then(|input| Ok((input, Outlet::new(stdio.stdout)?)));
     let (input, mut stdout) = match began {
         Ok(began) => began,
         Err(error) => return not_begun(&error, &mut stderr).await,

@@ -57,8 +57,8 @@ impl Leaving {
 
     /// The status of a text that has ended with this one. An expansion that failed gives 127, and 1 where
     /// failures end a shell.
-    pub(super) fn status(&self, code: i32, errexit: bool) -> i32 {
-        if self.by_expansion() && errexit && code == EXPANSION {
+    pub(super) fn status(&self, code: i32, errexit: impl FnOnce() -> bool) -> i32 {
+        if self.by_expansion() && code == EXPANSION && errexit() {
             1
         } else {
             code

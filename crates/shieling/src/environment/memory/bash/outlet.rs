@@ -1,0 +1,83 @@
+//! Where the output of a text goes: a pipe. It is written to at once, and only a pipe that is full, or that
+//! has had much, is watched by the runtime: to have it watched takes longer than most texts' output.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+use tokio::io::AsyncWrite;
+use tokio::net::unix::pipe::Sender;
+
+/// How much is written to a pipe that nobody watches, in bytes. Beyond, the runtime has those who write take
+/// turns.
+const UNWATCHED: usize = 4 << 10;
+
+/// The end of a pipe that is written to.
+pub(super) enum Outlet {
+    Unwatched {
+        pipe: OwnedFd,
+        written: usize,
+    },
+    Watched(Sender),
+    /// It could not be watched.
+    Gone,
+}
+
+impl Outlet {
+    pub(super) fn new(pipe: OwnedFd) -> io::Result<Self> {
+        fcntl_setfl(&pipe, fcntl_getfl(&pipe)? | OFlags::NONBLOCK)?;
+        Ok(Self::Unwatched { pipe, written: 0 })
+    }
+
+    /// Writes, unless that is to be waited for.
+    fn write_at_once(&mut self, bytes: &[u8]) -> Option<io::Result<usize>> {
+        let Self::Unwatched { pipe, written } = self else {
+            return None;
+        };
+        if *written >= UNWATCHED {
+            return None;
+        }
+        loop {
+            match rustix::io::write(&*pipe, bytes) {
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return None,
+                Err(errno) => return Some(Err(errno.into())),
+                Ok(more) => {
+                    *written += more;
+                    return Some(Ok(more));
+                }
+            }
+        }
+    }
+
+    fn watched(&mut self) -> io::Result<Pin<&mut Sender>> {
+        *self = match std::mem::replace(self, Self::Gone) {
+            Self::Unwatched { pipe, .. } => Self::Watched(Sender::from_owned_fd(pipe)?),
+            other => other,
+        };
+        match self {
+            Self::Watched(sender) => Ok(Pin::new(sender)),
+            Self::Unwatched { .. } | Self::Gone => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+}
+
+impl AsyncWrite for Outlet {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.write_at_once(bytes) {
+            Some(written) => Poll::Ready(written),
+            None => self.watched()?.poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
