@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::bash::{ENDLESS, HOME, Kit};
+use super::bash::{ENDLESS, HOME, Kit, Spare};
 use super::program::{Handler, Program};
 use super::tree::{Follow, Rules, Tree, Write};
 use super::{Inner, Memory};
@@ -198,6 +198,7 @@ impl Builder {
                     handler: self.handler,
                     memory: self.bytes.get(),
                     epoch,
+                    spare: Spare::default(),
                 },
             }),
         })

@@ -225,10 +225,7 @@ impl Memory {
         let process = process.map_err(failed("watching a pipe"))?;
         let (inner, command) = (Arc::clone(&self.inner), command.clone());
         let work = move |runtime: &tokio::runtime::Runtime| {
-            progress.follow(|| {
-                let ran = runtime.block_on(inner.run(&command, stdio, &progress));
-                ran.end
-            });
+            progress.follow(|| runtime.block_on(inner.run(&command, stdio, &progress)).end);
         };
         Crew::get().take(Box::new(work)).map_err(failed("starting a thread"))?;
         Ok(process)
@@ -251,12 +248,19 @@ impl Inner {
             let most = usize::try_from(self.kit.memory).unwrap_or(usize::MAX);
             return answer(&**program, call, stdio, &token, most).await;
         }
-        let mut bash = self.kit.bash(command.cwd(), command.variables());
+        let (cwd, variables) = (command.cwd(), command.variables());
+        let mut bash = match stdio.input {
+            Stdin::Empty => self.kit.bash_for(command.text(), cwd, variables),
+            Stdin::From(_) => self.kit.bash(cwd, variables),
+        };
         if !progress.begin(bash.token()) {
             return Ran::broken_off();
         }
         let largest = command.file_size().map(ByteCount::get);
-        bash.run(command.text(), stdio, largest, &self.kit).await
+        let ran = bash.run(command.text(), stdio, largest, &self.kit).await;
+        progress.let_go();
+        self.kit.keep(bash, ran);
+        ran
     }
 }
 

@@ -60,6 +60,11 @@ impl Progress {
         !known.unwanted
     }
 
+    /// Has nothing break off any more what ran it, which may run something else before the end is known.
+    pub(super) fn let_go(&self) {
+        self.lock().token = None;
+    }
+
     /// Breaks it off.
     pub(super) fn break_off(&self) {
         let mut known = self.lock();

@@ -10,6 +10,7 @@ mod live;
 mod names;
 mod outlet;
 mod own;
+mod plain;
 mod programs;
 mod range;
 mod resume;
@@ -31,6 +32,7 @@ use bashkit::{
 
 use self::disk::Disk;
 use self::own::{Own, Sleep, Unknown};
+use self::plain::Made;
 use self::resume::Resume;
 use self::seq::{Seq, Yes};
 use self::umask::Umask;
@@ -40,6 +42,7 @@ use super::tree::Tree;
 
 pub(super) use self::crew::Crew;
 pub(super) use self::disk::ENDLESS;
+pub(super) use self::plain::Spare;
 pub(super) use self::resume::Standing;
 pub(super) use self::run::{Ran, Stdin, Stdio, answer};
 
@@ -62,6 +65,7 @@ pub(super) struct Kit {
     pub(super) memory: u64,
     /// What time it is for ever, in seconds since 1970, if it does not pass.
     pub(super) epoch: Option<i64>,
+    pub(super) spare: Spare,
 }
 
 /// One bash.
@@ -74,6 +78,8 @@ pub(super) struct Engine {
     resume: Resume,
     /// Whether it is one for many texts.
     stays: bool,
+    /// Set if it runs plain texts only.
+    plain: Option<Made>,
     /// What goes before bashkit's own commands of the same names.
     registry: BuiltinRegistry,
 }
@@ -164,6 +170,7 @@ impl Kit {
             leaving,
             resume,
             stays: false,
+            plain: None,
             registry,
         }
     }
@@ -189,6 +196,7 @@ impl Kit {
             handler: self.handler.clone(),
             memory: self.memory,
             epoch: self.epoch,
+            spare: Spare::default(),
         }
     }
 

@@ -52,7 +52,7 @@ pub(in crate::environment::memory) struct Ran {
 }
 
 impl Ran {
-    fn exited(code: i32) -> Self {
+    pub(super) fn exited(code: i32) -> Self {
         Self {
             end: MainEnd::Exited(code),
             exited: false,
@@ -147,9 +147,12 @@ impl Engine {
             Ok(expandable) => expandable,
             Err(word) => return refused(&range::refusal(word), stderr).await,
         };
-        let shell = self.stays.then_some(&self.bash);
-        if let Some(why) = ahead::first(text, &ahead::Place::new(shell, false)) {
-            return refused(&why, stderr).await;
+        // What runs plain texts only is given nothing that would be refused.
+        if self.plain.is_none() {
+            let shell = self.stays.then_some(&self.bash);
+            if let Some(why) = ahead::first(text, &ahead::Place::new(shell, false)) {
+                return refused(&why, stderr).await;
+            }
         }
         let resumed = self.resumed(&expandable);
         let ran = self
