@@ -15,8 +15,7 @@ pub(crate) struct Row<'a> {
 impl<'a> Row<'a> {
     pub(crate) fn new(name: impl Into<String>, call: impl FnMut() -> anyhow::Result<Duration> + 'a) -> Self {
         Self {
-            // It stands in a table.
-            name: name.into().replace('|', "\\|"),
+            name: name.into(),
             call: Box::new(call),
         }
     }
@@ -94,9 +93,9 @@ pub(crate) fn table(rows: &[Measured]) -> String {
             f64::NAN
         };
         let name = if index == 0 {
-            format!("**{}**", row.name)
+            format!("**{}**", cell(&row.name))
         } else {
-            row.name.clone()
+            cell(&row.name)
         };
         let (min, p99) = (row.quantile(0.0), row.quantile(0.99));
         let n = row.samples.len();
@@ -110,6 +109,11 @@ pub(crate) fn table(rows: &[Measured]) -> String {
         );
     }
     text
+}
+
+/// A row's name, as it stands in a table.
+pub(crate) fn cell(name: &str) -> String {
+    name.replace('|', "\\|")
 }
 
 /// A duration with three digits that count.

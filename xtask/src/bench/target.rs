@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::measure::{Measured, shown};
+use super::measure::{Measured, cell, shown};
 
 /// What a row's median is to be.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,8 +40,8 @@ pub(crate) fn table(rows: &[(Measured, Target)]) -> String {
     for (index, (row, target)) in rows.iter().enumerate() {
         let median = row.median();
         let name = match index {
-            0 => format!("**{}**", row.name),
-            _ => row.name.clone(),
+            0 => format!("**{}**", cell(&row.name)),
+            _ => cell(&row.name),
         };
         let compared = match (index, target) {
             (_, Target::Apart) => " | ".to_owned(),

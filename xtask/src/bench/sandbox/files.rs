@@ -10,7 +10,7 @@ use anyhow::{Context as _, ensure};
 
 use super::start::bare;
 use crate::bench::Scratch;
-use crate::bench::measure::{Plan, Row, interleaved, shown};
+use crate::bench::measure::{Plan, Row, cell, interleaved, shown};
 use crate::bench::process::time;
 use crate::bench::target::{Target, over};
 use crate::subject::{Caller, Library};
@@ -31,14 +31,14 @@ pub(super) fn run(scratch: &Scratch) -> anyhow::Result<String> {
     let python = format!("{} -c 'import json'", python());
     for (name, directory, script, calls_a_round) in [
         ("`git status`, 50,000 files", &repository, "git status --short", 4),
-        ("`find . -type f \\| wc -l`", &repository, "find . -type f | wc -l", 4),
+        ("`find . -type f | wc -l`", &repository, "find . -type f | wc -l", 4),
         ("`cargo check`, a small crate, one file touched", &package, check, 4),
         ("`python3 -c 'import json'`", &package, &python, 10),
     ] {
         let line = compare(directory, script, calls_a_round)
             .unwrap_or_else(|error| format!("not measured: {} | | | | |", super::one_line(&error)));
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "| {name} | {line} |");
+        let _ = writeln!(text, "| {} | {line} |", cell(name));
     }
     Ok(text)
 }
