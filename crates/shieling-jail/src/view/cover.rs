@@ -64,8 +64,8 @@ fn file_of(found: &OwnedFd) -> Result<(u64, u64), Errno> {
 const REPLACED: u32 = 16;
 
 impl View {
-    /// Mounts over what stands at a target: anew if it was removed in between, since then something else
-    /// may be there. Nothing where nothing is.
+    /// Acts on what stands at a target: anew if it was removed in between, since then something else may be
+    /// there, and a few times at most. Nothing where nothing is.
     fn on<T>(
         &mut self,
         target: &Path,
