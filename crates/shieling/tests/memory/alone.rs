@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use shieling::environment::Memory;
 use shieling::process::{End, Finished, Streams};
+use shieling::units::ByteCount;
 
+use super::same::{Left, left_in};
 use super::support::{WORKSPACE, command, memory, run, run_command};
 
 /// Commands that leave something behind, or would if they could, and such that look for it.
@@ -27,12 +29,14 @@ const TEXTS: &[&str] = &[
     "readonly HOME; unset PATH; IFS=:; SECONDS=100; RANDOM=1; OPTIND=3; PS4=x; cat() { echo no; }",
     "sleep 0.01 & printf -v x 1; pushd / > g; hash -p /nowhere/cat cat; ulimit -f 1; wait",
     "hash; jobs; dirs; alias; trap; umask; ulimit -f; shopt -p nullglob extglob; declare -F; declare -p x y",
-    "echo \"[$_] $? $! $- $# $0 $SECONDS $OPTIND $PS4 $PWD $OLDPWD ${PIPESTATUS[*]} $BASH_SUBSHELL\"",
+    "echo \"[$_] $? $! $- $# $0 $OPTIND $PS4 $PWD $OLDPWD ${PIPESTATUS[*]} $BASH_SUBSHELL\"",
     "type ls cat; command -v tr; env | sort",
 ];
 
-fn told(ran: &Finished) -> (End, String, String) {
-    (ran.end.clone(), ran.stdout.text(), ran.stderr.text())
+type Told = (End, String, String, Left);
+
+fn told(ran: &Finished, memory: &Memory) -> Told {
+    (ran.end.clone(), ran.stdout.text(), ran.stderr.text(), left_in(memory))
 }
 
 #[tokio::test]
@@ -48,9 +52,10 @@ async fn a_command_finds_the_same_whatever_ran_before() {
                 let _ = run(&shared, before).await;
                 shared.restore(&files);
             }
-            let found = told(&run(&shared, text).await);
+            let found = told(&run(&shared, text).await, &shared);
             shared.restore(&files);
-            let expected = told(&run(&fresh.fork(), text).await);
+            let new = fresh.fork();
+            let expected = told(&run(&new, text).await, &new);
             assert_eq!(found, expected, "`{text}` after `{before}`");
         }
     }
@@ -76,11 +81,23 @@ async fn what_is_found_on_the_path_is_looked_for_anew() {
     assert_eq!(printed("sort a").await, "sorted\n");
 }
 
+#[tokio::test]
+async fn a_limit_of_files_is_of_its_command() {
+    let memory = memory();
+    for (most, end) in [(None, 0), (Some(2), 1), (None, 0), (Some(100), 0), (Some(2), 1)] {
+        let limited = command("seq 9 > f").with_file_size(most.map(ByteCount::bytes));
+        let ran = run_command(&memory, limited, Streams::Output).await;
+        assert_eq!(ran.end, End::Exited(end), "{most:?}");
+        let size = memory.read("f").expect("it is written").len();
+        assert_eq!(size, if end == 0 { 18 } else { 0 }, "{most:?}: {}", ran.stderr.text());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn commands_beside_each_other_are_alone_too() {
     let memory = memory();
     let mut running = Vec::new();
-    for number in 0..200 {
+    for number in 0..64 {
         let memory = memory.clone();
         running.push(tokio::spawn(async move {
             let text = match number % 3 {
@@ -112,7 +129,7 @@ async fn a_command_that_was_broken_off_leaves_nothing_to_the_next() {
         let _ = run_command(&memory, endless, Streams::Output).await;
         for _ in 0..3 {
             let ran = run(&memory, "echo hi | tr a-z A-Z").await;
-            assert_eq!(told(&ran), (End::Exited(0), "HI\n".to_owned(), String::new()));
+            assert_eq!((ran.end, ran.stdout.text()), (End::Exited(0), "HI\n".to_owned()));
         }
     }
 }

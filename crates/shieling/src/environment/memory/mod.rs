@@ -258,6 +258,7 @@ impl Inner {
         }
         let largest = command.file_size().map(ByteCount::get);
         let ran = bash.run(command.text(), stdio, largest, &self.kit).await;
+        // First, since what breaks this command off would break off the next one in the same bash.
         progress.let_go();
         self.kit.keep(bash, ran);
         ran
@@ -355,7 +356,8 @@ impl Environment for Memory {
     }
 
     fn close(&self) -> Later<'_, ()> {
-        // Nothing is held but memory; commands that still run end with their processes.
+        // Nothing else is held but files; commands that still run end with their processes.
+        self.inner.kit.spare.clear();
         Box::pin(async {})
     }
 }

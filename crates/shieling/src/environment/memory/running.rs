@@ -156,3 +156,25 @@ fn used() -> Duration {
     let nanoseconds = u64::try_from(now.tv_nsec).unwrap_or(0);
     Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::Progress;
+
+    #[test]
+    fn what_was_let_go_is_broken_off_no_more() {
+        for let_go in [false, true] {
+            let (progress, token) = (Progress::default(), Arc::new(AtomicBool::new(true)));
+            assert!(progress.begin(Arc::clone(&token)));
+            assert!(!token.load(Ordering::Relaxed));
+            if let_go {
+                progress.let_go();
+            }
+            progress.break_off();
+            assert_eq!(token.load(Ordering::Relaxed), !let_go);
+        }
+    }
+}

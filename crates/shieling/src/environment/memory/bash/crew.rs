@@ -103,7 +103,8 @@ impl Shared {
         loop {
             if let Some(work) = desk.work.pop_front() {
                 drop(desk);
-                // A thread that is lost would be counted for ever.
+                // Work catches its own panics. One that it does not would cost a thread, which is counted
+                // for ever.
                 let _ = catch_unwind(AssertUnwindSafe(|| work(runtime)));
                 desk = self.lock();
                 continue;

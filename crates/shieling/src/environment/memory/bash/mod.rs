@@ -65,6 +65,7 @@ pub(super) struct Kit {
     pub(super) memory: u64,
     /// What time it is for ever, in seconds since 1970, if it does not pass.
     pub(super) epoch: Option<i64>,
+    /// A bash that is left over, for the next plain text.
     pub(super) spare: Spare,
 }
 
@@ -196,6 +197,7 @@ impl Kit {
             handler: self.handler.clone(),
             memory: self.memory,
             epoch: self.epoch,
+            // Its files are the other ones.
             spare: Spare::default(),
         }
     }

@@ -11,8 +11,7 @@ use rustix::io::Errno;
 use tokio::io::AsyncWrite;
 use tokio::net::unix::pipe::Sender;
 
-/// How much is written to a pipe that nobody watches, in bytes. Beyond, the runtime has those who write take
-/// turns.
+/// After so much, in bytes, a pipe is watched in any case, and the runtime has those who write take turns.
 const UNWATCHED: usize = 4 << 10;
 
 /// The end of a pipe that is written to.
@@ -79,5 +78,48 @@ impl AsyncWrite for Outlet {
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{ErrorKind, Read as _};
+
+    use tokio::io::AsyncWriteExt as _;
+
+    use super::{Outlet, UNWATCHED};
+    use crate::environment::memory::pipe;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn all_that_is_written_arrives_in_its_order_also_if_the_pipe_is_full() {
+        for piece in [1, 1_000, UNWATCHED, 100_000] {
+            let (read, write) = pipe().expect("a pipe");
+            let expected: Vec<u8> = (0..300_000_u32).flat_map(u32::to_le_bytes).collect();
+            let content = expected.clone();
+            let writing = tokio::spawn(async move {
+                let mut outlet = Outlet::new(write).expect("a pipe");
+                for piece in content.chunks(piece) {
+                    outlet.write_all(piece).await.expect("it is read");
+                }
+            });
+            let reading = tokio::task::spawn_blocking(move || {
+                let mut found = Vec::new();
+                std::fs::File::from(read).read_to_end(&mut found).map(|_| found)
+            });
+            writing.await.expect("it is written");
+            let found = reading.await.expect("a thread").expect("it is read");
+            assert!(found == expected, "pieces of {piece}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_pipe_that_nobody_reads_is_broken() {
+        let (read, write) = pipe().expect("a pipe");
+        drop(read);
+        let mut outlet = Outlet::new(write).expect("a pipe");
+        for _ in 0..2 {
+            let error = outlet.write_all(b"a").await.expect_err("nobody reads it");
+            assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+        }
     }
 }

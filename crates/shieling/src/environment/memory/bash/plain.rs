@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bashkit::parser::{Command, ListOperator, Redirect, RedirectKind, SimpleCommand, Word, WordPart};
 
+use super::live::unable::literal;
 use super::run::Ran;
 use super::{Engine, Kit, parsed, programs};
 use crate::process::MainEnd;
@@ -91,7 +92,7 @@ const PLAIN: &[&str] = &[
     "xxd",
 ];
 
-/// After so many texts a bash is made anew: it keeps a history.
+/// After so many texts a bash is made anew, whatever it may have gathered: a history of 1 MiB, say.
 const TEXTS: u32 = 1_000;
 
 /// Where there is less memory, what a bash keeps of the names that it has called would be felt.
@@ -126,11 +127,7 @@ fn is_plain_command(command: &Command, there: &impl Fn(&str) -> bool) -> bool {
 }
 
 fn is_plain_call(call: &SimpleCommand, there: &impl Fn(&str) -> bool) -> bool {
-    let [WordPart::Literal(name)] = call.name.parts.as_slice() else {
-        return false;
-    };
-    PLAIN.contains(&name.as_str())
-        && there(name)
+    literal(&call.name).is_some_and(|name| PLAIN.contains(&name) && there(name))
         && call.assignments.is_empty()
         && call.args.iter().all(is_written_out)
         && call.redirects.iter().all(is_plain_redirect)
@@ -153,9 +150,7 @@ fn is_plain_redirect(redirect: &Redirect) -> bool {
             | RedirectKind::HereDoc
             | RedirectKind::HereDocStrip
             | RedirectKind::HereString => is_written_out(&redirect.target),
-            RedirectKind::DupOutput => {
-                matches!(redirect.target.parts.as_slice(), [WordPart::Literal(to)] if to == "1" || to == "2")
-            }
+            RedirectKind::DupOutput => matches!(literal(&redirect.target), Some("1" | "2")),
             RedirectKind::DupInput | RedirectKind::ReadWrite => false,
         }
 }
@@ -167,6 +162,12 @@ pub(in crate::environment::memory) struct Spare {
 }
 
 impl Spare {
+    /// Lets go of it.
+    pub(in crate::environment::memory) fn clear(&self) {
+        // Dropped outside of the lock: there is much to take apart.
+        let _ = self.lock().take();
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<Engine>> {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -225,8 +226,8 @@ mod tests {
     use std::collections::BTreeMap;
     use std::path::Path;
 
-    use super::super::programs;
-    use super::{Made, PLAIN};
+    use super::super::{ahead, programs};
+    use super::{LONGEST, Made, PLAIN, TEXTS};
     use crate::environment::Memory;
     use crate::environment::memory::bash::Ran;
     use crate::process::MainEnd;
@@ -254,6 +255,8 @@ mod tests {
             "mkdir -p {a,b}/c # as it is",
         ] {
             assert!(is_plain(text), "{text}");
+            // They are run without being looked through.
+            assert!(ahead::first(text, &ahead::Place::new(None, false)).is_none(), "{text}");
         }
     }
 
@@ -268,12 +271,15 @@ mod tests {
             "echo $((x = 1))",
             "echo $(true)",
             "echo `true`",
-            "cat <(true)",
+            "cat <(cat f)",
+            "cat f >(cat)",
             "cat <<E\n$x\nE\n",
             "cat <<< $x",
             "cat < $x",
-            "sleep 1 &",
+            "cat f &",
+            "cat f &\nls",
             "cat f & ls",
+            "ls | cat &",
             "true | { x=1; }",
             "(cat f)",
             "if true; then ls; fi",
@@ -299,6 +305,8 @@ mod tests {
             "exit 3",
             "> f",
             "echo a 3> f",
+            "echo a >&3",
+            "echo a 2>&-",
             "echo a 3>&1 1>&2 2>&3",
             "echo a {fd}> f",
             "cat <&3",
@@ -309,6 +317,8 @@ mod tests {
         ] {
             assert!(!is_plain(text), "{text}");
         }
+        let long = |length| format!("echo {}", "a".repeat(length - 5));
+        assert!(is_plain(&long(LONGEST)) && !is_plain(&long(LONGEST + 1)));
     }
 
     #[test]
@@ -340,6 +350,13 @@ mod tests {
             kit.keep(kit.bash_for("ls", work, &none), no_end);
             assert_eq!(texts(&kit.bash_for("ls", work, &none)), Some(0), "{no_end:?}");
         }
+        let mut old = kit.bash_for("ls", work, &none);
+        old.plain.as_mut().expect("it is for plain texts").texts = TEXTS - 1;
+        kit.keep(old, ended);
+        assert_eq!(texts(&kit.bash_for("ls", work, &none)), Some(0));
+        kit.keep(kit.bash_for("ls", work, &none), ended);
+        kit.spare.clear();
+        assert_eq!(texts(&kit.bash_for("ls", work, &none)), Some(0));
         kit.keep(kit.bash_for("x=1", work, &none), ended);
         assert_eq!(texts(&kit.bash_for("ls", work, &none)), Some(0));
     }
