@@ -96,14 +96,15 @@ fn cargo(field: &Field<'_>) -> Option<(String, Option<std::path::PathBuf>)> {
     if field.needs("cargo").is_ok() {
         return Some(("/usr/bin".to_owned(), None));
     }
-    // The caller's own, by its `PATH`, as the command line would have it.
-    let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
+    // The caller's own, by its `PATH`, as the command line would have it. Its toolchains are in the home that
+    // it is in, which need not be the caller's.
     let path = std::env::var("PATH").ok()?;
     let found = path.split(':').find(|directory| {
         let cargo = std::path::Path::new(directory).join("cargo");
         rustix::fs::access(&cargo, rustix::fs::Access::EXEC_OK).is_ok() && directory.ends_with(".cargo/bin")
     })?;
-    Some((found.to_owned(), home))
+    let home = std::path::Path::new(found).ancestors().nth(2)?;
+    Some((found.to_owned(), Some(home.to_path_buf())))
 }
 
 fn twenty_commands(field: &Field<'_>) -> Checked {
