@@ -34,6 +34,25 @@ async fn of_edits_at_once_none_is_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn writes_at_once_share_the_directories_that_they_make() {
+    for here in BOTH {
+        let workspace = Workspace::new();
+        let shieling = Arc::new(here.open(&workspace));
+        for round in 0..100 {
+            let mut writes = tokio::task::JoinSet::new();
+            for number in 0..8 {
+                let shieling = Arc::clone(&shieling);
+                let path = format!("{round}/in/{number}");
+                writes.spawn(async move { shieling.write_file(WriteAsk::new(path, "new\n")).await });
+            }
+            for written in writes.join_all().await {
+                assert!(written.is_ok(), "{here:?}, round {round}: {written:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn of_two_edits_of_the_same_words_one_wins_and_the_other_is_told() {
     for here in BOTH {
         let workspace = Workspace::new().with("a", "old\n");

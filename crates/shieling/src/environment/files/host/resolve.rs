@@ -57,7 +57,11 @@ impl View {
                         Some(_) | None => {}
                     }
                 }
-                Err(errno) => return self.walk(path, links, errno),
+                Err(errno) => match self.walk(path, links, errno) {
+                    // Somebody has made or removed something on the way in this moment.
+                    Err(FileError::Changed(_)) if tried < TRIES => {}
+                    walked => return walked,
+                },
             }
         }
         Err(FileError::Changed(path.to_path_buf()))
@@ -91,6 +95,9 @@ impl View {
             if look.kind() != Kind::Link || (last && links == Links::Keep) {
                 return if last {
                     self.there(file, asked)
+                } else if why == Errno::NOENT {
+                    // A directory that was not there a moment ago.
+                    Err(FileError::Changed(asked.to_path_buf()))
                 } else {
                     Err(refused(why, "reach", asked))
                 };
