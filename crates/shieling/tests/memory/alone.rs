@@ -36,7 +36,7 @@ const TEXTS: &[&str] = &[
 type Told = (End, String, String, Left);
 
 fn told(ran: &Finished, memory: &Memory) -> Told {
-    (ran.end.clone(), ran.stdout.text(), ran.stderr.text(), left_in(memory))
+    (ran.end, ran.stdout.text(), ran.stderr.text(), left_in(memory))
 }
 
 #[tokio::test]
