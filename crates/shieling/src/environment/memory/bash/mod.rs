@@ -207,7 +207,7 @@ impl Kit {
         let allowed = self.allowed.as_deref();
         let mut names: Vec<&str> = programs::PROGRAMS
             .iter()
-            .copied()
+            .map(|&(name, _)| name)
             .filter(|name| programs::may(name, allowed))
             .chain(self.programs.keys().map(String::as_str))
             .collect();

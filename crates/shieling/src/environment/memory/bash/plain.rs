@@ -17,81 +17,6 @@ use super::run::Ran;
 use super::{Engine, Kit, parsed, programs};
 use crate::process::MainEnd;
 
-/// Programs that only read and write files and streams, where these are bashkit's. Not those that run others,
-/// set variables or look at them.
-const PLAIN: &[&str] = &[
-    ":",
-    "b2sum",
-    "base32",
-    "base64",
-    "basename",
-    "cat",
-    "cksum",
-    "cmp",
-    "column",
-    "comm",
-    "cp",
-    "cut",
-    "date",
-    "diff",
-    "dirname",
-    "du",
-    "echo",
-    "egrep",
-    "expand",
-    "expr",
-    "factor",
-    "false",
-    "fgrep",
-    "file",
-    "fmt",
-    "fold",
-    "grep",
-    "head",
-    "hexdump",
-    "join",
-    "ln",
-    "ls",
-    "md5sum",
-    "mkdir",
-    "mv",
-    "nl",
-    "od",
-    "paste",
-    "pwd",
-    "readlink",
-    "realpath",
-    "rev",
-    "rg",
-    "rm",
-    "rmdir",
-    "sed",
-    "seq",
-    "sha1sum",
-    "sha224sum",
-    "sha256sum",
-    "sha384sum",
-    "sha512sum",
-    "sort",
-    "stat",
-    "strings",
-    "sum",
-    "tac",
-    "tail",
-    "tee",
-    "touch",
-    "tr",
-    "tree",
-    "true",
-    "truncate",
-    "tsort",
-    "unexpand",
-    "uniq",
-    "unlink",
-    "wc",
-    "xxd",
-];
-
 /// After so many texts a bash is made anew, whatever it may have gathered: a history of 1 MiB, say.
 const TEXTS: u32 = 1_000;
 
@@ -127,7 +52,7 @@ fn is_plain_command(command: &Command, there: &impl Fn(&str) -> bool) -> bool {
 }
 
 fn is_plain_call(call: &SimpleCommand, there: &impl Fn(&str) -> bool) -> bool {
-    literal(&call.name).is_some_and(|name| PLAIN.contains(&name) && there(name))
+    literal(&call.name).is_some_and(|name| programs::is_plain(name) && there(name))
         && call.assignments.is_empty()
         && call.args.iter().all(is_written_out)
         && call.redirects.iter().all(is_plain_redirect)
@@ -227,20 +152,13 @@ mod tests {
     use std::path::Path;
 
     use super::super::{ahead, programs};
-    use super::{LONGEST, Made, PLAIN, TEXTS};
+    use super::{LONGEST, Made, TEXTS};
     use crate::environment::Memory;
     use crate::environment::memory::bash::Ran;
     use crate::process::MainEnd;
 
     fn is_plain(text: &str) -> bool {
         super::is_plain(text, |name| programs::there(name, None))
-    }
-
-    #[test]
-    fn plain_programs_are_there() {
-        for name in PLAIN {
-            assert!(programs::there(name, None), "{name}");
-        }
     }
 
     #[test]
