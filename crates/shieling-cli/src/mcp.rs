@@ -97,6 +97,7 @@ pub(crate) fn mcp(options: &Mcp) -> Result<u8, Failure> {
         served.map_err(|error| Failure::new(error.to_string()))?;
         Ok(if by == 0 { 0 } else { 128 + by })
     });
+    library.tell_held_back()?;
     // A thread may still wait for a client that has not closed its end, and would be waited for.
     runtime.shutdown_timeout(LAST_WORDS);
     served

@@ -129,6 +129,12 @@ impl Library {
         &self.shieling
     }
 
+    /// Tells on stderr what was held back and stands in no outcome.
+    pub(crate) fn tell_held_back(&self) -> Result<(), Failure> {
+        let held = self.shieling.environment().held_back();
+        crate::write_all(io::stderr().lock(), &crate::words::held_back_at_end(&held))
+    }
+
     /// Adds what is known once the environment has started.
     pub(crate) async fn learn(&self, told: &mut Told) {
         match &self.place {
@@ -210,6 +216,16 @@ impl Library {
         // It ends the sandbox first, and with it the shell, if that still runs.
         self.shieling.environment().close().await;
         drop(terminal);
+        let ran = match ran {
+            Ran::Ended { mut outcome, missing } => {
+                outcome.add_held_back(self.shieling.environment().held_back());
+                Ran::Ended { outcome, missing }
+            }
+            stopped @ Ran::Stopped { .. } => {
+                self.tell_held_back()?;
+                stopped
+            }
+        };
         Ok(ran)
     }
 
@@ -239,12 +255,15 @@ impl Library {
             Ok(outcome) if outcome.status == Status::Failed => self.missing().await,
             Ok(_) | Err(_) => None,
         };
-        // What it has put into the workspace to keep names taken is gone once it is.
         self.shieling.environment().close().await;
-        let outcome = match ran {
+        let mut outcome = match ran {
             Ok(outcome) => outcome,
-            Err(stopped) => return stopped,
+            Err(stopped) => {
+                self.tell_held_back()?;
+                return stopped;
+            }
         };
+        outcome.add_held_back(self.shieling.environment().held_back());
         // With the tee the rest of the output goes on its way; a slow reader may take long for it.
         drop(tee);
         if written.is_some() {

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use shieling::outcome::{Denial, Layer, Outcome, Status};
+use shieling::outcome::{Denial, HeldBack, Layer, Outcome, Status};
 use shieling::policy::{Decision, Reason};
 use shieling::request::Command;
 use shieling::units::{ByteCount, spoken};
@@ -131,6 +131,16 @@ pub(crate) fn end(outcome: &Outcome, command: &Command, memory: Option<ByteCount
     if outcome.status != Status::TimedOut {
         left_behind(&mut lines, outcome);
     }
+    for hint in &outcome.hints {
+        lines.add(
+            "because",
+            format!("{}; {}", escape::line(&hint.because), escape::line(&hint.instead)),
+        );
+    }
+    held_back(
+        &mut lines,
+        outcome.changes.iter().flat_map(|changes| &changes.held_back),
+    );
     if outcome.truncated {
         output(&mut lines, outcome, command);
     }
@@ -169,6 +179,27 @@ fn left_behind(lines: &mut Lines, outcome: &Outcome) {
         lines.add(
             "left",
             format!("{} could not be ended and may still run", processes(survivors)),
+        );
+    }
+}
+
+/// What was held back at the end of a sandbox, after the last outcome.
+pub(crate) fn held_back_at_end(held: &[HeldBack]) -> String {
+    let mut lines = Lines::default();
+    held_back(&mut lines, held);
+    lines.0
+}
+
+fn held_back<'a>(lines: &mut Lines, held: impl IntoIterator<Item = &'a HeldBack>) {
+    for held in held {
+        let path = escape::line(&held.path.to_string_lossy());
+        lines.add(
+            "held",
+            format!(
+                "`{path}`: {}; {}",
+                escape::line(&held.because),
+                escape::line(&held.instead)
+            ),
         );
     }
 }
@@ -431,6 +462,24 @@ mod tests {
         .map(told)
         .collect();
         insta::assert_snapshot!(page);
+    }
+
+    #[test]
+    fn what_was_held_back_is_told_with_its_place() {
+        let mut held = Outcome {
+            exit_code: Some(0),
+            ..outcome(Status::Exited)
+        };
+        held.add_held_back(vec![HeldBack {
+            path: ".vscode\u{1b}".into(),
+            because: "it was not there".to_owned(),
+            instead: "it was moved to `.vscode.held-back`".to_owned(),
+        }]);
+        let line = "held     `.vscode\\x1b`: it was not there; it was moved to `.vscode.held-back`\n";
+        assert_eq!(told(&held), format!("{line}exit 0\n\n"));
+        let changes = held.changes.expect("just added");
+        assert_eq!(held_back_at_end(&changes.held_back), line);
+        assert_eq!(held_back_at_end(&[]), "");
     }
 
     #[test]

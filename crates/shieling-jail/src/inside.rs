@@ -28,8 +28,6 @@ pub(crate) struct Outside {
     pub(crate) keeper: i32,
     /// The limits.
     pub(crate) held: Held,
-    /// The names that are kept taken.
-    pub(crate) reserved: Vec<(PathBuf, (u64, u64))>,
 }
 
 /// Who the user is, on the host and in the jail alike.
@@ -78,7 +76,6 @@ pub(crate) fn in_place(plan: &Plan, order: Order, host: &OwnedFd, limits: &Enfor
     let outside = Outside {
         keeper: rustix::process::getpid().as_raw_pid(),
         held: limits.held(),
-        reserved: Vec::new(),
     };
     let counter = limits.counter().and_then(|counter| counter.try_clone_to_owned().ok());
     let kills = outside.held.kills(counter)?;
@@ -112,7 +109,7 @@ fn root() -> Step<OwnedFd> {
 
 /// Over the files as they are seen now: limits, the locks, and a look from inside at whether all holds.
 fn finish(plan: &Plan, mut server: Server, outside: Outside) -> Step<(Server, Ready)> {
-    let Outside { keeper, held, reserved } = outside;
+    let Outside { keeper, held } = outside;
     held.apply()?;
     let mut enforced: Vec<String> = Vec::new();
     let mut missing = held.missing.clone();
@@ -146,7 +143,6 @@ fn finish(plan: &Plan, mut server: Server, outside: Outside) -> Step<(Server, Re
         enforced,
         missing,
         limits: held.effective,
-        reserved,
     };
     Ok((server, ready))
 }

@@ -17,7 +17,7 @@ use crate::limits::{self, Enforcement};
 use crate::refusal::{Step, While as _, refuse};
 use crate::socket::{self, read_whole};
 use crate::sys::{self, Copied};
-use crate::view::{self, Reserved};
+use crate::view;
 use crate::zygote::{COLD, WARM};
 
 /// The longest plan, in bytes: a hundred thousand hidden files, and room to spare.
@@ -144,10 +144,7 @@ pub(crate) fn read(plan: &OwnedFd) -> Step<Plan> {
 
 fn keep(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Step {
     if plan.isolation == Isolation::Full {
-        let reserved = view::reserve(&plan.view)?;
-        let done = jail(plan, order, host, ready, &reserved);
-        reserved.release();
-        return done;
+        return jail(plan, order, host, ready);
     }
     if let Some(ready) = ready {
         ready.end();
@@ -161,21 +158,20 @@ fn keep(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Ste
 }
 
 /// Makes the jail, and waits for its end or the host's.
-fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>, reserved: &Reserved) -> Step {
+fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Step {
     let server = match ready {
         Some(ready) if plan.network != Network::Host => ready,
         other => {
             if let Some(unfit) = other {
                 unfit.end();
             }
-            let outside: Vec<_> = reserved.open().chain([host]).collect();
-            Server::make(plan.network != Network::Host, &outside)?
+            Server::make(plan.network != Network::Host, &[host])?
         }
     };
     // It builds its view while the limits are made.
     let begun = server.begin(&order).and_then(|()| {
         let limits = limits::prepare(&plan.limits, plan.isolation)?;
-        let held = server.limit(&limits, reserved);
+        let held = server.limit(&limits);
         Ok((limits, held))
     });
     match begun {
@@ -236,11 +232,10 @@ impl Server {
     }
 
     /// Tells it of its limits: before they hold for it only where nothing could reach one meanwhile.
-    fn limit(&self, limits: &Enforcement, reserved: &Reserved) -> Step {
+    fn limit(&self, limits: &Enforcement) -> Step {
         let outside = Outside {
             keeper: rustix::process::getpid().as_raw_pid(),
             held: limits.held(),
-            reserved: reserved.names(),
         };
         let held = message::encode(&outside);
         let counter: Vec<_> = limits.counter().into_iter().collect();

@@ -84,8 +84,6 @@ pub struct Ready {
     pub missing: Vec<String>,
     /// The effective limits.
     pub limits: crate::plan::Limits,
-    /// The names that were reserved, with the numbers of the device and of the directory.
-    pub reserved: Vec<(PathBuf, (u64, u64))>,
 }
 
 /// What could not be done.

@@ -136,13 +136,11 @@ pub enum Entry {
         /// Whether files in it can be executed.
         executable: bool,
     },
-    /// What was put here before can still be read, and no longer changed, replaced or removed.
+    /// What was put here before can still be read, and no longer changed, replaced or removed. Nothing
+    /// there means nothing to do.
     Protect {
         /// What is protected.
         target: PathBuf,
-        /// If nothing is there, whether an empty directory is made, in the real place, to keep the
-        /// name taken. It is removed when the last jail ends that keeps this name.
-        reserve: bool,
     },
 }
 
@@ -159,7 +157,7 @@ impl Entry {
             | Self::Dev { target, .. }
             | Self::Hide { target }
             | Self::Again { target, .. }
-            | Self::Protect { target, .. } => target,
+            | Self::Protect { target } => target,
         }
     }
 }

@@ -220,7 +220,7 @@ fn file(properties: Value, required: &[&str]) -> Map<String, Value> {
     object(properties, required)
 }
 
-const OUTCOME: [&str; 20] = [
+const OUTCOME: [&str; 22] = [
     "status",
     "exit_code",
     "signal",
@@ -239,6 +239,8 @@ const OUTCOME: [&str; 20] = [
     "session",
     "session_restarted",
     "job",
+    "changes",
+    "hints",
     "denial",
     "error",
 ];
@@ -268,6 +270,8 @@ fn outcome_properties() -> Map<String, Value> {
         "session": {"type": ["string", "null"]},
         "session_restarted": {"type": "boolean"},
         "job": {"type": ["string", "null"]},
+        "changes": {"type": ["object", "null"]},
+        "hints": {"type": "array"},
         "denial": {"type": ["object", "null"]},
         "error": {"type": ["string", "null"]},
     });

@@ -104,6 +104,78 @@ impl Denial {
     }
 }
 
+/// Where a command's changes of the workspace went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeMode {
+    /// Into the workspace itself, as they were made.
+    Direct,
+}
+
+/// What became of a command's changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeState {
+    /// They are in the workspace, but for what was held back.
+    Committed,
+}
+
+/// What became of what a command changed in the workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Changes {
+    /// The name of a set of changes that waits; none does here.
+    pub id: Option<String>,
+    /// Where changes went.
+    pub mode: ChangeMode,
+    /// What became of them.
+    pub state: ChangeState,
+    /// What was added, where that is known: in `direct` nobody counts.
+    pub added: Option<Vec<PathBuf>>,
+    /// What was changed, where that is known.
+    pub modified: Option<Vec<PathBuf>>,
+    /// What was removed, where that is known.
+    pub deleted: Option<Vec<PathBuf>>,
+    /// What was not let into the workspace as it was made.
+    pub held_back: Vec<HeldBack>,
+}
+
+impl Changes {
+    /// Those of a command that writes the workspace directly, of which nothing is known.
+    fn direct() -> Self {
+        Self {
+            id: None,
+            mode: ChangeMode::Direct,
+            state: ChangeState::Committed,
+            added: None,
+            modified: None,
+            deleted: None,
+            held_back: Vec::new(),
+        }
+    }
+}
+
+/// Something that a command made, and that was not left where the user's own tools would run code from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HeldBack {
+    /// Where it was made; relative to the workspace if it lies there.
+    pub path: PathBuf,
+    /// Why it was held back.
+    pub because: String,
+    /// Where it is now, and how it can be had.
+    pub instead: String,
+}
+
+/// A failure that the environment can explain: the command's own message says `EBUSY` or `EROFS`, and not why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Hint {
+    /// The path that it could not change; relative to the workspace if it lies there.
+    pub path: PathBuf,
+    /// Why.
+    pub because: String,
+    /// What to do instead.
+    pub instead: String,
+}
+
 /// The outcome of one command.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
@@ -146,6 +218,11 @@ pub struct Outcome {
     /// Its recording, or its session's, if it is recorded: `shieling log replay` plays it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recording: Option<String>,
+    /// What became of its changes of the workspace, where there is something to tell of them. Also what an
+    /// earlier command's job has made since.
+    pub changes: Option<Changes>,
+    /// What its error output names and the environment does not let it change, and why.
+    pub hints: Vec<Hint>,
     /// Why it was refused, if it was.
     pub denial: Option<Denial>,
     /// What went wrong, for `failed` and `lost`.
@@ -156,6 +233,16 @@ impl Outcome {
     /// How long it ran.
     pub fn took(&self) -> Duration {
         Duration::try_from_secs_f64(self.duration_ms / 1_000.0).unwrap_or_default()
+    }
+
+    /// Adds what was held back to what is told of its changes.
+    pub fn add_held_back(&mut self, held_back: Vec<HeldBack>) {
+        if !held_back.is_empty() {
+            self.changes
+                .get_or_insert_with(Changes::direct)
+                .held_back
+                .extend(held_back);
+        }
     }
 
     /// An outcome in which nothing has happened yet, and of which nothing is known to be enforced.
@@ -180,6 +267,8 @@ impl Outcome {
             session_restarted: false,
             job: None,
             recording: None,
+            changes: None,
+            hints: Vec::new(),
             denial: None,
             error: None,
         }

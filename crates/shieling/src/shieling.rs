@@ -188,6 +188,7 @@ impl Shieling {
                 outcome
             }
         };
+        here.tell(&mut outcome);
         entry.close(&mut outcome);
         outcome
     }

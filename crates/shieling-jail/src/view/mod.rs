@@ -10,7 +10,6 @@
 
 mod cover;
 mod device;
-mod reserve;
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -25,7 +24,6 @@ use rustix::mount::{
 use shieling_jail::message::{Hide, Layer, Update};
 use shieling_jail::plan::Entry;
 
-pub(crate) use self::reserve::{Reserved, reserve};
 use crate::refusal::{Step, While as _, refuse};
 use crate::sys;
 
@@ -139,7 +137,7 @@ impl View {
                 writable,
                 executable,
             } => self.again(target, *writable, *executable),
-            Entry::Protect { target, .. } => self.protect(target),
+            Entry::Protect { target } => self.protect(target),
         }
     }
 
@@ -288,7 +286,7 @@ fn describe(entry: &Entry) -> String {
         Entry::Dev { target, .. } => format!("making devices in `{}`", target.display()),
         Entry::Hide { target } => format!("hiding `{}`", target.display()),
         Entry::Again { target, .. } => format!("keeping `{}` in its place", target.display()),
-        Entry::Protect { target, .. } => format!("protecting `{}`", target.display()),
+        Entry::Protect { target } => format!("protecting `{}`", target.display()),
     }
 }
 

@@ -5,11 +5,12 @@ use std::io::BufRead as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::support::{Case, Checked, Field, Place, case, check, wrong};
+use super::outside::Background;
+use super::support::{Case, Checked, Fail, Field, Place, case, check, wrong};
 
 pub(crate) const CASES: &[Case] = &[
     case("git's hooks and settings that are there cannot be changed", git_files),
-    case("git's hooks that are not there cannot be made", absent_hooks),
+    case("git's hooks that were not there are moved aside", absent_hooks),
     case("no git command changes what git runs code from", git_commands),
     case("git's everyday commands work beside what is protected", git_works),
     case("git's directory cannot be moved away and made anew", git_moved),
@@ -32,36 +33,36 @@ pub(crate) const CASES: &[Case] = &[
     case("a protected name that is a link is kept, and what it leads to", links),
     case("settings of editors and agents that are there cannot be changed", tools),
     case(
-        "settings of editors and agents that are not there cannot be made",
-        reserved,
+        "settings of editors and agents that were not there are moved aside and told",
+        moved_aside,
     ),
+    case("what a command made is kept, however much it is", kept),
+    case("nothing of ours stands in the workspace", nothing_of_ours),
+    case(
+        "names that a job makes after another command's end are found at the next end",
+        later,
+    ),
+    case("of two sandboxes either moves aside what appears", two_at_once),
+    case("file tools do not make what would be moved aside", file_tools),
+    case(
+        "a link in the place of a directory leads nothing of ours out of the workspace",
+        parent_is_a_link,
+    ),
+    case(
+        "a repository that commands make is theirs until the sandbox ends",
+        own_repository,
+    ),
+    case(
+        "a git directory outside that a command names is not shown to the next sandbox",
+        stale_entry,
+    ),
+    case("what cannot be looked after whole is refused", too_many),
     case("shieling's own files cannot be changed", own_files),
     case("start-up files of a home that is the workspace are protected", home),
-    case("names that were kept taken are free after the end", released),
-    case(
-        "of two sandboxes the last to end frees the names that were kept taken",
-        released_by_the_last,
-    ),
-    case(
-        "names stay taken while other sandboxes come and go, and none is left",
-        coming_and_going,
-    ),
-    case("an empty directory of the user's stays where it is", empty_of_the_user),
-    case(
-        "a command that locks such names keeps no other sandbox from starting",
-        locked_by_a_command,
-    ),
-    case(
-        "a name that a killed keeper has left taken is free after the next end",
-        left_by_a_killed_keeper,
-    ),
-    case(
-        "names that were kept taken are free after the host was killed",
-        released_after_kill,
-    ),
+    case("nothing of ours is left after the host was killed", host_killed),
     case("protected paths can be opened by whoever asks for it", opened),
     case(
-        "what git runs code from and is made by one command is protected from the next",
+        "what git runs code from and was not there is not kept, whoever sees it first",
         appeared,
     ),
     case("the cover of a protected path cannot be taken off", covers),
@@ -116,22 +117,42 @@ fn git_files(field: &Field) -> Checked {
         .map(drop)
 }
 
+/// The paths that the text's outcome says were held back.
+fn held(place: &Place, text: &str) -> Checked<Vec<String>> {
+    let outcome = place.attempt(text)?;
+    let held = outcome.changes.iter().flat_map(|changes| &changes.held_back);
+    Ok(held.map(|held| held.path.display().to_string()).collect())
+}
+
+/// The text makes this name, which is moved aside and told, and is not there afterwards.
+fn is_held(place: &Place, text: &str, name: &str) -> Checked {
+    let held = held(place, text)?;
+    check(held == [name], || {
+        format!("`{text}`: {held:?} was held back, not {name}")
+    })?;
+    check(place.work().join(name).symlink_metadata().is_err(), || {
+        format!("ESCAPED: {name} is there after `{text}`")
+    })
+}
+
 fn absent_hooks(field: &Field) -> Checked {
     let place = field
         .place()
         .host(&format!("{REPOSITORY} && rm -rf .git/hooks"))?
         .start()?;
     for text in [
-        "mkdir .git/hooks",
-        "echo x > .git/hooks/pre-commit",
-        "rmdir .git/hooks",
-        "mv a .git/hooks",
+        "mkdir .git/hooks && echo x > .git/hooks/pre-commit",
+        "echo x > .git/hooks",
         "ln -s /tmp .git/hooks",
-        "git init -q --template=/usr/share/git-core/templates . && test -e .git/hooks/pre-commit.sample",
+        "mkdir h && echo x > h/post-checkout && mv h .git/hooks",
+        "mkdir -p .git/hooks/x && touch .git/hooks/pre-commit.sample",
     ] {
-        place.refused(text)?;
+        is_held(&place, text, ".git/hooks")?;
     }
+    place.works("mkdir .git/hooks && touch .git/hooks/pre-commit.sample")?;
     place.works("git commit -q --allow-empty -m x")?;
+    let held = held(&place, "echo x > .git/hooks/pre-commit")?;
+    check(held == [".git/hooks"], || format!("ESCAPED: {held:?}"))?;
     place.close();
     check(!place.work().join(".git/hooks").exists(), || {
         "hooks are left".to_owned()
@@ -156,6 +177,11 @@ fn git_commands(field: &Field) -> Checked {
             "git branch other; git branch --set-upstream-to=other; git config branch.master.merge",
         ],
     )?;
+    let outcome = place.attempt("git config alias.x status")?;
+    let hints: Vec<_> = outcome.hints.iter().map(|hint| hint.path.as_path()).collect();
+    check(hints == [std::path::Path::new(".git/config")], || {
+        format!("{hints:?} is explained of `{}`", outcome.stderr)
+    })?;
     place
         .works("git -c core.pager=cat log && git config --list && git config core.bare")
         .map(drop)
@@ -348,16 +374,236 @@ fn tools(field: &Field) -> Checked {
     place.works("echo y > .editorconfig && rm .editorconfig").map(drop)
 }
 
-fn reserved(field: &Field) -> Checked {
+fn moved_aside(field: &Field) -> Checked {
     let place = field.place().start()?;
     for name in [".vscode", ".claude", ".cursor"] {
-        place.refused(&format!("echo x > {name}/settings.json"))?;
-        place.refused(&format!("rmdir {name} && mkdir {name} && echo x > {name}/x"))?;
-        place.refused(&format!("mv {name} x"))?;
-        place.refused(&format!("mkdir own && \"$TOOLS/files\" exchange own {name}"))?;
-        place.attempt("rm -rf own; true")?;
+        for text in [
+            format!("mkdir {name} && echo x > {name}/settings.json"),
+            format!("echo x > {name}"),
+            format!("ln -s /etc {name}"),
+            format!("mkdir -p own && echo x > own/x && mv own {name}"),
+            format!("mkfifo {name}"),
+            format!("mkdir {name} && chmod 500 {name}"),
+            format!("mv {name}.held-back {name}"),
+        ] {
+            is_held(&place, &text, name)?;
+        }
     }
+    let outcome = place.attempt("mkdir .vscode && echo x > .vscode/tasks.json && exit 3")?;
+    let told = outcome.changes.map(|changes| changes.held_back).unwrap_or_default();
+    let moved = told.iter().find_map(|held| {
+        let (_, moved) = held.instead.split_once("moved to `")?;
+        moved.split('`').next().map(str::to_owned)
+    });
+    let moved = moved.unwrap_or_default();
+    check(place.work().join(&moved).join("tasks.json").exists(), || {
+        format!("{told:?} does not say where it is")
+    })?;
     place.works("mkdir .other && echo x > .other/x").map(drop)
+}
+
+fn kept(field: &Field) -> Checked {
+    let place = field.place().start()?;
+    is_held(
+        &place,
+        "mkdir -p .claude/deep && for n in $(seq 10000); do echo > .claude/deep/$n; done",
+        ".claude",
+    )?;
+    let count = fs::read_dir(place.work().join(".claude.held-back/deep"))?.count();
+    check(count == 10_000, || format!("{count} of 10000 files are left"))
+}
+
+fn nothing_of_ours(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .host(&format!("{REPOSITORY} && rm -rf .git/hooks"))?
+        .start()?;
+    let listed = place.works("ls -A; ls -A .git | grep -c hooks; git status --short; git clean -fdx; tar c . | tar t | grep -cE 'vscode|claude|cursor|hooks'; true")?;
+    check(listed == ".git\na\n0\n0\n", || format!("`{listed}` is listed"))?;
+    check(names_left(&place.work()).is_empty(), || {
+        format!("{:?} are there while it runs", names_left(&place.work()))
+    })?;
+    place.close();
+    check(names_left(&place.work()).is_empty(), || {
+        format!("{:?} are left", names_left(&place.work()))
+    })
+}
+
+/// Waits until a file is there.
+fn wait_for(path: &std::path::Path) -> Checked {
+    let until = Instant::now() + Duration::from_secs(20);
+    while !path.exists() {
+        if Instant::now() > until {
+            return wrong(format!("{} was not made", path.display()));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+fn later(field: &Field) -> Checked {
+    let place = field.place().start()?;
+    let job = "while [ ! -e go ]; do sleep 0.01; done; mkdir .cursor; echo x > .cursor/x; touch made; \
+               while [ ! -e again ]; do sleep 0.01; done; mkdir .cursor; echo y > .cursor/y; touch made-again; sleep 100";
+    let running = Background::start(field, &place, job)?;
+    place.works("touch go")?;
+    wait_for(&place.work().join("made"))?;
+    // Seen before the next command, and told by its outcome.
+    let first = held(&place, "test ! -e .cursor")?;
+    check(first.len() <= 1 && !place.work().join(".cursor").exists(), || {
+        format!("ESCAPED: {first:?} was held back")
+    })?;
+    place.host("touch again")?;
+    wait_for(&place.work().join("made-again"))?;
+    place.close();
+    running.drop_it();
+    check(!place.work().join(".cursor").exists(), || {
+        "ESCAPED: it is there after the end".to_owned()
+    })?;
+    for name in [".cursor.held-back/x", ".cursor.held-back-2/y"] {
+        check(place.work().join(name).exists(), || format!("{name} is lost"))?;
+    }
+    Ok(())
+}
+
+fn two_at_once(field: &Field) -> Checked {
+    let first = field.place().host(REPOSITORY)?.start()?;
+    first.works("true")?;
+    let job = "touch ready; while [ ! -e go ]; do sleep 0.01; done; mkdir .vscode; echo x > .vscode/tasks.json; \
+               echo ../x > .git/commondir; touch made; sleep 100";
+    let second = Place::beside(&first)?;
+    second.works("true")?;
+    let running = Background::start(field, &first, job)?;
+    wait_for(&first.work().join("ready"))?;
+    fs::write(first.work().join("go"), "")?;
+    wait_for(&first.work().join("made"))?;
+    // One that starts now takes them for the user's, and keeps nobody from moving them.
+    let third = Place::beside(&first)?;
+    third.works("test -e .vscode/tasks.json")?;
+    let told = held(&second, "true")?;
+    check(told == [".git/commondir", ".vscode"], || {
+        format!("{told:?} was held back")
+    })?;
+    running.drop_it();
+    for place in [&third, &second, &first] {
+        place.close();
+    }
+    for name in [".vscode", ".git/commondir"] {
+        check(!first.work().join(name).exists(), || {
+            format!("ESCAPED: {name} is there")
+        })?;
+    }
+    Ok(())
+}
+
+fn file_tools(field: &Field) -> Checked {
+    let place = field.place().host(REPOSITORY)?.start()?;
+    for name in [
+        ".vscode/tasks.json",
+        ".claude",
+        ".git/commondir",
+        ".git/config.worktree",
+    ] {
+        field.attempted();
+        let made = place.write(name, "x");
+        check(made.is_err() && !place.work().join(name).exists(), || {
+            format!("ESCAPED: a file tool made {name}: {made:?}")
+        })?;
+    }
+    place.write("file", "x")?;
+    // What a command makes is not kept since a file tool came by.
+    let running = Background::start(
+        field,
+        &place,
+        "mkdir .vscode; echo x > .vscode/x; echo ../x > .git/commondir; touch made; sleep 100",
+    )?;
+    wait_for(&place.work().join("made"))?;
+    place.write("other", "x")?;
+    for name in [".vscode", ".git/commondir"] {
+        check(!place.work().join(name).exists(), || {
+            format!("ESCAPED: {name} is there")
+        })?;
+    }
+    running.drop_it();
+    Ok(())
+}
+
+fn parent_is_a_link(field: &Field) -> Checked {
+    let mut making = field.place();
+    let work = making.work();
+    making = making.with(|restrictions| restrictions.home = Some(work));
+    let outside = making.root.join("outside");
+    fs::create_dir_all(outside.join("autostart"))?;
+    fs::write(outside.join("autostart/x"), "the user's")?;
+    // From here on nothing may change there, which the suite looks at.
+    let place = making.start()?;
+    is_held(&place, "ln -s \"$OUT\" .config", ".config")?;
+    is_held(
+        &place,
+        "mkdir prepared && ln -s prepared .config && mkdir prepared/autostart",
+        ".config",
+    )?;
+    is_held(
+        &place,
+        "mkdir -p .config/autostart && echo x > .config/autostart/x",
+        ".config/autostart",
+    )?;
+    place.works("test -d .config && rm -rf .config").map(drop)
+}
+
+fn own_repository(field: &Field) -> Checked {
+    let place = field.place().start()?;
+    for text in [
+        "git init -q . && git commit -q --allow-empty -m x",
+        "git config user.email e@e && git remote add origin /tmp/x && git checkout -q -b other",
+        "git init -q sub && git -C sub config x.y z && git -C sub commit -q --allow-empty -m x",
+        "git clone -q sub copy && git -C copy config x.y z",
+        "git -C copy branch -m renamed && mv copy moved && git -C moved status",
+        "git worktree add -q tree && git -C tree commit -q --allow-empty -m x && git worktree remove tree",
+        "rm -rf moved sub && mv .git .git2 && mv .git2 .git && git status",
+        "echo x > .git/hooks/pre-commit",
+    ] {
+        let held = held(&place, text)?;
+        check(held.is_empty(), || format!("{held:?} was held back after `{text}`"))?;
+        place.works("true")?;
+    }
+    place.works("git log --oneline && test -e .git/hooks/pre-commit")?;
+    let next = Place::beside(&place)?;
+    next.refused("git config x.y z")?;
+    next.refused("rm .git/hooks/pre-commit").map(drop)
+}
+
+fn stale_entry(field: &Field) -> Checked {
+    let making = field
+        .place()
+        .host(
+            r#"root=$(cd .. && pwd) && cd "$root" && git init -q outside/main && git -C outside/main commit -q --allow-empty -m x &&
+               rmdir work && git -C outside/main worktree add -q "$root/work" && rm work/.git"#,
+        )?;
+    // As a linked tree leaves it that was removed by hand: the entry is there, and names this place.
+    let entry = making.root.join("outside/main/.git/worktrees/work/gitdir");
+    check(entry.exists(), || format!("{} is not there", entry.display()))?;
+    let place = making.start()?;
+    place.attempt("echo \"gitdir: $OUT/main/.git/worktrees/work\" > .git")?;
+    place.close();
+    let next = Place::beside(&place)?;
+    next.refused("ls \"$OUT/main/.git\"")?;
+    next.refused("git log")?;
+    next.refused("touch \"$OUT/main/.git/refs/heads/x\"").map(drop)
+}
+
+fn too_many(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .host("git init -q . && head -c 1100000 /dev/zero | tr '\\0' '#' >> .git/config")?
+        .start()?;
+    field.attempted();
+    match place.run("true") {
+        Err(Fail::Wrong(said)) if said.contains("more than 1048576 bytes") && said.contains("--open-protected") => {
+            Ok(())
+        }
+        other => wrong(format!("{:?}", other.map(|outcome| outcome.status))),
+    }
 }
 
 fn own_files(field: &Field) -> Checked {
@@ -425,22 +671,7 @@ fn names_left(place: &std::path::Path) -> Vec<String> {
         .collect()
 }
 
-fn check_released(place: &Place) -> Checked {
-    let left = names_left(&place.work());
-    check(left.is_empty(), || format!("{left:?} are left in the user's workspace"))
-}
-
-fn released(field: &Field) -> Checked {
-    let place = field.place().host("git init -q . && rm -rf .git/hooks")?.start()?;
-    place.works("true")?;
-    let kept = names_left(&place.work());
-    check(kept.len() == 4, || format!("only {kept:?} are kept"))?;
-    place.close();
-    field.attempted();
-    check_released(&place)
-}
-
-fn released_after_kill(field: &Field) -> Checked {
+fn host_killed(field: &Field) -> Checked {
     let making = field.place().host("git init -q . && rm -rf .git/hooks")?;
     let work = making.work();
     // This program once more, as a host that can be killed.
@@ -457,16 +688,11 @@ fn released_after_kill(field: &Field) -> Checked {
     host.wait()?;
     said?;
     field.attempted();
-    check(line.trim() == "ready" && kept.len() == 4, || {
-        format!("`{line}`, {kept:?} kept")
+    check(line.trim() == "ready" && kept.is_empty(), || {
+        format!("`{line}`, {kept:?} are there")
     })?;
-    let until = Instant::now() + Duration::from_secs(10);
-    while !names_left(&work).is_empty() {
-        if Instant::now() > until {
-            return wrong(format!("{:?} are left in the user's workspace", names_left(&work)));
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let left = names_left(&work);
+    check(left.is_empty(), || format!("{left:?} are left in the user's workspace"))?;
     field.worked();
     Ok(())
 }
@@ -485,9 +711,23 @@ fn opened(field: &Field) -> Checked {
 
 fn appeared(field: &Field) -> Checked {
     let place = field.place().host(REPOSITORY)?.start()?;
-    place.attempt("printf '[core]\\n\\tfsmonitor = x\\n' > .git/config.worktree")?;
-    place.refused("echo more >> .git/config.worktree")?;
-    place.refused("mv .git/config.worktree x")?;
+    for name in ["config.worktree", "commondir"] {
+        is_held(&place, &format!("echo ../x > .git/{name}"), &format!(".git/{name}"))?;
+    }
+    // While two overlap: the second's look before it starts is no first sight.
+    let running = Background::start(
+        field,
+        &place,
+        "printf '[core]\\n\\tfsmonitor = x\\n' > .git/config.worktree; echo ../x > .git/commondir; touch made; sleep 100",
+    )?;
+    wait_for(&place.work().join("made"))?;
+    place.works("true")?;
+    for name in ["config.worktree", "commondir"] {
+        check(!place.work().join(".git").join(name).exists(), || {
+            format!("ESCAPED: .git/{name} is there")
+        })?;
+    }
+    running.drop_it();
     place.works("git log --oneline").map(drop)
 }
 
@@ -507,99 +747,4 @@ fn covers(field: &Field) -> Checked {
         ],
     )?;
     place.works("git status --short").map(drop)
-}
-
-fn released_by_the_last(field: &Field) -> Checked {
-    for first_goes in [true, false] {
-        let first = field.place().start()?;
-        first.works("true")?;
-        let second = Place::beside(&first)?;
-        second.works("true")?;
-        let (goes, stays) = if first_goes {
-            (&first, &second)
-        } else {
-            (&second, &first)
-        };
-        goes.close();
-        for name in [".vscode", ".claude", ".cursor"] {
-            stays.refused(&format!("mkdir -p {name} && echo x > {name}/settings.json"))?;
-        }
-        stays.close();
-        field.attempted();
-        check_released(&first)?;
-    }
-    Ok(())
-}
-
-/// How often sandboxes start and end beside others, in each of two threads.
-const COMINGS: usize = 60;
-
-fn coming_and_going(field: &Field) -> Checked {
-    // Beside one that stays, and with none of them the first or the last for long.
-    for stays in [true, false] {
-        let first = field.place().start()?;
-        if stays {
-            first.works("true")?;
-        }
-        let come_and_go = || -> Checked {
-            for _ in 0..COMINGS {
-                let beside = Place::beside(&first)?;
-                beside.refused("mkdir -p .cursor && echo x > .cursor/x")?;
-                beside.close();
-            }
-            Ok(())
-        };
-        std::thread::scope(|scope| {
-            let other = scope.spawn(come_and_go);
-            come_and_go()?;
-            other.join().unwrap_or_else(|_| panic!("the other thread panicked"))
-        })?;
-        first.close();
-        check_released(&first)?;
-    }
-    Ok(())
-}
-
-fn locked_by_a_command(field: &Field) -> Checked {
-    // Repositories whose hooks look like a keeper's, and the whole lock on each.
-    let first = field.place().start()?;
-    let lock = "for n in 1 2 3 4 5; do mkdir -p r$n/.git && mkdir -m 1755 r$n/.git/hooks || exit 1; \
-                flock -x r$n/.git/hooks sleep 60 & done; sleep 1; echo locked; wait";
-    std::thread::scope(|scope| {
-        let locking = scope.spawn(|| first.attempt(lock).map(drop));
-        let begun = Instant::now();
-        while !first.work().join("r5/.git/hooks").exists() && begun.elapsed() < Duration::from_secs(20) {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        std::thread::sleep(Duration::from_millis(500));
-        let second = Place::beside(&first)?;
-        let started = second
-            .works("true")
-            .and_then(|_| second.refused("echo x > r1/.git/hooks/pre-commit").map(drop));
-        second.close();
-        first.close();
-        // It ended with its sandbox.
-        let _ = locking.join();
-        started
-    })
-}
-
-fn left_by_a_killed_keeper(field: &Field) -> Checked {
-    let place = field.place().host("mkdir -m 1755 .cursor")?.start()?;
-    place.refused("echo x > .cursor/x")?;
-    place.close();
-    check_released(&place)
-}
-
-fn empty_of_the_user(field: &Field) -> Checked {
-    let place = field.place().host("mkdir .cursor")?.start()?;
-    place.refused("echo x > .cursor/x")?;
-    let beside = Place::beside(&place)?;
-    beside.refused("echo x > .cursor/x")?;
-    place.close();
-    beside.close();
-    let left = names_left(&place.work());
-    check(left == [".cursor"], || {
-        format!("{left:?} are there, and the user had an empty .cursor")
-    })
 }

@@ -21,6 +21,7 @@ use shieling::session::View;
 use crate::dialect::Voice;
 use crate::tools::Tool;
 use crate::toolset::Offered;
+use crate::visible;
 
 pub(crate) use plain::{answer, chunk, listing};
 pub(crate) use refusal::{refusal, repeated};
@@ -71,40 +72,58 @@ pub(crate) fn outcome(outcome: &Outcome, about: &About) -> String {
     if outcome.denial.is_some() {
         return refusal(outcome, &about.command, about);
     }
-    match about.offered.voice() {
+    let text = match about.offered.voice() {
         Voice::Default => plain::outcome(outcome, about),
         Voice::Codex => codex::outcome(outcome, about),
         Voice::Claude => claude::outcome(outcome, about),
         Voice::Camel => camel::outcome(outcome, about),
         Voice::Pydantic => pydantic::outcome(outcome, about),
+    };
+    with_held_back(text, outcome)
+}
+
+/// `text` with a line for each thing that was held back, and for what explains an error: no voice has words
+/// of its own for it.
+fn with_held_back(mut text: String, outcome: &Outcome) -> String {
+    for hint in &outcome.hints {
+        let (because, instead) = (visible::line(&hint.because, 500), visible::line(&hint.instead, 500));
+        add(&mut text, &format!("[{because}; {instead}]"));
     }
+    for held in outcome.changes.iter().flat_map(|changes| &changes.held_back) {
+        let path = visible::line(&held.path.to_string_lossy(), 300);
+        let (because, instead) = (visible::line(&held.because, 500), visible::line(&held.instead, 500));
+        add(&mut text, &format!("[held back: `{path}`: {because}; {instead}]"));
+    }
+    text
 }
 
 /// What is new of a job.
 pub(crate) fn view(view: &View, about: &About) -> String {
-    match about.offered.voice() {
+    let text = match about.offered.voice() {
         Voice::Default | Voice::Pydantic => plain::view(view, about),
         Voice::Codex => codex::outcome(&view.outcome, about),
         Voice::Claude => claude::view(view, about),
         Voice::Camel => camel::view(view),
-    }
+    };
+    with_held_back(text, &view.outcome)
 }
 
 /// What followed on what was typed.
 pub(crate) fn written(view: &View, about: &About) -> String {
     match about.offered.voice() {
-        Voice::Camel => camel::written(view, about),
+        Voice::Camel => with_held_back(camel::written(view, about), &view.outcome),
         Voice::Default | Voice::Pydantic | Voice::Codex | Voice::Claude => self::view(view, about),
     }
 }
 
 /// A job that was ended.
 pub(crate) fn killed(view: &View, about: &About) -> String {
-    match about.offered.voice() {
+    let text = match about.offered.voice() {
         Voice::Default | Voice::Pydantic | Voice::Codex => plain::killed(view, about),
         Voice::Claude => claude::killed(view, about),
         Voice::Camel => camel::killed(view, about),
-    }
+    };
+    with_held_back(text, &view.outcome)
 }
 
 /// That the caller's own name for a job is none.

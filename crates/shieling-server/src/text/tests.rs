@@ -1,4 +1,4 @@
-use shieling::outcome::{Denial, Layer};
+use shieling::outcome::{Denial, HeldBack, Layer};
 use shieling::policy::{Decision, Reason, Span};
 use shieling::session::{Answered, JobInfo, Listing, Screen, SessionInfo, SessionName, Size};
 
@@ -174,6 +174,34 @@ fn outcomes(dialect: &str) -> String {
         .into_iter()
         .map(|(name, one)| format!("── {name}\n{}\n", outcome(&one, &about)));
     told.collect()
+}
+
+#[test]
+fn what_was_held_back_is_told_in_every_voice() {
+    let mut held = exited(0, "out\n", "");
+    held.add_held_back(vec![HeldBack {
+        path: ".vscode\u{1b}[2K".into(),
+        because: "it was not there".to_owned(),
+        instead: "it was moved to `.vscode.held-back`".to_owned(),
+    }]);
+    for dialect in ["default", "codex", "claude", "camel", "pydantic"] {
+        let about = spoken_by(dialect);
+        let view = View {
+            outcome: held.clone(),
+            cursor: 40,
+            missed_bytes: 0,
+            command: "make serve".to_owned(),
+            screen: None,
+        };
+        for text in [outcome(&held, &about), self::view(&view, &about), killed(&view, &about)] {
+            let told = text.lines().last().unwrap_or_default();
+            assert!(
+                told.starts_with("[held back: `.vscode") && told.contains("it was moved to `.vscode.held-back`"),
+                "{dialect}: {text}"
+            );
+            assert!(!text.contains('\u{1b}'), "{dialect}: {text:?}");
+        }
+    }
 }
 
 fn views(dialect: &str) -> String {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::approval::Approved;
-use crate::outcome::Confinement;
+use crate::outcome::{Confinement, HeldBack, Hint, Outcome};
 use crate::process::{Process, SessionShell, SpawnError, Streams};
 use crate::request::Command;
 
@@ -25,6 +25,7 @@ pub use local::Local;
 #[cfg(feature = "memory")]
 pub use memory::{Answer, Builder, Call, ExportError, Handler, Memory, Program, SeedError, Snapshot};
 pub use sandbox::{Hidden, HiddenError, Restrictions, Sandbox, SandboxError, Sizes, ViewError};
+pub use sandbox::{leads_through, linked_repository};
 pub use shell::NoShell;
 pub use shell::Shell;
 pub use variables::{VariableError, Variables};
@@ -204,6 +205,31 @@ pub trait Environment: Send + Sync {
     /// `paths`, in order. May block; many paths at once take little more time than one.
     fn exposes(&self, paths: &[&std::path::Path], workspace: &std::path::Path) -> Vec<usize> {
         let _ = (paths, workspace);
+        Vec::new()
+    }
+
+    /// Looks for what commands have made by protected names that were not there, moves it aside, and gives
+    /// what was moved aside since this was last asked. May block for a moment.
+    fn held_back(&self) -> Vec<HeldBack> {
+        Vec::new()
+    }
+
+    /// Tells in an outcome what was held back since this was last asked, and what explains its errors.
+    fn tell(&self, outcome: &mut Outcome) {
+        outcome.add_held_back(self.held_back());
+        outcome.hints = self.hints(outcome);
+    }
+
+    /// What of the error output of a command that ended this environment can explain.
+    fn hints(&self, outcome: &Outcome) -> Vec<Hint> {
+        let _ = outcome;
+        Vec::new()
+    }
+
+    /// Those of these paths, absolute and without links, that would be moved aside if they were made, by
+    /// their places in `paths`, in order.
+    fn holds_back(&self, paths: &[&std::path::Path]) -> Vec<usize> {
+        let _ = paths;
         Vec::new()
     }
 

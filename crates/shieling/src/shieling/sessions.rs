@@ -266,7 +266,9 @@ impl Shieling {
         } = begun;
         let alone = seat.is_none();
         let watcher = recorded::watcher(call, tape.clone());
+        let environment = Arc::clone(&self.environment);
         let at_end = move |outcome: &mut Outcome| {
+            environment.tell(outcome);
             if let Some(Seat { session, mut turn }) = seat {
                 let after = session.end(&mut turn);
                 outcome.cwd = after.cwd;

@@ -1,6 +1,8 @@
 //! Starting a program that is talked to: the journey of a command, except that its handle comes back before
 //! its outcome.
 
+use std::sync::Arc;
+
 use super::entry::blank;
 use super::{Asked, Shieling, recorded, refusal, refuse, started};
 use crate::environment::Ability;
@@ -84,7 +86,9 @@ impl Shieling {
         let mut limits = Limits::of(&command);
         limits.output = self.output_limit;
         let tee = tape.clone().map(|tape| Box::new(recorded::Onto(tape)) as Box<dyn Tee>);
+        let environment = Arc::clone(&self.environment);
         let at_end = Box::new(move |outcome: &mut Outcome| {
+            environment.tell(outcome);
             if let Some(tape) = &tape {
                 recorded::ended(tape, outcome);
             }

@@ -43,6 +43,7 @@ impl Shieling {
         };
         let finished = run_to_end(process, &Limits::of(&shell), None, None).await;
         let mut outcome = finished.into_outcome(blank(Status::Exited));
+        outcome.add_held_back(self.environment.held_back());
         entry.close(&mut outcome);
         outcome
     }

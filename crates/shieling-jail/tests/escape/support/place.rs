@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use shieling::approval::{Answer, Callback, Mode, Question, Scope};
 use shieling::environment::{Environment as _, Restrictions, Sandbox, Shell};
+use shieling::files::{FileAsk, WriteAsk};
 use shieling::outcome::{Outcome, Status};
 use shieling::policy::Policy;
 use shieling::request::Command;
@@ -322,6 +323,13 @@ impl<'a> Place<'a> {
         })?;
         self.field.worked();
         Ok(outcome.stdout)
+    }
+
+    /// Writes a file as a file tool does.
+    pub(crate) fn write(&self, name: &str, text: &str) -> Checked {
+        let ask = FileAsk::Write(WriteAsk::new(self.work().join(name), text));
+        let written = self.field.runtime.block_on(self.shieling.file(ask));
+        written.map(drop).map_err(|error| Fail::Wrong(error.to_string()))
     }
 
     /// Ends the sandbox and waits for it.

@@ -17,7 +17,7 @@ use shieling_jail::plan::Entry;
 
 use super::Restrictions;
 use super::place::{self, below};
-use super::repository::read;
+use super::repository::small;
 use super::toolchain;
 
 /// What the programs of these names start by themselves.
@@ -282,7 +282,7 @@ impl Search<'_> {
 
     /// The program of this name in the version that is chosen. None is: `PATH` goes on to the next.
     fn chosen(&self, (root, chooser): &(PathBuf, &str), name: &str) -> Option<PathBuf> {
-        let chosen = read(&self.restrictions.workspace.join(chooser)).or_else(|| read(&root.join("version")))?;
+        let chosen = small(&self.restrictions.workspace.join(chooser)).or_else(|| small(&root.join("version")))?;
         let plain = |version: &&str| !version.starts_with('.') && !version.contains('/');
         chosen
             .split_whitespace()

@@ -1,32 +1,70 @@
-//! What is to be protected in a writable workspace, looked at again before each command: a repository
-//! that a command has made, a file that the user's own tools have replaced, which takes its
-//! protection off.
-#![expect(clippy::disallowed_methods, reason = "what this host has is looked up here")]
+//! Looks after the protected names of a writable workspace while a sandbox runs.
+//!
+//! ```text
+//!                   at the start         before each command              after each command, at the end
+//! it is there       protected (mounts)   replaced outside: protected anew
+//! it is not there   watched                                               moved aside, and told
+//! ```
+//!
+//! What was there at the start is held by mounts in the sandbox. Those sit on files, and fall off when the
+//! user's own tools replace one; so each name is looked at again before a command, and protected anew.
+//!
+//! A name that was *not* there at the start, and from which tools of the user run code, cannot be held by a
+//! mount, and keeping it taken by a directory of ours would put that into the user's workspace. It is
+//! watched instead: whatever stands there when we look is moved aside. Who made it is not asked, since
+//! nobody can tell: a command's file and one that the user's editor makes meanwhile look the same.
+//! Everything is kept, beside its name, as `NAME.held-back`: a move within one directory is one step for any
+//! number of files, cannot fill another disk, loses nothing, and no tool reads that name.
+//!
+//! What a git directory is made of is only looked for at the start. A repository that appears later is that
+//! of whoever made it, as a rule a command, which can configure, rename and remove it. It is protected from
+//! the next sandbox on. So is a directory that was protected and is no longer there: what appears in its place
+//! is new.
+//!
+//! Nothing here acts, or decides, by a path of the host: see [`Beneath`].
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use shieling_jail::plan::Entry;
 
-use super::{Restrictions, place, protect, repository};
+use super::beneath::{Beneath, File, Stands};
+use super::{Restrictions, ViewError, place, protect};
+use crate::outcome::{HeldBack, Hint};
 
-/// Times are as fine as a tick of the kernel: at most 10 ms, and some file systems round.
-const TICK_NS: i128 = 50_000_000;
+/// How many that were moved aside are remembered until somebody asks.
+const REMEMBERED: usize = 256;
 
-/// A file, whatever its name.
-type File = (u64, u64);
+/// How often a name is moved aside at once that somebody makes again and again.
+const AGAIN: usize = 4;
 
-/// What is protected, and what it was when it was.
+/// What programs say where a name is held by a mount.
+const HELD: [&str; 2] = ["Device or resource busy", "Read-only file system"];
+
+/// How many hints one outcome has at most.
+const HINTS: usize = 8;
+
+/// So many names are looked at in less time than a thread of its own takes.
+const FEW: usize = 256;
+
+/// The protected names of one sandbox.
 #[derive(Debug)]
 pub(super) struct Guard {
     workspace: PathBuf,
-    home: PathBuf,
-    executable: bool,
-    /// The workspace's top directory as it was when everything was looked for.
-    top: Option<(File, i128)>,
-    known: BTreeMap<PathBuf, (Kind, Option<File>)>,
+    roots: Vec<Beneath>,
+    known: BTreeMap<PathBuf, Known>,
+    held_back: Vec<HeldBack>,
+    /// What could not be moved aside, and has been told.
+    stuck: BTreeSet<PathBuf>,
+}
+
+#[derive(Debug)]
+struct Known {
+    kind: Kind,
+    /// Whether it is moved aside where it was not there.
+    watched: bool,
+    was: Option<File>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,180 +80,298 @@ pub(super) type Since = (Vec<PathBuf>, Vec<PathBuf>);
 
 impl Guard {
     /// Of these restrictions, with what is to be protected at first; nothing where nothing is to be.
-    pub(super) fn start(restrictions: &Restrictions) -> Option<(Self, Vec<Entry>)> {
+    ///
+    /// # Errors
+    /// [`ViewError`]: more than is looked after, or a workspace that cannot be held.
+    pub(super) fn start(restrictions: &Restrictions) -> Result<Option<(Self, Vec<Entry>)>, ViewError> {
         if restrictions.readonly || restrictions.open_protected {
-            return None;
+            return Ok(None);
         }
-        let mut guard = Self {
-            workspace: restrictions.workspace.clone(),
-            home: place::home(restrictions),
-            executable: restrictions.programs.is_none(),
-            top: stamp(&restrictions.workspace),
-            known: BTreeMap::new(),
+        let workspace = &restrictions.workspace;
+        let outside = restrictions.repository.as_deref();
+        let found = protect::find(
+            workspace,
+            &place::home(restrictions),
+            outside,
+            restrictions.programs.is_none(),
+        )?;
+        let hold = |path: &Path| {
+            Beneath::hold(path).map_err(|errno| ViewError::NotHeld {
+                path: path.to_path_buf(),
+                source: errno.into(),
+            })
         };
-        let entries = guard.look();
-        for (path, (_, was)) in &mut guard.known {
-            *was = file(path);
+        let roots = [Some(workspace.as_path()), outside].into_iter().flatten();
+        let mut guard = Self {
+            workspace: workspace.clone(),
+            roots: roots.map(hold).collect::<Result<_, _>>()?,
+            known: BTreeMap::new(),
+            held_back: Vec::new(),
+            stuck: BTreeSet::new(),
+        };
+        let there = found.entries.iter().filter_map(|entry| match entry {
+            Entry::Protect { target } => Some((target, Kind::Protected)),
+            Entry::Again { target, .. } => Some((target, Kind::Pinned)),
+            _ => None,
+        });
+        for (path, kind) in there {
+            guard.know(path, kind, false);
         }
-        Some((guard, entries))
+        for path in &found.watched {
+            guard.know(path, Kind::Protected, true);
+        }
+        Ok(Some((guard, found.entries)))
     }
 
-    /// What appeared or was replaced since the last look.
-    pub(super) fn refresh(&mut self, now_ns: i128) -> Since {
-        let top = stamp(&self.workspace);
-        let still = top.is_some_and(|(_, changed)| now_ns - changed > TICK_NS) && top == self.top;
-        if !still {
-            self.top = top;
-            self.look();
-        }
+    fn know(&mut self, path: &Path, kind: Kind, watched: bool) {
+        let was = match self.look(path) {
+            Stands::There(file) => Some(file),
+            Stands::Nothing | Stands::Closed(_) => None,
+            // A link of the user's, which leads out of the workspace: nothing can be made there.
+            Stands::BehindLink(_) => return,
+        };
+        let known = self.known.entry(path.to_path_buf()).or_insert(Known {
+            kind,
+            watched: false,
+            was,
+        });
+        known.watched |= watched;
+    }
+
+    /// With what another one before it has moved aside and nobody has asked for.
+    pub(super) fn with_held_back(mut self, held_back: Vec<HeldBack>) -> Self {
+        self.held_back = held_back;
+        self
+    }
+
+    /// Whether looking at all of it takes long.
+    pub(super) fn is_large(&self) -> bool {
+        self.known.len() > FEW
+    }
+
+    /// What the user's own tools have replaced since the last look.
+    pub(super) fn refresh(&mut self) -> Since {
         let mut since = Since::default();
-        for (path, (kind, was)) in &mut self.known {
-            let is = file(path);
-            if is.is_some() && is != *was {
-                match kind {
-                    Kind::Protected => since.0.push(path.clone()),
-                    Kind::Pinned => since.1.push(path.clone()),
-                }
+        let mut gone = Vec::new();
+        let looked: Vec<(PathBuf, Stands)> = self.known.keys().map(|path| (path.clone(), self.look(path))).collect();
+        for (path, stands) in looked {
+            let Some(known) = self.known.get_mut(&path) else {
+                continue;
+            };
+            let is = match stands {
+                Stands::There(file) => Some(file),
+                Stands::Nothing | Stands::BehindLink(_) => None,
+                // Only its owner may look, as whom commands run as well. It is what it was.
+                Stands::Closed(_) => continue,
+            };
+            if is.is_none() && known.was.is_some() && known.kind == Kind::Pinned {
+                gone.push(path.clone());
             }
-            *was = is;
+            let watched = known.watched && known.was.is_none();
+            if watched || is == known.was {
+                continue;
+            }
+            known.was = is;
+            match known.kind {
+                _ if is.is_none() => {}
+                Kind::Protected => since.0.push(path),
+                Kind::Pinned => since.1.push(path),
+            }
+        }
+        for gone in gone {
+            self.known.retain(|path, _| !path.starts_with(&gone));
         }
         since
     }
 
-    /// After a command: takes a `commondir` away that it has put into a repository of the workspace. Git
-    /// would read another configuration through it, and run what that says. The name cannot be kept
-    /// taken, since git breaks on an empty directory there, and only linked work trees have one by right.
+    /// Moves aside what stands at a name that was not there.
     pub(super) fn sweep(&mut self) {
-        for (path, (_, was)) in &self.known {
-            let redirects = path.file_name().is_some_and(|name| name == "commondir");
-            if redirects && was.is_none() && fs::symlink_metadata(path).is_ok() {
-                let aside = path.with_file_name("commondir.taken-away-by-shieling");
-                // Also if it is a directory; an older one in its way goes.
-                let _ = fs::remove_file(&aside).or_else(|_| fs::remove_dir(&aside));
-                if fs::rename(path, &aside).is_err() {
-                    let _ = fs::remove_file(path);
+        let absent = self
+            .known
+            .iter()
+            .filter(|(_, known)| known.watched && known.was.is_none());
+        let absent: Vec<PathBuf> = absent.map(|(path, _)| path.clone()).collect();
+        for path in absent {
+            for _ in 0..AGAIN {
+                if !self.sweep_one(&path) {
+                    break;
                 }
             }
         }
     }
 
-    /// What the jail itself has put there: it lies under its own protection, as that very file.
-    pub(super) fn reserved(&mut self, reserved: &[(PathBuf, File)]) {
-        for (path, file) in reserved {
-            self.known.insert(path.clone(), (Kind::Protected, Some(*file)));
+    /// Looks for the last time: the sandbox has ended, and what appears from now on is the user's.
+    pub(super) fn retire(&mut self) {
+        self.sweep();
+        self.known.clear();
+    }
+
+    /// Whether something was moved aside.
+    fn sweep_one(&mut self, name: &Path) -> bool {
+        let Some(root) = self.roots.iter().find(|root| root.contains(name)) else {
+            return false;
+        };
+        let stands = root.look(name);
+        let closed = matches!(stands, Stands::Closed(_));
+        let path = match stands {
+            Stands::Nothing => {
+                self.stuck.remove(name);
+                return false;
+            }
+            Stands::There(_) if is_harmless(root, name) => return false,
+            Stands::There(_) | Stands::Closed(Errno::ACCESS) => name.to_path_buf(),
+            // Laid there in the place of a directory, so that the name leads to something prepared.
+            Stands::BehindLink(link) => link,
+            Stands::Closed(errno) => return self.stays(name, errno),
+        };
+        match root.move_aside(&path) {
+            Ok(None) => false,
+            Ok(Some(aside)) => {
+                self.stuck.remove(&path);
+                let held = self.held_back(&path, &aside);
+                self.tell(held);
+                true
+            }
+            // Somebody else's directory, into which no command comes either.
+            Err(Errno::ACCESS | Errno::PERM) if closed => false,
+            Err(errno) => self.stays(&path, errno),
         }
     }
 
-    fn look(&mut self) -> Vec<Entry> {
-        let git = repository::outside(&self.workspace, &self.home);
-        let found = protect::find(&self.workspace, &self.home, git.as_deref(), self.executable);
-        let entries = found.entries.iter().filter_map(|entry| match entry {
-            Entry::Protect { target, .. } => Some((target.clone(), Kind::Protected)),
-            Entry::Again { target, .. } => Some((target.clone(), Kind::Pinned)),
-            _ => None,
-        });
-        let watched = found.watched.into_iter().map(|path| (path, Kind::Protected));
-        for (path, kind) in entries.chain(watched) {
-            self.known.entry(path).or_insert((kind, None));
+    fn held_back(&self, path: &Path, aside: &Path) -> HeldBack {
+        let (shown, aside) = (self.shown(path), self.shown(aside));
+        HeldBack {
+            because: format!(
+                "it was not there when the sandbox started, and tools of the user run code from `{}`",
+                shown.display()
+            ),
+            instead: format!(
+                "it was moved to `{}`: look at it, and if it is wanted, move it back once the sandbox has ended, \
+                 or start with `--open-protected`",
+                aside.display()
+            ),
+            path: shown,
         }
-        found.entries
+    }
+
+    /// Tells once that something could not be moved aside.
+    fn stays(&mut self, path: &Path, errno: Errno) -> bool {
+        if self.stuck.insert(path.to_path_buf()) {
+            let shown = self.shown(path);
+            self.tell(HeldBack {
+                because: format!(
+                    "it was not there when the sandbox started, tools of the user run code from it, and it could \
+                     not be moved aside: {}",
+                    std::io::Error::from(errno)
+                ),
+                instead: format!(
+                    "look at `{}` before a tool of yours reads it, and remove it",
+                    shown.display()
+                ),
+                path: shown,
+            });
+        }
+        false
+    }
+
+    fn tell(&mut self, held: HeldBack) {
+        if self.held_back.len() < REMEMBERED {
+            self.held_back.push(held);
+        }
+    }
+
+    /// What was moved aside since this was last asked.
+    pub(super) fn take_held_back(&mut self) -> Vec<HeldBack> {
+        std::mem::take(&mut self.held_back)
+    }
+
+    /// Those of these paths that are moved aside after they are made, or lie below one that is.
+    pub(super) fn holds_back(&self, paths: &[&Path]) -> Vec<usize> {
+        let is_held = |path: &Path| {
+            let name = |above: &Path| {
+                self.known
+                    .get(above)
+                    .is_some_and(|known| known.watched && known.was.is_none())
+            };
+            path.ancestors().any(name)
+        };
+        (0..paths.len()).filter(|number| is_held(paths[*number])).collect()
+    }
+
+    /// What of an error output is due to a name that is held: a line that says "busy" or "read-only" and names
+    /// it. At most [`HINTS`].
+    pub(super) fn explain(&self, stderr: &str) -> Vec<Hint> {
+        let mut hints: Vec<Hint> = Vec::new();
+        let lines = stderr
+            .lines()
+            .filter(|line| HELD.iter().any(|words| line.contains(words)));
+        for line in lines {
+            let held = self.known.iter().filter(|(_, known)| known.was.is_some());
+            // Of `.git` and `.git/config`, which are both named by the second, the second is meant.
+            let named = held.filter_map(|(path, known)| Some((named(line, &self.shown(path))?, path, known)));
+            let Some((_, path, known)) = named.max_by_key(|(much, ..)| *much) else {
+                continue;
+            };
+            let path = self.shown(path);
+            if hints.iter().any(|hint| hint.path == path) {
+                continue;
+            }
+            let shown = path.display();
+            hints.push(Hint {
+                because: match known.kind {
+                    Kind::Protected => format!("`{shown}` is protected: tools of the user run code from it"),
+                    Kind::Pinned => format!("`{shown}` cannot be moved or removed: something protected lies in it"),
+                },
+                instead: "a person can start with `--open-protected`".to_owned(),
+                path,
+            });
+            if hints.len() == HINTS {
+                break;
+            }
+        }
+        hints
+    }
+
+    fn look(&self, path: &Path) -> Stands {
+        let root = self.roots.iter().find(|root| root.contains(path));
+        root.map_or(Stands::Nothing, |root| root.look(path))
+    }
+
+    /// A path as it is told: relative to the workspace if it lies there.
+    fn shown(&self, path: &Path) -> PathBuf {
+        path.strip_prefix(&self.workspace).unwrap_or(path).to_path_buf()
     }
 }
 
-fn stamp(path: &Path) -> Option<(File, i128)> {
-    let found = fs::symlink_metadata(path).ok()?;
-    // Not the time of its content, which anybody can set.
-    let changed = i128::from(found.ctime()) * 1_000_000_000 + i128::from(found.ctime_nsec());
-    Some(((found.dev(), found.ino()), changed))
+impl Drop for Guard {
+    /// Once more, also where nobody has closed the sandbox.
+    fn drop(&mut self) {
+        self.sweep();
+    }
 }
 
-fn file(path: &Path) -> Option<File> {
-    fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
+/// How much of a path, relative to the workspace, a line names, in bytes, if it does, and whether that is all of
+/// it: it may begin with `.git`, as from within the repository.
+fn named(line: &str, path: &Path) -> Option<(usize, bool)> {
+    let path = path.to_str()?;
+    let within = path.rfind("/.git/").and_then(|at| path.get(at + 1..));
+    let is_name = |char: char| char.is_alphanumeric() || "._-".contains(char);
+    let names = |path: &str| {
+        line.match_indices(path).any(|(at, _)| {
+            let before = line.get(..at).and_then(|before| before.chars().next_back());
+            let after = line.get(at + path.len()..).and_then(|after| after.chars().next());
+            !before.is_some_and(is_name) && !after.is_some_and(is_name)
+        })
+    };
+    let found = [Some(path), within].into_iter().flatten().find(|path| names(path))?;
+    Some((found.len(), found.len() == path.len()))
+}
+
+/// Whether nothing runs from what stands there: git's own samples, which `git init` puts into a directory of
+/// hooks.
+fn is_harmless(root: &Beneath, path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "hooks") && root.has_only(path, |name| name.ends_with(b".sample"))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Long after everything.
-    const LATER: i128 = i128::MAX / 2;
-
-    fn guard(files: &[&str]) -> (tempfile::TempDir, PathBuf, Guard, Vec<Entry>) {
-        let place = tempfile::tempdir().expect("a directory");
-        let root = place.path().canonicalize().expect("just made");
-        for name in files {
-            let path = root.join(name);
-            fs::create_dir_all(path.parent().expect("below the root")).expect("writable");
-            fs::write(path, "").expect("writable");
-        }
-        let (guard, first) = Guard::start(&Restrictions::new(&root, "/bin/bash")).expect("it is writable");
-        (place, root, guard, first)
-    }
-
-    const REPOSITORY: [&str; 5] = [
-        ".git/HEAD",
-        ".git/config",
-        ".git/objects/x",
-        ".git/refs/x",
-        ".git/hooks/pre-commit.sample",
-    ];
-
-    #[test]
-    fn what_is_there_at_first_is_told_once() {
-        let (_place, root, mut guard, first) = guard(&REPOSITORY);
-        let protects = |name: &str| {
-            let path = root.join(name);
-            first
-                .iter()
-                .any(|entry| matches!(entry, Entry::Protect { target, .. } if *target == path))
-        };
-        assert!(protects(".git/config") && protects(".git/hooks"), "{first:?}");
-        assert!(!protects(".git/objects"), "its neighbour stays open");
-        assert_eq!(guard.refresh(LATER), Since::default());
-    }
-
-    #[test]
-    fn a_repository_that_was_made_later_is_found() {
-        let (_place, root, mut guard, _) = guard(&["src/a"]);
-        assert!(!guard.refresh(LATER).0.contains(&root.join(".git/config")));
-        for name in REPOSITORY {
-            let path = root.join(name);
-            fs::create_dir_all(path.parent().expect("below the root")).expect("writable");
-            fs::write(path, "").expect("writable");
-        }
-        assert!(guard.refresh(LATER).0.contains(&root.join(".git/config")));
-    }
-
-    #[test]
-    fn a_file_that_was_replaced_is_told_again() {
-        let (_place, root, mut guard, _) = guard(&REPOSITORY);
-        let config = root.join(".git/config");
-        fs::write(root.join(".git/config.lock"), "new").expect("writable");
-        fs::rename(root.join(".git/config.lock"), &config).expect("as git does");
-        assert_eq!(guard.refresh(LATER).0, [config]);
-    }
-
-    #[test]
-    fn a_command_cannot_redirect_git_and_a_linked_work_tree_keeps_its_own() {
-        let linked = [
-            ".git/worktrees/w/commondir",
-            ".git/worktrees/w/HEAD",
-            ".git/worktrees/w/gitdir",
-        ];
-        let (_place, root, mut guard, _) = guard(&[&REPOSITORY[..], &linked].concat());
-        fs::write(root.join(".git/commondir"), "../evil").expect("as a command could");
-        guard.sweep();
-        assert!(!root.join(".git/commondir").exists());
-        assert!(root.join(".git/worktrees/w/commondir").exists());
-    }
-
-    #[test]
-    fn a_readonly_or_opened_workspace_needs_no_guard() {
-        let mut restrictions = Restrictions::new("/work", "/bin/bash");
-        restrictions.readonly = true;
-        assert!(Guard::start(&restrictions).is_none());
-        restrictions.readonly = false;
-        restrictions.open_protected = true;
-        assert!(Guard::start(&restrictions).is_none());
-    }
-}
+mod tests;

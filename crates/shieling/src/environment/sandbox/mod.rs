@@ -17,6 +17,7 @@ mod toolchain;
 mod allowed;
 mod masks;
 mod protect;
+mod beneath;
 mod guard;
 mod repository;
 mod hidden;
@@ -24,7 +25,7 @@ mod hidden;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shieling_jail::message::{COVERS, Update};
 use shieling_jail::plan::{self, Isolation, Plan};
@@ -32,14 +33,16 @@ use shieling_jail::plan::{self, Isolation, Plan};
 use super::files::host::{Confined, HostFiles, View};
 use super::{Ability, AtEnd, Capabilities, Environment, Files, Later, Limit, Network, Shell};
 use crate::approval::Approved;
-use crate::outcome::Confinement;
+use crate::outcome::{Confinement, HeldBack, Hint, Outcome};
 use crate::process::{Jail, JailError, Process, SessionShell, SpawnError, Streams};
 use crate::request::Command;
 
 use guard::Guard;
 pub use hidden::HiddenError;
 use hidden::HiddenFiles;
+pub use place::leads_through;
 pub(super) use protect::protected;
+pub use repository::linked_repository;
 pub use restrictions::{Hidden, Restrictions, Sizes};
 pub use view::ViewError;
 
@@ -72,7 +75,12 @@ pub struct Sandbox {
     running: tokio::sync::Mutex<Option<Arc<Running>>>,
     /// What held when it was last started.
     holds: Mutex<Confinement>,
+    /// Looks after the protected names of the jail that was started last.
+    guard: Guarding,
 }
+
+/// A guard that a jail and the ends of its commands share; none where nothing is protected.
+type Guarding = Arc<Mutex<Option<Guard>>>;
 
 /// A sandbox that could not be started. Nothing of it is left.
 #[derive(Debug, thiserror::Error)]
@@ -99,7 +107,9 @@ struct Running {
     /// What is seen in it. Holds nothing of the jail but its root, so that the jail can end.
     files: Arc<HostFiles>,
     hidden: Mutex<Option<HiddenFiles>>,
-    guard: Arc<Mutex<Option<Guard>>>,
+    guard: Guarding,
+    /// Whether looking takes long enough to need a thread of its own.
+    slow: bool,
     /// What has appeared, and of which it is not known that the jail has been told.
     pending: Mutex<Update>,
 }
@@ -112,6 +122,7 @@ impl Sandbox {
             shell,
             running: tokio::sync::Mutex::new(None),
             holds: Mutex::default(),
+            guard: Guarding::default(),
         }
     }
 
@@ -140,6 +151,8 @@ impl Sandbox {
         if let Some(running) = running.as_ref().filter(|running| running.jail.is_alive()) {
             return Ok(Arc::clone(running));
         }
+        // What the one before has left must not be taken for the user's.
+        retire(&self.guard);
         // Without hidden files a few are looked at; with them a whole tree is, on a thread of its own.
         let prepared = if self.restrictions.hidden.is_some() {
             let restrictions = self.restrictions.clone();
@@ -150,9 +163,11 @@ impl Sandbox {
         };
         let (plan, hidden, guard) = prepared?;
         let jail = Jail::start(&plan).await?;
-        let mut guard = guard;
-        if let Some(guard) = &mut guard {
-            guard.reserved(&jail.ready().reserved);
+        let slow = hidden.is_some() || guard.as_ref().is_some_and(Guard::is_large);
+        {
+            let mut guarding = lock(&self.guard);
+            let told = guarding.as_mut().map(Guard::take_held_back).unwrap_or_default();
+            *guarding = guard.map(|guard| guard.with_held_back(told));
         }
         // Hidden by their paths so far; whether that met them is asked before the first command.
         let pending = Update {
@@ -171,7 +186,8 @@ impl Sandbox {
             jail,
             files: Arc::new(HostFiles::new(view)),
             hidden: Mutex::new(hidden),
-            guard: Arc::new(Mutex::new(guard)),
+            guard: Arc::clone(&self.guard),
+            slow,
             pending: Mutex::new(pending),
         });
         *running = Some(Arc::clone(&started));
@@ -192,6 +208,22 @@ fn prepare(restrictions: &Restrictions) -> Result<Prepared, SandboxError> {
     // Where they are shown; elsewhere there is nothing to hide.
     let own = restrictions.own.iter();
     if full {
+        // Nor can the directories above be moved away: we come to it by its path.
+        let workspace = &restrictions.workspace;
+        let above = own.clone().filter(|own| place::below(own, workspace));
+        let above = above.flat_map(|own| {
+            own.ancestors()
+                .skip(1)
+                .take_while(|above| place::below(above, workspace))
+        });
+        let above: BTreeSet<&Path> = above.collect();
+        if !restrictions.readonly {
+            view.entries.extend(above.into_iter().map(|above| plan::Entry::Again {
+                target: above.to_path_buf(),
+                writable: true,
+                executable: restrictions.programs.is_none(),
+            }));
+        }
         view.entries
             .extend(own.cloned().map(|target| plan::Entry::Hide { target }));
     } else if own.clone().any(|path| path.starts_with(&restrictions.workspace)) {
@@ -250,11 +282,22 @@ fn missing(isolation: Isolation, jail: &Jail) -> Vec<String> {
     jail.ready().missing.iter().cloned().chain(reduced).collect()
 }
 
-/// The time that files are stamped with. It may jump; a file is then looked at once more, or taken to
-/// be older than it is.
-fn now_ns() -> i128 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-    i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec)
+fn lock(guard: &Guarding) -> MutexGuard<'_, Option<Guard>> {
+    guard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has a guard look for the last time.
+fn retire(guard: &Guarding) {
+    if let Some(guard) = &mut *lock(guard) {
+        guard.retire();
+    }
+}
+
+/// Moves aside what stands at protected names that were not there.
+fn sweep(guard: &Guarding) {
+    if let Some(guard) = &mut *lock(guard) {
+        guard.sweep();
+    }
 }
 
 impl Running {
@@ -269,8 +312,12 @@ impl Running {
             }
             None => Vec::new(),
         };
-        let (protect, pin) = match &mut *self.guard.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(guard) => guard.refresh(now_ns()),
+        let (protect, pin) = match &mut *lock(&self.guard) {
+            Some(guard) => {
+                // What a job has made since the last command ended.
+                guard.sweep();
+                guard.refresh()
+            }
             None => (Vec::new(), Vec::new()),
         };
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
@@ -285,11 +332,7 @@ impl Running {
     /// What is done once a command is over.
     fn sweeper(&self) -> Box<dyn FnOnce() + Send> {
         let guard = Arc::clone(&self.guard);
-        Box::new(move || {
-            if let Some(guard) = &mut *guard.lock().unwrap_or_else(PoisonError::into_inner) {
-                guard.sweep();
-            }
-        })
+        Box::new(move || sweep(&guard))
     }
 
     /// An update has been made, but for what had moved, which is looked for again.
@@ -380,11 +423,34 @@ impl Environment for Sandbox {
         protected(paths, workspace)
     }
 
+    fn held_back(&self) -> Vec<HeldBack> {
+        let mut guard = lock(&self.guard);
+        guard.as_mut().map_or_else(Vec::new, |guard| {
+            guard.sweep();
+            guard.take_held_back()
+        })
+    }
+
+    fn hints(&self, outcome: &Outcome) -> Vec<Hint> {
+        let guard = lock(&self.guard);
+        guard
+            .as_ref()
+            .map_or_else(Vec::new, |guard| guard.explain(&outcome.stderr))
+    }
+
+    fn holds_back(&self, paths: &[&Path]) -> Vec<usize> {
+        lock(&self.guard)
+            .as_ref()
+            .map_or_else(Vec::new, |guard| guard.holds_back(paths))
+    }
+
     fn close(&self) -> Later<'_, ()> {
         Box::pin(async {
             if let Some(running) = self.running.lock().await.take().and_then(Arc::into_inner) {
                 running.jail.close().await;
             }
+            // Nothing runs any more that could make one after this look.
+            retire(&self.guard);
         })
     }
 }
@@ -398,11 +464,12 @@ impl Sandbox {
             .map_err(|error| SpawnError::Environment(Box::new(error)))?;
         for _ in 0..ROUNDS {
             let looked = Arc::clone(&running);
-            // Only a view with hidden files takes long enough to look at to need a thread of its own.
-            let appeared = if self.restrictions.hidden.is_some() {
+            let appeared = if running.slow {
                 tokio::task::spawn_blocking(move || looked.appeared())
                     .await
-                    .map_err(|_| SpawnError::Environment("looking for hidden files was broken off".into()))?
+                    .map_err(|_| {
+                        SpawnError::Environment("looking for hidden and protected files was broken off".into())
+                    })?
             } else {
                 looked.appeared()
             };

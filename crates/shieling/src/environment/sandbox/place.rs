@@ -5,6 +5,7 @@
     reason = "which directories this host has is looked up here"
 )]
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -80,6 +81,45 @@ pub(super) fn swallows(path: &Path) -> Option<&'static str> {
 /// Whether a path lies strictly below another.
 pub(super) fn below(path: &Path, ancestor: impl AsRef<Path>) -> bool {
     path.starts_with(ancestor.as_ref()) && path != ancestor.as_ref()
+}
+
+/// Whether whoever can write in `directory` can decide what the absolute `path` names: the file, or
+/// a directory or link on the way to it, is in there. `directory` has no links in it.
+pub fn leads_through(path: &Path, directory: &Path) -> bool {
+    let mut here = PathBuf::from("/");
+    let mut ahead: Vec<OsString> = parts(path);
+    // As many steps as no real path has; a loop of links cannot be opened either.
+    for _ in 0..1_000 {
+        if here.starts_with(directory) {
+            return true;
+        }
+        let Some(part) = ahead.pop() else { return false };
+        if part == ".." {
+            here.pop();
+            continue;
+        }
+        let next = here.join(part);
+        match fs::read_link(&next) {
+            Ok(target) => {
+                if target.is_absolute() {
+                    here = PathBuf::from("/");
+                }
+                ahead.extend(parts(&target));
+            }
+            Err(_) => here = next,
+        }
+    }
+    true
+}
+
+/// The parts of a path without its root, the last one first.
+fn parts(path: &Path) -> Vec<OsString> {
+    let named = path.components().rev().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+    });
+    named.collect()
 }
 
 /// The home inside: the caller's own path, since toolchains are made for it. Where there is none, or

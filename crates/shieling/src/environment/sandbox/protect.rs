@@ -1,19 +1,19 @@
 //! What a writable workspace always protects: what later commands of the *user*, outside of any
 //! sandbox, would run code from. A command may change what the user reads, never what runs by itself.
 //!
-//! Three ways to keep a name. What is there is protected where it stands. A name that is free is
-//! reserved, where an empty directory of that name is harmless to those who look for it. Where it is
-//! not, it is *watched*: the host looks for it after each command (see [`appeared`]).
+//! What is there is protected where it stands. A name that is free is *watched*: what a command makes there
+//! is moved aside after it (see [`guard`](super::guard)).
 //!
 //! A directory above something protected is pinned by a bind of itself, writable: what is mounted on
 //! cannot be renamed, so that nobody moves `.git` away and makes another. Another jail over the same
 //! workspace may exchange it for a link in between, so whoever applies a bind whose source lies in the
 //! workspace takes it from there without following one.
 //!
-//! Repositories are looked for at the workspace's top and one level below it (128 directories, 32
-//! repositories), and their submodules and linked trees (64 each, about 200 in all). One that stands
-//! deeper is not protected: finding it would cost each start a walk of the whole tree. Nor is what a
-//! command makes itself, such as a new repository, until the next look.
+//! Repositories are looked for at the workspace's top and one level below it, with their submodules and
+//! linked trees. One that stands deeper is not protected: finding it would cost each start a walk of the
+//! whole tree. Nor is what a command makes itself, such as a new repository, until the next sandbox.
+//! Everything here has a bound, and exceeding one is an error that names it: what is beyond would not be
+//! protected.
 //!
 //! `git config` is refused in a protected repository, and so is what writes settings on the way:
 //! `git remote add`, `git branch --set-upstream-to`, `git submodule add`. Commits, branches, stashes,
@@ -25,13 +25,15 @@
     reason = "what of the table is in the workspace is looked up here"
 )]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use shieling_jail::plan::Entry;
 
+use super::ViewError;
 use super::place::below;
-use super::repository::{is_git_directory, read, setting};
+use super::repository::{LONGEST, is_git_directory, read, setting};
 
 /// A name at the top of the workspace, or of a home in it.
 struct Row {
@@ -44,9 +46,9 @@ struct Row {
 enum Absent {
     /// Nothing: whoever reads it asks before it runs anything from a new one, or is not used here.
     Free,
-    /// An empty directory keeps it taken.
-    Reserved,
-    /// Looked for afterwards, where this is a home.
+    /// What is made there is moved aside.
+    Watched,
+    /// The same, where this is a home.
     WatchedInHome,
     /// The same; and elsewhere it is a project's own, and not protected if it is there.
     OnlyInHome,
@@ -59,10 +61,10 @@ const fn free(path: &'static str) -> Row {
     }
 }
 
-const fn reserved(path: &'static str) -> Row {
+const fn watched(path: &'static str) -> Row {
     Row {
         path,
-        absent: Absent::Reserved,
+        absent: Absent::Watched,
     }
 }
 
@@ -80,14 +82,13 @@ const fn of_home(path: &'static str) -> Row {
     }
 }
 
-/// Made and removed at each start, so only the three that are read, without a question, in a folder
-/// that the user has once called trusted, and have been attacked that way.
+/// Watched are the three that are read, without a question, in a folder that the user has once called
+/// trusted, and have been attacked that way.
 const TABLE: &[Row] = &[
-    reserved(".vscode"),
-    reserved(".claude"),
-    reserved(".cursor"),
-    // There already wherever they are used, or asked about when they are new. An empty directory
-    // called `.mcp.json` or `.envrc` would make the tools that read such a file complain.
+    watched(".vscode"),
+    watched(".claude"),
+    watched(".cursor"),
+    // There already wherever they are used, or asked about when they are new.
     free(".idea"),
     free(".mcp.json"),
     free(".codex"),
@@ -106,8 +107,7 @@ const TABLE: &[Row] = &[
     free("shieling.toml"),
     free(".shieling"),
     // Start-up files run in a home. One at the top of any workspace is protected if it is there: it
-    // may be the one that a link in the home leads to. An empty directory of such a name would keep
-    // the next file in a shell's order from being read, so a free name is watched.
+    // may be the one that a link in the home leads to.
     start_up(".bashrc"),
     start_up(".bash_profile"),
     start_up(".bash_login"),
@@ -143,42 +143,70 @@ const TABLE: &[Row] = &[
 ];
 
 /// How many entries of the workspace's top are looked at for repositories.
-const NESTED_LOOKS: usize = 128;
-const NESTED: usize = 32;
-const MODULES: usize = 64;
+const TOP: usize = 20_000;
+/// How many git directories there may be: of nested repositories and of submodules, at any depth.
+const GIT_DIRECTORIES: usize = 2_000;
+/// How many directories may stand in one `modules` that are no git directories, and how deep: the name of
+/// a submodule may hold slashes.
+const MODULE_DIRECTORIES: usize = 10_000;
+const MODULE_DEPTH: usize = 16;
+/// How many linked trees one repository may have.
+const LINKED_TREES: usize = 1_000;
+/// How many files and directories the settings of one repository may name.
+const NAMED: usize = 1_000;
+/// How many mounts all of it may take. Each costs the start some 20 µs.
+const MOUNTS: usize = 12_000;
+
+fn exceeded(place: &Path, what: &'static str, bound: usize) -> ViewError {
+    ViewError::Exceeded {
+        place: place.to_path_buf(),
+        what,
+        bound,
+    }
+}
 
 /// What is protected.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Protection {
     /// Pins, and then what lies below them.
     pub(super) entries: Vec<Entry>,
-    /// Names that are free and dangerous, and cannot be reserved.
+    /// Names from which tools of the user run code, also where nothing stands there.
     pub(super) watched: Vec<PathBuf>,
 }
 
 /// Finds what is to be protected in a writable workspace. `outside` is a git directory of it that
 /// stands elsewhere; a `home` matters if it is in the workspace.
-pub(super) fn find(workspace: &Path, home: &Path, outside: Option<&Path>, executable: bool) -> Protection {
+///
+/// # Errors
+/// [`ViewError::Exceeded`]: there is more than is looked after.
+pub(super) fn find(
+    workspace: &Path,
+    home: &Path,
+    outside: Option<&Path>,
+    executable: bool,
+) -> Result<Protection, ViewError> {
     let mut search = Search {
         workspace,
-        pins: Vec::new(),
+        pins: BTreeSet::new(),
         protected: Vec::new(),
+        is_protected: BTreeSet::new(),
         watched: Vec::new(),
+        git_directories: 0,
     };
-    search.table(workspace, workspace == home);
+    search.table(workspace, workspace == home)?;
     if below(home, workspace) {
-        search.table(home, true);
+        search.table(home, true)?;
     }
-    search.repository(workspace);
+    search.repository(workspace)?;
     if is_git_directory(workspace) {
         // A bare repository is worked in.
-        search.git_directory(workspace);
+        search.git_directory(workspace)?;
     }
-    search.nested();
+    search.nested()?;
     if let Some(git) = outside {
-        search.git_directory(git);
+        search.git_directory(git)?;
     }
-    search.finish(executable)
+    Ok(search.finish(executable))
 }
 
 /// Those of these paths, absolute and without links, a change of which is one of what is protected in a
@@ -187,14 +215,17 @@ pub(super) fn find(workspace: &Path, home: &Path, outside: Option<&Path>, execut
 pub(in crate::environment) fn protected(paths: &[&Path], workspace: &Path) -> Vec<usize> {
     // Which directory is a home is not known; a home itself as workspace has its files protected if they
     // are there.
-    let found = find(workspace, Path::new("/nonexistent"), None, true);
+    let Ok(found) = find(workspace, Path::new("/nonexistent"), None, true) else {
+        // More than is looked after: any may be one of them.
+        return (0..paths.len()).collect();
+    };
     let targets = found.entries.iter().filter_map(|entry| {
-        let Entry::Protect { target, .. } = entry else {
+        let Entry::Protect { target } = entry else {
             return None;
         };
         Some(target)
     });
-    // Also what is not there yet: here it can be asked about, and no empty directory has to keep its name.
+    // Also what is not there yet: here it can be asked about.
     let names = TABLE.iter().filter(|row| row.absent != Absent::OnlyInHome);
     let names: Vec<PathBuf> = names.map(|row| workspace.join(row.path)).collect();
     let all: Vec<&PathBuf> = targets.chain(&found.watched).chain(&names).collect();
@@ -210,58 +241,68 @@ pub(in crate::environment) fn protected(paths: &[&Path], workspace: &Path) -> Ve
 
 struct Search<'a> {
     workspace: &'a Path,
-    pins: Vec<PathBuf>,
-    protected: Vec<(PathBuf, bool)>,
+    pins: BTreeSet<PathBuf>,
+    protected: Vec<PathBuf>,
+    is_protected: BTreeSet<PathBuf>,
     watched: Vec<PathBuf>,
+    git_directories: usize,
 }
 
 impl Search<'_> {
-    fn table(&mut self, base: &Path, is_home: bool) {
+    fn table(&mut self, base: &Path, is_home: bool) -> Result<(), ViewError> {
         for row in TABLE {
-            if row.absent == Absent::OnlyInHome && !is_home {
-                continue;
-            }
+            let watched = match row.absent {
+                Absent::OnlyInHome if !is_home => continue,
+                Absent::Free => false,
+                Absent::Watched => true,
+                Absent::WatchedInHome | Absent::OnlyInHome => is_home,
+            };
             let path = base.join(row.path);
-            if row.absent == Absent::Reserved {
-                self.reserve(path);
-                continue;
-            }
-            if !self.existing(&path) && is_home && row.absent != Absent::Free {
-                self.watched.push(path);
+            self.existing(&path)?;
+            if watched {
+                self.watch(path);
             }
         }
+        Ok(())
     }
 
-    /// Protects what is there, and keeps the name taken: also where a directory is that another sandbox
-    /// keeps it taken by, which may be gone before ours starts.
-    fn reserve(&mut self, path: PathBuf) {
-        self.existing(&path);
-        match self.protected.iter_mut().find(|(known, _)| *known == path) {
-            Some((_, reserved)) => *reserved = true,
-            None => self.protected.push((path, true)),
+    /// Watches a name, where it really is: the user's own link on the way may lead elsewhere in the
+    /// workspace.
+    fn watch(&mut self, path: PathBuf) {
+        let real = match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) => fs::canonicalize(parent).ok().map(|parent| parent.join(name)),
+            _ => None,
+        };
+        let path = real.filter(|real| below(real, self.workspace)).unwrap_or(path);
+        if super::place::is_clean(&path) {
+            self.watched.push(path);
         }
     }
 
     /// Protects what is there; a link and, in the workspace, what it leads to.
-    fn existing(&mut self, path: &Path) -> bool {
+    fn existing(&mut self, path: &Path) -> Result<bool, ViewError> {
         let Ok(found) = fs::symlink_metadata(path) else {
-            return false;
+            return Ok(false);
         };
-        self.protect(path);
+        self.protect(path)?;
         if found.is_symlink()
             && let Ok(real) = fs::canonicalize(path)
             && below(&real, self.workspace)
         {
-            self.protect(&real);
+            self.protect(&real)?;
         }
-        true
+        Ok(true)
     }
 
-    fn protect(&mut self, path: &Path) {
-        if !self.protected.iter().any(|(known, _)| known == path) {
+    fn protect(&mut self, path: &Path) -> Result<(), ViewError> {
+        if self.is_protected.insert(path.to_path_buf()) {
             self.pin_above(path);
-            self.protected.push((path.to_path_buf(), false));
+            self.protected.push(path.to_path_buf());
         }
+        if self.protected.len() + self.pins.len() > MOUNTS {
+            return Err(exceeded(self.workspace, "protected files and directories", MOUNTS));
+        }
+        Ok(())
     }
 
     /// Pins the directories between the workspace and this path. A link among them is not: the real
@@ -271,101 +312,124 @@ impl Search<'_> {
             .ancestors()
             .skip(1)
             .take_while(|above| below(above, self.workspace));
-        let new: Vec<PathBuf> = above
-            .filter(|above| !self.pins.iter().any(|pin| pin == above))
-            .map(Path::to_path_buf)
-            .collect();
-        self.pins.extend(new.into_iter().filter(|path| is_directory(path)));
+        for above in above {
+            if self.pins.contains(above) {
+                break;
+            }
+            if is_directory(above) {
+                self.pins.insert(above.to_path_buf());
+            }
+        }
     }
 
     /// The git directory of a working tree, or the file or link that stands in its place.
-    fn repository(&mut self, tree: &Path) {
+    fn repository(&mut self, tree: &Path) -> Result<(), ViewError> {
         let git = tree.join(".git");
         match fs::symlink_metadata(&git) {
-            Ok(found) if found.is_dir() => self.git_directory(&git),
+            Ok(found) if found.is_dir() => self.git_directory(&git)?,
             Ok(found) if found.is_symlink() => {
-                self.existing(&git);
+                self.existing(&git)?;
             }
             // A pointer to a linked tree's or a submodule's git directory.
             Ok(_) => {
-                self.existing(&git);
-                let real =
-                    read(&git).and_then(|text| fs::canonicalize(tree.join(text.strip_prefix("gitdir:")?.trim())).ok());
+                self.existing(&git)?;
+                let text = self.read(&git)?;
+                let real = text
+                    .as_deref()
+                    .and_then(|text| fs::canonicalize(tree.join(text.strip_prefix("gitdir:")?.trim())).ok());
                 if let Some(real) = real.filter(|real| below(real, self.workspace)) {
-                    self.git_directory(&real);
+                    self.git_directory(&real)?;
                 }
             }
-            // Never reserved: `git init` must work, and what it makes is protected from then on.
+            // `git init` must work, and what it makes is protected from the next sandbox on.
             Err(_) => {}
         }
+        Ok(())
     }
 
-    fn nested(&mut self) {
+    fn read(&self, path: &Path) -> Result<Option<String>, ViewError> {
+        read(path).map_err(|_| exceeded(path, "bytes", LONGEST))
+    }
+
+    fn nested(&mut self) -> Result<(), ViewError> {
         let Ok(entries) = fs::read_dir(self.workspace) else {
-            return;
+            return Ok(());
         };
-        let mut left = NESTED;
-        for entry in entries
-            .flatten()
-            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-            .take(NESTED_LOOKS)
-        {
+        for (count, entry) in entries.flatten().enumerate() {
+            if count >= TOP {
+                return Err(exceeded(self.workspace, "entries", TOP));
+            }
+            if entry.file_name() == ".git" || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                continue;
+            }
             let tree = entry.path();
-            if left > 0 && entry.file_name() != ".git" && fs::symlink_metadata(tree.join(".git")).is_ok() {
+            if fs::symlink_metadata(tree.join(".git")).is_ok() {
                 self.pin_above(&tree.join(".git"));
-                self.repository(&tree);
-                left -= 1;
+                self.repository(&tree)?;
             }
         }
+        Ok(())
     }
 
     /// What git runs code from: hooks, and settings (`core.fsmonitor`, `core.hooksPath`, filters,
     /// aliases, pagers, includes). `info/attributes` and `objects/info/alternates` stay open: they
     /// only choose among what settings define. All else is written by a commit.
-    fn git_directory(&mut self, git: &Path) {
-        if self.pins.len() > 2 * (MODULES + NESTED) {
-            return;
+    fn git_directory(&mut self, git: &Path) -> Result<(), ViewError> {
+        // The same one may be found by several ways: by a submodule's pointer, and where it stands.
+        if self.is_protected.contains(&git.join("config")) {
+            return Ok(());
         }
-        if below(git, self.workspace) && !self.pins.iter().any(|pin| pin == git) {
+        self.git_directories += 1;
+        if self.git_directories > GIT_DIRECTORIES {
+            return Err(exceeded(self.workspace, "repositories and submodules", GIT_DIRECTORIES));
+        }
+        if below(git, self.workspace) {
             self.pin_above(git);
-            self.pins.push(git.to_path_buf());
+            self.pins.insert(git.to_path_buf());
         }
-        self.reserve(git.join("hooks"));
-        // `commondir` makes git read another directory's settings; as a directory it breaks git.
-        for name in ["config", "config.worktree", "commondir"] {
+        // `commondir` makes git read another directory's settings.
+        for name in ["hooks", "config", "config.worktree", "commondir"] {
             let path = git.join(name);
-            if !self.existing(&path) {
-                self.watched.push(path);
-            }
+            self.existing(&path)?;
+            self.watch(path);
         }
-        self.named_by_settings(git);
+        self.named_by_settings(git)?;
         let mut modules = vec![(git.join("modules"), 0)];
-        let mut left = MODULES;
+        let mut plain = 0;
         while let Some((directory, depth)) = modules.pop() {
-            for path in directories(&directory).take(left) {
-                left -= 1;
+            for path in directories(&directory) {
                 if is_git_directory(&path) {
-                    self.git_directory(&path);
-                } else if depth < 3 {
-                    // The name of a submodule may hold slashes.
-                    modules.push((path, depth + 1));
+                    self.git_directory(&path)?;
+                    continue;
                 }
+                plain += 1;
+                if plain > MODULE_DIRECTORIES {
+                    return Err(exceeded(&git.join("modules"), "directories", MODULE_DIRECTORIES));
+                }
+                if depth >= MODULE_DEPTH {
+                    return Err(exceeded(&directory, "levels of directories above it", MODULE_DEPTH));
+                }
+                modules.push((path, depth + 1));
             }
         }
-        for tree in directories(&git.join("worktrees")).take(MODULES) {
+        for (count, tree) in directories(&git.join("worktrees")).enumerate() {
+            if count >= LINKED_TREES {
+                return Err(exceeded(&git.join("worktrees"), "linked trees", LINKED_TREES));
+            }
             for name in ["config.worktree", "commondir", "gitdir"] {
                 let path = tree.join(name);
-                if !self.existing(&path) {
-                    self.watched.push(path);
-                }
+                self.existing(&path)?;
+                self.watch(path);
             }
         }
+        Ok(())
     }
 
     /// Directories of hooks, files of settings, and programs in the workspace that the settings name.
-    fn named_by_settings(&mut self, git: &Path) {
-        let Some(config) = read(&git.join("config")) else {
-            return;
+    fn named_by_settings(&mut self, git: &Path) -> Result<(), ViewError> {
+        let path = git.join("config");
+        let Some(config) = self.read(&path)? else {
+            return Ok(());
         };
         let tree = git.parent().unwrap_or(git);
         let hooks = setting(&config, "core", "hookspath").map(|value| tree.join(value));
@@ -373,6 +437,7 @@ impl Search<'_> {
             .into_iter()
             .flat_map(|section| setting(&config, section, "path"))
             .map(|value| git.join(value));
+        let settings: Vec<PathBuf> = hooks.chain(included).collect();
         // `core.fsmonitor`, filters, aliases and the like name programs, by a path if they are here.
         let programs = config
             .lines()
@@ -387,42 +452,46 @@ impl Search<'_> {
             .filter(|word| word.contains('/'))
             .map(|word| tree.join(word))
             .filter(|path| path.is_file());
-        for path in hooks
-            .chain(included)
-            .chain(programs)
-            .filter_map(|path| fs::canonicalize(path).ok())
-            .take(MODULES)
-            .collect::<Vec<_>>()
-        {
-            if below(&path, self.workspace) {
-                self.protect(&path);
+        let programs: Vec<PathBuf> = programs.take(NAMED + 1).collect();
+        if settings.len() + programs.len() > NAMED {
+            return Err(exceeded(&path, "settings that name a file", NAMED));
+        }
+        for path in &settings {
+            // Hooks and settings that are not there: whoever makes them decides what git runs.
+            let parent = path.parent().and_then(|parent| fs::canonicalize(parent).ok());
+            let real = parent.zip(path.file_name()).map(|(parent, name)| parent.join(name));
+            let named = real.unwrap_or_else(|| path.clone());
+            if below(&named, self.workspace) {
+                self.watch(named);
             }
         }
+        for path in settings.iter().chain(&programs) {
+            if let Ok(real) = fs::canonicalize(path)
+                && below(&real, self.workspace)
+            {
+                self.protect(&real)?;
+            }
+        }
+        Ok(())
     }
 
-    fn finish(mut self, executable: bool) -> Protection {
-        self.pins
-            .retain(|pin| !self.protected.iter().any(|(path, _)| path == pin));
-        self.pins.sort();
-        self.pins.dedup();
+    fn finish(self, executable: bool) -> Protection {
         // What lies below something protected is protected with it, whatever it is.
-        let whole: Vec<PathBuf> = self.protected.iter().map(|(path, _)| path.clone()).collect();
-        let covered = |path: &Path| whole.iter().any(|other| below(path, other));
-        let pins = self.pins.iter().filter(|pin| !covered(pin)).map(|pin| Entry::Again {
+        let covered = |path: &Path| path.ancestors().skip(1).any(|above| self.is_protected.contains(above));
+        let pins = self
+            .pins
+            .iter()
+            .filter(|pin| !self.is_protected.contains(*pin) && !covered(pin));
+        let pins = pins.map(|pin| Entry::Again {
             target: pin.clone(),
             writable: true,
             executable,
         });
-        let protected = self
-            .protected
-            .iter()
-            .filter(|(path, _)| !covered(path))
-            .map(|(path, reserve)| Entry::Protect {
-                target: path.clone(),
-                reserve: *reserve,
-            });
+        let protected = self.protected.iter().filter(|path| !covered(path));
+        let protected = protected.map(|path| Entry::Protect { target: path.clone() });
+        let entries = pins.chain(protected).collect();
         Protection {
-            entries: pins.chain(protected).collect(),
+            entries,
             watched: self.watched,
         }
     }

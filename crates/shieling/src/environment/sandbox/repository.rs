@@ -1,5 +1,13 @@
 //! Git repositories: where the git directory of a working tree is, and whether one outside of the
 //! workspace truly belongs to it. Reads a few small files; runs no git.
+//!
+//! A git directory outside is shown to a sandbox only if its caller names it
+//! ([`Restrictions::repository`](super::Restrictions)). The files of a workspace cannot say it: a command
+//! writes `.git`, and the other side, which should name the working tree as its own, may be stale (a
+//! linked tree that was removed by `rm -rf` keeps its entry, and names whatever stands there now). So
+//! "consistent both ways" proves something only before the first command has run in the workspace. Whether
+//! that is so cannot be seen from the files either; who calls has to know it, by a record that no command
+//! reaches. [`linked_repository`] says what the files say, for the one who keeps that record.
 #![expect(clippy::disallowed_methods, reason = "git's own files are read here")]
 
 use std::fs;
@@ -10,28 +18,33 @@ use std::path::{Path, PathBuf};
 use super::place;
 
 /// The longest of git's pointer files and settings that is read, in bytes.
-const LONGEST: u64 = 64 * 1024;
+pub(super) const LONGEST: usize = 1 << 20;
 
-/// The git directory that a `.git` *file* leads to, outside of the workspace.
+/// A file of git's that is longer than [`LONGEST`].
+#[derive(Debug)]
+pub(super) struct TooLong;
+
+/// The git directory to which the `.git` *file* of a working tree leads, outside of it, if that names the
+/// tree as its own: a linked tree by the `gitdir` file of its git directory, a submodule by
+/// `core.worktree`. `workspace` is absolute and without links.
 ///
-/// The workspace may be hostile, and its `.git` file then names somebody else's repository to have it
-/// shown. So the other side must name the working tree as its own: a linked tree by the `gitdir` file
-/// of its git directory, a submodule by `core.worktree`. Neither can be written from inside.
-pub(super) fn outside(workspace: &Path, home: &Path) -> Option<PathBuf> {
+/// That is what the files say now. Commands can have written the one, and the other can be stale: whether
+/// a sandbox may be shown it ([`Restrictions::repository`](super::Restrictions)) is for the caller to know.
+pub fn linked_repository(workspace: &Path) -> Option<PathBuf> {
     let pointer = workspace.join(".git");
     if !fs::symlink_metadata(&pointer).ok()?.is_file() {
         return None;
     }
-    let text = read(&pointer)?;
+    let text = small(&pointer)?;
     let git = fs::canonicalize(workspace.join(text.strip_prefix("gitdir:")?.trim())).ok()?;
-    let common = match read(&git.join("gitdir")) {
+    let common = match small(&git.join("gitdir")) {
         Some(back) => {
             let back = fs::canonicalize(git.join(back.trim())).ok()?;
-            let common = fs::canonicalize(git.join(read(&git.join("commondir"))?.trim())).ok()?;
+            let common = fs::canonicalize(git.join(small(&git.join("commondir"))?.trim())).ok()?;
             (back == pointer && git.parent() == Some(&common.join("worktrees"))).then_some(common)?
         }
         None => {
-            let config = read(&git.join("config"))?;
+            let config = small(&git.join("config"))?;
             let back = setting(&config, "core", "worktree").next()?;
             (fs::canonicalize(git.join(back)).ok()? == workspace).then_some(git)?
         }
@@ -39,9 +52,19 @@ pub(super) fn outside(workspace: &Path, home: &Path) -> Option<PathBuf> {
     let fine = is_git_directory(&common)
         && !common.starts_with(workspace)
         && !workspace.starts_with(&common)
-        && !home.starts_with(&common)
         && place::swallows(&common).is_none();
     fine.then_some(common)
+}
+
+/// Whether a git directory outside of the workspace can be shown beside it, with nothing else.
+pub(super) fn can_be_shown(git: &Path, workspace: &Path, home: &Path) -> bool {
+    place::is_clean(git)
+        && fs::canonicalize(git).is_ok_and(|real| real == git)
+        && is_git_directory(git)
+        && !git.starts_with(workspace)
+        && !workspace.starts_with(git)
+        && !home.starts_with(git)
+        && place::swallows(git).is_none()
 }
 
 /// Whether git would take this directory for a git directory.
@@ -69,17 +92,33 @@ pub(super) fn setting<'a>(config: &'a str, section: &'a str, key: &'a str) -> im
     })
 }
 
-/// A small regular file. Never waits, even if somebody put a pipe there.
-pub(super) fn read(path: &Path) -> Option<String> {
+/// A small regular file; nothing if there is none, or git could not read it either. Never waits, even if
+/// somebody put a pipe there.
+///
+/// # Errors
+/// [`TooLong`]: what it says is not known.
+pub(super) fn read(path: &Path) -> Result<Option<String>, TooLong> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let flags = i32::try_from(flags.bits()).expect("open's flags fit into an int");
-    let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
+    let Ok(file) = fs::OpenOptions::new().read(true).custom_flags(flags).open(path) else {
+        return Ok(None);
+    };
+    if !file.metadata().is_ok_and(|found| found.is_file()) {
+        return Ok(None);
     }
     let mut text = Vec::new();
-    file.take(LONGEST).read_to_end(&mut text).ok()?;
-    Some(String::from_utf8_lossy(&text).into_owned())
+    if file.take(LONGEST as u64 + 1).read_to_end(&mut text).is_err() {
+        return Ok(None);
+    }
+    if text.len() > LONGEST {
+        return Err(TooLong);
+    }
+    Ok(Some(String::from_utf8_lossy(&text).into_owned()))
+}
+
+/// As [`read`], where what is too long says nothing.
+pub(super) fn small(path: &Path) -> Option<String> {
+    read(path).ok().flatten()
 }
 
 #[cfg(test)]
@@ -109,9 +148,15 @@ mod tests {
     #[test]
     fn a_linked_tree_leads_to_its_repository_and_a_forged_one_to_none() {
         let (_directory, main, tree) = trees();
-        let nowhere = Path::new("/home/u");
-        assert_eq!(outside(&tree, nowhere), Some(main.join(".git")));
-        assert_eq!(outside(&tree, &main.join(".git/x")), None, "it would show the home");
+        let git = main.join(".git");
+        assert_eq!(linked_repository(&tree).as_ref(), Some(&git));
+        assert!(can_be_shown(&git, &tree, Path::new("/home/u")));
+        assert!(!can_be_shown(&git, &tree, &git.join("x")), "it would show the home");
+        assert!(!can_be_shown(&main, &tree, Path::new("/home/u")), "it is none");
+        assert!(
+            !can_be_shown(&git, &git.join("x"), Path::new("/home/u")),
+            "it holds the workspace"
+        );
 
         let forged = tree.parent().expect("a parent").join("forged");
         fs::create_dir(&forged).expect("made");
@@ -122,11 +167,11 @@ mod tests {
             "nothing".to_owned(),
         ] {
             write(&forged.join(".git"), &text);
-            assert_eq!(outside(&forged, nowhere), None, "{text}");
+            assert_eq!(linked_repository(&forged), None, "{text}");
         }
         fs::remove_file(tree.join(".git")).expect("removed");
         std::os::unix::fs::symlink(main.join(".git"), tree.join(".git")).expect("linked");
-        assert_eq!(outside(&tree, nowhere), None, "a link proves nothing");
+        assert_eq!(linked_repository(&tree), None, "a link proves nothing");
     }
 
     #[test]
@@ -139,9 +184,19 @@ mod tests {
         write(&module.join("HEAD"), "ref: refs/heads/main");
         write(&tree.join(".git"), "gitdir: ../.git/modules/sub");
         write(&module.join("config"), "[core]\n\tworktree = ../../../other\n");
-        assert_eq!(outside(&tree, Path::new("/home/u")), None);
+        assert_eq!(linked_repository(&tree), None);
         write(&module.join("config"), "[core]\n\tworktree = ../../../sub\n");
-        assert_eq!(outside(&tree, Path::new("/home/u")), Some(module));
+        assert_eq!(linked_repository(&tree), Some(module));
+    }
+
+    #[test]
+    fn a_file_that_is_too_long_is_not_taken_for_its_beginning() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("config");
+        write(&path, &"x".repeat(LONGEST));
+        assert!(read(&path).is_ok_and(|text| text.is_some_and(|text| text.len() == LONGEST)));
+        write(&path, &"x".repeat(LONGEST + 1));
+        assert!(read(&path).is_err());
     }
 
     #[test]

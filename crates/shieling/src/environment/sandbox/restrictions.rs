@@ -65,6 +65,11 @@ pub struct Restrictions {
     pub network: Network,
     /// More that can be read, absolute.
     pub read: Vec<PathBuf>,
+    /// The git directory of the workspace, where it stands outside of it, absolute and without links: shown
+    /// beside the workspace and as writable as it is, with its hooks and settings protected. Nothing that
+    /// a workspace's own files say has a repository shown; who sets this has to know that no command has
+    /// written what it is taken from (see [`linked_repository`](super::linked_repository)).
+    pub repository: Option<PathBuf>,
     /// The caller's `PATH`, whose toolchains are shown.
     pub path: String,
     /// The caller's `HOME`.
@@ -99,6 +104,7 @@ impl Restrictions {
             programs: None,
             network: Network::None,
             read: Vec::new(),
+            repository: None,
             path: String::new(),
             home: None,
             user_name: None,

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use shieling_jail::plan::{Entry, Isolation, Probe};
 
 use super::guard::Guard;
-use super::place::{self, below, is_clean, shown};
+use super::place::{self, below, is_clean, leads_through, shown};
 use super::{Restrictions, allowed, etc, masks, repository, toolchain};
 use crate::environment::Network;
 
@@ -82,6 +82,44 @@ pub enum ViewError {
         /// Why.
         source: io::Error,
     },
+    /// What was asked to be readable is reached by a link that lies in the workspace.
+    #[error(
+        "`--read {}` leads out of the workspace by a link in it, which a command can have laid; name `{}` itself",
+        .path.display(), .real.display()
+    )]
+    ReadsThroughWorkspace {
+        /// What was asked for.
+        path: PathBuf,
+        /// Where it leads.
+        real: PathBuf,
+    },
+    /// What was named as the repository of the workspace is no git directory that could be shown.
+    #[error("`{}` cannot be shown as the workspace's repository: it is no git directory by its absolute path, outside of the workspace", .path.display())]
+    NotARepository {
+        /// What was named.
+        path: PathBuf,
+    },
+    /// More is to be protected than is looked after. What is beyond the bound would not be protected.
+    #[error(
+        "cannot protect all that tools of yours run code from: `{}` has more than {bound} {what}; choose a smaller          workspace with `--workspace DIR`, or start with `--open-protected`, which protects none of it",
+        .place.display()
+    )]
+    Exceeded {
+        /// Where there is so much.
+        place: PathBuf,
+        /// Of what.
+        what: &'static str,
+        /// How many there may be.
+        bound: usize,
+    },
+    /// A directory in which names are protected cannot be held.
+    #[error("cannot look after the protected names in `{}`", .path.display())]
+    NotHeld {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// This host's `/etc` cannot be listed.
     #[error("cannot list this host's `/etc`, of which the sandbox shows a part")]
     Etc(#[source] io::Error),
@@ -129,6 +167,12 @@ pub(super) fn view(restrictions: &Restrictions) -> Result<View, ViewError> {
     let mut links = Vec::new();
     for path in &restrictions.read {
         let real = check_read(path)?;
+        if !real.starts_with(&restrictions.workspace) && leads_through(path, &restrictions.workspace) {
+            return Err(ViewError::ReadsThroughWorkspace {
+                path: path.clone(),
+                real,
+            });
+        }
         let link = own_files && real != *path && overlap(&real, &restrictions.workspace);
         let seen = if link { &real } else { path };
         // What it shows itself; and a link or a file could not be made in it.
@@ -169,8 +213,11 @@ pub(super) fn view(restrictions: &Restrictions) -> Result<View, ViewError> {
     entries.sort_by_key(|entry| entry.target().components().count());
     variable_files(&mut entries, restrictions);
 
-    let git = repository::outside(&restrictions.workspace, &home);
-    for path in [Some(&restrictions.workspace), git.as_ref()].into_iter().flatten() {
+    let git = restrictions.repository.as_ref();
+    if let Some(git) = git.filter(|git| !repository::can_be_shown(git, &restrictions.workspace, &home)) {
+        return Err(ViewError::NotARepository { path: git.clone() });
+    }
+    for path in [Some(&restrictions.workspace), git].into_iter().flatten() {
         entries.push(Entry::Bind {
             source: path.clone(),
             target: path.clone(),
@@ -179,7 +226,7 @@ pub(super) fn view(restrictions: &Restrictions) -> Result<View, ViewError> {
             optional: false,
         });
     }
-    let guard = if own_files { Guard::start(restrictions) } else { None };
+    let guard = if own_files { Guard::start(restrictions)? } else { None };
     let guard = guard.map(|(guard, protected)| {
         entries.extend(protected);
         guard
@@ -223,14 +270,16 @@ fn overlap(one: &Path, other: &Path) -> bool {
 }
 
 /// Whether an entry shows something of the workspace at another place, where nothing of it is hidden
-/// or protected: a directory of the `PATH` may be a link into it.
+/// or protected: a directory of the `PATH` may be a link into it. Or whether the way to what it shows leads
+/// through the workspace, where a command can have laid a link to anything.
 fn shows_again(entry: &Entry, workspace: &Path) -> bool {
     let Entry::Bind { source, target, .. } = entry else {
         return false;
     };
     // By its own name, the workspace is laid over it.
     !target.starts_with(workspace)
-        && fs::canonicalize(source).is_ok_and(|real| real != *source && overlap(&real, workspace))
+        && fs::canonicalize(source)
+            .is_ok_and(|real| real != *source && (overlap(&real, workspace) || leads_through(source, workspace)))
 }
 
 /// What is to be readable, without links.

@@ -305,21 +305,62 @@ fn the_git_directory_of_a_linked_tree_is_bound_with_its_hooks_protected() {
     ] {
         fs::write(path, text).expect("written");
     }
-    let view = made(&asked(&tree));
+    let mut restrictions = asked(&tree);
+    let unnamed = made(&restrictions);
+    assert!(
+        is_private(&unnamed, &main.join(".git/objects/x")),
+        "the workspace's own files name nothing that is shown"
+    );
+    restrictions.repository = repository::linked_repository(&tree);
+    let view = made(&restrictions);
     assert_eq!(is_real(&view, &main.join(".git/objects/x")), Some(true));
     assert!(is_private(&view, &main.join("file")), "its working tree is not shown");
-    for (path, reserve) in [
-        (main.join(".git/hooks"), true),
-        (main.join(".git/config"), false),
-        (tree.join(".git"), false),
-        (git.join("commondir"), false),
+    for path in [
+        main.join(".git/hooks"),
+        main.join(".git/config"),
+        tree.join(".git"),
+        git.join("commondir"),
     ] {
-        let protected = Entry::Protect { target: path, reserve };
+        let protected = Entry::Protect { target: path };
         assert!(view.entries.contains(&protected), "{protected:?}");
     }
-    let mut restrictions = asked(&tree);
     restrictions.readonly = true;
     assert_eq!(is_real(&made(&restrictions), &main.join(".git/objects/x")), Some(false));
+}
+
+#[test]
+fn nothing_is_shown_by_a_link_that_lies_in_the_workspace() {
+    let place = place_in("/var/tmp");
+    let (work, tools) = (place.1.join("work"), place.1.join("tools"));
+    for path in [&work, &tools] {
+        fs::create_dir_all(path).expect("made");
+    }
+    std::os::unix::fs::symlink(&tools, work.join("link")).expect("linked");
+    std::os::unix::fs::symlink(work.join("link"), place.1.join("by-link")).expect("linked");
+    for path in [work.join("link"), place.1.join("by-link")] {
+        let mut restrictions = asked(&work);
+        restrictions.read = vec![path.clone()];
+        let refused = view(&restrictions).expect_err("a command can have laid it");
+        assert!(matches!(refused, ViewError::ReadsThroughWorkspace { .. }), "{refused}");
+        let mut restrictions = asked(&work);
+        restrictions.path = path.display().to_string();
+        let shown = made(&restrictions);
+        assert!(is_private(&shown, &place.1.join("by-link/x")), "{:?}", shown.entries);
+    }
+    let mut restrictions = asked(&work);
+    restrictions.read = vec![tools];
+    assert!(view(&restrictions).is_ok(), "itself it can be named");
+}
+
+#[test]
+fn a_repository_that_is_none_is_refused() {
+    let place = place_in("/var/tmp");
+    let mut restrictions = asked(&place.1);
+    for path in ["/etc", "/nowhere", "/"] {
+        restrictions.repository = Some(path.into());
+        let refused = view(&restrictions).expect_err("it is none");
+        assert!(matches!(refused, ViewError::NotARepository { .. }), "{refused}");
+    }
 }
 
 #[test]
