@@ -10,6 +10,7 @@ mod plan;
 mod run;
 mod setup;
 mod sandbox;
+mod repository;
 mod host;
 mod missing;
 mod approver;

@@ -11,6 +11,7 @@ use shieling::restricted;
 use crate::config::{Printable, files, reason};
 use crate::options::{EnvironmentName, Isolation, Network};
 use crate::plan::Plan;
+use crate::repository::{self, Repository};
 use crate::words::Failure;
 
 /// The variables by which toolchains say that they stand elsewhere than usual.
@@ -122,11 +123,30 @@ pub(crate) fn restrictions(
     restrictions.open_protected = plan.open_protected;
     // Hidden where it stands, so it has to.
     let state = caller.state.clone().filter(|state| files::make(state));
+    match repository::find(&plan.workspace, state.as_deref()) {
+        Repository::None => {}
+        Repository::Shown(git) => restrictions.repository = Some(git),
+        Repository::NotKnown(git) if plan.read.iter().any(|read| git.starts_with(read)) => {}
+        Repository::NotKnown(git) => not_shown(&plan.workspace, &git)?,
+    }
     restrictions.own = state
         .and_then(|state| files::canonical(&state).ok())
         .into_iter()
         .collect();
     Ok(restricted(restrictions, policy))
+}
+
+/// Tells that git will not work in the sandbox, and why.
+fn not_shown(workspace: &Path, git: &Path) -> Result<(), Failure> {
+    let (workspace, git) = (Printable(workspace), Printable(git));
+    crate::write_all(
+        std::io::stderr().lock(),
+        &format!(
+            "note: `{workspace}/.git` leads to `{git}`, which is not shown\n\
+             because  a command can have written that file: it was not known before the first command ran there\n\
+             instead  if it is yours, show it with `--read {git}`\n"
+        ),
+    )
 }
 
 /// An absolute path without `.` and `..`, which the options may hold: by the file system if there is

@@ -10,11 +10,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{
     DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+
+pub(crate) use shieling::environment::leads_through;
 
 use rustix::fs::OFlags;
 
@@ -157,43 +159,61 @@ pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize()
 }
 
-/// Whether whoever can write in `directory` can decide what the absolute `path` names: the file, or
-/// a directory or link on the way to it, is in there. `directory` has no links in it.
-pub(crate) fn leads_through(path: &Path, directory: &Path) -> bool {
-    let mut here = PathBuf::from("/");
-    let mut ahead: Vec<OsString> = parts(path);
-    // As many steps as no real path has; a loop of links cannot be opened either.
-    for _ in 0..1_000 {
-        if here.starts_with(directory) {
-            return true;
-        }
-        let Some(part) = ahead.pop() else { return false };
-        if part == ".." {
-            here.pop();
-            continue;
-        }
-        let next = here.join(part);
-        match next.read_link() {
-            Ok(target) => {
-                if target.is_absolute() {
-                    here = PathBuf::from("/");
-                }
-                ahead.extend(parts(&target));
-            }
-            Err(_) => here = next,
-        }
-    }
-    true
+/// A directory, by what no rename changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Identity {
+    device: u64,
+    file: u64,
+    /// When it was made, in nanoseconds since 1970, where the file system keeps that: numbers come again.
+    born_ns: Option<u128>,
 }
 
-/// The parts of a path without its root, the last one first.
-fn parts(path: &Path) -> Vec<OsString> {
-    let named = path.components().rev().filter_map(|part| match part {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some("..".into()),
-        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
-    });
-    named.collect()
+/// What a path, without following a link at its end, is.
+///
+/// # Errors
+/// It is not there, or cannot be looked at.
+pub(crate) fn identity(path: &Path) -> io::Result<Identity> {
+    let found = path.symlink_metadata()?;
+    let born = found.created().ok();
+    let born = born.and_then(|born| born.duration_since(std::time::UNIX_EPOCH).ok());
+    Ok(Identity {
+        device: found.dev(),
+        file: found.ino(),
+        born_ns: born.map(|born| born.as_nanos()),
+    })
+}
+
+/// Puts a file of ours with this text in the place of the one that may be there, in one step.
+///
+/// # Errors
+/// It cannot be written; what was there is there.
+pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}.new", std::process::id()));
+    let beside = PathBuf::from(beside);
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&beside)
+        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+        .and_then(|()| std::fs::rename(&beside, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&beside);
+    }
+    written
+}
+
+/// The names in a directory of ours, `most` at most.
+pub(crate) fn names(directory: &Path, most: usize) -> Vec<OsString> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.take(most).map(|entry| entry.file_name()).collect()
+}
+
+/// Removes a file of ours.
+pub(crate) fn forget(path: &Path) {
+    let _ = std::fs::remove_file(path);
 }
 
 /// Whether this is a file that its owner may execute.

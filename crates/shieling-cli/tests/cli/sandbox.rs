@@ -254,3 +254,90 @@ fn describe_starts_it_and_tells_its_limits() {
         assert!(ran.stdout.contains(part), "{part}: {ran}");
     }
 }
+
+#[test]
+fn what_tools_of_the_user_would_run_is_moved_aside_and_told() {
+    let text = "mkdir .vscode && echo x > .vscode/tasks.json && echo made";
+    let shieling = exec(&["--json"], text);
+    let ran = shieling.run();
+    let changes = &ran.outcome()["changes"];
+    assert_eq!(changes["mode"], "direct", "{ran}");
+    let held = changes["held_back"].as_array().expect("a list");
+    assert_eq!((held.len(), &held[0]["path"]), (1, &Value::from(".vscode")), "{ran}");
+    let instead = held[0]["instead"].as_str().unwrap_or_default();
+    assert!(
+        instead.contains("`.vscode.held-back`") && instead.contains("--open-protected"),
+        "{ran}"
+    );
+    assert!(!shieling.workspace().join(".vscode").exists());
+    assert!(shieling.workspace().join(".vscode.held-back/tasks.json").exists());
+
+    let ran = exec(&[], text).run();
+    assert!(ok(&ran) && ran.stdout == "made\n", "{ran}");
+    assert!(ran.stderr.starts_with("held     `.vscode`: "), "{ran}");
+    let ran = exec(&["--json"], "mkdir .other").run();
+    assert_eq!(ran.outcome()["changes"], Value::Null, "{ran}");
+    let shieling = exec(&["--open-protected"], text);
+    assert!(ok(&shieling.run()) && shieling.workspace().join(".vscode/tasks.json").exists());
+}
+
+#[test]
+fn a_repository_outside_is_shown_if_it_was_there_first_and_not_if_a_command_named_it() {
+    let git = |place: &std::path::Path, text: &str| {
+        let done = std::process::Command::new("bash")
+            .args(["-c", text])
+            .current_dir(place)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .output()
+            .expect("bash");
+        assert!(
+            done.status.success(),
+            "{text}: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+    };
+    let commit = "git -c user.name=e -c user.email=e@e commit -q --allow-empty -m first";
+    let main = format!("git init -q main && cd main && {commit} && cd ..");
+
+    // A linked tree works from the first command to the last.
+    let shieling = exec(&[], "git log --format=%s");
+    let above = shieling.workspace().parent().expect("above").to_owned();
+    git(
+        &above,
+        &format!("{main} && rmdir work && git -C main worktree add -q ../work"),
+    );
+    for _ in 0..2 {
+        let ran = shieling.run();
+        assert!(ok(&ran) && ran.stdout == "first\n", "{ran}");
+    }
+    let again = "git -c user.name=e -c user.email=e@e commit -q --allow-empty -m second";
+    let ran = shieling.again(["exec", "--", again]);
+    assert!(ok(&ran), "{ran}");
+
+    // A stale entry names the place, and a command writes the other half.
+    let shieling = exec(&[], "echo \"gitdir: $PWD/../main/.git/worktrees/work\" > .git");
+    let above = shieling.workspace().parent().expect("above").to_owned();
+    git(
+        &above,
+        &format!("{main} && rmdir work && git -C main worktree add -q ../work && rm work/.git"),
+    );
+    assert!(ok(&shieling.run()));
+    let pointer = std::fs::read_to_string(shieling.workspace().join(".git")).expect("it was written");
+    assert!(pointer.contains("worktrees/work"), "{pointer}");
+    let ran = shieling.again(["exec", "--", "ls ../main/.git"]);
+    assert!(!ok(&ran) && ran.stderr.contains("which is not shown"), "{ran}");
+    let ran = shieling.again(["exec", "--", "git log"]);
+    assert!(!ok(&ran), "{ran}");
+    let git = above.join("main/.git");
+    let ran = shieling.again([
+        "exec",
+        "--read",
+        &git.display().to_string(),
+        "--",
+        "git log --format=%s",
+    ]);
+    assert!(
+        ok(&ran) && !ran.stderr.contains("which is not shown"),
+        "a person names it: {ran}"
+    );
+}
