@@ -112,8 +112,9 @@ fn forget(records: &Path) {
 }
 
 #[cfg(test)]
-#[allow(clippy::disallowed_methods, reason = "tests make what is found")]
 mod tests {
+    #![allow(clippy::disallowed_methods, reason = "tests make what is found")]
+
     use std::fs;
 
     use super::*;

@@ -1,3 +1,6 @@
+//! What is found, told and moved aside, seen from outside.
+#![allow(clippy::disallowed_methods, reason = "tests make what is looked at")]
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
