@@ -1,35 +1,39 @@
 //! `shieling exec`: one command, from the options to the exit status.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
 
 use crate::approver::Terminal;
 use crate::options::{Approval, Exec};
-use crate::plan::Purpose;
+use crate::plan::{Plan, Purpose};
 use crate::quote;
-use crate::run::{self, Library, Ran, Shown};
+use crate::run::{self, Input, Library, Ran, Shown};
 use crate::words::{self, Failure};
 
 /// Runs the command and says with which status to exit.
 pub(crate) fn exec(options: &Exec) -> Result<u8, Failure> {
-    let plan = run::plan(&options.source, Purpose::Run)?;
+    let mut plan = run::plan(&options.source, Purpose::Exec)?;
     let approver = match plan.approval {
         Approval::Always | Approval::Policy => Terminal::find(),
         Approval::Never => None,
     };
-    let library = Library::open(&plan, approver)?;
+    let shown = shown(options, &plan);
+    let on_terminal = matches!(shown, Shown::Terminal);
+    // What is copied whole need not be stored as well.
+    plan.store_output = !matches!(shown, Shown::Streams { limit: None });
+    let library = Library::opened(&plan, approver.map(|terminal| Arc::new(terminal) as _), None, on_terminal)?;
     let command = library.command(&plan, &quote::command_text(&options.command))?;
-    let shown = if options.json {
-        Shown::Json
-    } else {
-        Shown::Streams {
-            keep: plan.output_kept(),
-        }
-    };
-    match library.run(command.clone(), shown)? {
+    let input = if options.no_stdin { Input::Nothing } else { Input::Ours };
+    match library.run(command.clone(), input, shown)? {
         Ran::Stopped { signal } => Ok(128 + signal),
-        Ran::Ended { outcome, missing } => {
+        Ran::Ended { mut outcome, missing } => {
+            // The outcome keeps a part of what was copied whole.
+            outcome.truncated &= plan.store_output;
             if options.json {
                 crate::print_json(&outcome)?;
+            } else if on_terminal {
+                // What was said without the command, such as a syntax error, has not been on the terminal.
+                crate::write_all(io::stderr().lock(), &outcome.stderr)?;
             }
             match missing {
                 // Its cause and the ways on are no part of an outcome.
@@ -46,4 +50,25 @@ pub(crate) fn exec(options: &Exec) -> Result<u8, Failure> {
             Ok(words::exit_status(&outcome))
         }
     }
+}
+
+/// How the output goes out. On a terminal the command gets one too, unless its streams are wanted apart.
+fn shown(options: &Exec, plan: &Plan) -> Shown {
+    let limit = plan.output_limit();
+    if options.json {
+        Shown::Json
+    } else if limit.is_none() && !options.no_stdin && !plan.record && plan.env.has_terminals() && is_at_a_terminal() {
+        Shown::Terminal
+    } else {
+        Shown::Streams { limit }
+    }
+}
+
+/// Whether all three of our streams are a terminal in whose foreground we are. From the background, whoever
+/// touches it is stopped.
+fn is_at_a_terminal() -> bool {
+    let foreground = || {
+        rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|foreground| foreground == rustix::process::getpgrp())
+    };
+    io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal() && foreground()
 }

@@ -16,6 +16,8 @@ mod missing;
 mod approver;
 mod person;
 mod stream;
+mod output;
+mod input;
 mod exec;
 mod pty;
 mod shell;

@@ -17,10 +17,15 @@ use crate::options::{
 };
 use crate::words::Failure;
 
+/// How long a command of `exec` may take where nobody says: as long as most builds do.
+const EXEC_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
 /// What the invocation is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// A command may start.
+    /// One command is run.
+    Exec,
+    /// Commands may start.
     Run,
     /// A person works in a shell of their own.
     Shell,
@@ -34,7 +39,7 @@ impl Purpose {
     /// The environment where nobody names one.
     pub(crate) fn default_environment(self) -> EnvironmentName {
         match self {
-            Self::Run | Self::Shell | Self::Describe => EnvironmentName::Sandbox,
+            Self::Exec | Self::Run | Self::Shell | Self::Describe => EnvironmentName::Sandbox,
             Self::Judge => EnvironmentName::Local,
         }
     }
@@ -108,6 +113,8 @@ pub(crate) struct Plan {
     pub(crate) audit: Option<PathBuf>,
     /// Whether what commands print is recorded.
     pub(crate) record: bool,
+    /// Whether output beyond what an outcome keeps is stored, for `shieling log output`.
+    pub(crate) store_output: bool,
     /// How much stands between a command and this host.
     pub(crate) isolation: Isolation,
     /// The limits that somebody asked for.
@@ -127,6 +134,8 @@ pub(crate) struct Plan {
     /// Whether every change of files by a tool is asked about.
     pub(crate) require_write_approval: bool,
     timeout: Duration,
+    /// What somebody asked for; the default holds for outcomes alone.
+    output_limit: Option<ByteCount>,
     max_output: Size,
     file_size: Option<Size>,
 }
@@ -157,7 +166,7 @@ impl Plan {
         }
         let typed_timeout = loaded.settings.timeout.filter(|_| loaded.file_of("timeout").is_none());
         let approval = loaded.settings.approval.unwrap_or(default_approval(env));
-        if purpose == Purpose::Run
+        if matches!(purpose, Purpose::Exec | Purpose::Run)
             && env == EnvironmentName::Local
             && approval == Approval::Never
             && !loaded.settings.acknowledge_unsafe
@@ -195,6 +204,7 @@ impl Plan {
             rate: settings.rate,
             audit: settings.audit,
             record: settings.record,
+            store_output: true,
             isolation,
             asked: jail_limits(settings.memory, settings.pids, settings.cpus),
             network: settings.network.unwrap_or(default_network(env)),
@@ -207,6 +217,7 @@ impl Plan {
             ),
             timeout: match purpose {
                 Purpose::Shell => typed_timeout.map_or(Duration::MAX, Timeout::get),
+                Purpose::Exec => settings.timeout.map_or(EXEC_TIMEOUT, Timeout::get),
                 Purpose::Run | Purpose::Describe | Purpose::Judge => {
                     settings.timeout.or(limits.timeout).expect(value).get()
                 }
@@ -223,6 +234,7 @@ impl Plan {
             },
             require_shell_approval: settings.require_shell_approval,
             require_write_approval: settings.require_write_approval,
+            output_limit: settings.max_output.map(Size::get),
             max_output: settings.max_output.or(limits.max_output).expect(value),
             file_size: settings.file_size,
         })
@@ -242,9 +254,9 @@ impl Plan {
         self.limits.memory.map(ByteCount::bytes)
     }
 
-    /// How much is kept of each stream.
-    pub(crate) fn output_kept(&self) -> ByteCount {
-        self.max_output.get()
+    /// How much of each stream is passed on; all if nobody set a limit.
+    pub(crate) fn output_limit(&self) -> Option<ByteCount> {
+        self.output_limit
     }
 }
 

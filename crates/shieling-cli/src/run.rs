@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, OnceLock};
 
 use shieling::approval::Approver;
 use shieling::audit;
@@ -14,7 +14,7 @@ use shieling::environment::{Environment as _, Variables};
 use shieling::outcome::{Confinement, Outcome, Status};
 use shieling::output::{self, Stream, Tee};
 use shieling::policy::{Decision, PRESETS, Verdict, preset_settings};
-use shieling::process::{JailLayer, JailRefusal};
+use shieling::process::{JailLayer, JailRefusal, Streams};
 use shieling::request::Command;
 use shieling::session::Human;
 use shieling::units::ByteCount;
@@ -24,13 +24,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::approver::Terminal;
 use crate::config::{Loaded, Printable, Surroundings, files, reason};
 use crate::host::Host;
+use crate::input::{self, Fed};
 use crate::missing;
 use crate::options::{Approval, EnvironmentName, Settings, Source};
+use crate::output::{Written, all_written, copy, is_one_place};
 use crate::plan::{Plan, Purpose};
 use crate::pty::Inner;
 use crate::sandbox::{self, Caller};
 use crate::setup::{self, Place};
-use crate::stream::Bounded;
 use crate::words::Failure;
 
 /// What holds for this invocation, from the command line and the files.
@@ -171,9 +172,9 @@ impl Library {
     }
 
     /// Runs a command to its end, or to ours.
-    pub(crate) fn run(&self, command: Command, shown: Shown) -> Result<Ran, Failure> {
+    pub(crate) fn run(&self, command: Command, input: Input, shown: Shown) -> Result<Ran, Failure> {
         let runtime = runtime()?;
-        let ran = runtime.block_on(self.run_until_told(command, shown));
+        let ran = runtime.block_on(self.run_until_told(command, input, shown));
         // A question on the terminal may still wait for its answer, which nobody needs any more.
         runtime.shutdown_background();
         ran
@@ -229,33 +230,65 @@ impl Library {
         Ok(ran)
     }
 
-    /// Dropping the run ends all of the command's processes, so that is how we stop: the terminal's
-    /// signals reach us and not the command, which has a process group of its own.
-    async fn run_until_told(&self, command: Command, shown: Shown) -> Result<Ran, Failure> {
+    /// Dropping the run ends all of the command's processes, so that is how we stop: signals reach us and
+    /// not the command, which has a session of its own. On a terminal of its own the keys reach it.
+    async fn run_until_told(&self, command: Command, input: Input, shown: Shown) -> Result<Ran, Failure> {
         let no_signals = |error: io::Error| Failure::new(format!("signals cannot be received: {error}"));
         let mut interrupt = signal(SignalKind::interrupt()).map_err(no_signals)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
         let mut hangup = signal(SignalKind::hangup()).map_err(no_signals)?;
+        let mut resized = signal(SignalKind::window_change()).map_err(no_signals)?;
         let (mut tee, mut written) = match shown {
-            Shown::Json => (None, None),
-            Shown::Streams { keep } => {
-                let (tee, written) = copying(keep, io::stdout(), io::stderr())?;
+            Shown::Json | Shown::Terminal => (None, None),
+            Shown::Streams { limit } => {
+                let (tee, written) = copy(limit, io::stdout(), io::stderr(), is_one_place())?;
                 (Some(tee), Some(written))
             }
         };
-        let borrowed = tee.as_deref_mut().map(|tee| tee as &mut dyn Tee);
-        let ran = tokio::select! {
-            outcome = self.shieling.run(command, borrowed) => Ok(outcome),
-            Err(error) = whole(&mut written) => Err(unwritten(&error)),
-            _ = interrupt.recv() => Err(Ok(Ran::Stopped { signal: SIGINT })),
-            _ = terminate.recv() => Err(Ok(Ran::Stopped { signal: SIGTERM })),
-            _ = hangup.recv() => Err(Ok(Ran::Stopped { signal: SIGHUP })),
+        let terminal = OnceLock::new();
+        let feed = OnceLock::new();
+        // Only once it was approved: the person answers on a terminal that is as it was.
+        let streams = || {
+            if matches!(shown, Shown::Terminal) {
+                let mut inner = Inner::open()?;
+                let theirs = inner.take().map_or(Streams::Output, Streams::Terminal);
+                terminal.get_or_init(|| inner);
+                return Ok(theirs);
+            }
+            Ok(match input {
+                Input::Nothing => Streams::Output,
+                Input::Ours => match input::pass_on()? {
+                    Fed::Nothing => Streams::Output,
+                    Fed::From(read, fed) => {
+                        feed.get_or_init(|| fed);
+                        Streams::Given(read)
+                    }
+                },
+            })
+        };
+        let ran = {
+            let tee = tee.as_mut().map(|tee| tee as &mut dyn Tee);
+            let mut running = std::pin::pin!(self.shieling.run_with(command, streams, tee));
+            loop {
+                tokio::select! {
+                    outcome = &mut running => break Ok(outcome),
+                    Err(error) = written_if_any(&mut written) => break Err(unwritten(&error)),
+                    _ = resized.recv() => if let Some(terminal) = terminal.get() {
+                        terminal.resize();
+                    },
+                    _ = interrupt.recv() => break Err(Ok(Ran::Stopped { signal: SIGINT })),
+                    _ = terminate.recv() => break Err(Ok(Ran::Stopped { signal: SIGTERM })),
+                    _ = hangup.recv() => break Err(Ok(Ran::Stopped { signal: SIGHUP })),
+                }
+            }
         };
         let missing = match &ran {
             Ok(outcome) if outcome.status == Status::Failed => self.missing().await,
             Ok(_) | Err(_) => None,
         };
+        // The sandbox is gone after it, and with it what may still hold the terminal.
         self.shieling.environment().close().await;
+        drop((terminal, feed));
         let mut outcome = match ran {
             Ok(outcome) => outcome,
             Err(stopped) => {
@@ -268,7 +301,7 @@ impl Library {
         drop(tee);
         if written.is_some() {
             tokio::select! {
-                done = whole(&mut written) => if let Err(error) = done { return unwritten(&error) },
+                done = written_if_any(&mut written) => if let Err(error) = done { return unwritten(&error) },
                 _ = interrupt.recv() => return Ok(Ran::Stopped { signal: SIGINT }),
                 _ = terminate.recv() => return Ok(Ran::Stopped { signal: SIGTERM }),
                 _ = hangup.recv() => return Ok(Ran::Stopped { signal: SIGHUP }),
@@ -345,13 +378,10 @@ pub(crate) const SIGINT: u8 = 2;
 const SIGPIPE: u8 = 13;
 pub(crate) const SIGTERM: u8 = 15;
 
-/// Waits until all output is written, or cannot be.
-async fn whole(written: &mut Option<Written>) -> io::Result<()> {
+/// As [`all_written`]; pending for ever if nothing is written.
+async fn written_if_any(written: &mut Option<Written>) -> io::Result<()> {
     match written {
-        Some(written) => match written.await {
-            Ok(done) => done,
-            Err(_) => Err(io::Error::other("the thread that writes it ended")),
-        },
+        Some(written) => all_written(written).await,
         None => std::future::pending().await,
     }
 }
@@ -375,7 +405,7 @@ pub(crate) fn try_memory() -> Result<(), Failure> {
     let plan = Plan::new(Loaded::only(settings, PathBuf::from("/workspace")), Purpose::Run)?;
     let library = Library::open(&plan, None)?;
     let command = library.command(&plan, "echo works > file; cat file")?;
-    match library.run(command, Shown::Json)? {
+    match library.run(command, Input::Nothing, Shown::Json)? {
         Ran::Ended { outcome, .. } if outcome.exit_code == Some(0) && outcome.stdout == "works\n" => Ok(()),
         Ran::Ended { outcome, .. } => {
             let what = outcome
@@ -411,7 +441,7 @@ pub(crate) fn probe() -> (Result<(), Failure>, Result<(), Failure>) {
         Decision::Allow => Ok(()),
         Decision::Ask | Decision::Deny => Err(Failure::new("`true` is not let through")),
     };
-    let ran = match library.run(command, Shown::Json) {
+    let ran = match library.run(command, Input::Nothing, Shown::Json) {
         Ok(Ran::Ended { outcome, .. }) if outcome.exit_code == Some(0) && outcome.survivors == 0 => Ok(()),
         Ok(Ran::Ended { outcome, .. }) => Err(Failure::new(
             outcome.error.unwrap_or_else(|| "`true` did not end with 0".to_owned()),
@@ -496,16 +526,27 @@ fn tried(settings: Settings) -> Result<Tried, Failure> {
     })
 }
 
+/// What a command reads on its standard input.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Input {
+    /// An end of file.
+    Nothing,
+    /// What we read on ours.
+    Ours,
+}
+
 /// What becomes of the output while the command runs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Shown {
     /// Nothing; it stands in the outcome.
     Json,
-    /// Both streams go to ours, `keep` bytes of each.
+    /// Both streams go to ours.
     Streams {
-        /// How much of each.
-        keep: ByteCount,
+        /// How much of each; all if there is no limit.
+        limit: Option<ByteCount>,
     },
+    /// The command has a terminal inside of ours, as all three streams.
+    Terminal,
 }
 
 /// How a run came back.
@@ -523,94 +564,6 @@ pub(crate) enum Ran {
         /// By this signal; a reader that went away counts as SIGPIPE.
         signal: u8,
     },
-}
-
-/// When all output is written, or as soon as it cannot be.
-type Written = tokio::sync::oneshot::Receiver<io::Result<()>>;
-
-/// Copies both streams to ours while the command runs, and the rest when it is dropped.
-///
-/// Writing is another thread's work, since a reader that does not read must not hold up the
-/// command's deadline. What waits for that thread is bounded as the streams are.
-struct Copying {
-    stdout: Bounded<Outlet>,
-    stderr: Bounded<Outlet>,
-}
-
-fn copying(
-    keep: ByteCount,
-    mut stdout: impl io::Write + Send + 'static,
-    mut stderr: impl io::Write + Send + 'static,
-) -> Result<(Box<Copying>, Written), Failure> {
-    let (to_thread, pieces) = mpsc::channel::<(Stream, Vec<u8>)>();
-    let (done, written) = tokio::sync::oneshot::channel();
-    let write = move || {
-        let mut all = pieces.iter().map(|(stream, bytes)| match stream {
-            Stream::Stdout => put(&mut stdout, &bytes),
-            Stream::Stderr => put(&mut stderr, &bytes),
-        });
-        // Nobody waits any more if we were told to stop.
-        let _ = done.send(all.find(Result::is_err).unwrap_or(Ok(())));
-    };
-    std::thread::Builder::new()
-        .name("output".to_owned())
-        .spawn(write)
-        .map_err(|error| Failure::new(format!("no thread can be started: {error}")))?;
-    let outlet = |stream| {
-        Bounded::new(
-            Outlet {
-                stream,
-                to: to_thread.clone(),
-            },
-            keep.as_usize(),
-        )
-    };
-    let copying = Copying {
-        stdout: outlet(Stream::Stdout),
-        stderr: outlet(Stream::Stderr),
-    };
-    Ok((Box::new(copying), written))
-}
-
-fn put(to: &mut impl io::Write, bytes: &[u8]) -> io::Result<()> {
-    to.write_all(bytes)?;
-    to.flush()
-}
-
-impl Tee for Copying {
-    fn bytes(&mut self, stream: Stream, bytes: &[u8]) {
-        // It fails only if the thread ended, which `Written` tells.
-        let _ = match stream {
-            Stream::Stdout => self.stdout.push(bytes),
-            Stream::Stderr => self.stderr.push(bytes),
-        };
-    }
-}
-
-impl Drop for Copying {
-    fn drop(&mut self) {
-        // As above.
-        let _ = self.stdout.finish().and_then(|()| self.stderr.finish());
-    }
-}
-
-/// The way to the thread that writes.
-struct Outlet {
-    stream: Stream,
-    to: mpsc::Sender<(Stream, Vec<u8>)>,
-}
-
-impl io::Write for Outlet {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.to
-            .send((self.stream, bytes.to_vec()))
-            .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// One example of a policy file, run.
@@ -729,71 +682,4 @@ pub(crate) fn state_directory() -> Option<PathBuf> {
     };
     let base = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")))?;
     Some(base.join("shieling"))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::{Arc, Mutex};
-
-    use super::*;
-
-    /// Remembers what is written, once it is let.
-    #[derive(Clone, Default)]
-    struct Page(Arc<Mutex<Vec<u8>>>);
-
-    impl io::Write for Page {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    struct Gone;
-
-    impl io::Write for Gone {
-        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-            Err(io::ErrorKind::BrokenPipe.into())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn a_reader_that_does_not_read_holds_nothing_up_and_gets_all_of_it_later() {
-        let (out, err) = (Page::default(), Page::default());
-        let not_reading = out.0.lock().unwrap();
-        let (mut tee, written) = copying(ByteCount::bytes(10), out.clone(), err.clone()).unwrap();
-        for _ in 0..1_000 {
-            tee.bytes(Stream::Stdout, b"0123456789");
-        }
-        tee.bytes(Stream::Stderr, b"warning");
-        drop(tee);
-        drop(not_reading);
-        written.blocking_recv().unwrap().unwrap();
-        let text = |page: &Page| String::from_utf8(page.0.lock().unwrap().clone()).unwrap();
-        assert_eq!(text(&out), "01234\n[... 9,990 bytes left out ...]\n56789");
-        assert_eq!(text(&err), "warning");
-    }
-
-    #[test]
-    fn a_reader_that_went_away_is_told_while_the_command_still_runs() {
-        let (mut tee, written) = copying(ByteCount::kib(1), Gone, Page::default()).unwrap();
-        tee.bytes(Stream::Stdout, b"x");
-        assert_eq!(
-            written.blocking_recv().unwrap().unwrap_err().kind(),
-            io::ErrorKind::BrokenPipe
-        );
-        // And what comes after is dropped without an error.
-        tee.bytes(Stream::Stdout, b"y");
-        assert!(matches!(
-            unwritten(&io::ErrorKind::BrokenPipe.into()),
-            Ok(Ran::Stopped { signal: 13 })
-        ));
-    }
 }

@@ -134,7 +134,7 @@ pub(crate) fn for_running(
     // They are there by now; what is not cannot be read either.
     let own = plan.audit.iter().map(PathBuf::as_path).chain(state);
     builder = builder.own_files(own.filter_map(|path| files::canonical(path).ok()).collect());
-    if let Some(state) = state {
+    if let Some(state) = state.filter(|_| plan.store_output) {
         builder = builder.spill(SpillTo {
             per_command: WHOLE,
             ..SpillTo::new(outputs(state))

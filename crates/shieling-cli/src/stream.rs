@@ -31,6 +31,11 @@ impl<W: Write> Bounded<W> {
         }
     }
 
+    /// The writer.
+    pub(crate) fn get_ref(&self) -> &W {
+        &self.to
+    }
+
     /// Takes the next bytes.
     ///
     /// # Errors

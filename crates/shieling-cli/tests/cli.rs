@@ -37,6 +37,8 @@ mod replay;
 mod sandbox;
 #[path = "cli/shell.rs"]
 mod shell;
+#[path = "cli/streams.rs"]
+mod streams;
 #[path = "cli/transcripts.rs"]
 mod transcripts;
 // What both crates that meet the official client share.

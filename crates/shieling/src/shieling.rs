@@ -31,7 +31,7 @@ use crate::audit::Sink;
 use crate::environment::Environment;
 use crate::files::Remembered;
 use crate::outcome::{Denial, Outcome, Status};
-use crate::output::{SpillTo, Tee};
+use crate::output::{SpillTo, Stream, Tee};
 use crate::policy::{Decision, Enforced, Left, Policy, Verdict};
 use crate::process::{Limits, SpawnError, Streams, run_to_end};
 use crate::rate::{Limit, RateLimiter};
@@ -133,7 +133,7 @@ impl Shieling {
         }
     }
 
-    /// Runs one command: judges, records, asks, starts, waits and records again.
+    /// Runs one command: judges, records, asks, starts, waits and records again. Its standard input is empty.
     ///
     /// Its output goes to `tee` as it arrives. A refusal is an outcome with a `denial`; `failed` with
     /// an `error` means that Shieling itself could not go on, and nothing was started.
@@ -144,6 +144,28 @@ impl Shieling {
     /// # Panics
     /// Outside a tokio runtime with I/O and timers.
     pub async fn run(&self, command: Command, tee: Option<&mut dyn Tee>) -> Outcome {
+        self.run_with(command, || Ok(Streams::Output), tee).await
+    }
+
+    /// As [`run`](Self::run), with standard streams of the caller's choice.
+    ///
+    /// `streams` is called once, after the command was approved and before it starts, so that a terminal is
+    /// taken over only for what will run. Its error is the outcome's, and nothing is started. What the command
+    /// reads from a stream that was given is neither judged nor recorded; a shell or an interpreter that takes
+    /// its program from there is asked about wherever the environment does not enforce the policy.
+    /// [`Streams::Input`] is an end of file here: use [`start`](Self::start) for a program that is talked to.
+    ///
+    /// # Cancel safety
+    /// As [`run`](Self::run).
+    ///
+    /// # Panics
+    /// As [`run`](Self::run).
+    pub async fn run_with(
+        &self,
+        command: Command,
+        streams: impl FnOnce() -> std::io::Result<Streams> + Send,
+        tee: Option<&mut dyn Tee>,
+    ) -> Outcome {
         let command = self.prepared(command);
         let mut entry = self.entry(&command);
         let here = &self.environment;
@@ -153,10 +175,14 @@ impl Shieling {
             Err(error) => return refuse(&mut entry, unrecorded(Status::Denied), refusal::unrecorded(&error)),
         };
         let recording = tape.as_ref().map(|tape| tape.id().to_string());
-        let approved = match self.admit(&command, &mut entry, Asked::default()).await {
+        let approved = match self.admit(&command, &mut entry, None).await {
             Ok(approved) => approved,
             Err(refused) => {
                 recorded::refused(tape.as_ref(), &refused);
+                // What bash says of a text that it cannot read.
+                if let Some(tee) = tee.filter(|_| !refused.stderr.is_empty()) {
+                    tee.bytes(Stream::Stderr, refused.stderr.as_bytes());
+                }
                 return Outcome { recording, ..*refused };
             }
         };
@@ -166,11 +192,16 @@ impl Shieling {
             ..unrecorded(status)
         };
 
-        let starting = self.environment.spawn(approved, Streams::Output);
-        let process = match started(&mut entry, starting, blank).await {
+        let streams = match streams() {
+            Ok(streams) => streams,
+            Err(error) => return failed(&mut entry, blank(Status::Failed), &error),
+        };
+        let starting = self.environment.spawn(approved, streams);
+        let mut process = match started(&mut entry, starting, blank).await {
             Ok(process) => process,
             Err(outcome) => return *outcome,
         };
+        drop(process.take_input());
         let mut limits = Limits::of(&command);
         limits.output = self.output_limit;
         let mut outcome = match tape {
@@ -199,9 +230,8 @@ impl Shieling {
         &self,
         command: &Command,
         entry: &mut Entry,
-        asked: Asked<'_>,
+        session: Option<&SessionName>,
     ) -> Result<Approved<Command>, Box<Outcome>> {
-        let session = asked.session;
         let here = &self.environment;
         let blank = |status| blank(command, here.name(), here.confinement(), status);
         let no = |outcome| Err(Box::new(outcome));
@@ -226,8 +256,8 @@ impl Shieling {
 
         let unread =
             verdict.decision == Decision::Ask && verdict.reasons.iter().any(|reason| reason.rule == UNREADABLE);
-        if asked.of_shell
-            && unread
+        // What bash cannot read either is answered in bash's words; nothing of it runs.
+        if unread
             && let Some(misread) = here.misread(command).await
         {
             return no(sessions::misread(entry, blank(Status::Exited), misread));
@@ -353,15 +383,6 @@ impl Shieling {
 
 /// The rule of the policy for a text that it cannot read.
 const UNREADABLE: &str = "unreadable";
-
-/// How a command is asked for.
-#[derive(Debug, Clone, Copy, Default)]
-struct Asked<'a> {
-    /// The session that it is to run in.
-    session: Option<&'a SessionName>,
-    /// Whether a text that bash cannot read either is bash's to answer, as a shell would: nothing of it runs.
-    of_shell: bool,
-}
 
 /// The outcome of a refusal, recorded.
 fn refuse(entry: &mut Entry, blank: Outcome, (status, denial): (Status, Denial)) -> Outcome {

@@ -213,6 +213,12 @@ pub(crate) struct Exec {
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
 
+    /// Give the command an end of file instead of our standard input
+    ///
+    /// For loops that read a list: `while read name; do shieling exec --no-stdin ...; done`.
+    #[arg(long, help_heading = "Output")]
+    pub(crate) no_stdin: bool,
+
     /// One argument is shell text; several are the words of one command
     ///
     /// What follows the first word belongs to the command: `shieling exec git log --oneline`.

@@ -125,7 +125,7 @@ pub(crate) struct Settings {
     #[serde(skip_serializing_if = "is_false")]
     pub(crate) open_protected: bool,
 
-    /// End the command after this time: `500ms`, `30s`, `2m`, `1h` [default: 60s]
+    /// End the command after this time: `500ms`, `30s`, `2m`, `1h` [default: 60s; exec: 10m]
     ///
     /// A bare number is seconds, and 0 is refused. All of the command's processes get SIGTERM, and
     /// SIGKILL half a second later.
@@ -133,7 +133,7 @@ pub(crate) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) timeout: Option<Timeout>,
 
-    /// Keep this many bytes of each output stream, head and tail [default: 64KiB]
+    /// Keep this many bytes of each output stream, head and tail [default: 64KiB; plain exec: all]
     ///
     /// Sizes are `4096`, `64KiB`, `10MB` (1,000,000 bytes each) or `4GiB`.
     #[arg(long, value_name = "SIZE", help_heading = "Limits")]

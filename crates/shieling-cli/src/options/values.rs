@@ -35,6 +35,14 @@ impl EnvironmentName {
             Self::Container => "container",
         }
     }
+
+    /// Whether a command can have a terminal in it.
+    pub(crate) fn has_terminals(self) -> bool {
+        match self {
+            Self::Sandbox | Self::Local | Self::Container => true,
+            Self::Memory => false,
+        }
+    }
 }
 
 impl fmt::Display for EnvironmentName {

@@ -1,5 +1,7 @@
 //! The head and the tail of a stream, in memory that does not grow with it.
 
+use std::task::{Context, Poll};
+
 use super::grouped;
 use super::ring::Ring;
 use super::spill::{OutputId, SpillTo, Spilled, Spiller};
@@ -14,10 +16,19 @@ pub enum Stream {
     Stderr = 1,
 }
 
-/// Who wants output as it arrives.
-pub trait Tee: Send {
+/// Receives output as it arrives.
+pub trait Tee: Send + Sync {
     /// Takes the next bytes of a stream. Must not block for long: a command's deadline waits for it.
     fn bytes(&mut self, stream: Stream, bytes: &[u8]);
+
+    /// Whether more of a stream is wanted now. Default: always.
+    ///
+    /// While it is not ready, the stream is not read: its pipe fills, and the command waits as it would for
+    /// a slow reader. The deadline is kept meanwhile. Up to 2 MiB can still arrive after the last `Ready`,
+    /// and what is left in the pipes when every process has ended is passed on without asking.
+    fn poll_ready(&self, _stream: Stream, _cx: &mut Context<'_>) -> Poll<()> {
+        Poll::Ready(())
+    }
 }
 
 /// Collects both streams of one command: the first half of `keep` bytes and the last half of each.

@@ -12,6 +12,7 @@
 //! Where somebody else reads the pipes, nothing is drained and nobody lingers until that is wished for:
 //! what is left of the job when its main process has ended may still be waiting for its reader.
 
+use std::future::poll_fn;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -157,8 +158,12 @@ impl<'a, 'b> Drive<'a, 'b> {
                 event = self.job.event() => Wake::Event(event),
                 () = &mut timer => Wake::Timer,
                 wishes = wished(&mut self.attended), if self.attended.is_some() => Wake::Wished(wishes),
-                ready = self.pipes[0].readable(), if self.drains && self.open[0] => Wake::Output(Stream::Stdout, ready.is_ok()),
-                ready = self.pipes[1].readable(), if self.drains && self.open[1] => Wake::Output(Stream::Stderr, ready.is_ok()),
+                ready = readable(self.pipes, &self.tee, Stream::Stdout), if self.drains && self.open[0] => {
+                    Wake::Output(Stream::Stdout, ready.is_ok())
+                }
+                ready = readable(self.pipes, &self.tee, Stream::Stderr), if self.drains && self.open[1] => {
+                    Wake::Output(Stream::Stderr, ready.is_ok())
+                }
             };
             let now = Instant::now();
             let next = match wake {
@@ -341,6 +346,14 @@ impl<'a, 'b> Drive<'a, 'b> {
             usage: main.map(|(_, usage)| usage),
         }
     }
+}
+
+/// Waits until a stream can be read and its bytes are wanted.
+async fn readable(pipes: &[pipe::Receiver; 2], tee: &Option<&mut dyn Tee>, stream: Stream) -> io::Result<()> {
+    if let Some(tee) = tee {
+        poll_fn(|cx| tee.poll_ready(stream, cx)).await;
+    }
+    pipes[stream as usize].readable().await
 }
 
 /// The next wishes. Pending for ever once nobody can wish any more.

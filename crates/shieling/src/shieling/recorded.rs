@@ -1,6 +1,7 @@
 //! What is recorded of a command: its output, and marks for what was decided about it.
 
 use std::io;
+use std::task::{Context, Poll};
 
 use super::Shieling;
 use crate::approval::Basis;
@@ -66,6 +67,13 @@ impl Tee for Recorded<'_> {
         self.tape.output(stream, bytes);
         if let Some(tee) = &mut self.tee {
             tee.bytes(stream, bytes);
+        }
+    }
+
+    fn poll_ready(&self, stream: Stream, cx: &mut Context<'_>) -> Poll<()> {
+        match &self.tee {
+            Some(tee) => tee.poll_ready(stream, cx),
+            None => Poll::Ready(()),
         }
     }
 }

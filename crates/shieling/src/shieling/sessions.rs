@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::entry::{Entry, blank};
-use super::{Asked, Shieling, failed, recorded, refusal, refuse, started};
+use super::{Shieling, failed, recorded, refusal, refuse, started};
 use crate::approval::Approved;
 use crate::environment::Ability;
 use crate::outcome::{Outcome, Status};
@@ -108,11 +108,7 @@ impl Shieling {
             Err(error) => return refused(refusal::unrecorded(&error)),
         };
         blank.recording = tape.as_ref().map(|tape| tape.id().to_string());
-        let asked = Asked {
-            session: call.session.as_ref(),
-            of_shell: true,
-        };
-        let approved = match self.admit(&command, &mut entry, asked).await {
+        let approved = match self.admit(&command, &mut entry, call.session.as_ref()).await {
             Ok(approved) => approved,
             Err(refused) => {
                 recorded::refused(tape.as_ref(), &refused);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::entry::blank;
-use super::{Asked, Shieling, recorded, refusal, refuse, started};
+use super::{Shieling, recorded, refusal, refuse, started};
 use crate::environment::Ability;
 use crate::outcome::{Outcome, Status};
 use crate::output::Tee;
@@ -69,7 +69,7 @@ impl Shieling {
             }
         };
         let recording = tape.as_ref().map(|tape| tape.id().to_string());
-        let approved = match self.admit(&command, &mut entry, Asked::default()).await {
+        let approved = match self.admit(&command, &mut entry, None).await {
             Ok(approved) => approved,
             Err(refused) => {
                 recorded::refused(tape.as_ref(), &refused);
