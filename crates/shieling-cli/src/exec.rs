@@ -21,7 +21,12 @@ pub(crate) fn exec(options: &Exec) -> Result<u8, Failure> {
     let on_terminal = matches!(shown, Shown::Terminal);
     // What is copied whole need not be stored as well.
     plan.store_output = !matches!(shown, Shown::Streams { limit: None });
-    let library = Library::opened(&plan, approver.map(|terminal| Arc::new(terminal) as _), None, on_terminal)?;
+    let library = Library::opened(
+        &plan,
+        approver.map(|terminal| Arc::new(terminal) as _),
+        None,
+        on_terminal,
+    )?;
     let command = library.command(&plan, &quote::command_text(&options.command))?;
     let input = if options.no_stdin { Input::Nothing } else { Input::Ours };
     match library.run(command.clone(), input, shown)? {
@@ -67,8 +72,7 @@ fn shown(options: &Exec, plan: &Plan) -> Shown {
 /// Whether all three of our streams are a terminal in whose foreground we are. From the background, whoever
 /// touches it is stopped.
 fn is_at_a_terminal() -> bool {
-    let foreground = || {
-        rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|foreground| foreground == rustix::process::getpgrp())
-    };
+    let foreground =
+        || rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|foreground| foreground == rustix::process::getpgrp());
     io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal() && foreground()
 }

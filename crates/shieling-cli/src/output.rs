@@ -348,10 +348,7 @@ mod tests {
     fn a_reader_that_went_away_is_told_and_waited_for_no_longer() {
         let (mut copied, mut written) = copy(None, Gone, Page::default(), false).unwrap();
         copied.bytes(Stream::Stdout, b"x");
-        assert_eq!(
-            written.blocking_recv().unwrap().kind(),
-            io::ErrorKind::BrokenPipe
-        );
+        assert_eq!(written.blocking_recv().unwrap().kind(), io::ErrorKind::BrokenPipe);
         // What comes after is dropped without an error, however much it is.
         copied.bytes(Stream::Stdout, &vec![b'y'; 2 * QUEUE]);
         assert!(is_ready(&copied, Stream::Stdout));

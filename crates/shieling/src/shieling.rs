@@ -257,9 +257,7 @@ impl Shieling {
         let unread =
             verdict.decision == Decision::Ask && verdict.reasons.iter().any(|reason| reason.rule == UNREADABLE);
         // What bash cannot read either is answered in bash's words; nothing of it runs.
-        if unread
-            && let Some(misread) = here.misread(command).await
-        {
+        if unread && let Some(misread) = here.misread(command).await {
             return no(sessions::misread(entry, blank(Status::Exited), misread));
         }
 

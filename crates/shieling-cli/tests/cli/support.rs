@@ -57,6 +57,12 @@ impl Shieling {
         self
     }
 
+    /// With this on its standard input.
+    pub(crate) fn input(mut self, text: &str) -> Self {
+        self.input = text.into();
+        self
+    }
+
     /// With this variable, besides `PATH`.
     pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
@@ -164,9 +170,15 @@ impl Shieling {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the binary was built by cargo");
-        // It may not read its input, which is no error.
-        let _ = child.stdin.take().expect("piped above").write_all(&self.input);
-        self.ran(&child.wait_with_output().expect("it can be waited for"))
+        let mut input = child.stdin.take().expect("piped above");
+        let output = std::thread::scope(|scope| {
+            scope.spawn(move || {
+                // It may not read its input, which is no error.
+                let _ = input.write_all(&self.input);
+            });
+            child.wait_with_output().expect("it can be waited for")
+        });
+        self.ran(&output)
     }
 
     /// The text, with what differs from run to run replaced.
