@@ -10,7 +10,9 @@
 mod approver;
 mod clock;
 pub mod conformance;
+pub mod extent;
 mod leftover;
+pub mod prerequisite;
 pub mod random;
 pub mod scripts;
 pub mod subset;
