@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 
-use crate::{cargo, tidy};
+use crate::{cargo, fuzz, tidy};
 
 /// A step that is one call of cargo: its name, the arguments, and variables to set.
 type CargoStep = (
@@ -59,19 +59,30 @@ const AFTER_TIDY: &[CargoStep] = &[
     ),
 ];
 
-/// Runs all steps but those named after `--except`, and says which failed.
+/// What has the long tests run whole (`shieling_testkit::extent`).
+const FULL: (&str, &str) = ("SHIELING_TESTS", "full");
+
+/// How many lines the full check judges.
+const FUZZED: &str = "300000";
+
+/// Runs all steps but those named after `--except`, and says which failed. With `--full`, all of the long
+/// tests runs, and not the share that `cargo test` runs, and lines are fuzzed.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
+    let (full, arguments) = match arguments {
+        [flag, rest @ ..] if flag == "--full" => (true, rest),
+        all => (false, all),
+    };
     let except: &[String] = match arguments {
         [] => &[],
         [flag, steps @ ..] if flag == "--except" && !steps.is_empty() => steps,
-        [unwanted, ..] => bail!("`check` takes `--except STEP...` or nothing, not `{unwanted}`"),
+        [unwanted, ..] => bail!("`check` takes `[--full] [--except STEP...]`, not `{unwanted}`"),
     };
     let names = || {
         BEFORE_TIDY
             .iter()
             .chain(AFTER_TIDY)
             .map(|(name, ..)| *name)
-            .chain(["tidy"])
+            .chain(["tidy", "fuzz"])
     };
     if let Some(unknown) = except.iter().find(|step| !names().any(|name| name == **step)) {
         bail!(
@@ -83,7 +94,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
 
     let mut report: Vec<(&str, bool, Duration)> = Vec::new();
     for step in BEFORE_TIDY.iter().filter(|(name, ..)| wanted(name)) {
-        report.push(cargo_step(step)?);
+        report.push(cargo_step(step, full)?);
     }
     if wanted("tidy") {
         println!("── tidy");
@@ -91,7 +102,14 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
         report.push(("tidy", tidy::run()? == ExitCode::SUCCESS, start.elapsed()));
     }
     for step in AFTER_TIDY.iter().filter(|(name, ..)| wanted(name)) {
-        report.push(cargo_step(step)?);
+        report.push(cargo_step(step, full)?);
+    }
+
+    if full && wanted("fuzz") {
+        println!("── fuzz");
+        let start = Instant::now();
+        let judged = fuzz::run(&["--lines".to_owned(), FUZZED.to_owned()])?;
+        report.push(("fuzz", judged == ExitCode::SUCCESS, start.elapsed()));
     }
 
     println!("──");
@@ -107,12 +125,13 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn cargo_step((name, arguments, variables): &CargoStep) -> anyhow::Result<(&'static str, bool, Duration)> {
+fn cargo_step((name, arguments, variables): &CargoStep, full: bool) -> anyhow::Result<(&'static str, bool, Duration)> {
     println!("── {name}: cargo {}", arguments.join(" "));
     let start = Instant::now();
     let status = cargo()
         .args(*arguments)
         .envs(variables.iter().copied())
+        .envs(full.then_some(FULL))
         .status()
         .with_context(|| format!("cannot start cargo for the step `{name}`"))?;
     Ok((name, status.success(), start.elapsed()))

@@ -21,7 +21,7 @@ use anyhow::{Context as _, bail};
 
 const USAGE: &str = "\
 cargo xtask check     formatting, lints, directions, tests, documentation: what CI runs
-                      (`--except STEP...` leaves some out)
+                      (`--full`: all of the long tests, and fuzz; `--except STEP...` leaves some out)
 cargo xtask tidy      the directions between modules and crates, and what clippy cannot see
 cargo xtask bless     accept the snapshots that the tests produce now; review them as code
 cargo xtask bench     measure, and write BENCHMARKS.md

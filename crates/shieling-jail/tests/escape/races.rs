@@ -1,4 +1,4 @@
-//! Races: names are swapped for links, 10,000 times, while commands read and write through them and
+//! Races: names are swapped for links, thousands of times, while commands read and write through them and
 //! while sandboxes start. The swapping is done from outside and by a command in another sandbox.
 
 use std::fs;
@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::fs::{CWD, RenameFlags};
+use shieling_testkit::extent;
 
 use super::support::{Case, Checked, Fail, Field, Place, alone, check};
 
@@ -39,7 +40,14 @@ pub(crate) const CASES: &[Case] = &[
 ];
 
 /// How often names are swapped.
-const ROUNDS: usize = 10_000;
+fn swaps() -> usize {
+    extent::rounds(2_000, 10_000)
+}
+
+/// How often sandboxes are started, or commands run, meanwhile.
+fn starts() -> usize {
+    extent::rounds(20, 150)
+}
 
 /// Swaps two names a thousand times a second until the body has ended. Whoever does so as fast as the
 /// kernel can has a hidden file missed about once in a thousand starts (SECURITY.md says so).
@@ -58,13 +66,13 @@ fn while_moving<T>(one: &Path, other: &Path, body: impl FnOnce() -> Checked<T>) 
     })
 }
 
-/// Swaps two names until the body has ended, at least [`ROUNDS`] times.
+/// Swaps two names until the body has ended, at least [`swaps`] times.
 fn while_swapping<T>(one: &Path, other: &Path, body: impl FnOnce() -> Checked<T>) -> Checked<T> {
     let over = AtomicBool::new(false);
     let swapped = AtomicUsize::new(0);
     let result = std::thread::scope(|scope| {
         let swapping = scope.spawn(|| {
-            while !over.load(Ordering::Relaxed) || swapped.load(Ordering::Relaxed) < ROUNDS {
+            while !over.load(Ordering::Relaxed) || swapped.load(Ordering::Relaxed) < swaps() {
                 if rustix::fs::renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).is_ok() {
                     swapped.fetch_add(1, Ordering::Relaxed);
                 } else if over.load(Ordering::Relaxed) {
@@ -78,7 +86,7 @@ fn while_swapping<T>(one: &Path, other: &Path, body: impl FnOnce() -> Checked<T>
         result
     });
     let swapped = swapped.into_inner();
-    check(swapped >= ROUNDS, || format!("only {swapped} of {ROUNDS} swaps"))?;
+    check(swapped >= swaps(), || format!("only {swapped} of {} swaps", swaps()))?;
     result
 }
 
@@ -139,7 +147,7 @@ fn pins(field: &Field) -> Checked {
         .start()?;
     let (one, other) = (root.join("work/repo"), root.join("work/link"));
     while_swapping(&one, &other, || {
-        for _ in 0..150 {
+        for _ in 0..starts() {
             let place = Place::beside(&place)?;
             // A start that is refused for what was swapped is as good as one that shows nothing.
             if field.runtime.block_on(place.sandbox.start()).is_err() {
@@ -165,7 +173,7 @@ fn programs(field: &Field) -> Checked {
     place.works("./tool")?;
     let (one, other) = (root.join("work/tool"), root.join("work/link"));
     while_swapping(&one, &other, || {
-        for _ in 0..150 {
+        for _ in 0..starts() {
             let place = Place::beside(&place)?;
             if field.runtime.block_on(place.sandbox.start()).is_err() {
                 field.attempted();
@@ -187,7 +195,7 @@ fn hidden_beside(field: &Field) -> Checked {
     let work = place.work();
     place.refused("cat a/.env")?;
     while_swapping(&work.join("a"), &work.join("b"), || {
-        for _ in 0..100 {
+        for _ in 0..starts() {
             attempt_or_nothing(
                 &place,
                 "\"$TOOLS/races\" read a/.env 100; \"$TOOLS/races\" read b/.env 100",
@@ -227,7 +235,7 @@ fn hidden_at_start(field: &Field) -> Checked {
     place.refused("cat a/.env")?;
     let mut shown = 0;
     while_moving(&work.join("a"), &work.join("b"), || {
-        for _ in 0..150 {
+        for _ in 0..starts() {
             let place = Place::beside(&place)?;
             if field.runtime.block_on(place.sandbox.start()).is_err() {
                 field.attempted();

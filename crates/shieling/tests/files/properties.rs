@@ -6,13 +6,15 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use shieling::Shieling;
 use shieling::files::{EditAsk, FileHash, PatchAsk, ReadAsk, Seen, StatAsk, WriteAsk};
-use shieling_testkit::Workspace;
+use shieling_testkit::{Workspace, extent};
 use tokio::runtime::Runtime;
 
 use crate::place::{BOTH, In};
 
 /// How often each is tried in each environment.
-const CASES: u32 = 256;
+fn cases() -> u32 {
+    extent::rounds(64, 256)
+}
 
 /// An environment with one file, which is read and written past it.
 struct Place {
@@ -183,7 +185,7 @@ fn everywhere<S: Strategy>(values: impl Fn() -> S, holds: impl Fn(&Place, S::Val
     for here in BOTH {
         let place = Place::new(here);
         let config = Config {
-            cases: CASES,
+            cases: cases(),
             failure_persistence: None,
             ..Config::default()
         };

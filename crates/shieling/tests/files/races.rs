@@ -9,13 +9,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use shieling::files::{EditAsk, FileAsk, WriteAsk};
 use shieling::policy::Policy;
-use shieling_testkit::Workspace;
+use shieling_testkit::{Workspace, extent};
 
 use crate::place::{BOTH, In};
 
-const ROUNDS: usize = 10_000;
+/// How often each is tried.
+fn rounds() -> usize {
+    extent::rounds(600, 10_000)
+}
+
 /// The same for what is hidden, which is found and refused on the same way.
-const HIDDEN_ROUNDS: usize = 2_000;
+fn hidden_rounds() -> usize {
+    extent::rounds(200, 2_000)
+}
+
 const SECRET: &str = "SECRET and inside\n";
 
 /// Puts another thing at two paths, again and again, until it is dropped: a file or a link to a secret, a
@@ -83,7 +90,7 @@ async fn attack(here: In, policy: Policy, secret_at: Option<&str>, kind: &str) {
         .expect("it has a time");
     let shieling = here.builder(&workspace, policy).build();
     let mut swapping = Swapping::begin(workspace.root(), secret.clone());
-    let rounds = secret_at.map_or(ROUNDS, |_| HIDDEN_ROUNDS);
+    let rounds = secret_at.map_or_else(rounds, |_| hidden_rounds());
     let mut done = 0_usize;
     for round in 0..rounds {
         let path = if round % 2 == 0 { "file" } else { "directory/secret" };

@@ -1,4 +1,4 @@
-//! Somebody changes what a path means while it is used: ten thousand rounds for each way.
+//! Somebody changes what a path means while it is used: thousands of rounds for each way.
 
 use std::fs;
 use std::path::Path;
@@ -11,11 +11,14 @@ use shieling::environment::{Expect, FileError, Files, Links};
 use crate::place::{BOTH, CANARY, In, Place, link, read};
 
 /// How often each end of a race must have been seen.
-const ENOUGH: usize = 20;
+fn enough() -> usize {
+    shieling_testkit::extent::rounds(2, 20)
+}
 
 /// How often each is tried; less often by the ordinary user, who comes after.
 fn rounds() -> usize {
-    if shieling_testkit::is_user() { 2_000 } else { 10_000 }
+    let full = if shieling_testkit::is_user() { 2_000 } else { 10_000 };
+    shieling_testkit::extent::rounds(full / 10, full)
 }
 
 /// Exchanges two names, as long as the other runs; how often that was done.
@@ -79,14 +82,14 @@ impl Seen {
     /// busy may leave whoever swaps waiting for long.
     fn wants_more(&self, rounds: usize) -> bool {
         let tried = self.tried();
-        tried < rounds || (tried < 200 * rounds && self.done.min(self.refused) <= ENOUGH)
+        tried < rounds || (tried < 200 * rounds && self.done.min(self.refused) <= enough())
     }
 
     /// A race that was not run proves nothing.
     fn check(&self, what: &str, swaps: u64) {
         eprintln!("{what}: {} done, {} refused, {swaps} swaps", self.done, self.refused);
         assert!(
-            self.done.min(self.refused) > ENOUGH && swaps > ENOUGH as u64,
+            self.done.min(self.refused) > enough() && swaps > enough() as u64,
             "{what}: no race: {self:?}, {swaps}"
         );
     }
@@ -388,7 +391,9 @@ fn what_somebody_else_wrote_meanwhile_is_not_lost() {
                 fs::rename(place.path("new"), &path).expect("ours");
             }
         });
-        for round in 0..rounds() {
+        let mut round = 0;
+        while seen.wants_more(rounds()) {
+            round += 1;
             let stamp = files.node(&path, Links::Follow).and_then(|node| node.meta());
             let Ok(stamp) = stamp.map(|meta| meta.stamp) else {
                 continue;
@@ -408,6 +413,6 @@ fn what_somebody_else_wrote_meanwhile_is_not_lost() {
         stop.store(true, Ordering::Relaxed);
     });
     eprintln!("replacing beside another writer: {seen:?}");
-    assert!(seen.refused > 20, "no race");
+    assert!(seen.refused > enough(), "no race: {seen:?}");
     check_nothing_left(&place.work());
 }

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use shieling::policy::Policy;
+use shieling_testkit::extent;
 
 use crate::cases::{Case, policy_of};
 use crate::place::{Place, Template};
@@ -50,7 +51,7 @@ fn effects(place: &Place, template: &Template, case: &Case, policy: &Policy) -> 
 
 #[test]
 fn no_program_beside_the_allowed_ones_leaves_a_mark() {
-    let cases = share(attacks("allow"), every(1, 4));
+    let cases = share(attacks("allow"), every(5, 20));
     let template = template();
     let open = Policy::open();
     let results = side_by_side(
@@ -58,8 +59,8 @@ fn no_program_beside_the_allowed_ones_leaves_a_mark() {
         || Place::of(&template),
         |place, case| {
             let under = effects(place, &template, case, &policy_of(&case.policy));
-            // Every third is enough to see that they would act.
-            let without = (case.line % 3 == 0).then(|| effects(place, &template, case, &open));
+            // Of all of them, every third is enough to see that they would act.
+            let without = (!extent::is_full() || case.line % 3 == 0).then(|| effects(place, &template, case, &open));
             (case.clone(), under, without)
         },
         drop,
@@ -99,7 +100,9 @@ fn no_program_beside_the_allowed_ones_leaves_a_mark() {
     }
     assert!(marks.is_empty(), "{}", marks.join("\n"));
     assert_eq!(not_run, Vec::<String>::new());
-    assert!(without.1 * 100 >= without.0 * 50, "too few act without the list");
+    // Half of all; a share of a few may have fewer.
+    let least = extent::rounds(25, 50);
+    assert!(without.1 * 100 >= without.0 * least, "too few act without the list");
     let listed = listed(BY_ALLOWED);
     let run: BTreeSet<String> = cases.iter().map(|case| line(&case.text)).collect();
     // In one direction: a host that lacks a tool has fewer effects.

@@ -10,8 +10,8 @@
 //! A harness that sees nothing would prove everything, so the same texts run where the restriction is
 //! left out, and there they must act. No text is ever run outside of a sandbox.
 //!
-//! As root, all of it is done again as an ordinary user with every fourth text.
-//! `SHIELING_KERNEL=all` runs everything everywhere, `SHIELING_KERNEL_SEED=N` chooses other texts, and
+//! What runs is a share of each class of texts, and as root a smaller one again as an ordinary user;
+//! `SHIELING_TESTS=full` runs all of them as both (`shieling_testkit::extent`).
 //! `SHIELING_KERNEL_IDLE=1` tells which of them do not act where they could.
 #![expect(clippy::disallowed_methods, reason = "places are built and looked at from outside")]
 

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use shieling_testkit::extent;
+
 use crate::cases::{Case, Expected, corpus};
 
 /// The attacks of a file of the corpora.
@@ -12,21 +14,12 @@ pub(crate) fn attacks(file: &str) -> Vec<Case> {
     corpus().into_iter().filter(attack).collect()
 }
 
-/// Those that are run here: all of them, or one in `every`.
+/// Those that are run here: one in `every` of each class, or all of them in the full tests.
 pub(crate) fn share(cases: Vec<Case>, every: usize) -> Vec<Case> {
-    if everything() {
-        return cases;
-    }
-    let seed: usize = std::env::var("SHIELING_KERNEL_SEED").map_or(0, |seed| seed.parse().expect("a number"));
-    let chosen = |(at, case): (usize, Case)| (at + seed).is_multiple_of(every).then_some(case);
-    cases.into_iter().enumerate().filter_map(chosen).collect()
+    extent::share(cases, every, |case| case.class.clone())
 }
 
-pub(crate) fn everything() -> bool {
-    std::env::var("SHIELING_KERNEL").is_ok_and(|which| which == "all")
-}
-
-/// `one` for root, who runs everything, and `other` for the ordinary user, who comes after.
+/// `one` for root, and `other` for the ordinary user, who comes after.
 pub(crate) fn every(one: usize, other: usize) -> usize {
     if shieling_testkit::is_user() { other } else { one }
 }

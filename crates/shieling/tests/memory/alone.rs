@@ -5,6 +5,7 @@ use std::time::Duration;
 use shieling::environment::Memory;
 use shieling::process::{End, Finished, Streams};
 use shieling::units::ByteCount;
+use shieling_testkit::extent;
 
 use super::same::{Left, left_in};
 use super::support::{WORKSPACE, command, memory, run, run_command};
@@ -46,7 +47,7 @@ async fn a_command_finds_the_same_whatever_ran_before() {
     let shared = fresh.fork();
     let files = shared.snapshot();
     for before in TEXTS {
-        for text in TEXTS {
+        for text in extent::share(TEXTS.to_vec(), 5, |_| ()) {
             // Twice, so that a bash that was kept is used.
             for _ in 0..2 {
                 let _ = run(&shared, before).await;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use shieling::environment::Memory;
 use shieling::process::{End, Streams};
 use shieling::units::ByteCount;
+use shieling_testkit::extent;
 
 use super::support::{WORKSPACE, command, memory, printed, run, run_command};
 
@@ -47,7 +48,7 @@ async fn floods_bombs_and_endless_loops_end_in_bounds() {
     ];
     for text in texts {
         let command = command(text)
-            .with_deadline(Duration::from_millis(1_500))
+            .with_deadline(Duration::from_millis(extent::rounds(400, 1_500)))
             .expect("more than zero");
         let ran = run_command(&memory, command, Streams::Output).await;
         assert!(ran.survivors == 0, "{text}: {ran:?}");
@@ -77,7 +78,7 @@ async fn large_output_flows_and_is_not_gathered() {
             "200000\n81902\n200000\n200000\n200000\n",
         ),
     ];
-    for (text, out) in long {
+    for (text, out) in extent::share(long.into(), 3, |_| ()) {
         assert_eq!(printed(&memory, text).await, out, "{text}");
     }
     assert_eq!(

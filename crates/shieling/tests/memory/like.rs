@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use shieling::process::End;
+use shieling_testkit::{extent, prerequisite};
 
 use super::same::{Left, Real, left_in};
 use super::support::{memory, run};
@@ -21,6 +22,9 @@ printf 'x\ty\tz\n  lead\n\n\nend' > ws.txt; printf 'b\na\nc\na\n' > s1; printf '
 
 const ALIKE: &str = include_str!("like/alike.txt");
 const REFUSED: &str = include_str!("like/refused.txt");
+
+/// Programs that are not part of every Debian: lines that need them are skipped where they are missing.
+const OPTIONAL: [&str; 5] = ["bzip2", "column", "hexdump", "ps", "xxd"];
 
 /// The names of files that are not the same. What is packed holds its maker's name.
 fn differing<'a>(here: &'a Left, there: &'a Left) -> BTreeSet<&'a String> {
@@ -43,7 +47,16 @@ async fn programs_do_what_the_real_ones_do() {
     let Some(real) = Real::new().await else { return };
     let mut wrong = Vec::new();
     let mut compared = 0;
-    for line in lines(ALIKE) {
+    let program = |line: &&str| line.split_whitespace().next().unwrap_or_default().to_owned();
+    for line in extent::share(lines(ALIKE).collect(), 4, program) {
+        // In the words of the line, or started by `tar`.
+        let uses = |program: &str| {
+            line.split_whitespace().any(|word| word == program) || (program == "bzip2" && line.contains("tar cj"))
+        };
+        let needed: Vec<&str> = OPTIONAL.into_iter().filter(|program| uses(program)).collect();
+        if !prerequisite::has(&needed) {
+            continue;
+        }
         let text = format!("{SEED}{line}");
         let (theirs, there) = real.run(&text).await;
         let memory = memory();
@@ -74,7 +87,7 @@ async fn programs_do_what_the_real_ones_do() {
         wrong.len(),
         wrong.join("\n")
     );
-    assert!(compared > 150, "{compared}");
+    assert!(compared > 100, "{compared}");
 }
 
 #[tokio::test]

@@ -1,7 +1,5 @@
 //! The same results as in `sandbox`, where a real bash and the usual programs run.
 
-#![expect(clippy::print_stderr, reason = "what cannot be compared is told")]
-
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -10,13 +8,16 @@ use std::time::Duration;
 use shieling::environment::{Environment as _, Network, Restrictions, Sandbox, Shell};
 use shieling::process::{End, Finished, Limits, Streams, run_to_end};
 use shieling::request::Command;
-use shieling_testkit::approved;
 use shieling_testkit::random::Random;
 use shieling_testkit::subset;
+use shieling_testkit::{approved, extent, prerequisite};
 
 use super::support::{VARIABLES, memory, run};
 
-const SCRIPTS: u64 = 300;
+/// How many scripts are compared.
+fn scripts() -> u64 {
+    extent::rounds(60, 300)
+}
 
 /// What a script leaves behind: by name, its mode and its content, or where a link leads.
 pub(crate) type Left = BTreeMap<String, (u32, Vec<u8>)>;
@@ -47,8 +48,7 @@ impl Real {
     }
 
     fn missing(why: &str) -> Option<Self> {
-        assert!(std::env::var_os("CI").is_none(), "no sandbox to compare with: {why}");
-        eprintln!("skipped: there is no sandbox to compare with: {why}");
+        prerequisite::skip(format_args!("there is no sandbox to compare with: {why}"));
         None
     }
 
@@ -124,10 +124,10 @@ pub(crate) fn left_in(memory: &shieling::environment::Memory) -> Left {
 }
 
 #[tokio::test]
-async fn sandbox_and_memory_give_the_same_output_status_and_files_on_300_scripts() {
+async fn sandbox_and_memory_give_the_same_output_status_and_files_on_many_scripts() {
     let Some(real) = Real::new().await else { return };
     let mut files = 0;
-    for seed in 0..SCRIPTS {
+    for seed in 0..scripts() {
         let text = subset::script(&mut Random::new(seed));
         let (theirs, there) = real.run(&text).await;
         let memory = memory();
@@ -141,5 +141,5 @@ async fn sandbox_and_memory_give_the_same_output_status_and_files_on_300_scripts
         assert_eq!(here, there, "{}", told());
         files += here.len();
     }
-    assert!(files > 100, "{SCRIPTS} scripts left {files} files to compare");
+    assert!(files > 20, "{} scripts left {files} files to compare", scripts());
 }

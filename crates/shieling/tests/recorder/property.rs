@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use shieling_testkit::extent;
 use shieling_testkit::random::Random;
 use shieling_testkit::scripts::script;
 
@@ -45,20 +46,10 @@ fn base(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-fn number(variable: &str, otherwise: u64) -> u64 {
-    std::env::var(variable).ok().map_or(otherwise, |text| {
-        text.parse()
-            .unwrap_or_else(|_| panic!("{variable}={text} is no number"))
-    })
-}
-
 #[test]
 fn what_readonly_allows_changes_nothing_and_starts_only_what_it_names() {
     let Some(place) = place() else { return };
-    let (cases, seed) = (
-        number("SHIELING_RECORDER_CASES", 200),
-        number("SHIELING_RECORDER_SEED", 1),
-    );
+    let (cases, seed) = (extent::rounds(60, 600), extent::seed());
     let mut random = Random::new(seed);
     let (mut made, mut ran, mut wrong) = (0_u64, 0_u64, Vec::new());
     // The bound on what is made keeps a policy that allows nothing from running for ever.

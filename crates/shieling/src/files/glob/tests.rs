@@ -343,7 +343,7 @@ fn trees() -> impl Strategy<Value = BTreeSet<String>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(80))]
+    #![proptest_config(ProptestConfig::with_cases(shieling_testkit::extent::rounds(24, 80)))]
     #[test]
     fn pages_of_any_size_give_each_path_once_sorted_by_bytes(tree in trees(), limit in 1_u64..6, directories in any::<bool>()) {
         let trial = Trial::new();

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
+use shieling_testkit::extent;
 
 use super::super::trial::{Trial, search as ask, written};
 use super::super::{FilesError, Glob, GrepAsk, GrepMode, Grepped};
@@ -340,7 +341,7 @@ fn a_file_that_grows_faster_than_it_is_read_is_searched_up_to_the_size_it_had() 
                 left -= log.write(&[b'x'; 1 << 16]).unwrap();
             }
         });
-        for _ in 0..20 {
+        for _ in 0..extent::rounds(5, 20) {
             trial
                 .grep(&GrepAsk {
                     mode: GrepMode::Count,
@@ -489,7 +490,7 @@ fn a_directory_that_is_swapped_for_a_link_while_it_is_searched_gains_nothing() {
                 }
             }
         });
-        for round in 0..2_000 {
+        for round in 0..extent::rounds(200, 2_000) {
             let grepped = trial.grep(&ask(".*")).unwrap();
             let theirs = grepped.hits.iter().any(|hit| hit.text.as_deref() == Some("theirs"));
             assert!(!theirs, "round {round}: {grepped:?}");
@@ -534,10 +535,10 @@ fn the_answer_of_eight_threads_is_the_answer_of_one_and_its_pages_are_it() {
         for _ in 0..3 {
             assert_eq!(trial.grep(&first).unwrap(), whole);
         }
-        for limit in [1_000, 333, 97] {
+        for limit in extent::share(vec![333, 1_000, 97], 3, |_| ()) {
             let short = GrepAsk { limit, ..first.clone() };
             let page = trial.grep(&short).unwrap();
-            for _ in 0..5 {
+            for _ in 0..extent::rounds(2, 5) {
                 assert_eq!(trial.grep(&short).unwrap(), page, "the figures, too");
             }
             assert_eq!(paged(&trial, &short), whole.hits, "{limit}");
@@ -564,7 +565,7 @@ fn paged(trial: &Trial, first: &GrepAsk) -> Vec<super::super::Hit> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(80))]
+    #![proptest_config(ProptestConfig::with_cases(extent::rounds(24, 80)))]
     #[test]
     fn pages_of_any_size_give_each_line_once_with_what_stands_beside_it(
         files in proptest::collection::btree_map("[ab]{1,2}|a/[ab%]|a-", "([xy]?\r?\n){0,12}[xy]?", 0..8),

@@ -210,7 +210,7 @@ fn paged(trial: &Trial, limit: u64) -> (Vec<OsString>, usize) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(shieling_testkit::extent::rounds(24, 60)))]
     #[test]
     fn pages_of_any_size_give_any_names_once_and_in_order(
         names in proptest::collection::btree_set(proptest::collection::vec(1_u8.., 1..6), 0..20),

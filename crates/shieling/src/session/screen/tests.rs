@@ -184,7 +184,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(shieling_testkit::extent::rounds(300, 2_000)))]
 
     #[test]
     fn no_program_breaks_its_screen(acts in proptest::collection::vec(act(), 1..40)) {
