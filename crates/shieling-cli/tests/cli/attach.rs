@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use shieling_testkit::prerequisite;
 
 use crate::mcp::{Server, UNASKED};
 use crate::support::{Shieling, told};
@@ -25,6 +26,9 @@ fn until<T>(what: &str, mut so: impl FnMut() -> Option<T>) -> T {
 
 #[test]
 fn a_person_takes_a_jobs_keyboard_and_the_agent_waits_until_it_is_given_back() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let mut server = server();
     let script =
         "echo ready; read -r line; echo \"got $line\"; until [ -e go ]; do sleep 0.05; done; echo release; sleep 1000";
@@ -60,6 +64,9 @@ fn a_person_takes_a_jobs_keyboard_and_the_agent_waits_until_it_is_given_back() {
 
 #[test]
 fn a_question_is_answered_by_whoever_waits_for_it_and_without_anybody_at_once() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let mut server = server();
     let (text, _) = server.tool("ask_human", json!({"prompt": "anybody?"}));
     assert!(text.contains("nobody is there"), "{text}");
@@ -82,6 +89,9 @@ fn a_question_is_answered_by_whoever_waits_for_it_and_without_anybody_at_once() 
 
 #[test]
 fn an_asked_person_takes_the_keyboard_and_the_agent_is_told_what_changed() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let mut server = server();
     server.shell(json!({"command": "bash --norc -i", "tty": true, "background": true, "job": "sh"}));
     let steps = json!([

@@ -2,6 +2,7 @@
 //! with the layer that is missing, nothing runs, and `doctor` says the same.
 
 use serde_json::Value;
+use shieling_testkit::prerequisite;
 
 use crate::support::{Ran, Shieling};
 
@@ -56,6 +57,9 @@ fn state<'a>(report: &'a Value, layer: &str) -> &'a str {
 
 #[test]
 fn a_host_without_a_layer_starts_nothing_and_names_it() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     for (host, _, says, landlock) in HOSTS {
         let shieling = exec(&[]);
         let ran = on(host, &shieling);
@@ -83,6 +87,9 @@ fn a_host_without_a_layer_starts_nothing_and_names_it() {
 
 #[test]
 fn the_neighbour_that_lacks_nothing_works() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let shieling = exec(&[]);
     let ran = on("full", &shieling);
     assert_eq!((ran.exit, ran.stdout.as_str()), (Some(0), "ran\n"), "{ran}");
@@ -94,6 +101,9 @@ fn the_neighbour_that_lacks_nothing_works() {
 
 #[test]
 fn an_outcome_on_such_a_host_says_that_it_failed_and_nothing_is_enforced() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     for (host, ..) in HOSTS {
         let shieling = exec(&["--json"]);
         let ran = on(host, &shieling);
@@ -107,6 +117,9 @@ fn an_outcome_on_such_a_host_says_that_it_failed_and_nothing_is_enforced() {
 
 #[test]
 fn doctor_says_what_is_missing_there_and_what_is_not() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     for (host, missing, _, landlock) in HOSTS {
         let (exit, report) = doctor(host);
         assert_eq!(
@@ -152,6 +165,9 @@ fn doctor_says_what_is_missing_there_and_what_is_not() {
 
 #[test]
 fn local_works_on_every_host() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     for (host, ..) in HOSTS {
         let shieling = exec(&["--env", "local", "--approval", "policy"]);
         assert_eq!(on(host, &shieling).exit, Some(0), "{host}");

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use serde_json::{Value, json};
+use shieling_testkit::prerequisite;
 
 use crate::mcp::Server;
 use crate::support::{Ran, Shieling};
@@ -150,9 +151,7 @@ const REACHED: [&str; 4] = [
 
 #[test]
 fn no_tool_touches_the_disk() {
-    if Command::new("strace").arg("-V").output().is_err() {
-        assert!(std::env::var_os("CI").is_none(), "no strace to watch the server with");
-        eprintln!("skipped: there is no strace to watch the server with");
+    if !prerequisite::has(&["strace"]) {
         return;
     }
     let place = tempfile::tempdir().expect("a directory");

@@ -1,6 +1,7 @@
 //! `shieling log replay`: on a terminal of its own, and as text.
 
 use serde_json::json;
+use shieling_testkit::prerequisite;
 
 use crate::support::Shieling;
 
@@ -53,6 +54,9 @@ fn as_text_it_reads_as_it_was_seen() {
 
 #[test]
 fn on_a_terminal_it_is_drawn_and_the_terminal_is_given_back() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let shieling = replay(&recording(&EVENTS), &["--marks", "--speed", "2"]);
     let told = shieling.typed(&json!([["last", ""]]));
     let output = told["output"].as_str().expect("a text");
@@ -75,6 +79,9 @@ fn on_a_terminal_it_is_drawn_and_the_terminal_is_given_back() {
 
 #[test]
 fn it_keeps_its_time_and_a_signal_ends_it_with_the_terminal_given_back() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let long = recording(&[(0.0, "o", "begun"), (1_000.0, "o", "never")]);
     for (signal, status) in [("SIGINT", 130), ("SIGTERM", 143)] {
         let told = replay(&long, &[]).typed(&json!([["begun", {"signal": signal}]]));
@@ -90,6 +97,9 @@ fn it_keeps_its_time_and_a_signal_ends_it_with_the_terminal_given_back() {
 
 #[test]
 fn a_terminal_that_is_too_small_is_told() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let text = recording(&[(0.0, "o", "x")]).replace("\"width\": 40", "\"width\": 102");
     let told = replay(&text, &[]).typed(&json!([["error", ""]]));
     assert_eq!(told["status"], 125, "{told}");

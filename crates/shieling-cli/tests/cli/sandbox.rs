@@ -1,6 +1,7 @@
 //! What is asked on the command line, as the kernel enforces it: each with its neighbour, that works.
 
 use serde_json::Value;
+use shieling_testkit::prerequisite;
 
 use crate::support::{Ran, Shieling};
 
@@ -42,6 +43,9 @@ fn without_a_word_commands_run_in_a_sandbox_that_lacks_nothing() {
 
 #[test]
 fn readonly_is_held_by_the_kernel_where_the_text_cannot_be_judged() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let write = "python3 -c \"open('x', 'w')\"";
     let shieling = exec(&["--readonly"], write);
     let ran = shieling.run();
@@ -53,6 +57,9 @@ fn readonly_is_held_by_the_kernel_where_the_text_cannot_be_judged() {
 
 #[test]
 fn hidden_files_do_not_exist_and_others_do() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let place = || {
         Shieling::in_workspace()
             .file(".env", "SECRET=1\n")
@@ -101,6 +108,9 @@ fn more_can_be_read_if_it_is_asked_for() {
 
 #[test]
 fn a_loopback_is_there_if_it_is_asked_for_and_nothing_else_is() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let serve =
         "import socket as s; l = s.create_server(('127.0.0.1', 0)); s.create_connection(l.getsockname()); print('met')";
     for (network, met) in [("none", false), ("loopback", true)] {
@@ -157,6 +167,9 @@ fn nothing_of_ours_stays_in_the_workspace() {
 
 #[test]
 fn running_out_of_memory_is_told_with_the_limit() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let ran = exec(&["--memory", "128MiB"], "python3 -c 'bytearray(1 << 30)'").run();
     insta::assert_snapshot!(ran);
     let fits = exec(&["--memory", "512MiB"], "python3 -c 'bytearray(64 << 20)'").run();

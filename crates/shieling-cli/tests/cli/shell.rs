@@ -1,6 +1,7 @@
 //! `shieling shell`, on a terminal.
 
 use serde_json::{Value, json};
+use shieling_testkit::prerequisite;
 
 use crate::support::Shieling;
 
@@ -22,6 +23,9 @@ fn output(told: &Value) -> &str {
 
 #[test]
 fn a_person_sees_what_a_command_sees_and_the_status_is_the_shells() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let steps = json!([
         ["(sandbox) ", "echo $((40+2)); touch inside; touch /usr/outside\n"],
         ["outside", ""],
@@ -39,12 +43,18 @@ fn a_person_sees_what_a_command_sees_and_the_status_is_the_shells() {
 
 #[test]
 fn readonly_holds_for_a_person_too() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let steps = json!([["(sandbox) ", "touch inside\n"], ["Read-only file system", "exit\n"]]);
     assert_eq!(typed(&["--readonly"], &steps)["status"], 1);
 }
 
 #[test]
 fn ctrl_c_reaches_the_program_in_the_foreground_and_not_shieling() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     for (options, prompt) in [
         (&[][..], "(sandbox) "),
         (&["--isolation", "landlock"], "(sandbox:landlock) "),
@@ -65,6 +75,9 @@ fn ctrl_c_reaches_the_program_in_the_foreground_and_not_shieling() {
 
 #[test]
 fn the_window_has_its_size_and_gets_a_new_one() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let steps = json!([
         ["(sandbox) ", "stty size\n"],
         ["33 101", {"resize": [40, 120]}],
@@ -83,6 +96,9 @@ fn the_window_has_its_size_and_gets_a_new_one() {
 
 #[test]
 fn a_signal_ends_the_shell_and_restores_the_terminal() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     for (signal, status) in [("SIGTERM", 143), ("SIGINT", 130)] {
         let steps = json!([["(sandbox) ", {"signal": signal}]]);
         assert_eq!(typed(&[], &steps)["status"], status, "{signal}");
@@ -91,6 +107,9 @@ fn a_signal_ends_the_shell_and_restores_the_terminal() {
 
 #[test]
 fn what_a_shell_is_recorded_as_has_an_intent_and_an_end() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let audit = tempfile::tempdir().expect("a temporary directory can be made");
     let file = audit.path().join("audit.jsonl");
     let path = file.to_string_lossy().into_owned();

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use shieling::process::End;
+use shieling::process::{End, Limits, run_to_end};
+use shieling_testkit::prerequisite;
 
-use super::support::{Mark, exists, loud, own_children, plan, quiet, run, run_within, start};
+use super::support::{Mark, command, loud, own_children, plan, quiet, run, run_within, start};
 
 const SHORT: Duration = Duration::from_millis(400);
 
@@ -120,13 +121,20 @@ async fn a_storm_of_forks_dies() {
     let text = format!(
         "trap '' TERM; for i in $(seq 200); do (while :; do sleep {mark} & sleep 0.1; kill -9 $!; done) 2>/dev/null & done; sleep {mark}"
     );
+    let (mut process, _jail) = start(&plan(&text)).await.expect("it starts");
     let begun = Instant::now();
-    let finished = run_within(&text, Duration::from_millis(900)).await;
-    let took = begun.elapsed();
-    assert_eq!((finished.end, finished.survivors), (End::TimedOut, 0));
+    // Most sleep at any moment, of which each has a shell.
+    while mark.alive().len() < 150 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", mark.alive().len());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let ended = process
+        .stop(Duration::from_millis(100))
+        .await
+        .expect("its supervisor answers");
+    assert_eq!(ended.survivors, 0);
     assert_eq!(mark.alive(), [] as [u32; 0]);
-    assert!(finished.ended_processes >= 200, "{}", finished.ended_processes);
-    assert!(took < Duration::from_millis(4_900), "{took:?}");
+    assert!(ended.ended >= 200, "{}", ended.ended);
 }
 
 #[tokio::test]
@@ -138,11 +146,15 @@ async fn dropping_the_future_ends_the_tree_and_leaves_no_zombie() {
     {
         let running = run(&text);
         tokio::pin!(running);
+        let both = async {
+            while mark.alive().len() != 2 {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
         tokio::select! {
             _ = &mut running => panic!("it sleeps"),
-            () = tokio::time::sleep(Duration::from_millis(300)) => {}
+            () = both => {}
         }
-        assert_eq!(mark.alive().len(), 2);
     }
     mark.wait_for(0);
     let begun = Instant::now();
@@ -181,7 +193,15 @@ async fn a_command_that_kills_its_supervisor_is_called_lost() {
     let _load = quiet().await;
     let mark = Mark::new();
     // Once it is known that it has started: before, it is a start that failed.
-    let finished = run(&format!("sleep 0.5; kill -9 $PPID; sleep {mark}")).await;
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let go = place.path().join("go");
+    let text = format!(
+        "until [ -e {} ]; do sleep 0.01; done; kill -9 $PPID; sleep {mark}",
+        go.display()
+    );
+    let (process, _jail) = start(&plan(&text)).await.expect("it starts");
+    std::fs::write(&go, "").expect("ours");
+    let finished = run_to_end(process, &Limits::of(&command(&text)), None, None).await;
     assert_eq!(finished.end, End::Lost);
     assert_eq!(finished.survivors, 1, "nobody can say, so it is not called none");
     // Its group could be ended all the same.
@@ -232,8 +252,10 @@ async fn what_cannot_be_signalled_is_reported_and_not_waited_for() {
     let _load = quiet().await;
     // Root may signal everything, and without root no setuid program can be prepared here; so the
     // other half of the rule: a process of another user is ended by root like any other.
-    if !exists("setpriv") || !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: needs setpriv and root");
+    if !rustix::process::geteuid().is_root() {
+        return prerequisite::skip("it needs root");
+    }
+    if !prerequisite::has(&["setpriv"]) {
         return;
     }
     let mark = Mark::new();

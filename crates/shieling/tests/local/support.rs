@@ -1,7 +1,6 @@
 //! What the tests share: running a text, and looking for processes by a mark that only they carry.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -124,10 +123,4 @@ pub(crate) fn own_children() -> Vec<u32> {
             parent == Some(me)
         })
         .collect()
-}
-
-pub(crate) fn exists(program: &str) -> bool {
-    ["/usr/bin", "/bin"]
-        .iter()
-        .any(|directory| Path::new(directory).join(program).exists())
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use shieling::outcome::Status;
 use shieling::process::{Received, SendError};
+use shieling_testkit::prerequisite;
 
 use crate::support::{SOON, everywhere, receive, receive_all};
 
@@ -197,6 +198,9 @@ async fn two_programs_are_talked_to_at_once() {
 
 #[tokio::test]
 async fn a_dialogue_with_an_interpreter_keeps_its_state() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     everywhere(async |at| {
         let program = "python3 -uc '
 import sys

@@ -7,13 +7,11 @@ mod fake;
 mod group;
 mod user;
 
-/// Says that a test cannot run here, and why; which is a failure where everything is to be run.
-fn skipped(why: &str) {
-    assert!(
-        std::env::var("CI").as_deref() != Ok("true"),
-        "prerequisite missing: {why}"
-    );
-    eprintln!("skipped: {why}");
+use shieling_testkit::prerequisite;
+
+/// Whether there is the Python that these tests' processes are written in.
+fn python() -> bool {
+    prerequisite::has(&["python3"])
 }
 
 /// As pid 1 gets them.

@@ -8,8 +8,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use shieling_jail::plan::{Isolation, Limits};
+use shieling_testkit::prerequisite;
 
-use super::{kills, skipped};
+use super::{kills, python};
 use crate::limits::watch::pause;
 use crate::limits::{RESERVED, Watch, prepare};
 
@@ -41,7 +42,7 @@ fn as_pid_one(user: &str, test: &str) -> Option<Output> {
     match enter(&["true"]) {
         Ok(output) if output.status.success() => {}
         other => {
-            skipped(&format!("namespaces for user {user} from root: {other:?}"));
+            prerequisite::skip(&format!("namespaces for user {user} from root: {other:?}"));
             return None;
         }
     }
@@ -101,6 +102,9 @@ fn command(code: &str) -> Child {
 
 #[test]
 fn in_a_user_namespace_exactly_so_many_tasks_can_be() {
+    if !python() {
+        return;
+    }
     passes_inside("inside_tasks");
 }
 
@@ -202,9 +206,12 @@ impl Drop for Delegated {
 
 #[test]
 fn an_ordinary_user_uses_groups_of_v1_that_are_delegated() {
+    if !python() {
+        return;
+    }
     let delegated = match Delegated::new(65534) {
         Ok(delegated) => delegated,
-        Err(why) => return skipped(&why),
+        Err(why) => return prerequisite::skip(&why),
     };
     let copy = copied("delegated");
     let enter: String = delegated
@@ -265,6 +272,9 @@ fn inside_delegated() {
 
 #[test]
 fn memory_is_watched_where_there_is_no_group() {
+    if !python() {
+        return;
+    }
     passes_inside("inside_memory");
 }
 

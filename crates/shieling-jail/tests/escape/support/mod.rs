@@ -5,9 +5,11 @@ pub(crate) mod suite;
 mod tools;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use shieling_testkit::prerequisite;
 
 pub(crate) use place::{KEYS, Making, Place, line};
 pub(crate) use tools::Tools;
@@ -125,12 +127,11 @@ impl<'a> Field<'a> {
         rustix::process::geteuid().is_root()
     }
 
-    /// The program, or a skip that names it.
-    pub(crate) fn needs(&self, program: &str) -> Checked<PathBuf> {
-        place::PATH
-            .split(':')
-            .map(|directory| Path::new(directory).join(program))
-            .find(|path| path.exists())
-            .map_or_else(|| skip(format!("`{program}` is not installed")), Ok)
+    /// Skips unless the program is installed.
+    pub(crate) fn needs(&self, program: &str) -> Checked {
+        match prerequisite::is_installed(program) {
+            true => Ok(()),
+            false => skip(format!("`{program}` is not installed")),
+        }
     }
 }

@@ -16,8 +16,9 @@ use shieling::outcome::{Outcome, Status};
 use shieling::policy::Policy;
 use shieling::request::Command;
 use shieling::{Shieling, restricted};
+use shieling_testkit::prerequisite;
 
-use super::{Checked, Fail, Field, check, wrong};
+use super::{Checked, Fail, Field, check, skip, wrong};
 
 /// Where programs are, on the host and inside.
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -280,7 +281,10 @@ impl<'a> Place<'a> {
             Status::Denied | Status::NeedsApproval | Status::Failed | Status::RateLimited | Status::Lost => {
                 wrong(format!("`{text}` was not run: {}", line(&outcome)))
             }
-            _ => Ok(outcome),
+            _ => match missing_program(outcome.exit_code, &outcome.stderr) {
+                Some(program) => skip(format!("`{program}` is not installed")),
+                None => Ok(outcome),
+            },
         }
     }
 
@@ -374,6 +378,9 @@ fn host(root: &Path, text: &str) -> Checked<String> {
         .env("HOME", "/nonexistent")
         .output()?;
     if !done.status.success() {
+        if let Some(program) = missing_program(done.status.code(), &String::from_utf8_lossy(&done.stderr)) {
+            return skip(format!("`{program}` is not installed"));
+        }
         return Err(Fail::Wrong(format!(
             "setting up on the host failed: `{text}`: {}{}",
             String::from_utf8_lossy(&done.stdout),
@@ -381,6 +388,27 @@ fn host(root: &Path, text: &str) -> Checked<String> {
         )));
     }
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+}
+
+/// The program that a text was to start and that this host does not have, by what shells say of it. One
+/// that is installed and that a sandbox does not show is another matter.
+fn missing_program(code: Option<i32>, stderr: &str) -> Option<String> {
+    stderr.lines().find_map(|line| {
+        let (name, is_path) = match line.strip_suffix(": command not found") {
+            Some(head) => (head.rsplit(": ").next()?, false),
+            None => (
+                line.strip_suffix(": No such file or directory")?.rsplit(": ").next()?,
+                true,
+            ),
+        };
+        let name = match name.strip_prefix("/usr/bin/").or_else(|| name.strip_prefix("/bin/")) {
+            Some(program) if code == Some(127) => program,
+            _ if is_path => return None,
+            _ => name,
+        };
+        let is_name = !name.is_empty() && !name.contains('/');
+        (is_name && !prerequisite::is_installed(name)).then(|| name.to_owned())
+    })
 }
 
 /// An outcome in one line.

@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use rustix::mount::{MountPropagationFlags, mount_bind, mount_change};
+use shieling_testkit::prerequisite;
 
 use super::{Case, Fail, Field, Tools};
 
@@ -207,7 +208,7 @@ fn run(classes: &'static [(&'static str, &'static [Case])], filters: &[String], 
         Ok(tools) => tools,
         Err(why) => {
             eprintln!("the helper programs cannot be built: {why}");
-            return !is_ci();
+            return !prerequisite::is_ci();
         }
     };
     let runtime = runtime();
@@ -246,7 +247,7 @@ fn run(classes: &'static [(&'static str, &'static [Case])], filters: &[String], 
         let ms = began.elapsed().as_millis();
         match result {
             Ok(()) => println!("ok     {class}: {} ({ms} ms)", case.name),
-            Err(Fail::Skip(why)) if !is_ci() => {
+            Err(Fail::Skip(why)) if !prerequisite::is_ci() => {
                 count.skipped += 1;
                 println!("skip   {class}: {}: {why}", case.name);
             }
@@ -324,8 +325,4 @@ fn report(user: u32, counts: &[(&'static str, Count)], failures: &[String], bega
         eprintln!("as uid {user}: FAILED {failure}");
     }
     failures.is_empty()
-}
-
-fn is_ci() -> bool {
-    std::env::var_os("CI").is_some_and(|value| value == "true")
 }

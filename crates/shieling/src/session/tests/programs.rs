@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use shieling_testkit::prerequisite;
 use tokio::time::timeout;
 
 use crate::environment::Shell;
@@ -137,6 +138,9 @@ async fn a_progress_bar_stands_where_it_stood_last() {
 
 #[tokio::test]
 async fn vi_is_told_what_it_asks_and_writes_what_was_typed() {
+    if !prerequisite::has(&["vim.tiny"]) {
+        return;
+    }
     let place = tempfile::tempdir().expect("a temporary directory can be made");
     let file = place.path().join("notes.txt");
     let mut vi = Driven::start(&format!("vim.tiny -u NONE -N -n {}", file.display())).await;
@@ -163,6 +167,9 @@ async fn vi_is_told_what_it_asks_and_writes_what_was_typed() {
 
 #[tokio::test]
 async fn less_moves_by_keys_in_the_mode_that_it_asked_for() {
+    if !prerequisite::has(&["less"]) {
+        return;
+    }
     let mut less = Driven::start("seq 1 200 | less").await;
     let first = less
         .until("the first page", |screen| screen.text.contains("\n23\n:"))
@@ -189,6 +196,9 @@ async fn less_moves_by_keys_in_the_mode_that_it_asked_for() {
 
 #[tokio::test]
 async fn top_is_seen_and_quits() {
+    if !prerequisite::has(&["top"]) {
+        return;
+    }
     let mut top = Driven::start("top -d 1").await;
     let screen = top.until("processes", |screen| screen.text.contains("COMMAND")).await;
     assert!(
@@ -201,6 +211,9 @@ async fn top_is_seen_and_quits() {
 
 #[tokio::test]
 async fn python_reads_lines_remembers_them_and_is_interrupted() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
     let mut python = Driven::start("exec /usr/bin/python3 -q").await;
     python.until_line(">>>").await;
     python.enter("6 * 7").await;
