@@ -5,7 +5,7 @@
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
@@ -22,6 +22,9 @@ use crate::zygote::{COLD, WARM};
 
 /// The longest plan, in bytes: a hundred thousand hidden files, and room to spare.
 const LONGEST_PLAN: usize = 16 * 1024 * 1024;
+
+/// How long pid 1 may take to go once there is nobody who gives orders any more.
+const LEAVING: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
 /// What comes with an order.
 pub(crate) struct Order {
@@ -185,8 +188,9 @@ fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Ste
             Err(refusal)
         }
         Ok((limits, Ok(()))) => {
-            drop(order);
-            server.wait(host);
+            let Order { control, updates, plan } = order;
+            drop((updates, plan));
+            server.wait(host, &control);
             limits.remove();
             Ok(())
         }
@@ -250,13 +254,24 @@ impl Server {
         }
     }
 
-    /// Until pid 1 is gone, and everything in its pid namespace with it; the host's end ends it.
-    fn wait(self, host: &OwnedFd) {
+    /// Until pid 1 is gone, and everything in its pid namespace with it. The host's end ends it; and so does
+    /// the end of its orders, if it does not go by itself: somebody outside may have stopped it.
+    fn wait(self, host: &OwnedFd, control: &OwnedFd) {
         let mut fds = [
             PollFd::new(&self.pinned, PollFlags::IN),
             PollFd::new(host, PollFlags::IN),
+            // Of the control socket only its end is ours.
+            PollFd::new(control, PollFlags::empty()),
         ];
         while matches!(poll(&mut fds, None), Err(Errno::INTR)) {}
+        let [gone, over, _] = fds.map(|fd| !fd.revents().is_empty());
+        if !gone && !over {
+            let mut fds = [
+                PollFd::new(&self.pinned, PollFlags::IN),
+                PollFd::new(host, PollFlags::IN),
+            ];
+            while matches!(poll(&mut fds, Some(&LEAVING)), Err(Errno::INTR)) {}
+        }
         self.end();
     }
 

@@ -39,6 +39,31 @@ impl Mark {
         processes().filter(marked).collect()
     }
 
+    /// Waits until so many sleep, and no `setsid` is left that is to become a sleeper or to start one: it
+    /// has the mark too.
+    pub(crate) fn wait_for_sleepers(&self, count: usize) -> Checked<Vec<i32>> {
+        let began = Instant::now();
+        loop {
+            let (starting, others): (Vec<i32>, Vec<i32>) = self
+                .alive()
+                .into_iter()
+                .partition(|pid| arguments(*pid).first().is_none_or(|name| name.ends_with("setsid")));
+            let is_sleeper = |pid: &i32| matches!(&arguments(*pid)[..], [_, mark] if *mark == self.0);
+            let sleepers: Vec<i32> = others.into_iter().filter(is_sleeper).collect();
+            if sleepers.len() == count && starting.is_empty() {
+                return Ok(sleepers);
+            }
+            check(began.elapsed() < SOON, || {
+                format!(
+                    "{} processes sleep after {SOON:?}, not {count}, and {} are to start one",
+                    sleepers.len(),
+                    starting.len()
+                )
+            })?;
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
     /// Waits until so many are alive.
     pub(crate) fn wait_for(&self, count: usize) -> Checked<Vec<i32>> {
         self.wait_within(count, SOON)
@@ -72,6 +97,14 @@ pub(crate) fn processes() -> impl Iterator<Item = i32> {
     entries
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// What a process was started with; nothing if it is gone.
+fn arguments(pid: i32) -> Vec<String> {
+    let all = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let all = String::from_utf8_lossy(&all);
+    let all = all.split_terminator('\0');
+    all.map(str::to_owned).collect()
 }
 
 /// The state of a process, as `/proc` has it; nothing if it is gone.
@@ -115,6 +148,16 @@ impl Pinned {
         !matches!(state(self.pid), None | Some('Z' | 'X')) && field(self.pid, 19).as_ref() == Some(&self.born)
     }
 
+    /// Waits until it is stopped.
+    pub(crate) fn is_stopped(&self) -> Checked {
+        let began = Instant::now();
+        while state(self.pid) != Some('T') {
+            check(began.elapsed() < SOON, || format!("process {} does not stop", self.pid))?;
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Ok(())
+    }
+
     /// Waits until it is gone.
     pub(crate) fn is_gone(&self) -> Checked {
         let began = Instant::now();
@@ -151,6 +194,12 @@ impl Above {
         let supervisor = up(main)?;
         let init = up(supervisor.pid)?;
         let keeper = up(init.pid)?;
+        // What a case does to a process that it takes for one of these, it would do to another.
+        for (one, name) in [(&supervisor, "supervisor"), (&init, "pid 1"), (&keeper, "keeper")] {
+            let arguments = arguments(one.pid);
+            let ours = arguments.first().is_some_and(|name| name.starts_with("shieling-jail"));
+            check(ours, || format!("process {} is not the {name}: {arguments:?}", one.pid))?;
+        }
         Ok(Self {
             supervisor,
             init,
