@@ -170,6 +170,8 @@ fn cannot_be_held(field: &Field<'_>) -> Checked {
 }
 
 fn control_groups(field: &Field<'_>) -> Checked {
+    // What somebody who was killed left on this machine is not ours.
+    let before = groups();
     let place = limited(
         field,
         Limits {
@@ -188,7 +190,7 @@ fn control_groups(field: &Field<'_>) -> Checked {
     ] {
         place.refused(text)?;
     }
-    let made = groups();
+    let made: Vec<String> = groups().into_iter().filter(|group| !before.contains(group)).collect();
     place.close();
     // What this one made is gone; those of other sandboxes may come and go.
     let left: Vec<String> = groups().into_iter().filter(|group| made.contains(group)).collect();
