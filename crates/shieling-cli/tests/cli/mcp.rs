@@ -75,6 +75,16 @@ impl Server {
         id
     }
 
+    /// Waits until something has made this file of the workspace.
+    pub(crate) fn has_file(&self, name: &str) {
+        let path = self.shieling.workspace().join(name);
+        let began = std::time::Instant::now();
+        while !path.exists() {
+            assert!(began.elapsed().as_secs() < 30, "{name} is not made");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+
     /// Takes back what was called.
     pub(crate) fn cancel(&mut self, id: u64) {
         let params = json!({"requestId": id});

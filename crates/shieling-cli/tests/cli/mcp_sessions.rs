@@ -268,8 +268,8 @@ fn two_calls_at_once_take_turns_and_a_cancelled_one_leaves_nothing_to_the_next()
         let turns = [json!("two after first\n"), json!("two after\n")];
         assert!(turns.contains(&other["stdout"]), "{place}: {other}");
         let begun = std::time::Instant::now();
-        let cancelled = server.begin("shell", &call("echo old; sleep 40; echo older"));
-        std::thread::sleep(std::time::Duration::from_millis(300));
+        let cancelled = server.begin("shell", &call("echo > begun; echo old; sleep 40; echo older"));
+        server.has_file("m13/begun");
         server.cancel(cancelled);
         let next = server.begin("shell", &call("echo after-cancel $kept"));
         let answer = loop {

@@ -201,16 +201,26 @@ fn a_stamp_tells_states_apart_and_reading_changes_none() {
         let first = stamp();
         place.read(place.path("file")).expect("read");
         assert_eq!(first, stamp());
-        // A clock that has not ticked yet may give both the same times.
-        std::thread::sleep(Duration::from_millis(20));
+        ticks(&place);
         fs::write(place.path("file"), "other").expect("ours");
         let second = stamp();
         assert_ne!(first, second);
         fs::remove_file(place.path("file")).expect("ours");
-        std::thread::sleep(Duration::from_millis(20));
+        ticks(&place);
         fs::write(place.path("file"), "other").expect("ours");
         assert_ne!(second, stamp());
     }
+}
+
+/// Waits until the clock of files has ticked: before, it may give two changes the same time.
+fn ticks(place: &Place) {
+    let now = || {
+        fs::write(place.path("clock"), "").expect("ours");
+        let told = fs::metadata(place.path("clock")).expect("it is there");
+        told.modified().expect("it has one")
+    };
+    let before = now();
+    while now() == before {}
 }
 
 #[test]

@@ -198,11 +198,8 @@ async fn a_sender_that_waits_is_told_when_the_program_is_killed() {
         let started = at.start("sleep 1000").await;
         let began = Instant::now();
         let sent = vec![0; 10_000_000];
-        let kill = async {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            started.kill().await
-        };
-        let (sent, outcome) = tokio::join!(started.send(&sent), kill);
+        // In this order: the sender waits, since the pipe is full, before anything is killed.
+        let (sent, outcome) = tokio::join!(biased; started.send(&sent), started.kill());
         assert!(matches!(sent, Err(SendError::NobodyReads { .. })), "{sent:?}");
         assert_eq!(outcome.status, Status::Signalled);
         assert!(began.elapsed() < SOON);

@@ -1,7 +1,6 @@
 //! What is judged, approved and recorded.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use shieling::audit::Kind;
 use shieling::outcome::{Layer, Status};
@@ -108,9 +107,11 @@ async fn one_that_is_dropped_is_recorded_as_lost_and_one_that_had_ended_as_it_di
         eventually("its end is recorded", || sink.records().len() == before + 4).await;
         assert_eq!(receive_all(&ended).await, b"unread\n");
         drop(ended);
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        assert_eq!(sink.records().len(), before + 4, "and only once");
+        drop(at.start("sleep 1000").await);
+        eventually("the end of the next is recorded", || sink.records().len() >= before + 6).await;
+        assert_eq!(sink.records().len(), before + 6, "and that of the first only once");
         assert_eq!(records(&sink)[before + 3], (Kind::Outcome, Some(Status::Exited)));
+        at.nobody_left().await;
     })
     .await;
 }

@@ -1,7 +1,6 @@
 //! Shells that stay.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use shieling::environment::Ability;
 use shieling::session::SessionName;
@@ -153,8 +152,8 @@ pub(crate) fn cases() -> Vec<Case> {
                 let refused = at.shieling.shell(short).await;
                 let layer = refused.denial.map(|denial| denial.layer);
                 busy.abort();
+                drop(busy.await);
                 same("the layer that refuses", layer, Some(shieling::outcome::Layer::Environment))?;
-                tokio::time::sleep(Duration::from_millis(100)).await;
                 same("and afterwards", at.shell("echo yes").await.stdout, "yes\n")
             })
         }))
