@@ -34,6 +34,8 @@ pub(crate) struct Fake {
     /// The commands whose future was dropped before their end.
     pub(crate) dropped: AtomicUsize,
     pub(crate) closed: AtomicUsize,
+    /// What `slow` waits for.
+    pub(crate) goes_on: tokio::sync::Notify,
     /// The content of the file that `run` runs.
     pub(crate) file: Mutex<String>,
     pub(crate) spill: Option<SpillTo>,
@@ -49,6 +51,7 @@ impl Fake {
             began: AtomicUsize::new(0),
             dropped: AtomicUsize::new(0),
             closed: AtomicUsize::new(0),
+            goes_on: tokio::sync::Notify::new(),
             file: Mutex::new("1".to_owned()),
             spill: Some(SpillTo::new("/nowhere")),
             broken: false,
@@ -197,7 +200,7 @@ impl Fake {
                 pending().await
             }
             "slow" => {
-                tokio::time::sleep(Duration::from_millis(2_500)).await;
+                self.goes_on.notified().await;
                 outcome(Status::Exited, "slowly\n")
             }
             "job" => Outcome {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::client::{Client, text};
 use crate::fake::Fake;
@@ -139,7 +139,7 @@ async fn too_many_calls_at_once_are_refused() {
     assert!(text(&result).contains("256 calls are under way"), "{result}");
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_client_that_wants_to_know_hears_each_second_how_far_it_is() {
     let fake = Arc::new(Fake::new());
     let mut client = Client::stateful(&fake, "default", json!({})).await;
@@ -149,10 +149,11 @@ async fn a_client_that_wants_to_know_hears_each_second_how_far_it_is() {
         })
     };
     let id = client.begin("tools/call", params("slow")).await;
+    let heard = [client.next().await, client.next().await];
+    fake.goes_on.notify_one();
     let result = client.end(id).await;
     assert_eq!(text(&result["result"]), "slowly\n");
-    let told: Vec<&Value> = client.heard.iter().map(|heard| &heard["params"]).collect();
-    assert_eq!(told.len(), 2, "{told:?}");
+    let told = heard.each_ref().map(|heard| &heard["params"]);
     assert_eq!(
         (&told[0]["progressToken"], &told[0]["message"]),
         (&json!("mine"), &json!("1 s"))
@@ -180,7 +181,7 @@ async fn the_end_of_the_client_is_the_end_of_all() {
     assert_eq!(fake.closed.load(Ordering::SeqCst), 2);
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_client_that_goes_away_in_the_middle_of_a_command_ends_it() {
     let fake = Arc::new(Fake::new());
     let mut client = Client::stateful(&fake, "default", json!({})).await;
