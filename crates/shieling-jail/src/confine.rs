@@ -1,6 +1,8 @@
 //! What binds each command before it becomes its program: no capability, no way to get one, the filter
 //! of system calls, and Landlock.
 
+use std::os::fd::BorrowedFd;
+
 use libc::sock_filter;
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, CapabilitySets};
@@ -39,9 +41,10 @@ impl Confinement {
         sys::filter(&self.filter).or_refuse(Layer::Seccomp, || "installing the system call filter".to_owned())
     }
 
-    /// Binds the command in addition: Landlock, which also keeps it from its supervisor.
-    pub(crate) fn bind_command(&self) -> Result<(), Errno> {
-        self.rules.apply()
+    /// Binds the command in addition: Landlock, which also keeps it from its supervisor. `terminal` is the
+    /// command's own.
+    pub(crate) fn bind_command(&self, terminal: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
+        self.rules.apply(terminal)
     }
 
     /// The parts that this kernel is too old for, by name.

@@ -18,7 +18,8 @@ use crate::limits::{Enforcement, Held, Kills};
 use crate::refusal::{Step, While as _, refuse};
 use crate::server::Server;
 use crate::socket;
-use crate::sys;
+use crate::sys::{self, Copied};
+use crate::temporary::Temporary;
 use crate::view::View;
 
 /// What the server has to know of what the keeper did outside.
@@ -58,6 +59,7 @@ pub(crate) fn in_namespaces(keeper: &OwnedFd, identity: &Identity) {
         let plan = read(&order.plan)?;
         namespaces(&plan)?;
         let view = View::enter(&plan.view)?;
+        no_more_namespaces()?;
         let (outside, kills) = outside(keeper)?;
         let server = Server::new(order.control.as_fd(), order.updates.as_fd(), None, Some(view), kills)?;
         finish(&plan, server, outside)
@@ -80,9 +82,39 @@ pub(crate) fn in_place(plan: &Plan, order: Order, host: &OwnedFd, limits: &Enfor
     let counter = limits.counter().and_then(|counter| counter.try_clone_to_owned().ok());
     let kills = outside.held.kills(counter)?;
     let server = Server::new(order.control.as_fd(), order.updates.as_fd(), Some(host), None, kills)?;
-    let built = finish(plan, server, outside);
+    let mut plan = plan.clone();
+    let temporary = own_temporary(&mut plan.view)?;
+    let built = finish(&plan, server, outside).map(|(server, ready)| {
+        let temporary = temporary.as_ref().map(|temporary| temporary.path.clone());
+        (server, Ready { temporary, ..ready })
+    });
     serve(built, &order.control);
+    if let Some(temporary) = temporary {
+        temporary.remove();
+    }
     Ok(())
+}
+
+/// In the place of the host's directory for temporary files, one of this jail's own in it.
+fn own_temporary(view: &mut [Entry]) -> Step<Option<Temporary>> {
+    let found = view.iter_mut().find_map(|entry| match entry {
+        Entry::Temporary { target, executable, .. } => Some((target.clone(), *executable, entry)),
+        _ => None,
+    });
+    let Some((parent, executable, entry)) = found else {
+        return Ok(None);
+    };
+    let made = Temporary::make(&parent).or_refuse(Layer::Mount, || {
+        format!("making a directory for temporary files in `{}`", parent.display())
+    })?;
+    *entry = Entry::Bind {
+        source: made.path.clone(),
+        target: made.path.clone(),
+        writable: true,
+        executable,
+        optional: false,
+    };
+    Ok(Some(made))
 }
 
 fn serve(built: Step<(Server, Ready)>, control: &OwnedFd) {
@@ -115,7 +147,7 @@ fn finish(plan: &Plan, mut server: Server, outside: Outside) -> Step<(Server, Re
     let mut missing = held.missing.clone();
     if server.has_view() {
         let network = (plan.network != Network::Host).then_some("network");
-        let names = ["user", "mount", "pid", "ipc", "uts", "cgroup"];
+        let names = ["user", "user.bounds", "mount", "pid", "ipc", "uts", "cgroup"];
         enforced.extend(names.into_iter().chain(network).map(str::to_owned));
     }
     if let Some(confinement) = Confinement::prepare(plan)? {
@@ -135,6 +167,9 @@ fn finish(plan: &Plan, mut server: Server, outside: Outside) -> Step<(Server, Re
         missing.extend(confinement.missing().map(str::to_owned));
         server.confine(confinement);
         server.probe(plan)?;
+        if !server.is_numbered() {
+            missing.push("scheduling".to_owned());
+        }
     }
     enforced.extend(held.enforced.iter().cloned());
     server.watch(held.watch(Path::new("/proc"), &temporary(plan), server.kills())?);
@@ -143,6 +178,7 @@ fn finish(plan: &Plan, mut server: Server, outside: Outside) -> Step<(Server, Re
         enforced,
         missing,
         limits: held.effective,
+        temporary: None,
     };
     Ok((server, ready))
 }
@@ -202,6 +238,18 @@ fn namespaces(plan: &Plan) -> Step {
         sys::loopback_up(socket.as_fd()).or_refuse(Layer::Network, up)?;
     }
     Ok(())
+}
+
+/// Tries whether another namespace can be made, by whoever has every capability here and no filter yet.
+fn no_more_namespaces() -> Step {
+    match sys::copy(libc::CLONE_NEWUSER) {
+        Err(_) => Ok(()),
+        Ok(Copied::Child) => sys::exit(0),
+        Ok(Copied::Parent(_)) => refuse(
+            Layer::Probe,
+            "another user namespace could be made in that of the sandbox",
+        ),
+    }
 }
 
 fn write(path: &str, text: &str) -> Result<(), Errno> {

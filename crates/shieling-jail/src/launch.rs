@@ -92,7 +92,11 @@ fn prepare(
         limit(Resource::Fsize, bytes)?;
     }
     if let Some(confinement) = confinement {
-        confinement.bind_command().map_err(|errno| (Stage::Confine, errno))?;
+        let [terminal, ..] = &descriptors.standard;
+        let terminal = request.terminal.then(|| terminal.as_fd());
+        confinement
+            .bind_command(terminal)
+            .map_err(|errno| (Stage::Confine, errno))?;
     }
     sys::default_signals();
     // Each of ours has that flag anyway; this does not rest on it.

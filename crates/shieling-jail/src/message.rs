@@ -84,6 +84,8 @@ pub struct Ready {
     pub missing: Vec<String>,
     /// The effective limits.
     pub limits: crate::plan::Limits,
+    /// The directory that was made for temporary files, where `/tmp` is the host's.
+    pub temporary: Option<PathBuf>,
 }
 
 /// What could not be done.

@@ -42,7 +42,7 @@ pub struct Plan {
     pub hostname: String,
     /// What stands in the file system, in this order; what comes later lies over what came before.
     /// Without namespaces only [`Entry::Bind`] and [`Entry::Temporary`] mean something: they become
-    /// Landlock's rules.
+    /// Landlock's rules, the second for a directory that is made *in* its target.
     pub view: Vec<Entry>,
     /// The only files that can be executed, as they are seen inside, with everything below a
     /// directory; anything that is seen if there is no list.

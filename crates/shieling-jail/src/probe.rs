@@ -10,6 +10,7 @@ use rustix::process::{Pid, WaitOptions};
 use shieling_jail::plan::{Isolation, Plan, Probe};
 
 use crate::confine::Confinement;
+use crate::numbers::RESERVED;
 use crate::sys;
 
 /// A name that nobody has: of this program, and random enough for two of them.
@@ -27,19 +28,55 @@ pub(crate) fn probe(plan: &Plan, confinement: &Confinement) -> Result<(), String
 
 fn inside(plan: &Plan, confinement: &Confinement) -> Result<(), String> {
     confinement
-        .bind_command()
+        .bind_command(None)
         .map_err(|errno| format!("a process could not confine itself: {errno}"))?;
     capabilities()?;
-    let refused = |call, arguments| sys::probe_call(call, arguments) == Err(Errno::PERM);
-    // Without the filter, the kernel would complain of the null pointer first.
-    if !refused(libc::SYS_io_uring_setup, [1, 0, 0, 0]) {
-        return Err("the system call filter lets io_uring through".to_owned());
-    }
+    filtered(plan)?;
     // Of its own pid namespace, whose first processes are the jail's and this.
-    if plan.isolation == Isolation::Full && rustix::process::getpid().as_raw_pid() > 16 {
+    let number = rustix::process::getpid().as_raw_pid().cast_unsigned();
+    if plan.isolation == Isolation::Full && number > RESERVED.end + 16 {
         return Err("the processes of the host can be seen".to_owned());
     }
     plan.probes.iter().try_for_each(one)
+}
+
+/// One call of each kind. Without the filter, the kernel would complain of a null pointer, a descriptor or
+/// something else that is wrong with it.
+fn filtered(plan: &Plan) -> Result<(), String> {
+    const NOWHERE: usize = usize::MAX;
+    const SUBVOLUME: usize = 0x5000_940e;
+    const LINE_DISCIPLINE: usize = 0x5423;
+    const SCTP: usize = 132;
+    let making = (libc::O_CREAT | libc::O_WRONLY).cast_unsigned() as usize;
+    let mut calls = vec![
+        ("io_uring", libc::SYS_io_uring_setup, [1, 0, 0, 0]),
+        (
+            "files named by a handle",
+            libc::SYS_name_to_handle_at,
+            [NOWHERE, 0, 0, 0],
+        ),
+        ("a set-user-ID mode", libc::SYS_fchmod, [NOWHERE, 0o4755, 0, 0]),
+        ("a set-group-ID mode", libc::SYS_fchmodat, [NOWHERE, 0, 0o2755, 0]),
+        (
+            "a new file with a set-user-ID mode",
+            libc::SYS_openat,
+            [NOWHERE, 0, making, 0o4644],
+        ),
+        ("a new subvolume", libc::SYS_ioctl, [NOWHERE, SUBVOLUME, 0, 0]),
+        ("a line discipline", libc::SYS_ioctl, [NOWHERE, LINE_DISCIPLINE, 0, 0]),
+        ("an odd socket", libc::SYS_socket, [2, 1, SCTP, 0]),
+        ("pid 1's processors", libc::SYS_sched_setaffinity, [1, 0, 0, 0]),
+    ];
+    if plan.isolation == Isolation::Landlock {
+        calls.push(("a local socket", libc::SYS_socket, [1, 1, 0, 0]));
+    }
+    let passed = calls
+        .into_iter()
+        .find(|(_, call, arguments)| sys::probe_call(*call, *arguments) != Err(Errno::PERM));
+    match passed {
+        None => Ok(()),
+        Some((name, ..)) => Err(format!("the system call filter lets through: {name}")),
+    }
 }
 
 fn capabilities() -> Result<(), String> {

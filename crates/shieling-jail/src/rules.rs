@@ -1,6 +1,7 @@
 //! Landlock: a second lock on files, and the only one on signals and abstract sockets that leave the
 //! jail. Built once, applied by each command to itself.
 
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use landlock::{
@@ -22,6 +23,10 @@ const SCOPES: i64 = 6;
 /// What commands are bound by.
 pub(crate) struct Rules {
     ruleset: RulesetCreated,
+    handled: Handled,
+    /// What may be done below which place, where a command's own terminal is to be added to it: a ruleset
+    /// is shared by all that it binds later. Held open, since a path may lead elsewhere by then.
+    beneath: Vec<(PathFd, BitFlags<AccessFs>)>,
     /// What of it is more than files, for the report.
     pub(crate) parts: Vec<&'static str>,
     /// What of that this kernel's Landlock is too old for.
@@ -54,14 +59,53 @@ impl Rules {
         build(plan, version).or_else(|error| refuse(Layer::Landlock, format!("making rules failed: {error}")))
     }
 
-    /// Binds this process and all that it starts, for good.
-    pub(crate) fn apply(&self) -> Result<(), Errno> {
-        let ruleset = self.ruleset.try_clone().map_err(|_| Errno::MFILE)?;
+    /// Binds this process and all that it starts, for good. `terminal` is its own, and the only one that
+    /// it can open by its path where those of the host stand beside it.
+    pub(crate) fn apply(&self, terminal: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
+        let ruleset = match terminal {
+            Some(terminal) if !self.beneath.is_empty() => self.with_terminal(terminal).map_err(|_| Errno::PERM)?,
+            _ => self.ruleset.try_clone().map_err(|_| Errno::MFILE)?,
+        };
         let status = ruleset.restrict_self().map_err(|_| Errno::PERM)?;
         if status.ruleset == landlock::RulesetStatus::NotEnforced {
             return Err(Errno::NOSYS);
         }
         Ok(())
+    }
+
+    fn with_terminal(&self, terminal: BorrowedFd<'_>) -> Result<RulesetCreated, landlock::RulesetError> {
+        let mut ruleset = self.handled.create()?;
+        for (place, access) in &self.beneath {
+            ruleset = ruleset.add_rule(PathBeneath::new(place, *access))?;
+        }
+        let access = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
+        let access = access & AccessFs::from_file(self.handled.abi);
+        ruleset.add_rule(PathBeneath::new(terminal, access))
+    }
+}
+
+/// What a ruleset decides at all. What it has no rule for, it refuses.
+#[derive(Clone, Copy)]
+struct Handled {
+    abi: ABI,
+    tcp: bool,
+    scopes: bool,
+}
+
+impl Handled {
+    fn create(self) -> Result<RulesetCreated, landlock::RulesetError> {
+        let mut ruleset = Ruleset::default()
+            // What this version has, all of it: nothing is left out in silence.
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::from_all(self.abi))?;
+        if self.tcp {
+            // No rule follows, so no port can be bound or reached.
+            ruleset = ruleset.handle_access(AccessNet::from_all(self.abi))?;
+        }
+        if self.scopes {
+            ruleset = ruleset.scope(Scope::Signal)?.scope(Scope::AbstractUnixSocket)?;
+        }
+        ruleset.create()
     }
 }
 
@@ -86,27 +130,26 @@ fn build(plan: &Plan, version: i64) -> Result<Rules, landlock::RulesetError> {
     if version < SCOPES {
         missing.push("landlock.scope");
     }
-    let mut ruleset = Ruleset::default()
-        // What this version has, all of it: nothing is left out in silence.
-        .set_compatibility(CompatLevel::HardRequirement)
-        .handle_access(all)?;
-    if version >= 4 && plan.network == Network::None {
-        // No rule follows, so no port can be bound or reached.
-        ruleset = ruleset.handle_access(AccessNet::from_all(abi))?;
+    let handled = Handled {
+        abi,
+        tcp: version >= 4 && plan.network == Network::None,
+        scopes: version >= SCOPES,
+    };
+    if handled.tcp {
         parts.push("landlock.tcp");
     }
-    if version >= SCOPES {
-        ruleset = ruleset.scope(Scope::Signal)?.scope(Scope::AbstractUnixSocket)?;
+    if handled.scopes {
         parts.push("landlock.scope");
     }
-    let mut ruleset = ruleset.create()?;
+    let mut beneath = Vec::new();
+    let mut allow = |path: &Path, access| beneath.extend(rule(abi, path, access));
     let see = AccessFs::ReadFile | AccessFs::ReadDir;
     let devices = AccessFs::MakeChar | AccessFs::MakeBlock;
     let run = BitFlags::from(AccessFs::Execute);
     let free = plan.executable.is_none();
     // In a jail with a view of its own, whatever is there may be read.
     if plan.isolation == Isolation::Full {
-        ruleset = allow(ruleset, abi, Path::new("/"), if free { see | run } else { see })?;
+        allow(Path::new("/"), if free { see | run } else { see });
     }
     for entry in &plan.view {
         let (path, writable, executable) = match entry {
@@ -129,11 +172,11 @@ fn build(plan: &Plan, version: i64) -> Result<Rules, landlock::RulesetError> {
                 } else {
                     write
                 };
-                ruleset = allow(ruleset, abi, target, write)?;
+                allow(target, write);
                 // A command's standard input is the host's own `null`, which is the same file and not
                 // below our `/dev`: opened again, as `/dev/stdin` is, it would be refused.
-                ruleset = allow(ruleset, abi, &target.join("null"), write)?;
-                ruleset = allow(ruleset, abi, &target.join("shm"), all & !(devices | run))?;
+                allow(&target.join("null"), write);
+                allow(&target.join("shm"), all & !(devices | run));
                 continue;
             }
             Entry::Directory { .. }
@@ -146,31 +189,33 @@ fn build(plan: &Plan, version: i64) -> Result<Rules, landlock::RulesetError> {
         };
         let run = if free && executable { run } else { BitFlags::EMPTY };
         if writable {
-            ruleset = allow(ruleset, abi, path, all & !(devices | AccessFs::Execute) | run)?;
+            allow(path, all & !(devices | AccessFs::Execute) | run);
         } else if plan.isolation != Isolation::Full {
-            ruleset = allow(ruleset, abi, path, see | run)?;
+            allow(path, see | run);
         }
     }
     for path in plan.executable.iter().flatten() {
-        ruleset = allow(ruleset, abi, path, see | run)?;
+        allow(path, see | run);
+    }
+    let mut ruleset = handled.create()?;
+    for (place, access) in &beneath {
+        ruleset = ruleset.add_rule(PathBeneath::new(place, *access))?;
+    }
+    if plan.isolation == Isolation::Full {
+        beneath.clear();
     }
     Ok(Rules {
         ruleset,
+        handled,
+        beneath,
         parts,
         missing,
     })
 }
 
-/// Allows access below a path; what is not there needs no rule, and a file takes none of a directory's.
-fn allow(
-    ruleset: RulesetCreated,
-    abi: ABI,
-    path: &Path,
-    access: BitFlags<AccessFs>,
-) -> Result<RulesetCreated, landlock::RulesetError> {
-    let Ok(fd) = PathFd::new(path) else {
-        return Ok(ruleset);
-    };
+/// Access below a path; what is not there needs no rule, and a file takes none of a directory's.
+fn rule(abi: ABI, path: &Path, access: BitFlags<AccessFs>) -> Option<(PathFd, BitFlags<AccessFs>)> {
+    let fd = PathFd::new(path).ok()?;
     let directory = rustix::fs::fstat(&fd)
         .is_ok_and(|found| rustix::fs::FileType::from_raw_mode(found.st_mode) == rustix::fs::FileType::Directory);
     let access = if directory {
@@ -178,5 +223,5 @@ fn allow(
     } else {
         access & AccessFs::from_file(abi)
     };
-    ruleset.add_rule(PathBeneath::new(fd, access))
+    Some((fd, access))
 }

@@ -19,6 +19,7 @@ use shieling_jail::plan::Plan;
 
 use crate::confine::Confinement;
 use crate::limits::{Kills, Watch};
+use crate::numbers::Numbers;
 use crate::refusal::{Step, While as _, refuse};
 use crate::socket::{self, read_whole};
 use crate::supervisor::{self, Ways, timespec};
@@ -53,6 +54,8 @@ struct Jobs {
     alive: Option<OwnedFd>,
     life: OwnedFd,
     supervisors: Vec<i32>,
+    /// The numbers that they get, where there is a pid namespace to give them in.
+    numbers: Option<Numbers>,
     /// Where the one that waits says that it does so no longer.
     waiting: Option<OwnedFd>,
 }
@@ -75,6 +78,7 @@ impl Server {
         // Where it is no pid 1, what a killed supervisor leaves shall be ours all the same.
         rustix::process::set_child_subreaper(Some(rustix::process::getpid())).or_refuse(Layer::Start, start)?;
         let (life, alive) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).or_refuse(Layer::Start, start)?;
+        let numbers = view.is_some().then(Numbers::new);
         Ok(Self {
             control: own(control)?,
             updates: own(updates)?,
@@ -88,6 +92,7 @@ impl Server {
                 alive: Some(alive),
                 life,
                 supervisors: Vec::new(),
+                numbers,
                 waiting: None,
             },
         })
@@ -96,6 +101,11 @@ impl Server {
     /// Whether it has a view of files of its own, and so namespaces.
     pub(crate) fn has_view(&self) -> bool {
         self.view.is_some()
+    }
+
+    /// Whether supervisors can be told from commands by their numbers, where commands can name them.
+    pub(crate) fn is_numbered(&self) -> bool {
+        self.jobs.numbers.as_ref().is_none_or(|numbers| numbers.given)
     }
 
     /// Has commands confined from now on.
@@ -230,7 +240,11 @@ impl Server {
     /// Makes the supervisor of the next job, and gives the pipe on which it says that it has one.
     fn make_supervisor(&mut self, probe: Option<&Plan>) -> Result<OwnedFd, Errno> {
         let (heard, told) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        match sys::copy(0)? {
+        let copied = match &mut self.jobs.numbers {
+            Some(numbers) => numbers.copy()?,
+            None => sys::copy(0)?,
+        };
+        match copied {
             Copied::Child => {
                 // What is the server's alone. Above all the end of the pipe that keeps us alive.
                 let alive = self.jobs.alive.as_ref().map(OwnedFd::as_fd);

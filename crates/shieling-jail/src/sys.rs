@@ -49,6 +49,26 @@ pub(crate) fn copy(flags: i32) -> Result<Copied, Errno> {
     }
 }
 
+/// Copies this process, the copy with this number in its own pid namespace; its end sends SIGCHLD.
+///
+/// # Errors
+/// `EEXIST` if the number is in use.
+pub(crate) fn copy_as(number: i32) -> Result<Copied, Errno> {
+    // SAFETY: all-zero is a valid clone_args.
+    let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
+    arguments.exit_signal = u64::from(libc::SIGCHLD.cast_unsigned());
+    arguments.set_tid = ptr::from_ref(&number).expose_provenance() as u64;
+    arguments.set_tid_size = 1;
+    // SAFETY: the kernel reads the arguments and one number; and as above, without CLONE_VM the copy has its
+    // own memory.
+    let result = unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>()) };
+    match i32::try_from(result) {
+        Ok(0) => Ok(Copied::Child),
+        Ok(pid @ 1..) => Ok(Copied::Parent(pid)),
+        _ => Err(errno()),
+    }
+}
+
 /// The memory in which a process runs that [`borrow`] makes: 256 KiB, touched as needed.
 const STACK: usize = 256 * 1024;
 

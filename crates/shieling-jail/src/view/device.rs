@@ -10,7 +10,7 @@ use rustix::mount::{
 };
 
 use super::{NODEV, NOEXEC, NOSUID, RDONLY, View, attach, copy_of};
-use crate::sys;
+use crate::{bounds, numbers, sys};
 
 /// The devices of the host that are shown. None of them holds anything of anybody.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
@@ -76,11 +76,11 @@ impl View {
         let at = self.place(target, FileType::Directory)?;
         let context = fsopen(c"proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
         fsconfig_create(&context)?;
-        let proc = fsmount(
-            &context,
-            FsMountFlags::FSMOUNT_CLOEXEC,
-            RDONLY | NOSUID | NODEV | NOEXEC,
-        )?;
+        let proc = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, NOSUID | NODEV | NOEXEC)?;
+        // By the descriptor, while nobody else can reach it.
+        bounds::set(proc.as_fd())?;
+        numbers::skip_reserved(proc.as_fd())?;
+        sys::set_mount(proc.as_fd(), RDONLY, false)?;
         attach(&proc, &at)?;
         let null = rustix::fs::open(c"/dev/null", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         // For an ordinary user, the others are closed by their modes.

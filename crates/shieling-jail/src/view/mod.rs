@@ -282,7 +282,10 @@ fn describe(entry: &Entry) -> String {
         Entry::Directory { target } | Entry::File { target, .. } | Entry::Link { target, .. } => {
             format!("making `{}`", target.display())
         }
-        Entry::Proc { target } => format!("mounting a process list of its own on `{}`", target.display()),
+        Entry::Proc { target } => format!(
+            "mounting a process list of its own on `{}`, and setting the bounds of its user namespace there",
+            target.display()
+        ),
         Entry::Dev { target, .. } => format!("making devices in `{}`", target.display()),
         Entry::Hide { target } => format!("hiding `{}`", target.display()),
         Entry::Again { target, .. } => format!("keeping `{}` in its place", target.display()),

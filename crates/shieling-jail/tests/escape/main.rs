@@ -29,6 +29,7 @@ mod races;
 mod protected;
 mod allowed;
 mod machine;
+mod reduced;
 
 use support::{Case, suite};
 
@@ -41,6 +42,7 @@ const CLASSES: &[(&str, &[Case])] = &[
     ("protected", protected::CASES),
     ("allowed", allowed::CASES),
     ("machine", machine::CASES),
+    ("reduced", reduced::CASES),
     ("races", races::CASES),
     ("calls", calls::CASES),
     ("processes", processes::CASES),

@@ -71,6 +71,15 @@ impl Plan {
         self
     }
 
+    /// The plan with one more variable, unless its environment has it.
+    #[must_use]
+    pub(crate) fn with_variable_unless_set(mut self, name: &str, value: &str) -> Self {
+        self.variables
+            .entry(name.to_owned())
+            .or_insert_with(|| value.to_owned());
+        self
+    }
+
     /// The plan with a limit on the size of every file written (`RLIMIT_FSIZE`; default none).
     #[must_use]
     pub fn with_file_size(mut self, limit: Option<ByteCount>) -> Self {

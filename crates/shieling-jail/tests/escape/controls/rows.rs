@@ -262,7 +262,7 @@ pub(super) const FILES: &[Row] = &[
     (
         "modes and times",
         &[],
-        "touch f; chmod 640 f; [ $(stat -c %a f) = 640 ]; chmod u+s f; touch -d 2001-01-01 f; [ $(stat -c %Y f) -lt 1000000000 ]; chown $(id -u):$(id -g) f; mkdir -m 700 d; truncate -s 1G sparse; [ $(du -k sparse | cut -f1) -lt 100 ]",
+        "touch f; chmod 640 f; [ $(stat -c %a f) = 640 ]; chmod +t f; touch -d 2001-01-01 f; [ $(stat -c %Y f) -lt 1000000000 ]; chown $(id -u):$(id -g) f; mkdir -m 700 d; truncate -s 1G sparse; [ $(du -k sparse | cut -f1) -lt 100 ]",
     ),
     (
         "odd names",

@@ -36,6 +36,7 @@
 #include <sys/shm.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <netinet/in.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -172,6 +173,157 @@ static void files(void)
 	REFUSED(ANYBODY, "listmount", syscall(458, NULL, NULL, 0, -1));
 	REFUSED(ANYBODY, "open_tree_attr", syscall(467, -1, NULL, -1, NULL, 7));
 	CALL(ROOT, open_by_handle_at, -1, NULL, 0);
+	CALL(ANYBODY, name_to_handle_at, -1, NULL, NULL, NULL, -1);
+	struct { unsigned bytes; int type; char space[128]; } handle = {128, 0, {0}};
+	int mount;
+	REFUSED(ANYBODY, "name_to_handle_at_works", syscall(SYS_name_to_handle_at, AT_FDCWD, ".", &handle, &mount, 0));
+	/* Each of the type of btrfs or bcachefs; the descriptor is closed. */
+	static const unsigned SUBVOLUMES[] = {
+		0x50009401, 0x5000940e, 0x5000940f, 0x50009417, 0x50009418, 0x5000943f, 0x4008941a, 0xc0c89420,
+		0x4040bc10, 0x4040bc11,
+	};
+	char name[64];
+	for (unsigned i = 0; i < sizeof SUBVOLUMES / sizeof *SUBVOLUMES; i++) {
+		snprintf(name, sizeof name, "ioctl_%x", SUBVOLUMES[i]);
+		REFUSED(ANYBODY, name, syscall(SYS_ioctl, -1, SUBVOLUMES[i], NULL));
+	}
+	REFUSED(ANYBODY, "ioctl_subvolume_junk_above", syscall(SYS_ioctl, -1, 0x5000940e | JUNK, NULL));
+	REFUSED(ANYBODY, "ioctl_encryption_policy", syscall(SYS_ioctl, -1, 0x800c6613, NULL));
+	REFUSED(ANYBODY, "ioctl_encryption_key", syscall(SYS_ioctl, -1, 0xc0506617, NULL));
+	REFUSED(ANYBODY, "ioctl_verity", syscall(SYS_ioctl, -1, 0x40806685, NULL));
+	/* As on a kernel that does not have it: what it makes has a mode that a filter cannot read. */
+	uint64_t how[3] = {O_CREAT | O_WRONLY, 0600, 0};
+	REFUSED(ANYBODY, "openat2", syscall(SYS_openat2, -1, NULL, NULL, 0));
+	if (!skipped(NOBODY))
+		REFUSED(NOBODY, "openat2_new_file", syscall(SYS_openat2, AT_FDCWD, "openat2", how, sizeof how));
+}
+
+/* A file, a directory and a pipe in the working directory, each tried with every way to a mode. */
+static void set_id(void)
+{
+	static const unsigned MODES[] = {04755, 02755, 06755, 04000, 02000, 0104755};
+	char name[96];
+	int file = open("file", O_CREAT | O_RDWR, 0644);
+	mkdir("directory", 0755);
+	for (unsigned i = 0; i < sizeof MODES / sizeof *MODES; i++) {
+		unsigned long mode = MODES[i];
+#define WAY(way, expression)                                                                       \
+	do {                                                                                       \
+		snprintf(name, sizeof name, "%s_%lo", way, MODES[i] + 0UL);                         \
+		REFUSED(ANYBODY, name, expression);                                                \
+	} while (0)
+		for (int junk = 0; junk < 2; junk++, mode |= 0xffffffff00000000UL) {
+			WAY(junk ? "fchmod_junk" : "fchmod", syscall(SYS_fchmod, file, mode));
+			WAY(junk ? "fchmodat_junk" : "fchmodat", syscall(SYS_fchmodat, AT_FDCWD, "file", mode));
+			WAY(junk ? "fchmodat2_junk" : "fchmodat2", syscall(452, AT_FDCWD, "file", mode, 0x100));
+			WAY(junk ? "fchmodat2_empty_junk" : "fchmodat2_empty", syscall(452, file, "", mode, AT_EMPTY_PATH));
+			WAY(junk ? "openat_junk" : "openat", (unlink("new"), syscall(SYS_openat, AT_FDCWD, "new", (unsigned long)(O_CREAT | O_EXCL | O_RDWR), mode)));
+			WAY(junk ? "openat_flags_junk" : "openat_flags", (unlink("new"), syscall(SYS_openat, AT_FDCWD, "new", O_CREAT | O_WRONLY | JUNK, mode)));
+			WAY(junk ? "tmpfile_junk" : "tmpfile", syscall(SYS_openat, AT_FDCWD, ".", (unsigned long)(O_TMPFILE | O_RDWR), mode));
+			WAY(junk ? "mknodat_junk" : "mknodat", (unlink("new"), syscall(SYS_mknodat, AT_FDCWD, "new", mode & 0xffffffff00007fffUL, 0)));
+			WAY(junk ? "directory_junk" : "directory", syscall(SYS_fchmodat, AT_FDCWD, "directory", mode));
+#ifdef __x86_64__
+			WAY(junk ? "chmod_junk" : "chmod", syscall(SYS_chmod, "file", mode));
+			WAY(junk ? "creat_junk" : "creat", (unlink("new"), syscall(SYS_creat, "new", mode)));
+			WAY(junk ? "open_junk" : "open", (unlink("new"), syscall(SYS_open, "new", (unsigned long)(O_CREAT | O_EXCL | O_RDWR), mode)));
+			WAY(junk ? "mknod_junk" : "mknod", (unlink("new"), syscall(SYS_mknod, "new", mode & 0xffffffff00007fffUL, 0)));
+#endif
+		}
+	}
+	unlink("new");
+	WORKS("chmod_usual", syscall(SYS_fchmodat, AT_FDCWD, "file", 0755));
+	WORKS("chmod_sticky", syscall(SYS_fchmodat, AT_FDCWD, "directory", 01777));
+	WORKS("chmod_none", syscall(SYS_fchmod, file, 0UL));
+	WORKS("chmod_again", syscall(SYS_fchmod, file, 0600UL | JUNK));
+	WORKS("openat_made", syscall(SYS_openat, AT_FDCWD, "new", (unsigned long)(O_CREAT | O_EXCL | O_RDWR), 0644UL | JUNK));
+	WORKS("openat_mode_is_junk", syscall(SYS_openat, AT_FDCWD, "file", O_RDWR, ~0UL));
+	WORKS("openat_directory_mode_is_junk", syscall(SYS_openat, AT_FDCWD, ".", O_DIRECTORY, ~0UL));
+	WORKS("tmpfile_usual", syscall(SYS_openat, AT_FDCWD, ".", O_TMPFILE | O_RDWR, 0600UL));
+	WORKS("fifo", mkfifo("fifo", 0600));
+	/* The kernel itself leaves these bits out here. */
+	struct stat found;
+	WORKS("mkdir_leaves_them_out", (mkdir("inner", 06755), stat("inner", &found) ? -1 : found.st_mode & 06000 ? (errno = EBADE, -1) : 0));
+	/* And no capability can be given to a file. */
+	static const unsigned CAPABILITY[6] = {0x03000001, 0xffffffff, 0, 0, 0, 0};
+	static const unsigned CAPABILITY_2[5] = {0x02000001, 0xffffffff, 0, 0, 0};
+	if (!skipped(NOBODY)) {
+		REFUSED(NOBODY, "file_capability", syscall(SYS_fsetxattr, file, "security.capability", CAPABILITY, 24UL, 0UL));
+		REFUSED(NOBODY, "file_capability_2", syscall(SYS_fsetxattr, file, "security.capability", CAPABILITY_2, 20UL, 0UL));
+	}
+}
+
+/* Threads and children are numbered 300 and above; below are the sandbox's own processes. */
+static void scheduling(void)
+{
+	static const struct { unsigned size, policy; unsigned long rest[5]; } attributes = {48, 5, {0}};
+	struct sched_param none = {0};
+	cpu_set_t cpus;
+	char name[64];
+	sched_getaffinity(0, sizeof cpus, &cpus);
+	int numbers[] = {1, getppid(), 2, 3, 17, 299};
+	for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+		/* Outside, the number is nobody's. */
+		unsigned long number = outside ? 1 << 30 : numbers[i];
+		for (int junk = 0; junk < 2; junk++, number |= JUNK) {
+#define OF(call, ...)                                                                              \
+	do {                                                                                       \
+		snprintf(name, sizeof name, "%s_%u%s", #call, i, junk ? "_junk" : "");             \
+		REFUSED(ANYBODY, name, syscall(SYS_##call, __VA_ARGS__));                          \
+	} while (0)
+			OF(sched_setaffinity, number, sizeof cpus, &cpus);
+			OF(sched_setscheduler, number, 5, &none);
+			OF(sched_setparam, number, &none);
+			OF(sched_setattr, number, &attributes, 0);
+			OF(setpriority, 0, number, 19);
+			OF(setpriority, 1, number, 19);
+			OF(ioprio_set, 1, number, 3 << 13);
+			OF(ioprio_set, 2, number, 3 << 13);
+		}
+	}
+	REFUSED(NOBODY, "setpriority_user", syscall(SYS_setpriority, 2, 0, 19));
+	REFUSED(NOBODY, "setpriority_user_number", syscall(SYS_setpriority, 2, getuid(), 19));
+	REFUSED(NOBODY, "ioprio_set_user", syscall(SYS_ioprio_set, 3, 0, 3 << 13));
+}
+
+/* What threads and parents do with numbers of their own; not in the reduced isolation. */
+static void *placed(void *argument)
+{
+	cpu_set_t cpus;
+	struct sched_param none = {0};
+	int policy;
+	errno = pthread_getaffinity_np(pthread_self(), sizeof cpus, &cpus);
+	if (!errno)
+		errno = pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus);
+	if (!errno)
+		errno = pthread_getschedparam(pthread_self(), &policy, &none);
+	if (!errno)
+		errno = pthread_setschedparam(pthread_self(), policy, &none);
+	if (!errno && syscall(SYS_setpriority, 0, syscall(SYS_gettid), 1))
+		return argument;
+	*(int *)argument = errno;
+	return NULL;
+}
+
+static void own_namespaces(void)
+{
+	pthread_t other;
+	int wrong = ENOLCK, child = fork();
+	cpu_set_t cpus;
+	if (child == 0)
+		pause();
+	sched_getaffinity(child, sizeof cpus, &cpus);
+	WORKS("shm", shmctl(shmget(IPC_PRIVATE, 4096, 0600), IPC_RMID, NULL));
+	WORKS("sem", semctl(semget(IPC_PRIVATE, 1, 0600), 0, IPC_RMID));
+	WORKS("msg", msgctl(msgget(IPC_PRIVATE, 0600), IPC_RMID, NULL));
+	WORKS("a_thread_places_itself", (pthread_create(&other, NULL, placed, &wrong), pthread_join(other, NULL), errno = wrong, wrong ? -1 : 0));
+	WORKS("affinity_of_a_child", sched_setaffinity(child, sizeof cpus, &cpus));
+	WORKS("priority_of_a_child", setpriority(PRIO_PROCESS, child, 5));
+	WORKS("priority_of_the_group", setpriority(PRIO_PGRP, 0, 7));
+	WORKS("io_priority_of_a_child", syscall(SYS_ioprio_set, 1, child, 2 << 13 | 5));
+	WORKS("idle_child", ({ struct sched_param none = {0}; sched_setscheduler(child, SCHED_IDLE, &none); }));
+	WORKS("batch", ({ struct sched_param none = {0}; sched_setscheduler(0, SCHED_BATCH, &none); }));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
 }
 
 static void kernel(void)
@@ -265,6 +417,8 @@ static void terminal(void)
 	REFUSED(ROOT, "TIOCSTI", TYPING(0x5412));
 	REFUSED(ROOT, "TIOCSTI_junk_above", TYPING(0x5412 | JUNK));
 	REFUSED(ROOT, "TIOCSTI_all_above", TYPING(0x5412 | 0xffffffff00000000UL));
+	REFUSED(ROOT, "TIOCSETD", ({ int line = 0; APART(syscall(SYS_ioctl, open(name, O_RDWR | O_NOCTTY), 0x5423UL, &line)); }));
+	REFUSED(ANYBODY, "TIOCSETD_junk_above", APART(syscall(SYS_ioctl, -1, 0x5423 | JUNK, NULL)));
 	REFUSED(ANYBODY, "TIOCLINUX", TYPING(0x541c));
 	REFUSED(ANYBODY, "TIOCLINUX_junk_above", TYPING(0x541c | JUNK));
 	int slave = open(name, O_RDWR | O_NOCTTY);
@@ -297,6 +451,35 @@ static void sockets(void)
 		snprintf(name, sizeof name, "netlink_%d", protocol);
 		REFUSED(ANYBODY, name, syscall(SYS_socket, AF_NETLINK, SOCK_RAW, protocol));
 	}
+	/* Types and protocols beside the usual ones; of some kinds only root has another answer. */
+	static const int FAMILIES[] = {AF_INET, AF_INET6};
+	for (unsigned f = 0; f < 2; f++) {
+		for (int type = 0; type < 16; type++) {
+			if (type == SOCK_STREAM || type == SOCK_DGRAM)
+				continue;
+			snprintf(name, sizeof name, "socket_%d_type_%d", FAMILIES[f], type);
+			REFUSED(type == SOCK_RAW || type == SOCK_PACKET ? ROOT : ANYBODY, name, syscall(SYS_socket, FAMILIES[f], type | SOCK_CLOEXEC, type == SOCK_RAW ? 1 : 0));
+		}
+		static const int PROTOCOLS[] = {1, 2, 33, 58, 132, 136, 143, 255, 256, 262};
+		for (unsigned i = 0; i < sizeof PROTOCOLS / sizeof *PROTOCOLS; i++) {
+			for (int type = SOCK_STREAM; type <= SOCK_DGRAM; type++) {
+				snprintf(name, sizeof name, "socket_%d_%d_protocol_%d", FAMILIES[f], type, PROTOCOLS[i]);
+				REFUSED(ANYBODY, name, syscall(SYS_socket, FAMILIES[f], type, PROTOCOLS[i]));
+			}
+		}
+		snprintf(name, sizeof name, "socket_%d_tcp_as_datagram", FAMILIES[f]);
+		REFUSED(ANYBODY, name, socket(FAMILIES[f], SOCK_DGRAM, IPPROTO_TCP));
+		snprintf(name, sizeof name, "socket_%d_protocol_junk_above", FAMILIES[f]);
+		REFUSED(ANYBODY, name, syscall(SYS_socket, FAMILIES[f] | JUNK, SOCK_STREAM | JUNK, 262 | JUNK));
+	}
+	for (int type = 0; type < 16; type++) {
+		if (type == SOCK_STREAM || type == SOCK_DGRAM || type == SOCK_SEQPACKET)
+			continue;
+		snprintf(name, sizeof name, "socket_unix_type_%d", type);
+		REFUSED(ANYBODY, name, syscall(SYS_socket, AF_UNIX, type, 0));
+	}
+	REFUSED(ANYBODY, "socket_unix_protocol", socket(AF_UNIX, SOCK_STREAM, 7));
+	REFUSED(ANYBODY, "netlink_stream", socket(AF_NETLINK, SOCK_STREAM, 0));
 	int pair[2];
 	static const int PAIRS[] = {AF_INET, AF_INET6, AF_NETLINK, 30, 40};
 	for (unsigned i = 0; i < sizeof PAIRS / sizeof *PAIRS; i++) {
@@ -308,7 +491,10 @@ static void sockets(void)
 	WORKS("socket_unix_junk_above", syscall(SYS_socket, AF_UNIX | JUNK, SOCK_DGRAM, 0));
 	WORKS("socket_inet_stream", socket(AF_INET, SOCK_STREAM, 0));
 	WORKS("socket_inet_datagram", socket(AF_INET, SOCK_DGRAM, 0));
+	WORKS("socket_inet_tcp", socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+	WORKS("socket_inet6_udp", socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP));
 	WORKS("socket_inet6", socket(AF_INET6, SOCK_STREAM, 0));
+	WORKS("netlink_route_datagram", socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, 0));
 	WORKS("netlink_route", socket(AF_NETLINK, SOCK_RAW, 0));
 	WORKS("socketpair_unix", socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 	WORKS("socketpair_unix_packets", socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair));
@@ -419,14 +605,10 @@ static void neighbours(void)
 	WORKS("membarrier", syscall(SYS_membarrier, 0, 0, 0));
 	WORKS("pipe2", pipe2(ends, O_CLOEXEC));
 	WORKS("close_range", syscall(SYS_close_range, 900, 1000, 0));
-	WORKS("shm", shmctl(shmget(IPC_PRIVATE, 4096, 0600), IPC_RMID, NULL));
-	WORKS("sem", semctl(semget(IPC_PRIVATE, 1, 0600), 0, IPC_RMID));
-	WORKS("msg", msgctl(msgget(IPC_PRIVATE, 0600), IPC_RMID, NULL));
 	WORKS("descriptor_passing", posted());
 	WORKS("personality", syscall(SYS_personality, 0xffffffff));
 	WORKS("setsid", APART(setsid()));
 	WORKS("umask", umask(022));
-	WORKS("openat2", APART(({ uint64_t how[3] = {0, 0, 0x10}; syscall(SYS_openat2, AT_FDCWD, "/", how, 24); })));
 	WORKS("statx", syscall(SYS_statx, AT_FDCWD, "/", 0, 0, malloc(256)));
 }
 
@@ -439,6 +621,7 @@ static const struct {
 	{"processor", processor},
 #endif
 	{"terminal", terminal},	    {"sockets", sockets}, {"neighbours", neighbours},
+	{"set_id", set_id},	    {"scheduling", scheduling}, {"own_namespaces", own_namespaces},
 };
 
 int main(int argc, char **argv)

@@ -34,7 +34,7 @@ use super::files::host::{Confined, HostFiles, View};
 use super::{Ability, AtEnd, Capabilities, Environment, Files, Later, Limit, Network, Shell};
 use crate::approval::Approved;
 use crate::outcome::{Confinement, HeldBack, Hint, Outcome};
-use crate::process::{Jail, JailError, Process, SessionShell, SpawnError, Streams};
+use crate::process::{self, Jail, JailError, Process, SessionShell, SpawnError, Streams};
 use crate::request::Command;
 
 use guard::Guard;
@@ -53,7 +53,8 @@ const ROUNDS: usize = 100;
 const SHARE: u64 = 4;
 
 /// What is lost without namespaces, in the words of [`Confinement`].
-const REDUCED: [&str; 10] = [
+const REDUCED: [&str; 11] = [
+    "boundary",
     "user",
     "mount",
     "pid",
@@ -279,7 +280,7 @@ fn missing(isolation: Isolation, jail: &Jail) -> Vec<String> {
         Isolation::None | Isolation::Landlock => &REDUCED,
     };
     let reduced = reduced.iter().map(|&name| name.to_owned());
-    jail.ready().missing.iter().cloned().chain(reduced).collect()
+    reduced.chain(jail.ready().missing.iter().cloned()).collect()
 }
 
 fn lock(guard: &Guarding) -> MutexGuard<'_, Option<Guard>> {
@@ -375,7 +376,7 @@ impl Environment for Sandbox {
     fn spawn(&self, command: Approved<Command>, streams: Streams) -> Later<'_, Result<Process, SpawnError>> {
         Box::pin(async move {
             let running = self.ready().await?;
-            let plan = self.shell.plan(command.request());
+            let plan = self.plan(&running, command.request());
             Ok(running.jail.spawn(&plan, streams).await?.with_end(running.sweeper()))
         })
     }
@@ -383,7 +384,7 @@ impl Environment for Sandbox {
     fn open_shell<'a>(&'a self, first: &'a Approved<Command>) -> Later<'a, Result<Box<dyn SessionShell>, SpawnError>> {
         Box::pin(async move {
             let running = self.ready().await?;
-            let shell = running.jail.spawn_shell(self.shell.plan(first.request())).await?;
+            let shell = running.jail.spawn_shell(self.plan(&running, first.request())).await?;
             Ok(Box::new(shell) as Box<dyn SessionShell>)
         })
     }
@@ -482,6 +483,14 @@ impl Sandbox {
         }
         let workspace = self.restrictions.workspace.clone();
         Err(SpawnError::Environment(Box::new(HiddenError::Moving { workspace })))
+    }
+
+    fn plan(&self, running: &Running, command: &Command) -> process::Plan {
+        let plan = self.shell.plan(command);
+        match running.jail.ready().temporary.as_deref().and_then(Path::to_str) {
+            Some(temporary) => plan.with_variable_unless_set("TMPDIR", temporary),
+            None => plan,
+        }
     }
 
     /// Where the home of commands is.

@@ -372,7 +372,9 @@ fn variable_files(entries: &mut Vec<Entry>, restrictions: &Restrictions) {
     entries.insert(at, entry);
 }
 
-/// What stays reachable of the host's own devices and processes where files keep their places.
+/// What stays reachable of the host's own devices and processes where files keep their places. No terminals
+/// and no shared memory, which would be those of the user's other programs; a command's own terminal is
+/// let through by its descriptor.
 fn devices(restrictions: &Restrictions, executable: bool) -> Vec<Entry> {
     let device = |path: &str| Entry::Bind {
         source: path.into(),
@@ -381,7 +383,7 @@ fn devices(restrictions: &Restrictions, executable: bool) -> Vec<Entry> {
         executable: false,
         optional: true,
     };
-    let mut entries: Vec<Entry> = ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm"]
+    let mut entries: Vec<Entry> = ["null", "zero", "full", "random", "urandom", "tty"]
         .iter()
         .map(|name| device(&format!("/dev/{name}")))
         .collect();
@@ -391,7 +393,7 @@ fn devices(restrictions: &Restrictions, executable: bool) -> Vec<Entry> {
         target: "/tmp".into(),
         bytes: restrictions.sizes.tmp,
         files: restrictions.sizes.files,
-        mode: 0o1777,
+        mode: 0o700,
         executable,
     });
     entries
@@ -409,6 +411,11 @@ fn probes(restrictions: &Restrictions, own_files: bool) -> Vec<Probe> {
         && !restrictions.read.iter().any(|path| path == Path::new("/tmp"))
     {
         probes.push(Probe::Write("/tmp".into()));
+    }
+    if !own_files {
+        let shared = ["/tmp", "/dev/shm", "/dev/pts"].map(PathBuf::from);
+        let apart = |path: &PathBuf| !overlap(path, &restrictions.workspace);
+        probes.extend(shared.into_iter().filter(apart).map(Probe::NoWrite));
     }
     if restrictions.network != Network::Host {
         probes.push(Probe::NoConnect);
