@@ -158,7 +158,7 @@ fn findings(trials: &Trials) -> Vec<Finding> {
     all.push(tier(
         "sandbox.landlock",
         &trials.landlock,
-        "`--isolation landlock` works, without namespaces: see `shieling exec --help`",
+        "`--isolation landlock` works: a guard-rail, not a boundary; see `shieling exec --help`",
     ));
     all.push(probed(
         "local",
@@ -193,7 +193,7 @@ fn tier(name: &str, tried: &Tried, works: &str) -> Finding {
 /// The layers of the full tier, in the order in which a sandbox makes them, each by the names that
 /// `confinement` has for it.
 const LAYERS: [(&str, &[&str]); 7] = [
-    ("user", &["user"]),
+    ("user", &["user", "user.bounds"]),
     ("pid", &["pid"]),
     ("ipc", &["ipc", "uts", "cgroup"]),
     ("network", &["network"]),
@@ -330,7 +330,7 @@ mod tests {
         }
     }
 
-    const FULL: &str = "user mount pid ipc uts cgroup network capabilities landlock landlock.tcp landlock.scope seccomp \
+    const FULL: &str = "user user.bounds mount pid ipc uts cgroup network capabilities landlock landlock.tcp landlock.scope seccomp \
                         watch.memory rlimit.pids rlimit.core";
     const REDUCED: &str = "capabilities landlock landlock.tcp landlock.scope seccomp rlimit.core";
 

@@ -86,7 +86,10 @@ pub(crate) fn explain(error: &SandboxError, host: &Host, landlock: bool) -> Fail
     }
     let mut ways = Vec::new();
     if landlock {
-        ways.push("`--isolation landlock`, which works here; `shieling exec --help` says what it lacks");
+        ways.push(
+            "`--isolation landlock` works here, and is a guard-rail, not a boundary; `shieling exec --help` says what \
+             it lacks",
+        );
     }
     if plan::is_available(EnvironmentName::Container) {
         ways.push("`--env container`, where Docker or Podman runs");

@@ -225,13 +225,6 @@ fn outward(path: &Path, workspace: &Path) -> PathBuf {
 /// The directory of the host, seen in the sandbox, that decides what this path names.
 fn mount_of<'a>(plan: &'a Plan, path: &Path) -> Option<&'a Path> {
     let path = &outward(path, &plan.workspace);
-    let shared = [Path::new("/tmp"), Path::new("/dev/shm")];
-    let shared = match plan.isolation {
-        Isolation::Full => &[][..],
-        // Without a view of its own, a command shares these with everyone.
-        Isolation::Landlock => &shared[..],
-    };
-    let seen = plan.read.iter().map(PathBuf::as_path).chain([plan.workspace.as_path()]);
-    let mut seen = seen.chain(shared.iter().copied());
+    let mut seen = plan.read.iter().map(PathBuf::as_path).chain([plan.workspace.as_path()]);
     seen.find(|mount| files::leads_through(path, &files::canonical(mount).unwrap_or_else(|_| mount.to_path_buf())))
 }

@@ -28,11 +28,15 @@ pub(crate) struct Settings {
 
     /// How much stands between a command and this host [default: full]
     ///
-    /// `landlock` is for hosts without user namespaces. It keeps files outside the workspace from
-    /// being changed and most of them from being read, and filters system calls. What it lacks: the
-    /// command sees this host's processes and can signal those of yours, shares your /tmp, and can
-    /// change .git/hooks and the like; nothing can be hidden (`--ignore` is refused), and there are no
-    /// limits on memory and processes but those that you give. `sandbox` only.
+    /// `landlock` is for hosts without user namespaces, and is a guard-rail, not a boundary: it catches
+    /// mistakes, and is not to stand alone before code that means harm. It keeps files outside the
+    /// workspace from being changed and most of them from being read, and filters system calls.
+    /// The command sees this host's processes, without being able to signal or read them; it can change
+    /// .git/hooks and the like, and run what `--allow` does not name; with `--network host` it reaches
+    /// the services of this host. Nothing can be hidden (`--ignore` is refused), and there are no limits
+    /// on memory and processes but those that you give. It has no /tmp but a directory of its own
+    /// in TMPDIR, no /dev/shm, no local sockets but pairs, and no terminals but the one that it is
+    /// given. `sandbox` only.
     #[arg(long, value_name = "TIER", help_heading = "Place")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) isolation: Option<Isolation>,

@@ -57,7 +57,7 @@ impl fmt::Display for EnvironmentName {
 pub(crate) enum Isolation {
     /// Namespaces, Landlock and a filter of system calls
     Full,
-    /// Landlock and a filter of system calls, without namespaces
+    /// A guard-rail, not a boundary: Landlock and a filter of system calls, without namespaces
     Landlock,
 }
 

@@ -192,10 +192,6 @@ fn files_of_ours_are_kept_out_of_it() {
         (&["--audit", "audit.jsonl"][..], None),
         (&["--audit", "../link/audit.jsonl"], None),
         (&["--read", "..", "--audit", "../audit.jsonl"], None),
-        (
-            &["--isolation", "landlock", "--audit", "/tmp/shieling-test-audit.jsonl"],
-            None,
-        ),
         (&["--isolation", "landlock"], Some("work/state")),
     ] {
         let mut shieling = exec(options, "touch canary");
