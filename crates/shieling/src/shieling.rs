@@ -344,11 +344,22 @@ impl Shieling {
             allow: can.enforces_allow,
         });
         let mut verdict = self.policy.judge(command, &facts);
+        // Only where it matters is it looked up which hidden paths there are.
+        let facts = if verdict.reasons.iter().any(|reason| reason.rule == HIDDEN_RULE)
+            && matches!(self.place(), lookup::Place::Host)
+        {
+            let facts = facts.with_hidden_there(hidden::there(&self.policy, &self.workspace));
+            verdict = self.policy.judge(command, &facts);
+            facts
+        } else {
+            facts
+        };
         let own = hidden::reasons(
             &verdict,
             &can,
             &self.policy,
             command,
+            &facts,
             &self.workspace,
             self.environment.name(),
         );
@@ -381,6 +392,9 @@ impl Shieling {
 
 /// The rule of the policy for a text that it cannot read.
 const UNREADABLE: &str = "unreadable";
+
+/// The rule of reasons about hidden paths.
+const HIDDEN_RULE: &str = "ignore";
 
 /// The outcome of a refusal, recorded.
 fn refuse(entry: &mut Entry, blank: Outcome, (status, denial): (Status, Denial)) -> Outcome {

@@ -36,6 +36,9 @@ pub struct Facts {
     /// Whether the directory where the command starts holds names that begin with a dash; unknown if
     /// nobody looked.
     pub dashed_names: Option<bool>,
+    /// Every hidden path that is there, without what lies below another; unknown if nobody looked, or
+    /// there is too much to look at.
+    pub(crate) hidden_there: Option<Vec<String>>,
     /// What texts that ran before in the same shell may have left behind in it.
     #[serde(skip)]
     pub(crate) left: Left,
@@ -52,6 +55,7 @@ impl Facts {
             way: None,
             shadowed: BTreeSet::new(),
             dashed_names: None,
+            hidden_there: None,
             left: Left::default(),
         }
     }
@@ -67,6 +71,18 @@ impl Facts {
     #[must_use]
     pub fn with_shadowed(mut self, names: BTreeSet<String>) -> Self {
         self.shadowed = names;
+        self
+    }
+
+    /// The home directory that `~` names.
+    pub(crate) fn home(&self) -> Option<&str> {
+        self.home.as_deref()
+    }
+
+    /// The same with every hidden path of the workspace that is there.
+    #[must_use]
+    pub(crate) fn with_hidden_there(mut self, paths: Option<Vec<String>>) -> Self {
+        self.hidden_there = paths;
         self
     }
 

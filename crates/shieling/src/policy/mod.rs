@@ -43,8 +43,9 @@ pub use verdict::{CommandSeen, Decision, EffectKind, EffectSeen, Reason, Span, V
 
 use crate::request::{Command, Digest};
 use meaning::{Finding, allow, deny, ignore, paths, readonly};
-pub(crate) use script::Left;
+pub(crate) use script::{Base, HOME, Left, Pick, PickKind, Walk};
 use script::{Deed, Effect, Reading};
+pub(crate) use word::Atom;
 
 /// One part of a policy.
 #[derive(Debug, Clone)]
@@ -60,6 +61,16 @@ enum Part {
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     parts: Vec<Part>,
+}
+
+/// A directory that a text reads as a whole.
+#[derive(Debug)]
+pub(crate) struct Walked {
+    pub(crate) walk: Walk,
+    /// Where it may start, relative to the workspace or absolute; the workspace itself is among them.
+    pub(crate) bases: Vec<Base>,
+    pub(crate) object: String,
+    pub(crate) span: Span,
 }
 
 /// An entry of an allow or deny list that names no command.
@@ -165,6 +176,13 @@ impl Policy {
             .any(|part| matches!(part, Part::Ignore(hidden) if hidden.hides_entry(relative, is_directory)))
     }
 
+    /// Whether whatever lies in this directory of the workspace is hidden.
+    pub(crate) fn hides_all_in(&self, relative: &str) -> bool {
+        self.parts
+            .iter()
+            .any(|part| matches!(part, Part::Ignore(hidden) if hidden.hides_all_in(relative)))
+    }
+
     /// The programs that allow lists leave, by the first words of their entries; nothing if there is
     /// no allow list. Of several lists, what all of them name.
     pub fn programs(&self) -> Option<Vec<String>> {
@@ -221,6 +239,25 @@ impl Policy {
         )
     }
 
+    /// The directories that a text reads as a whole, each with what is known of the directories that its
+    /// path starts from.
+    pub(crate) fn walks(&self, text: &str, facts: &Facts) -> Vec<Walked> {
+        let Ok(reading) = script::read_after(text, &facts.left) else {
+            return Vec::new();
+        };
+        let bases = ignore::bases(&reading, facts);
+        let walks = reading.effects.into_iter().filter_map(|effect| match effect.deed {
+            Deed::Walks(walk) => Some(Walked {
+                walk,
+                bases: bases.clone(),
+                object: script::escaped(&effect.object),
+                span: effect.span,
+            }),
+            _ => None,
+        });
+        walks.collect()
+    }
+
     /// A digest of everything that the policy says.
     pub fn digest(&self) -> Digest {
         let mut hasher = Sha256::new();
@@ -259,7 +296,7 @@ fn judge_part(part: &Part, reading: &Reading, facts: &Facts) -> Vec<(String, Fin
             facts.enforced.readonly,
         ),
         Part::Allow(entries) => named("allow", allow::judge(reading, entries), facts.enforced.allow),
-        Part::Deny(entries) => named("deny", deny::judge(reading, entries), false),
+        Part::Deny(entries) => named("deny", deny::judge(reading, entries, facts), false),
         Part::Ignore(hidden) => named(
             "ignore",
             [ignore::judge(reading, hidden, facts), shadowed(reading, facts)].concat(),
@@ -338,7 +375,7 @@ fn command_seen(command: &script::Invocation) -> CommandSeen {
 fn effect_seen(effect: &Effect) -> Option<EffectSeen> {
     let kind = match &effect.deed {
         Deed::Reads(_) | Deed::Revision(_) => EffectKind::Reads,
-        Deed::Names(_) | Deed::Code(_) => return None,
+        Deed::Names(_) | Deed::Renames(_) | Deed::Walks(_) | Deed::Code(_) => return None,
         Deed::Writes(_) | Deed::Changes(_) => EffectKind::Writes,
         Deed::RunsFile(_) => EffectKind::Runs,
         Deed::Network(_) => EffectKind::Network,

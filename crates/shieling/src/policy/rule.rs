@@ -391,6 +391,8 @@ impl Rule {
                 Deed::Reads(word) | Deed::Revision(word) | Deed::RunsFile(word) => (&self.reads, word),
                 Deed::Writes(word) => (&self.writes, word),
                 Deed::Names(_)
+                | Deed::Renames(_)
+                | Deed::Walks(_)
                 | Deed::Changes(_)
                 | Deed::Code(_)
                 | Deed::MaybeOption(..)

@@ -3,213 +3,51 @@
 //!
 //! The policy looks at the paths that a text names. A recursive command names a directory and reads
 //! what is in it; where the environment hides files it finds none of the hidden ones, so the policy
-//! lets it pass, and it is for the others to ask. The table below says which commands those are.
-//! It errs on the side of asking: what it cannot read counts as the whole workspace.
+//! lets it pass, and it is for the others to ask. Which commands those are, and what they leave out, says
+//! the policy; here it is looked up what they would meet. It errs on the side of asking.
 #![expect(
     clippy::disallowed_methods,
     reason = "whether a hidden file exists is looked up here"
 )]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::environment::Capabilities;
-use crate::policy::{CommandSeen, Decision, EffectKind, Policy, Reason, Verdict};
+use crate::policy::{
+    Atom, Base, Decision, EffectKind, Facts, HOME, Pick, PickKind, Policy, Reason, Verdict, Walk, Walked,
+};
 use crate::request::Command;
 
 /// How many directory entries are looked at before hidden files are taken to exist.
 const ENTRIES: usize = 20_000;
 
-/// A command that reads the directories below its operands, or below the current directory.
-struct Recursive {
-    /// The program, and the subcommand behind a slash.
-    name: &'static str,
-    /// It does so only with one of these options, of which a single letter may stand in a cluster;
-    /// always if there are none.
-    only_with: &'static [&'static str],
-    /// Options, as letters, that take no value and leave the meaning of operands alone.
-    flags: &'static str,
-    /// How many operands come before the paths.
-    before: usize,
+/// How large a file that says what to ignore may be to be read.
+const LISTS_READ: u64 = 64 * 1024;
+
+/// What a directory holds that a command could show.
+#[derive(Debug, PartialEq, Eq)]
+enum Met {
+    /// This hidden path.
+    Hidden(String),
+    /// More than is looked at.
+    TooMuch,
 }
 
-const GREP: &str = "rRniIlLcHhosvwxEFPaqz";
-const TABLE: &[Recursive] = &[
-    Recursive {
-        name: "grep",
-        only_with: &["r", "R", "recursive", "dereference-recursive", "directories"],
-        flags: GREP,
-        before: 1,
-    },
-    Recursive {
-        name: "egrep",
-        only_with: &["r", "R", "recursive", "dereference-recursive", "directories"],
-        flags: GREP,
-        before: 1,
-    },
-    Recursive {
-        name: "fgrep",
-        only_with: &["r", "R", "recursive", "dereference-recursive", "directories"],
-        flags: GREP,
-        before: 1,
-    },
-    Recursive {
-        name: "rgrep",
-        only_with: &[],
-        flags: GREP,
-        before: 1,
-    },
-    Recursive {
-        name: "rg",
-        only_with: &[],
-        flags: "niIlcHsvwxFPaqNSu",
-        before: 1,
-    },
-    Recursive {
-        name: "ag",
-        only_with: &[],
-        flags: "ilLcHsvwQSu",
-        before: 1,
-    },
-    Recursive {
-        name: "ack",
-        only_with: &[],
-        flags: "ilLcHhsvwQ",
-        before: 1,
-    },
-    Recursive {
-        name: "git/grep",
-        only_with: &[],
-        flags: "niIlLchHvwEFPaqW",
-        before: 1,
-    },
-    Recursive {
-        name: "git/diff",
-        only_with: &[],
-        flags: "",
-        before: 0,
-    },
-    Recursive {
-        name: "git/archive",
-        only_with: &[],
-        flags: "v",
-        before: 1,
-    },
-    Recursive {
-        name: "find",
-        only_with: &[],
-        flags: "",
-        before: 0,
-    },
-    Recursive {
-        name: "fd",
-        only_with: &[],
-        flags: "HIsiaLp0",
-        before: 1,
-    },
-    Recursive {
-        name: "fdfind",
-        only_with: &[],
-        flags: "HIsiaLp0",
-        before: 1,
-    },
-    Recursive {
-        name: "ls",
-        only_with: &["R", "recursive"],
-        flags: "RlaAhtrSF1dis",
-        before: 0,
-    },
-    Recursive {
-        name: "dir",
-        only_with: &["R", "recursive"],
-        flags: "RlaAhtrSF1dis",
-        before: 0,
-    },
-    Recursive {
-        name: "vdir",
-        only_with: &["R", "recursive"],
-        flags: "RlaAhtrSF1dis",
-        before: 0,
-    },
-    Recursive {
-        name: "tree",
-        only_with: &[],
-        flags: "adfhsDC",
-        before: 0,
-    },
-    Recursive {
-        name: "du",
-        only_with: &[],
-        flags: "ashckmbx",
-        before: 0,
-    },
-    Recursive {
-        name: "cp",
-        only_with: &["r", "R", "a", "recursive", "archive"],
-        flags: "rRapvfd",
-        before: 0,
-    },
-    Recursive {
-        name: "rsync",
-        only_with: &[],
-        flags: "avrzhn",
-        before: 0,
-    },
-    Recursive {
-        name: "scp",
-        only_with: &["r"],
-        flags: "rpqC",
-        before: 0,
-    },
-    Recursive {
-        name: "tar",
-        only_with: &[],
-        flags: "",
-        before: 0,
-    },
-    Recursive {
-        name: "bsdtar",
-        only_with: &[],
-        flags: "",
-        before: 0,
-    },
-    Recursive {
-        name: "zip",
-        only_with: &["r", "R", "recurse-paths"],
-        flags: "rRq9",
-        before: 0,
-    },
-    Recursive {
-        name: "7z",
-        only_with: &[],
-        flags: "",
-        before: 0,
-    },
-    Recursive {
-        name: "diff",
-        only_with: &["r", "recursive"],
-        flags: "rquNabw",
-        before: 0,
-    },
-    Recursive {
-        name: "wc",
-        only_with: &["files0-from"],
-        flags: "lwcmL",
-        before: 0,
-    },
-    Recursive {
-        name: "tokei",
-        only_with: &[],
-        flags: "",
-        before: 0,
-    },
-    Recursive {
-        name: "cloc",
-        only_with: &[],
-        flags: "",
-        before: 0,
-    },
-];
+/// Every hidden path of a workspace, without what lies below another, and the links that lead to one; nothing
+/// if there is too much to look at.
+pub(super) fn there(policy: &Policy, workspace: &Path) -> Option<Vec<String>> {
+    let mut search = Search::new(policy, workspace);
+    let mut found = Vec::new();
+    let everything = Walk::default();
+    search
+        .below(workspace, Path::new("."), &everything, &mut |path| {
+            found.push(path);
+            true
+        })
+        .then_some(found)
+}
 
 /// Why this environment asks about a command that the policy lets through: one reason for each
 /// command of it that could show hidden files; none where they are hidden, or where there are none.
@@ -218,6 +56,7 @@ pub(super) fn reasons(
     can: &Capabilities,
     policy: &Policy,
     command: &Command,
+    facts: &Facts,
     workspace: &Path,
     environment: &str,
 ) -> Vec<Reason> {
@@ -228,38 +67,43 @@ pub(super) fn reasons(
     if !linked.is_empty() {
         return linked;
     }
-    let wanders = verdict.commands.iter().any(|seen| {
-        seen.argv
-            .first()
-            .is_some_and(|name| matches!(program(name), "cd" | "pushd" | "popd"))
-    });
-    let mut left = ENTRIES;
-    verdict
-        .commands
-        .iter()
-        .filter_map(|seen| Some((seen, recursive(seen)?)))
-        .filter(|(seen, kind)| {
-            let below = if wanders {
-                None
-            } else {
-                directories(seen, kind, command.cwd())
-            };
-            let below = below.unwrap_or_else(|| vec![workspace.to_owned()]);
-            below
-                .iter()
-                .any(|directory| may_hold_hidden(directory, workspace, policy, &mut left))
-        })
-        .map(|(seen, _)| Reason {
+    let mut search = Search::new(policy, workspace);
+    let mut reasons: Vec<Reason> = Vec::new();
+    for walked in policy.walks(command.text(), facts) {
+        if reasons.iter().any(|reason| reason.span == Some(walked.span)) {
+            continue;
+        }
+        let Some((directory, met)) = search.met(&walked, command, facts) else {
+            continue;
+        };
+        let shown = directory.strip_prefix(workspace).map_or_else(
+            |_| directory.display().to_string(),
+            |inside| match inside.as_os_str().is_empty() {
+                true => ".".to_owned(),
+                false => inside.display().to_string(),
+            },
+        );
+        let because = match met {
+            Met::Hidden(path) => {
+                format!(
+                    "it reads what is below `{shown}`, where `{path}` is hidden, and `{environment}` cannot hide files"
+                )
+            }
+            Met::TooMuch => format!(
+                "it reads what is below `{shown}`, where hidden files are looked for among {ENTRIES} names and no \
+                 more, and `{environment}` cannot hide files"
+            ),
+        };
+        reasons.push(Reason {
             decision: Decision::Ask,
             rule: format!("environment {environment}"),
-            object: seen.argv.join(" "),
-            span: Some(seen.span),
-            because: format!(
-                "it reads whole directories, there are hidden files in them, and `{environment}` cannot hide files"
-            ),
+            object: walked.object.clone(),
+            span: Some(walked.span),
+            because,
             instead: Some("name the files or a directory without hidden files".to_owned()),
-        })
-        .collect()
+        });
+    }
+    reasons
 }
 
 /// Paths that a text names and that lead, through links, to hidden ones.
@@ -272,12 +116,15 @@ fn linked(verdict: &Verdict, policy: &Policy, command: &Command, workspace: &Pat
         .iter()
         .filter(|effect| matches!(effect.kind, EffectKind::Reads | EffectKind::Writes))
         .filter(|effect| {
-            let target = command.cwd().join(&effect.object).canonicalize();
-            target.is_ok_and(|target| {
-                target
-                    .strip_prefix(&workspace)
-                    .is_ok_and(|inside| inside.to_str().is_none_or(|inside| policy.hides(inside)))
-            })
+            let leads = |path: &Path| {
+                path.canonicalize().is_ok_and(|target| {
+                    target
+                        .strip_prefix(&workspace)
+                        .is_ok_and(|inside| inside.to_str().is_none_or(|inside| policy.hides(inside)))
+                })
+            };
+            leads(&command.cwd().join(&effect.object))
+                || links(&effect.object, command.cwd()).iter().any(|link| leads(link))
         })
         .map(|effect| Reason {
             decision: Decision::Deny,
@@ -290,99 +137,302 @@ fn linked(verdict: &Verdict, policy: &Policy, command: &Command, workspace: &Pat
         .collect()
 }
 
-fn program(word: &str) -> &str {
-    word.rsplit('/').next().unwrap_or(word)
-}
-
-/// The row of a command, if it reads recursively.
-fn recursive(seen: &CommandSeen) -> Option<&'static Recursive> {
-    let (first, arguments) = seen.argv.split_first()?;
-    let name = program(first);
-    let kind = TABLE.iter().find(|kind| match kind.name.split_once('/') {
-        Some((outer, sub)) => outer == name && arguments.iter().any(|word| word == sub),
-        None => kind.name == name,
-    })?;
-    let has = |option: &str| {
-        arguments.iter().any(|word| match word.strip_prefix("--") {
-            // Long options may be shortened.
-            Some(long) if option.len() > 1 => {
-                let long = long.split('=').next().unwrap_or(long);
-                !long.is_empty() && option.starts_with(long)
-            }
-            Some(_) => false,
-            None => option.len() == 1 && word.starts_with('-') && word.contains(option),
-        })
+/// The links whose names the wildcards at the end of a path can match.
+fn links(path: &str, from: &Path) -> Vec<PathBuf> {
+    let (directory, pattern) = path.rsplit_once('/').unwrap_or((".", path));
+    if !pattern.contains(['*', '?', '[']) {
+        return Vec::new();
+    }
+    let pick = Pick {
+        pattern: pattern.to_owned(),
+        path: false,
+        kind: PickKind::Entries,
     };
-    // What is not known of a word could be such an option.
-    let unknown = arguments.iter().any(|word| word.contains(['$', '`']));
-    (kind.only_with.is_empty() || unknown || kind.only_with.iter().any(|option| has(option))).then_some(kind)
-}
-
-/// The directories that a command reads; none if that cannot be told from its words.
-fn directories(seen: &CommandSeen, kind: &Recursive, cwd: &Path) -> Option<Vec<PathBuf>> {
-    let mut words = seen.argv.iter().skip(1);
-    if let Some((_, sub)) = kind.name.split_once('/') {
-        // Options in front of the subcommand may say where it works.
-        if words.next()? != sub {
-            return None;
-        }
-    }
-    let mut operands = Vec::new();
-    let is_find = kind.name == "find";
-    for word in words {
-        if is_find && (word.starts_with('-') || word == "(" || word == "!") {
-            break;
-        }
-        match word.strip_prefix('-') {
-            Some(letters) if !letters.is_empty() => {
-                if !letters.chars().all(|letter| kind.flags.contains(letter)) {
-                    return None;
-                }
-            }
-            _ => operands.push(word.as_str()),
-        }
-    }
-    let paths = operands.get(kind.before..).unwrap_or_default();
-    if paths.is_empty() {
-        return Some(vec![cwd.to_owned()]);
-    }
-    paths
-        .iter()
-        .map(|path| {
-            let known = !path.contains(['$', '`', '*', '?', '[', '{', '~']);
-            // With `..` in it, what it names is a matter of links.
-            (known && !path.split('/').any(|part| part == "..")).then(|| cwd.join(path))
+    let Ok(entries) = fs::read_dir(from.join(directory)) else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .take(ENTRIES)
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()))
+        .filter(|entry| {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            fits(&pick, &name, Path::new(&*name), true)
         })
+        .map(|entry| entry.path())
         .collect()
 }
 
-/// Whether there is a hidden file in a directory, or too much there to be sure that there is none.
-fn may_hold_hidden(start: &Path, workspace: &Path, policy: &Policy, left: &mut usize) -> bool {
-    let mut ahead = vec![start.to_owned()];
-    // A directory above the workspace holds all of it.
-    if workspace.starts_with(start) {
-        ahead = vec![workspace.to_owned()];
-    }
-    while let Some(directory) = ahead.pop() {
-        let Ok(entries) = fs::read_dir(&directory) else {
-            continue;
-        };
-        for entry in entries.flatten() {
-            if *left == 0 {
-                return true;
-            }
-            *left -= 1;
-            let path = entry.path();
-            let relative = path.strip_prefix(workspace).unwrap_or(&path);
-            if policy.hides(&relative.to_string_lossy()) {
-                return true;
-            }
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                ahead.push(path);
-            }
+/// A directory that is still to be looked through.
+struct Directory {
+    /// Where it is.
+    real: PathBuf,
+    /// By which path it was come to.
+    path: PathBuf,
+    /// The same as the command spells it.
+    spelled: PathBuf,
+    /// How many levels more are looked at.
+    depth: Option<usize>,
+    /// Whether all that is in it is hidden.
+    hidden: bool,
+    /// Whether names that start with a dot are skipped.
+    undotted: bool,
+}
+
+/// Whether a file in a directory tells searching programs to look at what they would skip.
+fn chooses_dotted(directory: &Path) -> bool {
+    [".gitignore", ".ignore", ".rgignore", ".fdignore"].iter().any(|name| {
+        let file = directory.join(name);
+        fs::metadata(&file).is_ok_and(|found| {
+            found.len() > LISTS_READ
+                || !found.is_file()
+                || fs::read_to_string(&file).is_ok_and(|text| text.lines().any(|line| line.starts_with('!')))
+        })
+    })
+}
+
+/// A look through directories, within one bound for all of them.
+struct Search<'a> {
+    policy: &'a Policy,
+    workspace: &'a Path,
+    left: usize,
+}
+
+impl<'a> Search<'a> {
+    fn new(policy: &'a Policy, workspace: &'a Path) -> Self {
+        Self {
+            policy,
+            workspace,
+            left: ENTRIES,
         }
     }
-    false
+
+    /// What a command that reads whole directories could show, and below which one.
+    fn met(&mut self, walked: &Walked, command: &Command, facts: &Facts) -> Option<(PathBuf, Met)> {
+        let roots = roots(walked, command, self.workspace, facts);
+        roots.into_iter().find_map(|(start, spelled)| {
+            let mut first = None;
+            let whole = self.below(&start, &spelled, &walked.walk, &mut |path| {
+                first = Some(path);
+                false
+            });
+            match (first, whole) {
+                (Some(path), _) => Some((start, Met::Hidden(path))),
+                (None, true) => None,
+                (None, false) => Some((start, Met::TooMuch)),
+            }
+        })
+    }
+
+    /// Tells the hidden paths that a walk from here can look at, until it is told to stop; false if it was, or
+    /// if there is more than is looked at.
+    fn below(&mut self, start: &Path, spelled: &Path, walk: &Walk, tell: &mut dyn FnMut(String) -> bool) -> bool {
+        // A directory above the workspace holds all of it.
+        let above = self.workspace.starts_with(start) && self.workspace != start;
+        let start = if above { self.workspace } else { start };
+        let mut seen = BTreeSet::new();
+        let mut ahead = vec![Directory {
+            real: start.to_owned(),
+            path: start.to_owned(),
+            spelled: spelled.to_owned(),
+            depth: if above { None } else { walk.depth },
+            hidden: self.hides(start, true),
+            undotted: walk.undotted && !chooses_dotted(self.workspace),
+        }];
+        while let Some(here) = ahead.pop() {
+            if here.depth == Some(0) {
+                continue;
+            }
+            let Ok(entries) = fs::read_dir(&here.real) else {
+                continue;
+            };
+            let undotted = here.undotted && !chooses_dotted(&here.real);
+            let hidden_here = here.hidden || self.hides_all_in(&here.real);
+            for entry in entries.flatten() {
+                if self.left == 0 {
+                    return false;
+                }
+                self.left -= 1;
+                let name = entry.file_name();
+                let Ok(kind) = entry.file_type() else { continue };
+                let target = kind.is_symlink().then(|| entry.path().canonicalize().ok()).flatten();
+                let inner = Directory {
+                    path: here.path.join(&name),
+                    spelled: here.spelled.join(&name),
+                    depth: here.depth.map(|depth| depth - 1),
+                    hidden: false,
+                    undotted,
+                    real: target.clone().unwrap_or_else(|| entry.path()),
+                };
+                let name = name.to_string_lossy();
+                let is_directory = kind.is_dir() || target.as_ref().is_some_and(|target| target.is_dir());
+                let fits = |pick: &Pick, loosely: bool| fits(pick, &name, &inner.spelled, loosely);
+                let left_out = |with_all: bool| {
+                    walk.except.iter().any(|pick| {
+                        let about = match pick.kind {
+                            PickKind::Files => !is_directory,
+                            PickKind::Trees => is_directory,
+                            PickKind::Entries => !with_all,
+                            PickKind::All => true,
+                        };
+                        about && fits(pick, false)
+                    })
+                };
+                // What git stores is no file of the workspace.
+                let store = *name == *"objects" && here.real.ends_with(".git");
+                if undotted && name.starts_with('.') || left_out(true) || store {
+                    continue;
+                }
+                let hidden = hidden_here
+                    || self.hides(&inner.path, is_directory)
+                    || self.hides(&inner.real, is_directory)
+                    || self.hides(&entry.path(), is_directory);
+                let chosen = walk.only.is_empty()
+                    || walk
+                        .only
+                        .iter()
+                        .any(|pick| (!is_directory || pick.kind != PickKind::Files) && fits(pick, true));
+                // Names stay listed, but not those in a directory that is hidden.
+                let shown = hidden && chosen && (!walk.names || hidden_here) && !left_out(false);
+                if shown && !tell(self.shown(&inner.path)) {
+                    return false;
+                }
+                // Nothing more is to be told of a hidden directory that is told of.
+                let told = shown && walk.only.is_empty() && walk.except.is_empty();
+                if is_directory && !told && (target.is_none() || seen.insert(inner.real.clone())) {
+                    ahead.push(Directory { hidden, ..inner });
+                }
+            }
+        }
+        true
+    }
+
+    fn hides(&self, path: &Path, is_directory: bool) -> bool {
+        path.strip_prefix(self.workspace)
+            .is_ok_and(|inside| self.policy.hides_entry(inside, is_directory))
+    }
+
+    fn hides_all_in(&self, directory: &Path) -> bool {
+        directory
+            .strip_prefix(self.workspace)
+            .is_ok_and(|inside| self.policy.hides_all_in(&inside.to_string_lossy()))
+    }
+
+    fn shown(&self, path: &Path) -> String {
+        path.strip_prefix(self.workspace)
+            .unwrap_or(path)
+            .to_string_lossy()
+            .into_owned()
+    }
+}
+
+/// The directories that a walk can start from, each as the command itself spells it.
+fn roots(walked: &Walked, command: &Command, workspace: &Path, facts: &Facts) -> Vec<(PathBuf, PathBuf)> {
+    let all = || vec![(workspace.to_owned(), PathBuf::from("."))];
+    let starts: Option<Vec<PathBuf>> = match &walked.walk.here {
+        Some(here) => Some(vec![command.cwd().join(here)]),
+        None => {
+            let more = walked.bases.iter().map(|base| match base {
+                Base::At(directory) => placed(directory, workspace, facts),
+                Base::Unknown => None,
+            });
+            std::iter::once(Some(command.cwd().to_owned())).chain(more).collect()
+        }
+    };
+    let Some(mut starts) = starts else { return all() };
+    starts.dedup();
+    let Some(root) = &walked.walk.root else {
+        return starts.into_iter().map(|start| (start, PathBuf::from("."))).collect();
+    };
+    let text = match root.known() {
+        Some(text) => text.into_owned(),
+        // Names in a directory that is known.
+        None => match root.atoms.as_slice() {
+            [Atom::Text(text), rest @ ..]
+                if text.contains('/') && rest.iter().all(|atom| matches!(atom, Atom::Star | Atom::One)) =>
+            {
+                text[..=text.rfind('/').unwrap_or_default()].to_owned()
+            }
+            _ => return all(),
+        },
+    };
+    // With `..` in it, what it names is a matter of links.
+    if text.split('/').any(|part| part == "..") {
+        return all();
+    }
+    let mut roots = Vec::new();
+    for start in starts {
+        let Some(path) = placed(&text, &start, facts) else {
+            return all();
+        };
+        match path.canonicalize() {
+            Ok(real) => roots.push((real, PathBuf::from(&text))),
+            Err(_) if walked.walk.or_revision => roots.push((start, PathBuf::from("."))),
+            Err(_) => {}
+        }
+    }
+    roots
+}
+
+/// A path as a text names it, from a directory.
+fn placed(path: &str, from: &Path, facts: &Facts) -> Option<PathBuf> {
+    match path.strip_prefix(HOME) {
+        Some(below) => Some(Path::new(facts.home()?).join(below.trim_start_matches('/'))),
+        None => Some(from.join(path)),
+    }
+}
+
+/// Whether a pattern fits an entry; one that cannot be read fits everything, or nothing where only what
+/// certainly fits counts.
+fn fits(pick: &Pick, name: &str, spelled: &Path, insensitive: bool) -> bool {
+    let subject = if pick.path {
+        spelled.to_string_lossy().into_owned()
+    } else {
+        name.to_owned()
+    };
+    // Classes of characters and alternatives are not read.
+    if pick.pattern.contains(['[', '{', '\\']) {
+        return insensitive;
+    }
+    let fold = |text: &str| match insensitive {
+        true => text.to_lowercase(),
+        false => text.to_owned(),
+    };
+    let matches = |pattern: &str, subject: &str| {
+        let (pattern, subject): (Vec<char>, Vec<char>) =
+            (fold(pattern).chars().collect(), fold(subject).chars().collect());
+        wild(&pattern, &subject)
+    };
+    matches(&pick.pattern, &subject)
+        // As git names a path, without `./` in front of it.
+        || insensitive && pick.path && matches(&pick.pattern, subject.trim_start_matches("./"))
+}
+
+/// Whether a pattern of `*` and `?` fits a text.
+fn wild(pattern: &[char], text: &[char]) -> bool {
+    let (mut at, mut here) = (0, 0);
+    let mut back = None;
+    while here < text.len() {
+        match pattern.get(at) {
+            Some('*') => {
+                back = Some((at + 1, here));
+                at += 1;
+            }
+            Some(one) if *one == '?' || *one == text[here] => {
+                at += 1;
+                here += 1;
+            }
+            _ => match &mut back {
+                Some((after, from)) => {
+                    *from += 1;
+                    (at, here) = (*after, *from);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[at..].iter().all(|one| *one == '*')
 }
 
 #[cfg(test)]
@@ -404,7 +454,8 @@ mod tests {
             abilities: [].into(),
         };
         assert_eq!(verdict.decision, Decision::Allow, "{text}: {:?}", verdict.reasons);
-        !reasons(&verdict, &can, &policy, &command, root, "local").is_empty()
+        let facts = Facts::new(root, root);
+        !reasons(&verdict, &can, &policy, &command, &facts, root, "local").is_empty()
     }
 
     fn place(files: &[&str]) -> (tempfile::TempDir, PathBuf) {
@@ -418,19 +469,20 @@ mod tests {
         (root, path)
     }
 
-    const RECURSIVE: [&str; 12] = [
+    const RECURSIVE: [&str; 13] = [
         "grep -r x .",
         "grep -rn x",
         "grep --recursive x",
-        "rg x",
-        "find . -name '*.rs'",
-        "find",
-        "ls -R",
-        "du -sh .",
+        "rg -. x",
+        "rg -uu x",
+        "diff -r . /tmp/x",
+        "git diff",
+        "cp -r . /tmp/x",
+        "zip -r x.zip .",
         "git grep x",
         "tar cf - .",
         "cat src/a && timeout 5 grep -r x",
-        "cd src && find ..",
+        "cd src && grep -r x ..",
     ];
 
     #[test]
@@ -474,14 +526,12 @@ mod tests {
     fn an_option_that_could_take_a_directorys_name_does_not_narrow_the_search() {
         let (_root, path) = place(&["src/a", ".env"]);
         for text in [
-            "rg -t src x",
-            "rg --type rust x src",
-            "grep -rf src x",
-            "find src -newer src .",
+            "rg -. -t src x",
+            "rg -. --max-columns 3 x",
+            "grep -r x src .",
             "git -C src grep x",
         ] {
-            let narrow = text.starts_with("find");
-            assert_eq!(asked(text, &path, false), !narrow, "{text}");
+            assert!(asked(text, &path, false), "{text}");
         }
     }
 
@@ -489,7 +539,12 @@ mod tests {
     fn more_entries_than_are_looked_at_may_hold_hidden_files() {
         let (_root, path) = place(&["a/b", "c", "d"]);
         let policy = Policy::open().with_ignore(&[".env"]).expect("a pattern");
-        assert!(may_hold_hidden(&path, &path, &policy, &mut 3));
-        assert!(!may_hold_hidden(&path, &path, &policy, &mut 4));
+        let whole = |left: usize| {
+            let mut search = Search::new(&policy, &path);
+            search.left = left;
+            search.below(&path, Path::new("."), &Walk::default(), &mut |_| true)
+        };
+        assert!(!whole(3));
+        assert!(whole(4));
     }
 }

@@ -121,6 +121,8 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Vec<String>]) -> Ve
             }
             Deed::Reads(_)
             | Deed::Names(_)
+            | Deed::Renames(_)
+            | Deed::Walks(_)
             | Deed::Writes(_)
             | Deed::Revision(_)
             | Deed::Changes(_)

@@ -1,11 +1,12 @@
 //! Deny list: everything passes but the commands that an entry names, however they are spelled.
 
 use super::Finding;
+use crate::policy::facts::Facts;
 use crate::policy::program::{self, Normal, normal};
 use crate::policy::script::{Deed, Doubt, Invocation, Reading, is_shell};
 use crate::policy::verdict::Decision::{Ask, Deny};
 use crate::policy::verdict::Span;
-use crate::policy::word::{Known, Word};
+use crate::policy::word::{Atom, Fields, Known, Word};
 
 /// An entry, taken apart once.
 #[derive(Debug, Clone)]
@@ -41,14 +42,21 @@ impl Entry {
             let word = &command.argv[at];
             let text = word.known()?;
             let starts = text.rsplit('/').next() == Some(program.as_str());
-            let inner = command.argv[at - 1]
+            let given = command.argv[at - 1]
                 .known()
-                .is_some_and(|option| matches!(option.as_ref(), "-c" | "-e" | "-x" | "--command" | "--exec"))
-                && text
-                    .split(|c: char| c.is_whitespace() || ";&|()`".contains(c))
-                    .any(|part| part.rsplit('/').next() == Some(program.as_str()));
-            let matched =
-                starts && normal(&program, &command.argv[at + 1..], command.more).is(&self.normal) != Known::No;
+                .is_some_and(|option| matches!(option.as_ref(), "-c" | "-e" | "-x" | "--command" | "--exec"));
+            let inner = holds_command(&text, &program, given);
+            // A project's program is given names as data, unless it is told to run them.
+            let handed = !program::runs_the_project(&name)
+                || command.argv[1..at].iter().filter_map(Word::known).any(|word| {
+                    matches!(
+                        word.as_ref(),
+                        "exec" | "run" | "x" | "--" | "--run" | "--command" | "--args"
+                    )
+                });
+            let matched = starts
+                && handed
+                && normal(&program, &command.argv[at + 1..], command.more).is(&self.normal) != Known::No;
             (matched || inner).then_some(word.span)
         })
     }
@@ -62,12 +70,76 @@ impl Entry {
     }
 }
 
-pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry]) -> Vec<Finding> {
+/// Whether a text for another program holds the name of this one where a command could start: at its
+/// beginning, behind what separates commands or marks one, or anywhere if it is `given` as one.
+fn holds_command(text: &str, program: &str, given: bool) -> bool {
+    const STARTERS: &[&str] = &[
+        "spawn",
+        "shell",
+        "exec",
+        "system",
+        "run",
+        "shell-command",
+        "script",
+        "exec:",
+        "system:",
+    ];
+    let mut starts = text.contains(char::is_whitespace) || text.contains(['=', ':', '!']);
+    let mut word = String::new();
+    for character in text.chars().chain([' ']) {
+        let separates = ";&|()`!=:'\"\n{".contains(character);
+        if !separates && !character.is_whitespace() {
+            word.push(character);
+            continue;
+        }
+        if !word.is_empty() {
+            if (starts || given) && word.rsplit('/').next() == Some(program) {
+                return true;
+            }
+            starts = STARTERS.contains(&word.to_lowercase().as_str());
+            word.clear();
+        }
+        starts |= separates;
+    }
+    false
+}
+
+/// A command in whose wildcards no name is taken for an option, if there are no such names where it stands.
+fn undashed(reading: &Reading, at: usize, facts: &Facts) -> Invocation {
+    let mut command = reading.commands[at].clone();
+    let makes_names = || {
+        reading.effects.iter().any(|effect| match &effect.deed {
+            Deed::Writes(_) | Deed::Changes(_) if effect.by == Some(at) => false,
+            Deed::Writes(word) => word
+                .known()
+                .is_none_or(|path| path.split('/').any(|part| part.starts_with('-'))),
+            Deed::Changes(_) | Deed::RunsFile(_) | Deed::Network(_) | Deed::Doubt(..) => true,
+            Deed::Reads(_)
+            | Deed::Names(_)
+            | Deed::Renames(_)
+            | Deed::Walks(_)
+            | Deed::Revision(_)
+            | Deed::Code(_)
+            | Deed::MaybeOption(..) => false,
+        })
+    };
+    if facts.dashed_names == Some(false) && reading.bases.is_empty() && !makes_names() {
+        for word in command.argv.iter_mut().skip(1) {
+            if word.fields == Fields::Glob && word.is_dashed() == Known::Maybe {
+                word.atoms.insert(0, Atom::Text("./".to_owned()));
+            }
+        }
+    }
+    command
+}
+
+pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry], facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     if entries.is_empty() {
         return findings;
     }
-    for command in &reading.commands {
+    for at in 0..reading.commands.len() {
+        let command = &undashed(reading, at, facts);
         for entry in entries {
             let named = entry.tokens.join(" ");
             match entry.matches(command) {
@@ -98,11 +170,34 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry]) -> Vec<Find
     }
     for effect in &reading.effects {
         match &effect.deed {
+            // A denied program under another name.
+            Deed::Reads(word)
+                if effect
+                    .by
+                    .and_then(|by| reading.commands.get(by))
+                    .is_some_and(program::names_what_it_changes) =>
+            {
+                let denied = entries.iter().find(|entry| {
+                    let program = entry
+                        .tokens
+                        .first()
+                        .map(|name| name.rsplit('/').next().unwrap_or_default());
+                    word.known().is_some_and(|path| {
+                        path.starts_with('/') && path.contains("bin/") && path.rsplit('/').next() == program
+                    })
+                });
+                if let Some(entry) = denied {
+                    let because = format!("it gives `{}`, which is denied, another name", entry.tokens.join(" "));
+                    findings.push(Finding::new(Ask, effect.object.clone(), effect.span, because));
+                }
+            }
             Deed::Doubt(Doubt::Launch | Doubt::Setting, because) => {
                 findings.push(Finding::new(Ask, effect.object.clone(), effect.span, because.clone()))
             }
             Deed::Reads(_)
             | Deed::Names(_)
+            | Deed::Renames(_)
+            | Deed::Walks(_)
             | Deed::Writes(_)
             | Deed::Revision(_)
             | Deed::Changes(_)

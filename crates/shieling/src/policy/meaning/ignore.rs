@@ -7,12 +7,13 @@ use super::Finding;
 use super::paths::Hidden;
 use crate::policy::facts::Facts;
 use crate::policy::program;
-use crate::policy::script::{Base, Deed, Doubt, Reading};
+use crate::policy::script::{Base, Deed, Doubt, Reading, Via};
 use crate::policy::verdict::Decision::{Ask, Deny};
 use crate::policy::verdict::Span;
 use crate::policy::word::{Atom, Fields, Known, Word, found};
 
-pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts) -> Vec<Finding> {
+/// The directories that relative paths of a text may start from, besides the workspace itself.
+pub(in crate::policy) fn bases(reading: &Reading, facts: &Facts) -> Vec<Base> {
     let mut bases = Vec::new();
     // Directories of the text are relative to where the command starts, and to the way by which it came there.
     for start in std::iter::once(&facts.start).chain(&facts.way) {
@@ -27,11 +28,16 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
         }
     }
     chained(&mut bases);
+    bases
+}
+
+pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts) -> Vec<Finding> {
     let check = Check {
         hidden,
-        bases,
+        bases: bases(reading, facts),
         dotglob: reading.dotglob,
         facts,
+        there: facts.hidden_there.as_deref().filter(|_| !brings_files(reading)),
     };
     let mut findings = Vec::new();
     for effect in &reading.effects {
@@ -42,24 +48,28 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
             }
             Deed::RunsFile(word) => {
                 findings.extend(check.path(word, &object, span));
-                findings.push(Finding::new(
-                    Ask,
-                    object,
-                    span,
-                    "it runs a program that could read hidden files",
-                ));
+                findings.extend(check.doubt(object, span, "it runs a program that could read hidden files"));
             }
             Deed::Revision(word) => findings.extend(check.revision(word, &object, span)),
             Deed::Code(word) => findings.extend(check.code(word, &object, span)),
-            Deed::Doubt(Doubt::Launch | Doubt::Program | Doubt::Setting | Doubt::Variable, because) => {
-                findings.push(Finding::new(
-                    Ask,
-                    object,
-                    span,
-                    format!("{because}, so it could read hidden files"),
-                ));
+            Deed::Renames(word) => {
+                let mut found: Vec<Finding> = check.rename(word, &object, span).into_iter().collect();
+                if effect.via == Via::Option {
+                    // Perhaps: where it would be read from is not known.
+                    found.extend(check.path(word, &object, span));
+                    found.iter_mut().for_each(|finding| finding.decision = Ask);
+                }
+                findings.extend(found);
+            }
+            Deed::Doubt(Doubt::Program | Doubt::Variable, because) => {
+                findings.extend(check.doubt(object, span, &format!("{because}, so it could read hidden files")));
+            }
+            Deed::Doubt(Doubt::Launch | Doubt::Setting, because) => {
+                let because = format!("{because}, so it could read hidden files{}", check.such_as());
+                findings.push(Finding::new(Ask, object, span, because));
             }
             Deed::MaybeOption(..)
+            | Deed::Walks(_)
             | Deed::Changes(_)
             | Deed::Network(_)
             | Deed::Doubt(Doubt::Argument | Doubt::Delegate, _) => {}
@@ -72,7 +82,10 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
                     Ask,
                     command.shown(),
                     command.span,
-                    "git shows the contents of whole commits, and hidden files may be in them",
+                    format!(
+                        "git shows the contents of whole commits, and hidden files may be in them{}",
+                        check.such_as()
+                    ),
                 )
                 .instead("name the paths behind `--`, or use `--stat`"),
             );
@@ -90,6 +103,11 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
         }
     }
     findings
+}
+
+/// A hidden path as an example, for messages.
+fn such_as(path: Option<&String>) -> String {
+    path.map_or_else(String::new, |path| format!(", such as `{path}`"))
 }
 
 /// Directories reached by several changes of directory, one after the other.
@@ -110,11 +128,40 @@ fn chained(bases: &mut Vec<Base>) {
     }
 }
 
+/// Whether a text can bring files under names that it does not spell out: then what is there before it
+/// runs says nothing of what it meets.
+fn brings_files(reading: &Reading) -> bool {
+    reading.effects.iter().any(|effect| {
+        let named = || {
+            effect.via == Via::Redirection
+                || effect
+                    .by
+                    .and_then(|by| reading.commands.get(by))
+                    .is_some_and(program::names_what_it_changes)
+        };
+        match &effect.deed {
+            Deed::Writes(_) | Deed::Changes(_) => !named(),
+            Deed::Network(_) => true,
+            Deed::Reads(_)
+            | Deed::Names(_)
+            | Deed::Renames(_)
+            | Deed::Walks(_)
+            | Deed::Revision(_)
+            | Deed::RunsFile(_)
+            | Deed::Code(_)
+            | Deed::MaybeOption(..)
+            | Deed::Doubt(..) => false,
+        }
+    })
+}
+
 struct Check<'a> {
     hidden: &'a Hidden,
     bases: Vec<Base>,
     dotglob: bool,
     facts: &'a Facts,
+    /// The hidden paths that can be met, if that is known.
+    there: Option<&'a [String]>,
 }
 
 impl Check<'_> {
@@ -126,10 +173,46 @@ impl Check<'_> {
         match self.named(word) {
             Known::Yes => Some(Finding::new(Deny, object, span, "this path is hidden")),
             Known::Maybe => {
-                Some(Finding::new(Ask, object, span, "it could name a hidden path").instead("name the file itself"))
+                let among = |there| self.hidden.among(there, word, &self.bases, self.dotglob, self.facts);
+                let met = match self.there {
+                    Some(there) => Some(among(there)?),
+                    None => self.facts.hidden_there.as_deref().and_then(among),
+                };
+                let because = format!("it could name a hidden path{}", such_as(met));
+                Some(Finding::new(Ask, object, span, because).instead("name the file itself"))
             }
             Known::No => None,
         }
+    }
+
+    /// Another name for a directory with what is hidden in it.
+    fn rename(&self, word: &Word, object: &str, span: Span) -> Option<Finding> {
+        let known = self.hidden.named_above(word, &self.bases, self.facts);
+        if known == Known::No {
+            return None;
+        }
+        let met = match self.there {
+            Some(there) => Some(self.hidden.below(there, word, &self.bases, self.facts)?),
+            None => None,
+        };
+        let decision = if known == Known::Yes { Deny } else { Ask };
+        let because = format!(
+            "it gives a directory another name, by which what is hidden in it would be open{}",
+            such_as(met)
+        );
+        Some(Finding::new(decision, object, span, because))
+    }
+
+    /// Something of which nobody knows what it reads; nothing to ask about if there is nothing hidden.
+    fn doubt(&self, object: String, span: Span, because: &str) -> Option<Finding> {
+        if self.facts.hidden_there.as_ref().is_some_and(Vec::is_empty) {
+            return None;
+        }
+        Some(Finding::new(Ask, object, span, format!("{because}{}", self.such_as())))
+    }
+
+    fn such_as(&self) -> String {
+        such_as(self.facts.hidden_there.as_ref().and_then(|there| there.first()))
     }
 
     /// `HEAD:path`, `:path`, `:0:path`, `:(glob)path`, or a plain path.

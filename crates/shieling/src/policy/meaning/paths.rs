@@ -41,6 +41,12 @@ pub(in crate::policy) struct Hidden {
     lines: Vec<String>,
     exact: ignore::gitignore::Gitignore,
     patterns: Vec<Vec<Token>>,
+    /// What matches the directories that a pattern names on the way to what it hides.
+    above: Vec<Vec<Token>>,
+    /// Whether a directory is hidden as a whole if anything in it would be: no pattern takes any back.
+    wholes: bool,
+    /// Whether a pattern begins at the top, so that another name for the workspace gets round it.
+    from_top: bool,
 }
 
 /// Why a pattern cannot be used.
@@ -78,6 +84,8 @@ impl Hidden {
             .case_insensitive(true)
             .map_err(|fault| error(&String::new(), fault.to_string()))?;
         let mut patterns = Vec::new();
+        let mut above = Vec::new();
+        let mut from_top = false;
         for line in lines {
             if line.trim().is_empty() {
                 return Err(error(line, "it is empty".to_owned()));
@@ -87,6 +95,15 @@ impl Hidden {
                 .map_err(|fault| error(line, fault.to_string()))?;
             if !line.starts_with('!') && !line.starts_with('#') {
                 patterns.push(pattern(line));
+                if let Some(whole) = line
+                    .trim_end()
+                    .strip_suffix("/**")
+                    .filter(|whole| !whole.ends_with('*') && !whole.is_empty())
+                {
+                    patterns.push(pattern(&format!("/{}", whole.trim_start_matches('/'))));
+                }
+                above.extend(directories_above(line));
+                from_top |= begins_at_top(line);
             }
         }
         let exact = builder
@@ -96,6 +113,9 @@ impl Hidden {
             lines: lines.to_vec(),
             exact,
             patterns,
+            above,
+            wholes: !lines.iter().any(|line| line.starts_with('!')),
+            from_top,
         })
     }
 
@@ -107,6 +127,11 @@ impl Hidden {
     /// Whether this path below the workspace is hidden, by itself or with a directory above it.
     pub(in crate::policy) fn hides(&self, relative: &str) -> bool {
         self.hides_entry(relative, true)
+    }
+
+    /// Whether whatever lies in this directory is hidden, as `dir/**` says: then not even names in it are shown.
+    pub(in crate::policy) fn hides_all_in(&self, relative: &str) -> bool {
+        self.wholes && !relative.is_empty() && self.hides_entry(format!("{relative}/\u{2}"), false)
     }
 
     /// Whether a path is hidden of which it is known whether it is a directory.
@@ -121,51 +146,98 @@ impl Hidden {
 
     /// Whether a word names a hidden path, from any directory that the text may be in.
     pub(in crate::policy) fn named(&self, word: &Word, bases: &[Base], dotglob: bool, facts: &Facts) -> Known {
-        let mut answer = Known::No;
-        let Some(readings) = word.alternatives(MAX_READINGS) else {
-            return Known::Maybe;
-        };
-        for reading in &readings {
-            let path = with_stand_ins(reading);
-            if path.is_empty() && word.fields == Fields::One {
-                continue;
-            }
-            for start in std::iter::once(Some("")).chain(bases.iter().map(|base| match base {
-                Base::At(directory) => Some(directory.as_str()),
-                Base::Unknown => None,
-            })) {
-                let start = start.map_or_else(|| ANY.to_string(), str::to_owned);
-                match self.path(&join(&start, &path), dotglob, facts) {
-                    Known::Yes if readings.len() == 1 => return Known::Yes,
-                    Known::Yes | Known::Maybe => answer = Known::Maybe,
-                    Known::No => {}
+        read(word, bases, |path| self.path(path, dotglob, facts))
+    }
+
+    /// Whether a word names a directory whose content a pattern would not hide under another name.
+    pub(in crate::policy) fn named_above(&self, word: &Word, bases: &[Base], facts: &Facts) -> Known {
+        if self.above.is_empty() && !self.from_top {
+            return Known::No;
+        }
+        read(word, bases, |path| match place(path, facts) {
+            Place::Unknown => Known::Maybe,
+            Place::Elsewhere => Known::No,
+            Place::Above if self.from_top => Known::Yes,
+            Place::Above => Known::No,
+            Place::Inside(inside) => {
+                let tokens = shell_tokens(&inside.to_lowercase(), true);
+                let unsure = inside.contains([ONE, STAR, ANY, FOUND]);
+                let nothing_known = inside.chars().all(|c| c == ANY || c == '/');
+                let whole = nothing_known && (self.from_top || !inside.is_empty());
+                match whole || self.above.iter().any(|pattern| intersect(&tokens, pattern)) {
+                    true if unsure => Known::Maybe,
+                    true => Known::Yes,
+                    false => Known::No,
                 }
             }
-        }
-        answer
+        })
+    }
+
+    /// The first of these paths, or what lies below it, that a word can name.
+    pub(in crate::policy) fn among<'a>(
+        &self,
+        paths: &'a [String],
+        word: &Word,
+        bases: &[Base],
+        dotglob: bool,
+        facts: &Facts,
+    ) -> Option<&'a String> {
+        paths.iter().find(|path| {
+            let there = [
+                vec![Token::Char('/')],
+                path.to_lowercase().chars().map(Token::Char).collect(),
+                vec![Token::Char('/'), Token::Any],
+            ]
+            .concat();
+            read(word, bases, |path| match place(path, facts) {
+                Place::Unknown | Place::Above => Known::Maybe,
+                Place::Elsewhere => Known::No,
+                Place::Inside(inside) => match intersect(&shell_tokens(&inside.to_lowercase(), dotglob), &there) {
+                    true => Known::Maybe,
+                    false => Known::No,
+                },
+            }) != Known::No
+        })
+    }
+
+    /// The first of these paths that lies below the directory that a word can name, or is it.
+    pub(in crate::policy) fn below<'a>(
+        &self,
+        paths: &'a [String],
+        word: &Word,
+        bases: &[Base],
+        facts: &Facts,
+    ) -> Option<&'a String> {
+        paths.iter().find(|path| {
+            let whole: Vec<Token> = path.to_lowercase().chars().map(Token::Char).collect();
+            read(word, bases, |path| match place(path, facts) {
+                Place::Unknown | Place::Above => Known::Maybe,
+                Place::Elsewhere => Known::No,
+                Place::Inside(inside) if inside.is_empty() => Known::Maybe,
+                Place::Inside(inside) => {
+                    let mut tokens = shell_tokens(&inside.to_lowercase(), true);
+                    tokens.extend([Token::Char('/'), Token::Any]);
+                    let framed = [
+                        vec![Token::Char('/')],
+                        whole.clone(),
+                        vec![Token::Char('/'), Token::Any],
+                    ]
+                    .concat();
+                    match intersect(&tokens, &framed) {
+                        true => Known::Maybe,
+                        false => Known::No,
+                    }
+                }
+            }) != Known::No
+        })
     }
 
     fn path(&self, path: &str, dotglob: bool, facts: &Facts) -> Known {
-        let home = facts.home.as_deref().unwrap_or("/nonexistent-home");
-        let path = path.replace(HOME, home);
-        if path.starts_with('/') && by_another_name(&path) {
-            return Known::Maybe;
+        match place(path, facts) {
+            Place::Unknown => Known::Maybe,
+            Place::Elsewhere | Place::Above => Known::No,
+            Place::Inside(inside) => self.path_inside(&inside, dotglob),
         }
-        // Each start may stand inside the workspace: relative ones do, absolute ones if they name it.
-        let inside = if path.starts_with('/') {
-            match below(&path, &facts.workspace) {
-                Some(inside) => inside,
-                None => return Known::No,
-            }
-        } else {
-            path
-        };
-        let Some(inside) = normalised(&inside) else {
-            // It climbs out of the workspace, and could come back in by its name.
-            let back = inside_again(&inside, facts);
-            return back.map_or(Known::No, |back| self.path_inside(&back, dotglob));
-        };
-        self.path_inside(&inside, dotglob)
     }
 
     fn path_inside(&self, inside: &str, dotglob: bool) -> Known {
@@ -176,11 +248,79 @@ impl Hidden {
             } else {
                 Known::No
             }
-        } else if self.hides(inside) {
+        } else if self.hides(inside) || self.hides_all_in(inside) {
             Known::Yes
         } else {
             Known::No
         }
+    }
+}
+
+/// Where a path leads.
+enum Place {
+    /// To this path below the workspace.
+    Inside(String),
+    /// To the workspace itself or a directory above it.
+    Above,
+    /// Somewhere else.
+    Elsewhere,
+    /// That cannot be told.
+    Unknown,
+}
+
+/// Asks about each path that a word can be read as, from any directory that the text may be in.
+fn read(word: &Word, bases: &[Base], mut ask: impl FnMut(&str) -> Known) -> Known {
+    let mut answer = Known::No;
+    let Some(readings) = word.alternatives(MAX_READINGS) else {
+        return Known::Maybe;
+    };
+    for reading in &readings {
+        let path = with_stand_ins(reading);
+        if path.is_empty() && word.fields == Fields::One {
+            continue;
+        }
+        for start in std::iter::once(Some("")).chain(bases.iter().map(|base| match base {
+            Base::At(directory) => Some(directory.as_str()),
+            Base::Unknown => None,
+        })) {
+            let start = start.map_or_else(|| ANY.to_string(), str::to_owned);
+            match ask(&join(&start, &path)) {
+                Known::Yes if readings.len() == 1 => return Known::Yes,
+                Known::Yes | Known::Maybe => answer = Known::Maybe,
+                Known::No => {}
+            }
+        }
+    }
+    answer
+}
+
+/// Where a path with stand-ins leads.
+fn place(path: &str, facts: &Facts) -> Place {
+    let home = facts.home.as_deref().unwrap_or("/nonexistent-home");
+    let path = path.replace(HOME, home);
+    if path.starts_with('/') && by_another_name(&path) {
+        return Place::Unknown;
+    }
+    // Each start may stand inside the workspace: relative ones do, absolute ones if they name it.
+    if path.starts_with('/') {
+        return absolute(&path, facts);
+    }
+    match normalised(&path) {
+        Some(inside) => Place::Inside(inside),
+        // It climbs out of the workspace, and could come back in by its name.
+        None => absolute(&format!("{}/{path}", facts.workspace), facts),
+    }
+}
+
+fn absolute(path: &str, facts: &Facts) -> Place {
+    let above = |plain: &String| {
+        let prefix = format!("/{plain}");
+        facts.workspace.starts_with(&prefix) && facts.workspace[prefix.len()..].starts_with('/') || plain.is_empty()
+    };
+    match (below(path, &facts.workspace), normalised(path.trim_start_matches('/'))) {
+        (Some(inside), _) => Place::Inside(inside),
+        (None, Some(plain)) if above(&plain) => Place::Above,
+        (None, _) => Place::Elsewhere,
     }
 }
 
@@ -224,12 +364,6 @@ fn below(path: &str, workspace: &str) -> Option<String> {
     workspace
         .starts_with(known)
         .then(|| ANY.to_string() + plain.rsplit('/').next().unwrap_or_default())
-}
-
-/// A path that leaves the workspace upwards and comes back by its name.
-fn inside_again(path: &str, facts: &Facts) -> Option<String> {
-    let whole = format!("{}/{path}", facts.workspace);
-    below(&whole, &facts.workspace)
 }
 
 /// The path without `.` and `..`; `None` if it climbs above its start.
@@ -311,6 +445,29 @@ fn pattern(line: &str) -> Vec<Token> {
     // What lies below a hidden directory is hidden with it.
     tokens.push(Token::Any);
     whole_names(tokens, anchored)
+}
+
+/// Whether a pattern begins at the top of the workspace and names a directory on its way.
+fn begins_at_top(line: &str) -> bool {
+    let line = line.trim_end().trim_end_matches('/');
+    line.contains('/') && !line.trim_start_matches('/').starts_with("**")
+}
+
+/// Patterns for the directories that a line names on the way to what it hides: `a` and `a/b` of `a/b/**`.
+/// What it hides wherever it lies needs no such name.
+fn directories_above(line: &str) -> Vec<Vec<Token>> {
+    let line = line.trim_end().trim_end_matches('/');
+    let parts: Vec<&str> = line.trim_start_matches('/').split('/').collect();
+    (1..parts.len())
+        .map(|count| parts[..count].join("/"))
+        .filter(|directory| directory != "**")
+        .map(|directory| {
+            let mut tokens = pattern(&format!("/{directory}"));
+            // Not what lies below it, which has its own.
+            tokens.truncate(tokens.len() - 1);
+            tokens
+        })
+        .collect()
 }
 
 /// Marks where names begin and end: an unanchored pattern is a whole name somewhere in the path.

@@ -12,7 +12,9 @@ pub(in crate::policy) fn judge(reading: &Reading, facts: &Facts) -> Vec<Finding>
     for effect in &reading.effects {
         let (object, span) = (effect.object.clone(), effect.span);
         let finding = match &effect.deed {
-            Deed::Reads(_) | Deed::Names(_) | Deed::Revision(_) | Deed::Code(_) => continue,
+            Deed::Reads(_) | Deed::Names(_) | Deed::Renames(_) | Deed::Walks(_) | Deed::Revision(_) | Deed::Code(_) => {
+                continue;
+            }
             Deed::Writes(word) if is_harmless_device(word) => continue,
             Deed::Writes(word) if word.known().is_some() => {
                 Finding::new(Deny, object, span, "it writes, and nothing may change here")
@@ -33,7 +35,12 @@ pub(in crate::policy) fn judge(reading: &Reading, facts: &Facts) -> Vec<Finding>
             ),
             Deed::RunsFile(_) => Finding::new(Ask, object, span, "it runs a program whose effects are not known")
                 .instead("read the file instead of running it"),
-            Deed::MaybeOption(word, _) if word.fields == Fields::Glob && facts.dashed_names == Some(false) => continue,
+            // What is known of names is known of the directory where the text starts.
+            Deed::MaybeOption(word, _)
+                if word.fields == Fields::Glob && facts.dashed_names == Some(false) && reading.bases.is_empty() =>
+            {
+                continue;
+            }
             Deed::MaybeOption(..) => Finding::new(
                 Ask,
                 object,

@@ -3,15 +3,22 @@
 use super::parse::{Arguments, parse};
 use super::table::{Bring, Operands, Program, Role, Value, find};
 use super::{awk, sed, special};
-use crate::policy::script::{Deed, Doubt, Invocation, Kind, Launch, Reader, Run, Unreadable, Via};
+use crate::policy::script::{Deed, Doubt, Invocation, Kind, Launch, Reader, Run, Unreadable, Via, Walk};
 use crate::policy::word::{Fields, Hidden, Word};
 
 type Result<T = ()> = std::result::Result<T, Unreadable>;
 
 /// Records what a known program does with these arguments.
 pub(crate) fn apply(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result {
-    if matches!(run.name.as_str(), "ed" | "red" | "ex" | "dc" | "m4") {
+    if matches!(
+        run.name.as_str(),
+        "ed" | "red" | "ex" | "dc" | "m4" | "tclsh" | "wish" | "expect"
+    ) {
         reader.code_that_is_fed(run)?;
+    }
+    let talks = |bring: &Bring| matches!(bring, Bring::Network(_) | Bring::Runs(_) | Bring::Unknown(_));
+    if program.always.iter().any(talks) || is_opaque(&run.name) {
+        reader.names_that_are_fed(run);
     }
     let special = match run.name.as_str() {
         "xargs" | "tar" | "ssh" => Some(run.name.as_str()),
@@ -179,6 +186,9 @@ pub(super) fn record(program: &'static Program, run: &Run, mut found: Arguments,
             }
         }
     }
+    if program.special.as_deref() != Some("tar") {
+        super::walks::record(program, &roles, &found, run, reader);
+    }
     record_operands(&roles, &found.operands, run, reader)
 }
 
@@ -310,6 +320,8 @@ fn bring_about(
         } else {
             what.clone()
         }),
+        Bring::Renames => Deed::Renames(Word::text(".", span)),
+        Bring::Reads(what) => Deed::Reads(Word::unknown(Fields::Any, what.clone(), span)),
         Bring::Unknown(why) => Deed::Doubt(
             if via == Via::Option {
                 Doubt::Setting
@@ -339,7 +351,9 @@ pub(super) fn record_operands(roles: &Operands, operands: &[Word], run: &Run, re
             return launch(&operands[at..], run, reader);
         }
         let many = word.fields != Fields::One;
-        if (unsure || many) && !roles.tail.is_empty() | roles.head[at.min(roles.head.len())..].len().gt(&0) {
+        // Of a list that ends otherwise, an only operand can be both.
+        let only = operands.len() == 1 && roles.rest.is_some() && roles.head.is_empty();
+        if (unsure || many || only) && !roles.tail.is_empty() | roles.head[at.min(roles.head.len())..].len().gt(&0) {
             unsure = true;
             let mut possible: Vec<Role> = roles
                 .head
@@ -405,7 +419,56 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
         reader.effect(Deed::Names(word.after(1)), object.clone(), span, by, Via::Operand);
     }
     let deed = match role {
-        Role::Text | Role::Pattern => return Ok(()),
+        Role::Text | Role::Pattern | Role::Except | Role::ExceptDirs | Role::LeftOut | Role::Ending | Role::Kind => {
+            return Ok(());
+        }
+        Role::Picked if word.prefix().starts_with('!') => return Ok(()),
+        Role::Moved | Role::Linked => {
+            reader.effect(Deed::Renames(word.clone()), object.clone(), span, by, Via::Operand);
+            if role == Role::Linked {
+                // A symbolic link is read from where it lies, and not from here.
+                for inner in inner_paths(word) {
+                    reader.effect(Deed::Renames(inner), object.clone(), span, by, Via::Option);
+                }
+            }
+            if role == Role::Moved {
+                Deed::Writes(word.clone())
+            } else {
+                Deed::Reads(word.clone())
+            }
+        }
+        Role::Mounted => {
+            let text = word.prefix();
+            let source = match ["source=", "src="]
+                .iter()
+                .find_map(|key| Some(text.find(key)? + key.len()))
+            {
+                Some(at) => Word::text(text[at..].split(',').next().unwrap_or_default(), span),
+                None => match text.find(':') {
+                    Some(at) => Word::text(&text[..at], span),
+                    None => word.clone(),
+                },
+            };
+            let walk = Walk {
+                root: Some(source.clone()),
+                ..Walk::default()
+            };
+            reader.walks(walk, run);
+            Deed::Reads(source)
+        }
+        Role::Repository => {
+            if !matches!(word.known().as_deref(), Some(".git" | "./.git")) {
+                let because = "the text chooses a repository, whose settings can run programs";
+                reader.effect(
+                    Deed::Doubt(Doubt::Program, because.to_owned()),
+                    object.clone(),
+                    span,
+                    by,
+                    Via::Option,
+                );
+            }
+            Deed::Names(word.clone())
+        }
         Role::Read => Deed::Reads(word.clone()),
         Role::Write => Deed::Writes(word.clone()),
         Role::Path => Deed::Names(word.clone()),
@@ -415,7 +478,7 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
             reader.effect(Deed::Names(word.clone()), object.clone(), span, by, Via::Operand);
             Deed::Changes(object.clone())
         }
-        Role::Glob => return found_names(word, run, reader),
+        Role::Glob | Role::Only | Role::Picked => return found_names(word, run, reader),
         Role::List => {
             let further = Word::unknown(Fields::Any, format!("the files that `{object}` names"), span);
             reader.effect(Deed::Reads(further), object.clone(), span, by, Via::Operand);
@@ -441,6 +504,10 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
                 // git's transport that is any command.
                 launch_text(&word.after(at), run, reader)?;
             }
+            if word.prefix().starts_with(['.', '/']) {
+                // A repository here, of which a copy is made.
+                reader.effect(Deed::Renames(word.clone()), object.clone(), span, by, Via::Operand);
+            }
             if word.prefix().starts_with("file://") {
                 reader.effect(Deed::Reads(word.after(7)), object.clone(), span, by, Via::Operand);
             }
@@ -459,6 +526,20 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
     };
     reader.effect(deed, object, span, by, Via::Operand);
     Ok(())
+}
+
+/// What a relative path names from directories that its beginning leads to.
+fn inner_paths(word: &Word) -> Vec<Word> {
+    let Some(text) = word.known().filter(|text| !text.starts_with('/')) else {
+        return Vec::new();
+    };
+    let inner = text
+        .match_indices('/')
+        .map(|(at, _)| text[at + 1..].trim_start_matches('/'));
+    inner
+        .filter(|path| !path.is_empty())
+        .map(|path| Word::text(path, word.span))
+        .collect()
 }
 
 /// A string that names a program with its arguments, split at blanks.
@@ -531,14 +612,36 @@ pub(crate) fn is_opaque(name: &str) -> bool {
     find(name).is_none_or(|program| {
         let roles = &program.operands;
         program.subs.is_empty()
+            && !program.builtin
             && program.special.is_none()
-            && roles
-                .head
-                .iter()
-                .chain(&roles.rest)
-                .chain(&roles.tail)
-                .any(|role| *role == Role::Unknown)
+            // What a script is given is the script's own matter.
+            && (program.always.iter().any(|bring| matches!(bring, Bring::Runs(_) | Bring::Unknown(_)))
+                && !special::is_interpreter(name)
+                || roles
+                    .head
+                    .iter()
+                    .chain(&roles.rest)
+                    .chain(&roles.tail)
+                    .any(|role| *role == Role::Unknown))
     })
+}
+
+/// Whether a program is described as one that runs what the project says, and is given data.
+pub(crate) fn runs_the_project(name: &str) -> bool {
+    find(name).is_some_and(|program| {
+        let operands = &program.operands;
+        let mut roles = operands.head.iter().chain(&operands.rest).chain(&operands.tail);
+        program.always.iter().any(|bring| matches!(bring, Bring::Runs(_))) && !roles.any(|role| *role == Role::Unknown)
+    })
+}
+
+/// Whether whatever a command changes is named on its line.
+pub(crate) fn names_what_it_changes(command: &Invocation) -> bool {
+    !command.more
+        && command
+            .program()
+            .and_then(|name| find(&name))
+            .is_some_and(|program| program.named || program.builtin)
 }
 
 /// What kind of text a command prints, where its table tells.

@@ -82,12 +82,16 @@ pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<()
         run.name.as_str(),
         "dc" | "vi" | "vim" | "nvim" | "view" | "ex" | "ed" | "red" | "rvim" | "vimdiff" | "emacs"
     ) && text.contains('!');
-    let terse = run.name.starts_with("perl") || run.name.starts_with("ruby") || run.name == "m4";
+    let terse = run.name.starts_with("perl")
+        || run.name.starts_with("ruby")
+        || matches!(run.name.as_str(), "m4" | "tclsh" | "wish" | "expect");
     let terse = terse
         .then(|| {
-            ["exec", "system", "|\"", "\"|", "'|", "|'", "fork", "syscmd", "esyscmd"]
-                .iter()
-                .find(|word| text.contains(**word))
+            [
+                "exec", "system", "|\"", "\"|", "'|", "|'", "fork", "syscmd", "esyscmd", "spawn",
+            ]
+            .iter()
+            .find(|word| text.contains(**word))
         })
         .flatten();
     if let Some(found) = LAUNCHERS

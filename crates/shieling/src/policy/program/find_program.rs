@@ -1,6 +1,6 @@
 //! `find`: an expression whose actions can run, remove and write.
 
-use crate::policy::script::{Deed, Doubt, Reader, Run, Unreadable, Via};
+use crate::policy::script::{Deed, Doubt, Pick, PickKind, Reader, Run, Unreadable, Via, Walk};
 use crate::policy::word::{Atom, Fields, Hidden, Known, Word, found, joined};
 
 /// How many words a test takes behind it. Source: find(1) of findutils 4.9.
@@ -92,10 +92,16 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
     let mut roots = Vec::new();
     let alternatives = args.iter().any(|word| {
         word.known()
-            .is_none_or(|text| matches!(text.as_ref(), "-o" | "-or" | "," | "!" | "-not" | "("))
+            .is_none_or(|text| matches!(text.as_ref(), "-o" | "-or" | "," | "("))
     });
     let mut pattern = None;
     let mut negated = false;
+    let narrowed = expression(args).filter(|_| !run.more).unwrap_or_default();
+    let left_out = |names: &Word| {
+        names
+            .known()
+            .is_some_and(|names| narrowed.1.iter().any(|pick| pick.pattern == names))
+    };
     while let Some(word) = args.get(at) {
         at += 1;
         let Some(text) = word.known() else {
@@ -176,6 +182,7 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                             "-name" | "-iname" | "-path" | "-ipath" | "-wholename" | "-iwholename"
                         ) && let Some(names) = args.get(at)
                             && !negated
+                            && !left_out(names)
                         {
                             super::apply::found_names(names, run, reader)?;
                             if test.ends_with("name") && !test.ends_with("wholename") {
@@ -206,6 +213,19 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
         }
         negated = false;
     }
+    let (only, except, depth) = narrowed;
+    for root in or_none(&roots) {
+        let walk = Walk {
+            root,
+            only: only.clone(),
+            except: except.clone(),
+            depth,
+            // What is done with the files it finds is said of the words that stand for them.
+            names: true,
+            ..Walk::default()
+        };
+        reader.walks(walk, run);
+    }
     if run.more {
         let word = Word::unknown(Fields::Any, "…", run.span);
         reader.effect(
@@ -219,12 +239,142 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
     Ok(())
 }
 
+fn or_none(roots: &[Word]) -> Vec<Option<Word>> {
+    if roots.is_empty() {
+        vec![None]
+    } else {
+        roots.iter().cloned().map(Some).collect()
+    }
+}
+
+/// What an expression looks at, what it leaves out, and how deep it goes; nothing if it is of a shape
+/// that is not followed: several alternatives other than `-prune -o`, or groups.
+fn expression(args: &[Word]) -> Option<(Vec<Pick>, Vec<Pick>, Option<usize>)> {
+    let texts: Vec<_> = args.iter().map(Word::known).collect::<Option<_>>()?;
+    let start = texts
+        .iter()
+        .position(|text| {
+            text.starts_with('-') && !matches!(text.as_ref(), "-H" | "-L" | "-P") || text == "!" || text == "("
+        })
+        .unwrap_or(texts.len());
+    let mut rest: &[std::borrow::Cow<'_, str>] = &texts[start..];
+    let (mut only, mut except, mut depth) = (Vec::new(), Vec::new(), None);
+    // What is pruned stands in front: `-path ./a -prune -o …`, or a group of such tests.
+    while let Some(end) = rest.iter().position(|text| matches!(text.as_ref(), "-o" | "-or")) {
+        let (branch, next) = (&rest[..end], &rest[end + 1..]);
+        match pruned(branch) {
+            Some(picks) => {
+                except.extend(picks);
+                rest = next;
+            }
+            None => {
+                // The alternatives of a group.
+                let close = rest.iter().position(|text| text == ")").filter(|close| *close > end)?;
+                let after = rest.get(close + 1..)?;
+                (rest.first().is_some_and(|text| text == "(") && after.first().is_some_and(|text| text == "-prune"))
+                    .then_some(())?;
+                matches!(after.get(1).map(AsRef::as_ref), Some("-o" | "-or")).then_some(())?;
+                for test in rest[1..close].split(|text| matches!(text.as_ref(), "-o" | "-or")) {
+                    except.extend(tested(test)?);
+                }
+                rest = &after[2..];
+            }
+        }
+    }
+    let mut at = 0;
+    let mut negated = false;
+    while let Some(text) = rest.get(at) {
+        at += 1;
+        if matches!(text.as_ref(), "!" | "-not") {
+            negated = !negated;
+            continue;
+        }
+        let arity = match text.as_ref() {
+            "(" | ")" | "," => return None,
+            "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                1 + rest[at..].iter().position(|word| matches!(word.as_ref(), ";" | "+"))?
+            }
+            "-fprint" | "-fprint0" | "-fls" => 1,
+            "-fprintf" => 2,
+            "-delete" => 0,
+            test if test.starts_with("-newer") => 1,
+            test => TESTS.iter().find(|(name, _)| *name == test).map(|(_, arity)| *arity)?,
+        };
+        if let Some(pattern) = rest.get(at) {
+            let entry = |path| Pick {
+                pattern: pattern.clone().into_owned(),
+                path,
+                kind: PickKind::Entries,
+            };
+            match text.as_ref() {
+                "-name" if negated => except.push(entry(false)),
+                "-path" | "-wholename" if negated => except.push(entry(true)),
+                // Each of several tests must hold, so that one of them is enough.
+                "-name" | "-iname" if !negated && only.is_empty() => only.push(entry(false)),
+                "-path" | "-wholename" | "-ipath" | "-iwholename" if !negated && only.is_empty() => {
+                    only.push(entry(true));
+                }
+                "-maxdepth" => depth = Some(pattern.parse().ok()?),
+                _ => {}
+            }
+        }
+        at += arity;
+        negated = false;
+    }
+    Some((only, except, depth))
+}
+
+/// What a branch of an expression keeps from being walked, if it does no more than that.
+fn pruned(branch: &[std::borrow::Cow<'_, str>]) -> Option<Vec<Pick>> {
+    let (last, tests) = branch.split_last()?;
+    (last == "-prune").then_some(())?;
+    let tests = match tests {
+        [first, inner @ .., end] if first == "(" && end == ")" => inner,
+        tests => tests,
+    };
+    tested(tests)
+}
+
+/// The directories that a test of names means: `-path X`, `-type d -name X`.
+fn tested(tests: &[std::borrow::Cow<'_, str>]) -> Option<Vec<Pick>> {
+    let tests = match tests {
+        [kind, directory, rest @ ..] if kind == "-type" && directory == "d" => rest,
+        tests => tests,
+    };
+    let [test, pattern] = tests else { return None };
+    let path = match test.as_ref() {
+        "-path" | "-wholename" => true,
+        "-name" => false,
+        _ => return None,
+    };
+    Some(vec![Pick {
+        pattern: pattern.clone().into_owned(),
+        path,
+        kind: PickKind::All,
+    }])
+}
+
 fn or_here(roots: &[Word], word: &Word) -> Vec<Word> {
     if roots.is_empty() {
         vec![Word::text(".", word.span)]
     } else {
         roots.to_vec()
     }
+}
+
+/// Any path from one of these directories on.
+fn below(roots: &[Word]) -> Option<Vec<Atom>> {
+    let mut known: Vec<Vec<Atom>> = roots
+        .iter()
+        .map(|root| Some(vec![Atom::Text(root.known()?.into_owned())]))
+        .collect::<Option<_>>()?;
+    let root = match known.len() {
+        0 => vec![Atom::Text(".".to_owned())],
+        1 => known.remove(0),
+        _ => vec![Atom::OneOf(known)],
+    };
+    let below = vec![Atom::Text("/".to_owned()), Atom::Hidden(Hidden::Anything)];
+    Some([root, vec![Atom::OneOf(vec![Vec::new(), below])]].concat())
 }
 
 /// A word of `-exec` with the found names put in for `{}`.
@@ -239,7 +389,10 @@ fn with_names(word: &Word, roots: &[Word], action: &str, pattern: Option<&str>) 
     let name = match pattern {
         Some(pattern) if !dashed => [vec![Atom::Text("./".to_owned())], found(pattern)].concat(),
         Some(_) | None if dashed => vec![Atom::Hidden(Hidden::Anything)],
-        Some(_) | None => vec![Atom::Hidden(Hidden::Name)],
+        Some(_) | None => match below(roots).filter(|_| !action.ends_with("dir")) {
+            Some(below) => below,
+            None => vec![Atom::Hidden(Hidden::Name)],
+        },
     };
     let mut atoms = Vec::new();
     for (index, part) in text.split("{}").enumerate() {

@@ -10,8 +10,9 @@ mod parse;
 mod sed;
 mod special;
 mod table;
+mod walks;
 
-pub(crate) use apply::{apply, is_opaque, prints, reads_by_itself};
+pub(crate) use apply::{apply, is_opaque, names_what_it_changes, prints, reads_by_itself, runs_the_project};
 pub(crate) use code::code;
 pub(crate) use history::prints_history;
 pub(crate) use normal::{Normal, normal};

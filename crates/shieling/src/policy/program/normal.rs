@@ -4,7 +4,7 @@
 use super::apply::{find_sub, second_word};
 use super::parse::{Arguments, parse};
 use super::table::{Choice, Program, Value, find};
-use crate::policy::word::{Fields, Known, Word};
+use crate::policy::word::{Atom, Fields, Known, Word};
 
 /// A command taken apart.
 #[derive(Debug, Clone)]
@@ -115,7 +115,11 @@ pub(crate) fn normal(program: &str, args: &[Word], more: bool) -> Normal {
 
 impl Normal {
     fn take(&mut self, found: Arguments) {
-        self.unsure |= !found.doubtful.is_empty() || found.strange.iter().any(|word| word.known().is_none());
+        self.unsure |= found
+            .doubtful
+            .iter()
+            .any(|word| can_be_option(self.sub.or(find(&self.program)), word))
+            || found.strange.iter().any(|word| word.known().is_none());
         self.options
             .extend(found.options.into_iter().map(|given| (given.choice, given.value)));
         self.unsure |= found.operands.iter().any(|word| word.fields == Fields::Any);
@@ -204,6 +208,31 @@ impl Normal {
         }
         answer
     }
+}
+
+/// Whether a word that may start with a dash can be an option that matters: names of files that end, say, with
+/// `.o` spell none where no option is called so and none takes a value.
+fn can_be_option(program: Option<&'static Program>, word: &Word) -> bool {
+    let Some(program) = program.filter(|_| word.fields == Fields::Glob) else {
+        return true;
+    };
+    let letter = |wanted: char| {
+        program
+            .options
+            .iter()
+            .flat_map(|choice| &choice.spellings)
+            .any(|own| own.contains(wanted))
+    };
+    let takes_values = program
+        .options
+        .iter()
+        .any(|choice| choice.value != Value::None && !(choice.is_harmless() && choice.spellings[0].starts_with("--")));
+    takes_values
+        || word.atoms.iter().all(|atom| match atom {
+            Atom::Text(text) => text.chars().all(letter),
+            Atom::One | Atom::Star => true,
+            Atom::Found | Atom::Hidden(_) | Atom::OneOf(_) => true,
+        })
 }
 
 /// Whether two plain flags are the short and the long spelling of one another, where the table

@@ -176,6 +176,13 @@ fn tar(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<
     }
     found.options = options;
     let operands = std::mem::take(&mut found.operands);
+    if creates {
+        let named = super::parse::Arguments {
+            operands: operands.clone(),
+            ..found.clone()
+        };
+        super::walks::record(program, &program.operands, &named, run, reader);
+    }
     let removes = found.options.iter().any(|given| is(given.choice, &["--remove-files"]));
     for word in &operands {
         apply_role(

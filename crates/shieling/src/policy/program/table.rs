@@ -45,6 +45,17 @@
 //! | `glob` | a pattern for names that the program finds by itself (`grep --include`) | allow |
 //! | `at` | data, or behind an `@` a file of it that is read (`curl -d`) | allow |
 //! | `list` | a file that names further files, all of which are read (`wc --files0-from`) | allow |
+//! | `moved` | as `write`; what lies below it, if it is a directory, goes on under another name | deny |
+//! | `linked` | as `read`; what lies below it, if it is a directory, gets another name | allow |
+//! | `repository` | a repository of git that the text chooses, whose settings can run programs | ask, unless it is the `.git` here |
+//! | `mounted` | a directory, up to a colon, that is read as a whole (`docker run -v`) | allow |
+//! | `only` | as `glob`: a program that `walks` looks at no file whose name does not match | allow |
+//! | `except` | a pattern for names of files that a program that `walks` leaves out | allow |
+//! | `except-dirs` | the same for directories, with what is in them | allow |
+//! | `left-out` | a pattern for names of files and directories that it leaves out | allow |
+//! | `picked` | `only`, or behind a `!` both kinds of `except` (`rg -g`) | allow |
+//! | `ending` | `only` what ends with a dot and this (`fd -e`) | allow |
+//! | `kind` | `only` files of this language (`rg -t`) | allow |
 //! | `unknown` | nothing can be said | ask |
 //!
 //! A role may carry a prefix that must match: `role:LITERAL` is not supported; write options instead.
@@ -63,6 +74,8 @@
 //! | `! runs WHAT` | runs code that the line does not show: a build file, a hook, a configured helper | ask |
 //! | `! network WHAT` | talks to the network | deny |
 //! | `! unknown WHY` | cannot be judged | ask |
+//! | `! reads WHAT` | reads files that the line does not name: `! reads what its input names` | allow |
+//! | `! renames` | what is in the current directory, or is stored for it, gets another name | allow |
 //! | `! pattern` | the program's `pattern` operand is absent | |
 //! | `! operands ROLES` | the operands are these instead (`sed -i`, `gzip -c`, `tar -c`) | |
 //! | `! stops` | it prints and ends (`--help`): nothing else on the line takes effect | allow |
@@ -90,6 +103,10 @@
 //! | `prints number` | its output, when it has no unknown option, is a number; `prints name` = words without blank that cannot start with a dash (hashes, absolute paths) |
 //! | `pager` | it runs a pager, but only on a terminal |
 //! | `assignments` | leading operands `NAME=VALUE` are environment variables for what it starts (`env`, `sudo`) |
+//! | `walks` | it reads the directories below its operands, or below the current one; `walks with -r -R` only with one of these options, `walks unless --stat` not with one of these, but for those of a `walks with` |
+//! | `undotted unless -a` | when it walks it skips names that start with a dot, but with one of these options |
+//! | `lists` | when it walks it shows the names of files and nothing of what is in them; `lists with --files` with one of these options |
+//! | `named` | whatever it changes is named on the line: nothing comes into being under names that are not |
 //! | `special NAME` | the arguments are read by a function of that name in Rust instead (`find`, `dd`, `test`) |
 //!
 //! **Subcommands.** `sub NAME …` starts a block that belongs to the program above it and lasts until
@@ -136,6 +153,28 @@ pub(crate) enum Role {
     At,
     /// A file that is read, and names further files that are read.
     List,
+    /// A path that is changed, and whose content goes on under another name.
+    Moved,
+    /// A path that is read, and whose content gets another name.
+    Linked,
+    /// A repository of git that the text chooses.
+    Repository,
+    /// A directory, up to a colon, that a container is shown.
+    Mounted,
+    /// A pattern of the names that a program that walks looks at.
+    Only,
+    /// A pattern of names of files that it leaves out.
+    Except,
+    /// A pattern of names of directories that it leaves out.
+    ExceptDirs,
+    /// A pattern of names of files and directories that it leaves out.
+    LeftOut,
+    /// A pattern of the names that it looks at, or behind a `!` leaves out.
+    Picked,
+    /// The ending of the names that it looks at.
+    Ending,
+    /// The language of the files that it looks at.
+    Kind,
     Unknown,
 }
 
@@ -143,9 +182,23 @@ impl Role {
     /// Whether a word in this role cannot change, start or send anything.
     pub(crate) fn is_harmless(self) -> bool {
         match self {
-            Self::Text | Self::Pattern | Self::Read | Self::Rev | Self::Path | Self::Glob | Self::At | Self::List => {
-                true
-            }
+            Self::Text
+            | Self::Pattern
+            | Self::Read
+            | Self::Rev
+            | Self::Path
+            | Self::Glob
+            | Self::At
+            | Self::List
+            | Self::Linked
+            | Self::Mounted
+            | Self::Only
+            | Self::Except
+            | Self::ExceptDirs
+            | Self::LeftOut
+            | Self::Picked
+            | Self::Ending
+            | Self::Kind => true,
             Self::Write
             | Self::Command
             | Self::Launch
@@ -157,6 +210,8 @@ impl Role {
             | Self::Host
             | Self::GitConfig
             | Self::State
+            | Self::Moved
+            | Self::Repository
             | Self::Unknown => false,
         }
     }
@@ -182,6 +237,17 @@ impl Role {
             "glob" => Self::Glob,
             "at" => Self::At,
             "list" => Self::List,
+            "moved" => Self::Moved,
+            "linked" => Self::Linked,
+            "repository" => Self::Repository,
+            "mounted" => Self::Mounted,
+            "only" => Self::Only,
+            "except" => Self::Except,
+            "except-dirs" => Self::ExceptDirs,
+            "left-out" => Self::LeftOut,
+            "picked" => Self::Picked,
+            "ending" => Self::Ending,
+            "kind" => Self::Kind,
             "unknown" => Self::Unknown,
             other => return Err(format!("no role is called `{other}`")),
         })
@@ -227,6 +293,9 @@ pub(crate) enum Bring {
     Writes(String),
     Runs(String),
     Network(String),
+    Reads(String),
+    /// The content of the current directory gets another name.
+    Renames,
     Unknown(String),
     Pattern,
     Operands(Operands),
@@ -243,6 +312,8 @@ impl Bring {
             "writes" => Self::Writes(rest),
             "runs" => Self::Runs(rest),
             "network" => Self::Network(rest),
+            "reads" => Self::Reads(rest),
+            "renames" => Self::Renames,
             "unknown" => Self::Unknown(rest),
             "pattern" => Self::Pattern,
             "operands" => Self::Operands(Operands::parse(&rest)?),
@@ -263,7 +334,7 @@ impl Bring {
                 .chain(&operands.rest)
                 .chain(&operands.tail)
                 .all(|role| role.is_harmless()),
-            Self::Pattern | Self::Stops | Self::Harmless | Self::NoNetwork => true,
+            Self::Reads(_) | Self::Renames | Self::Pattern | Self::Stops | Self::Harmless | Self::NoNetwork => true,
         }
     }
 }
@@ -310,6 +381,7 @@ impl Choice {
                         | Role::Sed
                         | Role::Awk
                         | Role::GitConfig
+                        | Role::Repository
                         | Role::Unknown
                 )
             }
@@ -344,6 +416,19 @@ impl Choice {
     }
 }
 
+/// When a program reads whole directories. Options are given by their spellings.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Walks {
+    /// It does so only with one of these; in any case if there are none.
+    pub(crate) with: Vec<String>,
+    /// It does not with one of these.
+    pub(crate) unless: Vec<String>,
+    /// It skips names that start with a dot, but with one of these.
+    pub(crate) undotted_unless: Option<Vec<String>>,
+    /// It shows names alone, with one of these if there are any.
+    pub(crate) lists: Option<Vec<String>>,
+}
+
 /// A program, or a subcommand of one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Program {
@@ -364,6 +449,9 @@ pub(crate) struct Program {
     pub(crate) builtin: bool,
     pub(crate) pager: bool,
     pub(crate) assignments: bool,
+    pub(crate) walks: Option<Walks>,
+    /// Whether whatever it changes is named on the line.
+    pub(crate) named: bool,
     /// Commands with what the readonly meaning must say of them.
     pub(crate) examples: Vec<(String, String)>,
 }
@@ -419,6 +507,21 @@ impl Program {
             "builtin" => self.builtin = true,
             "pager" => self.pager = true,
             "assignments" => self.assignments = true,
+            "named" => self.named = true,
+            "walks" | "undotted" | "lists" => {
+                let walks = self.walks.get_or_insert_default();
+                let mut words = rest.split_whitespace();
+                let spellings = match (word, words.next()) {
+                    ("walks", None) => return Ok(()),
+                    ("lists", None) => walks.lists.get_or_insert_default(),
+                    ("lists", Some("with")) => walks.lists.get_or_insert_default(),
+                    ("walks", Some("with")) => &mut walks.with,
+                    ("walks", Some("unless")) => &mut walks.unless,
+                    ("undotted", Some("unless")) => walks.undotted_unless.get_or_insert_default(),
+                    _ => return Err(format!("`{line}` is not understood")),
+                };
+                spellings.extend(words.map(str::to_owned));
+            }
             "special" => self.special = Some(rest.to_owned()),
             "prints" => {
                 self.prints = Some(match rest {

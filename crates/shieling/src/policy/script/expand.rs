@@ -337,6 +337,13 @@ impl Reader<'_> {
                 vec![anything]
             }
         };
+        let added = match (parameter, added.as_slice()) {
+            // Behind a part of a path it is absolute all the same, and not where the command stands.
+            (Parameter::Named(name), [Atom::Text(here)]) if name == "PWD" && here == "." && !begins(atoms) => {
+                vec![Atom::Hidden(Hidden::Anything)]
+            }
+            _ => added,
+        };
         if !quoted && self.variables.splits_otherwise && !matches!(added.as_slice(), [Atom::Hidden(Hidden::Number)]) {
             // Where it splits is not followed.
             atoms.push(Atom::Hidden(Hidden::Anything));
@@ -416,6 +423,14 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// Whether a path can begin behind these pieces: at the start of a word, or behind what separates.
+fn begins(before: &[Atom]) -> bool {
+    before
+        .iter()
+        .all(|atom| matches!(atom, Atom::Text(text) if text.is_empty()))
+        || matches!(before.last(), Some(Atom::Text(text)) if text.is_empty() || text.ends_with(['=', ':', ',', '@', ' ']))
 }
 
 /// Bytes that mean nothing to the shell inside a word.

@@ -132,7 +132,8 @@ fn starts_what_it_is_told(run: &Run) -> bool {
             .any(|word| wanted.iter().any(|start| word.starts_with(start)))
     };
     match run.name.as_str() {
-        "newgrp" | "sg" | "run-parts" | "parallel" => true,
+        "newgrp" | "sg" | "run-parts" | "parallel" | "at" | "batch" => !told(&["-l", "-c", "-V", "-d", "-r"]),
+        "crontab" => run.args.iter().all(|word| word.known().is_some_and(|text| text == "-")),
         "make" | "gmake" => {
             told(&["--eval", "SHELL="])
                 || run.args.windows(2).any(|pair| {
@@ -825,6 +826,13 @@ impl Reader<'_> {
         let base = match target {
             None => Base::At(super::expand::HOME.to_owned()),
             Some(word) => match word.known() {
+                // A directory that is named plainly is looked for in all of these.
+                Some(text)
+                    if self.found.values("CDPATH").is_some() | self.variables.values("CDPATH").is_some()
+                        && !text.starts_with(['/', '.']) =>
+                {
+                    Base::Unknown
+                }
                 Some(text) if text != "-" => Base::At(text.into_owned()),
                 _ => Base::Unknown,
             },

@@ -65,6 +65,10 @@ pub(crate) enum Deed {
     Names(Word),
     /// Writes, makes, removes or changes a path.
     Writes(Word),
+    /// Gives the content of a path another name: moves it, or links to it.
+    Renames(Word),
+    /// Reads a directory as a whole.
+    Walks(Walk),
     /// Reads something of git's store, by revision syntax.
     Revision(Word),
     /// Changes something that is not a path: processes, the clock, the repository.
@@ -79,6 +83,50 @@ pub(crate) enum Deed {
     Network(String),
     /// Something that cannot be told, and why.
     Doubt(Doubt, String),
+}
+
+/// A directory that a command reads as a whole, and what it looks at there.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Walk {
+    /// The directory, as the text names it; nothing for the one where the command stands.
+    pub(crate) root: Option<Word>,
+    /// Whether the root may be a revision, and then all that is there is meant.
+    pub(crate) or_revision: bool,
+    /// It looks at files of which one of these matches; at all if there are none.
+    pub(crate) only: Vec<Pick>,
+    /// It leaves out what one of these matches.
+    pub(crate) except: Vec<Pick>,
+    /// Whether it skips names that start with a dot.
+    pub(crate) undotted: bool,
+    /// Whether it shows names alone. Those stay listed, but for what is in a directory that is hidden.
+    pub(crate) names: bool,
+    /// How deep it goes, if not to the bottom.
+    pub(crate) depth: Option<usize>,
+    /// In which directory the command stands for certain, if that is known.
+    pub(crate) here: Option<String>,
+}
+
+/// A pattern by which a command that walks chooses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pick {
+    pub(crate) pattern: String,
+    /// Whether it is matched against the path from the root on, in which wildcards match slashes; otherwise
+    /// against the name.
+    pub(crate) path: bool,
+    pub(crate) kind: PickKind,
+}
+
+/// What a pattern is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PickKind {
+    /// Entries that are no directories.
+    Files,
+    /// Directories, with what is in them.
+    Trees,
+    /// Entries of both kinds, each by itself.
+    Entries,
+    /// Entries of both kinds, with what is in them.
+    All,
 }
 
 /// By which way a command does something.
@@ -236,6 +284,9 @@ pub(in crate::policy) struct Reader<'a> {
     /// Whether any expansion asked for a variable that the text assigns.
     looked_up: bool,
     known_bases: Vec<Base>,
+    /// In which directory the command stands that is being walked, relative to where the text starts, as
+    /// long as that is certain.
+    here: Option<String>,
     /// Whether others ran before in the same shell.
     has_past: bool,
     /// Whether words stay split otherwise once the text has ended.
@@ -271,6 +322,7 @@ impl<'a> Reader<'a> {
             found: before.variables().clone(),
             looked_up: false,
             known_bases: bases,
+            here: Some(String::new()),
             has_past: *before != Left::default(),
             splits_for_good: before.variables().splits_otherwise,
             defined: Defined::default(),
@@ -362,6 +414,19 @@ impl Reader<'_> {
         self.reading.effects.len()
     }
 
+    /// In which directory the present command stands, if that is certain.
+    pub(in crate::policy) fn certainly_here(&self) -> Option<String> {
+        self.here.clone()
+    }
+
+    /// The words of a command as messages show them.
+    pub(in crate::policy) fn shown(&self, run: &Run) -> String {
+        self.reading
+            .commands
+            .get(run.index)
+            .map_or_else(|| run.name.clone(), Invocation::shown)
+    }
+
     /// Marks the effects since `before` as brought about by an option.
     pub(in crate::policy) fn via_option(&mut self, before: usize) {
         for effect in self.reading.effects.iter_mut().skip(before) {
@@ -399,6 +464,16 @@ impl Reader<'_> {
     ) -> Result<(), Unreadable> {
         // A shell that the program starts sees it too.
         self.assign(name, value.atoms.clone(), span)
+    }
+
+    /// Records a text that is fed to a program: what names a path in it is looked for.
+    pub(in crate::policy) fn names_that_are_fed(&mut self, run: &Run) {
+        if let Input::Text(words) = self.present_input() {
+            for word in words {
+                let (object, span) = (word.shown(), word.span);
+                self.effect(Deed::Code(word), object, span, Some(run.index), Via::Operand);
+            }
+        }
     }
 
     /// Code in the text itself that is fed to a program.

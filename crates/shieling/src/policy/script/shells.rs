@@ -170,6 +170,8 @@ impl Reader<'_> {
             }
             let known = known.into_owned();
             let place = self.place_of(&known, text.span);
+            // When it runs is not followed.
+            self.here = None;
             let outer = self.input.clone();
             let result = self.deeper(|reader| reader.scope(|reader| reader.text(&known, place)));
             self.input = outer;

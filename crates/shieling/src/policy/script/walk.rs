@@ -40,13 +40,52 @@ impl Reader<'_> {
     }
 
     fn and_or(&mut self, and_or: &AndOrList, source: Source<'_>) -> Result<(), Unreadable> {
+        // In a directory that is changed to, what follows runs only if that went well.
+        let inner = self
+            .here
+            .as_ref()
+            .filter(|_| and_or.all_and)
+            .and_then(|here| Some(joined_path(here, &self.entered(&and_or.first)?)));
         self.pipeline(&and_or.first, source)?;
+        let stays = self.here.is_some();
+        if let Some(inner) = inner {
+            self.here = Some(inner);
+        }
         self.scope(|reader| {
             and_or
                 .additional
                 .iter()
                 .try_for_each(|next| reader.pipeline(next, source))
-        })
+        })?;
+        if !stays {
+            self.here = None;
+        }
+        Ok(())
+    }
+
+    /// The directory that a pipeline changes to, if it is no more than a `cd` to one that is known.
+    fn entered(&self, pipeline: &Pipeline) -> Option<String> {
+        let [Command::Simple(simple)] = pipeline.seq.as_slice() else {
+            return None;
+        };
+        let [Item::Word(directory)] = simple.suffix.as_slice() else {
+            return None;
+        };
+        let name = simple
+            .name
+            .as_ref()
+            .filter(|_| simple.prefix.is_empty() && !pipeline.marked)?;
+        let known = self.variables.values("CDPATH").is_none()
+            && !self.variables.can_be_anything()
+            && !self.variables.functions.contains("cd")
+            && !self.found.functions.contains("cd");
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
+        (known
+            && name.value == "cd"
+            && !directory.value.starts_with('-')
+            && !directory.value.split('/').any(|part| part == "..")
+            && directory.value.bytes().all(plain))
+        .then(|| directory.value.clone())
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline, source: Source<'_>) -> Result<(), Unreadable> {
@@ -112,6 +151,16 @@ impl Reader<'_> {
     }
 
     fn compound_inner(&mut self, compound: &CompoundCommand, source: Source<'_>) -> Result<(), Unreadable> {
+        if matches!(
+            compound,
+            CompoundCommand::ArithmeticFor { .. }
+                | CompoundCommand::For { .. }
+                | CompoundCommand::While { .. }
+                | CompoundCommand::Coprocess { .. }
+        ) {
+            // What an earlier round changes to, a later one starts from.
+            self.here = None;
+        }
         match compound {
             CompoundCommand::Arithmetic(expression) => {
                 self.arithmetic(&expression.value, source.place.inner(expression.range.start))
@@ -199,6 +248,8 @@ impl Reader<'_> {
     fn function(&mut self, function: &FunctionDefinition, source: Source<'_>) -> Result<(), Unreadable> {
         self.looked_up = true;
         self.found.functions.insert(function.name.clone());
+        // Where it is called is not followed.
+        self.here = None;
         let outer = std::mem::replace(&mut self.input, Input::Unknown);
         self.redirects(&function.redirects, source)?;
         let result = self.scope(|reader| reader.compound(&function.body, source));
@@ -542,6 +593,7 @@ impl Reader<'_> {
 
     /// Records that relative paths may start in another directory from here on.
     pub(super) fn base(&mut self, base: Base) {
+        self.here = None;
         if self.reading.bases.contains(&base) {
             return;
         }
@@ -560,6 +612,15 @@ impl Reader<'_> {
     /// What the command text says at this place.
     pub(super) fn written(&self, span: Span) -> String {
         self.whole.get(span.start..span.end).unwrap_or_default().to_owned()
+    }
+}
+
+/// A directory as it is named from another.
+fn joined_path(from: &str, to: &str) -> String {
+    if from.is_empty() || to.starts_with('/') {
+        to.to_owned()
+    } else {
+        format!("{from}/{to}")
     }
 }
 

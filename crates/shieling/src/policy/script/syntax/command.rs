@@ -60,10 +60,18 @@ impl Parser<'_> {
     fn and_or(&mut self) -> Result<AndOrList> {
         let first = self.pipeline()?;
         let mut additional = Vec::new();
+        let mut all_and = true;
         loop {
             self.blanks();
-            if !(self.take("&&") || self.take("||")) {
-                return Ok(AndOrList { first, additional });
+            if !self.take("&&") {
+                if !self.take("||") {
+                    return Ok(AndOrList {
+                        first,
+                        additional,
+                        all_and,
+                    });
+                }
+                all_and = false;
             }
             self.newlines()?;
             additional.push(self.pipeline()?);
@@ -89,13 +97,16 @@ impl Parser<'_> {
         }
         // `!` and `time` may stand alone.
         if marked && matches!(self.peek(), None | Some(b'\n' | b';')) {
-            return Ok(Pipeline { seq: Vec::new() });
+            return Ok(Pipeline {
+                seq: Vec::new(),
+                marked,
+            });
         }
         let mut seq = vec![self.command()?];
         loop {
             self.blanks();
             if self.starts("||") || !(self.take("|&") || self.take("|")) {
-                return Ok(Pipeline { seq });
+                return Ok(Pipeline { seq, marked });
             }
             self.newlines()?;
             seq.push(self.command()?);

@@ -37,13 +37,17 @@ pub(in super::super) struct CompoundList(pub(in super::super) Vec<(AndOrList, Se
 #[derive(Debug, Clone)]
 pub(in super::super) struct AndOrList {
     pub(in super::super) first: Pipeline,
-    /// What `&&` and `||` add; which of them does not matter here.
+    /// What `&&` and `||` add.
     pub(in super::super) additional: Vec<Pipeline>,
+    /// Whether it is `&&` alone that adds.
+    pub(in super::super) all_and: bool,
 }
 
 #[derive(Debug, Clone)]
 pub(in super::super) struct Pipeline {
     pub(in super::super) seq: Vec<Command>,
+    /// Whether `!` or `time` stands before it.
+    pub(in super::super) marked: bool,
 }
 
 #[derive(Debug, Clone)]

@@ -1,0 +1,255 @@
+//! Which directories a command reads as a whole, and which names it looks at in them.
+//!
+//! Errs on the side of more: an option that is not understood narrows nothing.
+
+use super::parse::Arguments;
+use super::table::{Operands, Program, Role, Value};
+use crate::policy::script::{Deed, Pick, PickKind, Reader, Run, Via, Walk};
+use crate::policy::word::{Atom, Fields, Word};
+
+/// Names of files by the language that programs call them by. Source: `rg --type-list`; a type that is
+/// not here narrows nothing.
+const KINDS: &[(&str, &[&str])] = &[
+    ("c", &["*.c", "*.h", "*.cats", "*.[chH].in"]),
+    ("cpp", &["*.[cChH]*", "*.inl", "*.ipp", "*.tpp"]),
+    ("css", &["*.css", "*.scss"]),
+    ("go", &["*.go"]),
+    ("html", &["*.htm", "*.html", "*.ejs"]),
+    ("java", &["*.java", "*.jsp*", "*.properties"]),
+    ("js", &["*.js", "*.jsx", "*.vue", "*.cjs", "*.mjs"]),
+    ("json", &["*.json", "composer.lock", "*.sarif"]),
+    ("kotlin", &["*.kt", "*.kts"]),
+    ("lua", &["*.lua"]),
+    (
+        "markdown",
+        &["*.markdown", "*.md", "*.mdown", "*.mdwn", "*.mkd", "*.mkdn", "*.mdx"],
+    ),
+    (
+        "md",
+        &["*.markdown", "*.md", "*.mdown", "*.mdwn", "*.mkd", "*.mkdn", "*.mdx"],
+    ),
+    ("php", &["*.php*"]),
+    ("py", &["*.py", "*.pyi"]),
+    ("python", &["*.py", "*.pyi"]),
+    (
+        "ruby",
+        &[
+            "*.rb",
+            "*.rbw",
+            "*.gemspec",
+            "*file",
+            "*.ru",
+            "*.rake",
+            "config.ru",
+            ".irbrc",
+        ],
+    ),
+    ("rust", &["*.rs"]),
+    ("sql", &["*.sql", "*.psql"]),
+    ("swift", &["*.swift"]),
+    ("toml", &["*.toml", "*.lock"]),
+    ("ts", &["*.ts", "*.tsx", "*.cts", "*.mts"]),
+    ("typescript", &["*.ts", "*.tsx", "*.cts", "*.mts"]),
+    ("yaml", &["*.yaml", "*.yml"]),
+];
+
+/// Options that say anew what a type is.
+const KINDS_ANEW: &[&str] = &["--type-add", "--type-clear"];
+
+/// Records the directories that this command reads as a whole, if it does.
+pub(super) fn record(
+    program: &'static Program,
+    roles: &Operands,
+    found: &Arguments,
+    run: &Run,
+    reader: &mut Reader<'_>,
+) {
+    let Some(walks) = &program.walks else { return };
+    let given = |wanted: &[String]| {
+        let mut spellings = found.options.iter().flat_map(|given| &given.choice.spellings);
+        spellings.any(|own| wanted.contains(own))
+    };
+    // What is not known of a word could be any option.
+    let unsure = run.more || !found.doubtful.is_empty() || !found.strange.is_empty();
+    let plainly = walks.with.is_empty() || !walks.unless.is_empty();
+    if !(unsure || given(&walks.with) || plainly && !given(&walks.unless)) {
+        return;
+    }
+    let mut walk = Walk {
+        undotted: !unsure && walks.undotted_unless.as_ref().is_some_and(|unless| !given(unless)),
+        names: walks
+            .lists
+            .as_ref()
+            .is_some_and(|with| with.is_empty() || !unsure && given(with)),
+        ..Walk::default()
+    };
+    let mut narrow = !unsure;
+    for given in &found.options {
+        if let (Value::Required(role) | Value::Optional(role), Some(value)) = (given.choice.value, &given.value) {
+            narrow &= picks(role, value, &mut walk);
+        }
+        narrow &= !given
+            .choice
+            .spellings
+            .iter()
+            .any(|own| KINDS_ANEW.contains(&own.as_str()));
+    }
+    if !narrow {
+        walk.only.clear();
+        walk.except.clear();
+    }
+    for root in roots(roles, found) {
+        let mut walk = Walk {
+            root: root.as_ref().map(|(word, _)| word.clone()),
+            or_revision: root.as_ref().is_some_and(|(_, or_revision)| *or_revision),
+            ..walk.clone()
+        };
+        pathspec(&mut walk);
+        reader.walks(walk, run);
+    }
+}
+
+/// The operands that can be directories; one that is nothing if there are none. With each, whether it may
+/// as well be a revision.
+fn roots(roles: &Operands, found: &Arguments) -> Vec<Option<(Word, bool)>> {
+    let tail_from = found
+        .operands
+        .len()
+        .saturating_sub(roles.tail.len())
+        .max(roles.head.len());
+    let role = |at: usize| match roles.head.get(at) {
+        Some(role) => Some(*role),
+        None if at >= tail_from && !roles.tail.is_empty() => roles.tail.get(at - tail_from).copied(),
+        None => roles.rest,
+    };
+    let spread = found.operands.iter().any(|word| word.fields != Fields::One);
+    let mut named: Vec<_> = found
+        .operands
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| spread || !matches!(role(*at), Some(Role::Text | Role::Pattern | Role::Sed | Role::Awk)))
+        .map(|(at, word)| (at, word.clone(), role(at) == Some(Role::Rev)))
+        .collect();
+    // Behind `--` stand paths alone, and before it revisions.
+    if let Some(before) = found.before_dashes
+        && named.iter().any(|(at, _, revision)| *at >= before && *revision)
+    {
+        named.retain(|(at, ..)| *at >= before);
+        named.iter_mut().for_each(|(_, _, or_revision)| *or_revision = false);
+    }
+    let (excluded, mut roots): (Vec<_>, Vec<_>) = named
+        .into_iter()
+        .map(|(_, word, or_revision)| (word, or_revision))
+        .partition(|(word, or_revision)| !*or_revision && word.prefix().starts_with([':', '!']));
+    // What git leaves out of everything is not followed.
+    if !excluded.is_empty() {
+        roots.clear();
+    }
+    if roots.is_empty() {
+        return vec![None];
+    }
+    roots.into_iter().map(Some).collect()
+}
+
+/// A root with wildcards of the program's own, as git takes: names below the current directory.
+fn pathspec(walk: &mut Walk) {
+    let Some(text) = walk.root.as_ref().and_then(Word::known) else {
+        return;
+    };
+    if !text.contains(['*', '?', '[', '\\']) {
+        return;
+    }
+    let pattern = Pick {
+        pattern: text.into_owned(),
+        path: true,
+        kind: PickKind::Files,
+    };
+    walk.root = None;
+    if !walk.or_revision && walk.only.is_empty() {
+        walk.only.push(pattern);
+    }
+}
+
+/// Takes an option that narrows a walk; false if what it leaves cannot be told.
+fn picks(role: Role, value: &Word, walk: &mut Walk) -> bool {
+    let name = |pattern: &str, kind| Pick {
+        pattern: pattern.to_owned(),
+        path: false,
+        kind,
+    };
+    // A wildcard that is not quoted stays as it is, unless there are files of such a name.
+    let text = value.known().map(std::borrow::Cow::into_owned).or_else(|| {
+        matches!(role, Role::Only | Role::Picked)
+            .then(|| pattern_of(value))
+            .flatten()
+    });
+    match (role, text.as_deref()) {
+        // A pattern with directories in it is more than a name: it leaves out nothing, and chooses anything.
+        (Role::Only | Role::Picked | Role::Ending | Role::Kind, None) => {
+            walk.undotted = false;
+            return false;
+        }
+        (Role::Except, Some(text)) if !text.contains('/') => walk.except.push(name(text, PickKind::Files)),
+        (Role::LeftOut, Some(text)) => {
+            let parts = text.split('|').filter(|part| !part.contains('/'));
+            walk.except.extend(parts.map(|part| name(part, PickKind::All)));
+        }
+        (Role::ExceptDirs, Some(text)) if !text.trim_end_matches('/').contains('/') => {
+            walk.except.push(name(text.trim_end_matches('/'), PickKind::Trees));
+        }
+        (Role::Picked, Some(text)) if text.starts_with('!') => {
+            let text = &text[1..];
+            match text.strip_suffix("/**").or_else(|| text.strip_suffix('/')) {
+                Some(tree) if !tree.contains('/') => walk.except.push(name(tree, PickKind::Trees)),
+                None if !text.contains('/') => walk.except.push(name(text, PickKind::All)),
+                Some(_) | None => {}
+            }
+        }
+        (Role::Only | Role::Picked, Some(text)) => {
+            // What is chosen is looked at although it starts with a dot.
+            walk.undotted = false;
+            let text = text.strip_prefix("**/").unwrap_or(text);
+            if text.contains(['/', '{']) {
+                return false;
+            }
+            walk.only.push(name(text, PickKind::Files));
+        }
+        (Role::Ending, Some(text)) => {
+            let ending = format!("*.{}", text.trim_start_matches('.'));
+            walk.only.push(name(&ending, PickKind::Entries));
+        }
+        (Role::Kind, Some(text)) => {
+            walk.undotted = false;
+            let Some((_, patterns)) = KINDS.iter().find(|(kind, _)| *kind == text) else {
+                return false;
+            };
+            walk.only
+                .extend(patterns.iter().map(|pattern| name(pattern, PickKind::Files)));
+        }
+        _ => {}
+    }
+    true
+}
+
+/// A word of wildcards as the pattern that it is if nothing has such a name.
+fn pattern_of(word: &Word) -> Option<String> {
+    let atom = |atom: &Atom| match atom {
+        Atom::Text(text) => Some(text.clone()),
+        Atom::One => Some("?".to_owned()),
+        Atom::Star => Some("*".to_owned()),
+        Atom::Found | Atom::Hidden(_) | Atom::OneOf(_) => None,
+    };
+    word.atoms.iter().map(atom).collect()
+}
+
+impl Reader<'_> {
+    /// Records that a command reads a directory as a whole.
+    pub(super) fn walks(&mut self, walk: Walk, run: &Run) {
+        let walk = Walk {
+            here: self.certainly_here(),
+            ..walk
+        };
+        let object = self.shown(run);
+        self.effect(Deed::Walks(walk), object, run.span, Some(run.index), Via::Operand);
+    }
+}
