@@ -9,8 +9,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
+use shieling::Shieling;
+use shieling::environment::{Local, Shell};
 use shieling::policy::{Decision, Facts, Policy, Verdict};
+use shieling::request::Command;
+use shieling_testkit::Workspace;
 use shieling_testkit::extent;
 use shieling_testkit::random::Random;
 
@@ -248,6 +253,64 @@ fn report(cases: &[Case], counts: &BTreeMap<(&str, &str), [usize; 4]>, misses: &
 fn judge(policy_options: &[String], text: &str) -> Verdict {
     let facts = Facts::new("/work/repository".as_ref(), "/work/repository".as_ref()).with_home(Some("/home/user"));
     policy_of(policy_options).judge_text(text, &facts)
+}
+
+// ---------------------------------------------------------------------------------------------
+// In a workspace that is there, what it holds is looked up: what provably meets no hidden path is allowed.
+
+/// The texts of `workspace.cases`, which are judged in [`workspace`].
+const IN_WORKSPACE: &str = include_str!("corpus/workspace.cases");
+
+/// A small project with an ordinary repository, in which some files are likely to be hidden.
+fn workspace() -> Workspace {
+    Workspace::new()
+        .with(".env", "hidden")
+        .with("secrets/key", "hidden")
+        .with("secrets/sub/k", "hidden")
+        .with("README.md", "read me\n")
+        .with("Makefile", "all:\n")
+        .with("package.json", "{}\n")
+        .with("src/main.rs", "fn main() {}\n")
+        .with("src/a.py", "pass\n")
+        .with("docs/a.md", "text\n")
+        .with("a.o", "")
+        .with(".git/HEAD", "ref: refs/heads/main\n")
+}
+
+#[test]
+fn what_provably_meets_no_hidden_path_is_allowed_and_what_is_asked_about_names_one() {
+    let cases = parse("workspace", IN_WORKSPACE).unwrap_or_else(|error| panic!("{error}"));
+    let workspace = workspace();
+    let mut wrong = String::new();
+    for case in &cases {
+        let shell = Shell::find(None).expect("there is a shell on every host that runs tests");
+        let shieling =
+            Shieling::builder(Arc::new(Local::new(shell)), policy_of(&case.policy), workspace.root()).build();
+        let judge = |text: &str| {
+            let command = Command::new(text, workspace.root()).expect("a command");
+            shieling.judge(&command)
+        };
+        let verdict = judge(&case.text);
+        if !case.expected.is_met_by(verdict.decision) {
+            let _ = writeln!(wrong, "{}", explained(case, &verdict));
+        }
+        let by_environment = verdict
+            .reasons
+            .iter()
+            .filter(|reason| reason.rule.starts_with("environment"));
+        for reason in by_environment {
+            if !reason.because.contains(".env") && !reason.because.contains("secrets") {
+                let _ = writeln!(wrong, "{case}\n      names no hidden path: {}", reason.because);
+            }
+        }
+        for (form, text) in wrapped(case) {
+            let other = judge(&text);
+            if other.decision < verdict.decision {
+                let _ = writeln!(wrong, "{case}\n      {:?} as {form}", other.decision);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "of {} cases:\n{wrong}", cases.len());
 }
 
 // ---------------------------------------------------------------------------------------------
