@@ -128,10 +128,8 @@ fn pair(policy: &Policy) -> Pair {
     let (hidden, shown): (Vec<&str>, Vec<&str>) = NAMES.iter().partition(|name| is_hidden(policy, name));
     let first = *hidden.first().expect("each policy hides something");
     let linking = ["linked/.env", "linked/x.key", "linked/x.pem"];
-    let linking = *linking
-        .iter()
-        .find(|name| is_hidden(policy, name))
-        .expect("each policy hides one of them");
+    // One that hides a directory alone hides none of them.
+    let linking = linking.iter().find(|name| is_hidden(policy, name));
 
     let mut files: BTreeMap<String, String> = BTreeMap::new();
     files.extend(shown.iter().map(|name| ((*name).to_owned(), content(name, "plain"))));
@@ -159,12 +157,15 @@ fn pair(policy: &Policy) -> Pair {
             }
             fs::hard_link(workspace.join(first), workspace.join("second-name")).expect("one file system");
             symlink(first, workspace.join("visible")).expect("a new link");
-            write(&workspace.join("settings.txt"), &content("", token), false);
-            fs::create_dir_all(workspace.join("linked")).expect("a writable place");
-            symlink("../settings.txt", workspace.join(linking)).expect("a new link");
+            if let Some(linking) = linking {
+                write(&workspace.join("settings.txt"), &content("", token), false);
+                fs::create_dir_all(workspace.join("linked")).expect("a writable place");
+                symlink("../settings.txt", workspace.join(linking)).expect("a new link");
+            }
         })
     };
-    let others = ["second-name", "settings.txt", linking];
+    let behind_link = linking.into_iter().flat_map(|linking| ["settings.txt", *linking]);
+    let others: Vec<&str> = ["second-name"].into_iter().chain(behind_link).collect();
     Pair {
         templates: TOKENS.map(make),
         hidden: hidden.iter().chain(&others).map(PathBuf::from).collect(),

