@@ -32,6 +32,10 @@ pub(crate) const CASES: &[Case] = &[
         open_directory,
     ),
     case("a long command brings its text and nothing else", long_command),
+    case(
+        "the text of a long command cannot be changed while it is read",
+        sealed_text,
+    ),
     case("a crash leaves no core dump, and no limit lets it", core_dumps),
     case("a terminal of the host is not there", terminals),
 ];
@@ -272,6 +276,54 @@ fn long_command(field: &Field) -> Checked {
     place
         .refused(&format!("{long}readlink /proc/self/fd/* | grep memfd"))
         .map(drop)
+}
+
+/// Tries to change every file in memory that this process or its parent has open.
+const REWRITE: &str = r#"python3 -c '
+import fcntl, mmap, os
+met = 0
+for pid in (os.getpid(), os.getppid()):
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        path = f"/proc/{pid}/fd/{fd}"
+        try:
+            if "memfd:" not in os.readlink(path): continue
+            file = os.open(path, os.O_RDWR)
+        except OSError as error: continue
+        met += 1
+        size = os.fstat(file).st_size
+        for attempt in (
+            lambda: os.pwrite(file, b"echo changed; exit #" + b"y" * 100, size // 2),
+            lambda: os.ftruncate(file, size // 2),
+            lambda: os.ftruncate(file, size + 1),
+            lambda: os.posix_fallocate(file, 0, size + 4096),
+            lambda: mmap.mmap(file, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE),
+            lambda: fcntl.fcntl(file, 1033, 1),
+        ):
+            try: attempt(); print("a file in memory was changed")
+            except OSError: pass
+print("met", met)
+'
+"#;
+
+fn sealed_text(field: &Field) -> Checked {
+    field.needs("python3")?;
+    let padding = ": yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\n".repeat(2_000);
+    // A shell that reads its text while it runs it, and one that has read it before.
+    for (shell, met) in [("/bin/sh", "met 1"), ("/bin/bash", "met 0")] {
+        if shell == "/bin/sh" {
+            let shell = fs::canonicalize(shell)?;
+            if shell.file_name().is_some_and(|name| name == "bash") {
+                continue;
+            }
+        }
+        let place = field.place().with(|asked| asked.shell = shell.into()).start()?;
+        field.attempted();
+        let said = place.works(&format!("{REWRITE}\n{padding}\necho as it was judged\n"))?;
+        check(said.trim() == format!("{met}\nas it was judged"), || {
+            format!("the text of a command in `{shell}` was changed: {said}")
+        })?;
+    }
+    Ok(())
 }
 
 fn core_dumps(field: &Field) -> Checked {

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use serde::de::DeserializeOwned;
@@ -101,8 +100,7 @@ impl Jail {
     /// Dropping the future ends what was started.
     pub async fn start(plan: &shieling_jail::plan::Plan) -> Result<Self, JailError> {
         let failed = |what| move |source: io::Error| JailError::Program { what, source };
-        let described =
-            memory::file("plan", &message::encode(plan), MemfdFlags::empty()).map_err(failed("keeping its plan"))?;
+        let described = memory::file("plan", &message::encode(plan)).map_err(failed("keeping its plan"))?;
         let (ours, theirs) = socket_pair().map_err(failed("making its control socket"))?;
         let (updates, for_updates) = socket_pair().map_err(failed("making its updates socket"))?;
         zygote::order(&[theirs.as_fd(), for_updates.as_fd(), described.as_fd()]).map_err(failed("its start"))?;
@@ -248,7 +246,7 @@ impl Jail {
     ) -> Result<(OwnedFd, Arc<OwnedFd>), SpawnError> {
         let script = match &plan.script {
             _ if plan.builtin => Some(shell::builtin()),
-            Some(text) => Some(memory::file("script", text.as_bytes(), MemfdFlags::empty())),
+            Some(text) => Some(memory::file("script", text.as_bytes())),
             None => None,
         };
         let script = script.transpose().map_err(failed("keeping the script in memory"))?;
@@ -256,8 +254,8 @@ impl Jail {
             terminal,
             ..plan.request()?
         };
-        let request = memory::file("request", &message::encode(&request), MemfdFlags::empty())
-            .map_err(failed("keeping the request in memory"))?;
+        let request =
+            memory::file("request", &message::encode(&request)).map_err(failed("keeping the request in memory"))?;
         let (ours, theirs) = socket_pair().map_err(failed("making a control socket"))?;
         let mut fds = vec![theirs.as_fd(), request.as_fd()];
         fds.extend(standard.iter().map(OwnedFd::as_fd));
@@ -282,8 +280,8 @@ impl Jail {
         updates.sent += 1;
         let number = updates.sent;
         let numbered: Numbered = (number, update.clone());
-        let file = memory::file("update", &message::encode(&numbered), MemfdFlags::empty())
-            .map_err(failed("keeping an update in memory"))?;
+        let file =
+            memory::file("update", &message::encode(&numbered)).map_err(failed("keeping an update in memory"))?;
         socket::send(updates.socket.get_ref(), UPDATE, &[file.as_fd()]).map_err(failed("sending an update"))?;
         let answer = async {
             loop {

@@ -8,23 +8,28 @@ use rustix::fs::{MemfdFlags, SealFlags};
 /// The descriptors below this number get another meaning in a process that we start.
 pub(super) const FIRST_FREE: i32 = 16;
 
-/// A file in memory with these bytes, at its beginning, under a descriptor of [`FIRST_FREE`] or more.
-pub(super) fn file(name: &str, bytes: &[u8], flags: MemfdFlags) -> io::Result<OwnedFd> {
-    let file = above_standard(rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | flags)?)?;
+/// A file in memory with these bytes, at its beginning, under a descriptor of [`FIRST_FREE`] or more. It is
+/// sealed before anybody else has it: what was judged is what is read from it, whoever gets hold of it.
+pub(super) fn file(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
+    // Kernels before 6.3 do not know that it is not to be executed.
+    sealed(name, bytes, MemfdFlags::NOEXEC_SEAL).or_else(|_| sealed(name, bytes, MemfdFlags::empty()))
+}
+
+/// The same of code.
+pub(super) fn program(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
+    // Kernels before 6.3 do not know the flag, and need none.
+    sealed(name, bytes, MemfdFlags::EXEC).or_else(|_| sealed(name, bytes, MemfdFlags::empty()))
+}
+
+fn sealed(name: &str, bytes: &[u8], flags: MemfdFlags) -> io::Result<OwnedFd> {
+    let flags = flags | MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = above_standard(rustix::fs::memfd_create(name, flags)?)?;
     let mut rest = bytes;
     while !rest.is_empty() {
         let written = rustix::io::write(&file, rest)?;
         rest = rest.get(written..).unwrap_or_default();
     }
     rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(0))?;
-    Ok(file)
-}
-
-/// A file in memory that is code, sealed: nobody can change what is started under its name.
-pub(super) fn program(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
-    let sealable = MemfdFlags::ALLOW_SEALING;
-    // Kernels before 6.3 do not know the flag, and need none.
-    let file = file(name, bytes, sealable | MemfdFlags::EXEC).or_else(|_| file(name, bytes, sealable))?;
     let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
     rustix::fs::fcntl_add_seals(&file, seals)?;
     Ok(file)
@@ -37,5 +42,31 @@ pub(super) fn above_standard(fd: OwnedFd) -> io::Result<OwnedFd> {
         Ok(fd)
     } else {
         Ok(rustix::io::fcntl_dupfd_cloexec(&fd, FIRST_FREE)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd as _;
+
+    use rustix::fs::{CWD, Mode, OFlags};
+    use rustix::io::Errno;
+
+    use super::*;
+
+    #[test]
+    fn what_another_process_is_given_cannot_be_changed_by_any_way_to_it() {
+        for made in [file("text", b"as judged"), program("code", b"as built")] {
+            let made = made.expect("this kernel has them");
+            let path = format!("/proc/self/fd/{}", made.as_raw_fd());
+            let again = rustix::fs::openat(CWD, path, OFlags::RDWR, Mode::empty()).expect("by its number");
+            for fd in [made.as_fd(), again.as_fd()] {
+                assert_eq!(rustix::io::pwrite(fd, b"x", 0), Err(Errno::PERM));
+                assert_eq!(rustix::fs::ftruncate(fd, 3), Err(Errno::PERM));
+                assert_eq!(rustix::fs::ftruncate(fd, 30), Err(Errno::PERM));
+                let seals = rustix::fs::fcntl_get_seals(fd).expect("it has seals");
+                assert!(seals.contains(SealFlags::SEAL | SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK));
+            }
+        }
     }
 }

@@ -221,10 +221,8 @@ impl<'a> Place<'a> {
     }
 
     fn over(field: &'a Field<'a>, root: PathBuf, secret: String, restrictions: Restrictions) -> Checked<Self> {
-        let sandbox = Arc::new(Sandbox::new(
-            restrictions.clone(),
-            Shell::find(Some(Path::new("/bin/bash")))?,
-        ));
+        let shell = Shell::find(Some(&restrictions.shell))?;
+        let sandbox = Arc::new(Sandbox::new(restrictions.clone(), shell));
         let work = root.join("work");
         // The policy is open, and whatever it asks is answered with yes: what holds, the kernel holds.
         let shieling = Shieling::builder(Arc::clone(&sandbox) as _, Policy::open(), &work)

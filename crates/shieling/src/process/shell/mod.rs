@@ -18,7 +18,6 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 use shieling_bash::message::{KEY, LONGEST_TEXT, order as ordered};
@@ -205,7 +204,7 @@ impl Shell {
             hearing.send(&message, &[stdout.as_fd(), stderr.as_fd()])?;
         } else {
             let ended = [text.as_bytes(), b"\0"].concat();
-            let file = memory::file("text", &ended, MemfdFlags::empty()).map_err(failed("keeping its text"))?;
+            let file = memory::file("text", &ended).map_err(failed("keeping its text"))?;
             let message = ordered(number, text.len() as u64);
             hearing.send(&message, &[stdout.as_fd(), stderr.as_fd(), file.as_fd()])?;
         }
