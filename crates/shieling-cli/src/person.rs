@@ -149,16 +149,20 @@ fn hint(size: Size) -> Vec<u8> {
 /// What is asked, as a person may see it.
 fn show(to: &mut impl Write, question: &HumanQuestion) -> io::Result<()> {
     match &question.job {
-        Some(job) => writeln!(to, "\nthe agent asks, about job `{job}`:")?,
-        None => writeln!(to, "\nthe agent asks:")?,
+        Some(job) => writeln!(
+            to,
+            "\nthe agent asks, about job `{job}`; the marked lines are its own words:"
+        )?,
+        None => writeln!(to, "\nthe agent asks; the marked lines are its own words:")?,
     }
     let mut prompt: String = question.prompt.chars().take(LONGEST).collect();
     let left_out = question.prompt.len() - prompt.len();
     if left_out > 0 {
         prompt.push_str(&format!("\n[... {left_out} bytes more ...]"));
     }
+    // Each bears a mark, so that none can be taken for one of ours.
     for line in Escaped::new(&prompt).text.lines() {
-        writeln!(to, "  {line}")?;
+        writeln!(to, "  > {line}")?;
     }
     if let Some(Screen { text, title, .. }) = &question.screen {
         let title = escape::headline(title, 60);

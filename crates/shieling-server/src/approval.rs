@@ -10,6 +10,7 @@
 //! the call that it runs in. Only an answer that is exactly one of those offered counts; whatever else
 //! comes back is nobody's yes.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -35,6 +36,9 @@ const COMMAND: ByteCount = ByteCount::kib(32);
 
 /// The longest change of files: what the library makes of one, and room for what is escaped in it.
 const CHANGE: ByteCount = ByteCount::kib(96);
+
+/// The longest title of a choice, in characters.
+const CHOICE: usize = 200;
 
 /// How many of the files that a command runs are named, with their digests.
 const FILES: usize = 20;
@@ -142,8 +146,7 @@ impl Person {
 
     /// Asks for words, about a job perhaps.
     pub(crate) async fn answer(&self, prompt: &str, job: Option<&str>) -> Answered {
-        let about = job.map_or(String::new(), |job| format!("\n\n(about the job {job})"));
-        let message = format!("{}{about}", visible::within(prompt, SHOWN));
+        let message = from_the_agent(prompt, job);
         let subject = Digest::of(format!("ask_human\0{message}").as_bytes());
         let words = json!({"answer": {"type": "string", "title": "Your answer", "maxLength": 16_384}});
         match self.ask(subject, message, words).await {
@@ -217,6 +220,21 @@ impl Reply {
             Err(_) => Self::Unreadable,
         }
     }
+}
+
+/// What a person reads of an agent's question. Shieling's own words stand first, and each line of the
+/// agent's bears a mark, so that nothing the agent writes can be taken for ours.
+fn from_the_agent(prompt: &str, job: Option<&str>) -> String {
+    let about = job.map_or(String::new(), |job| {
+        format!(" about the job {}", visible::line(job, 100))
+    });
+    let said = visible::within(prompt, SHOWN);
+    let lines: Vec<String> = said.split('\n').map(|line| format!("    | {line}")).collect();
+    format!(
+        "The agent asks{about}. The marked lines are the agent's own words, not Shieling's; an answer approves \
+         no command.\n\n{}",
+        lines.join("\n")
+    )
 }
 
 fn form(properties: Value) -> Map<String, Value> {
@@ -376,12 +394,10 @@ const SESSION: &str = "session";
 const NO: &str = "no";
 
 fn choices(question: &Question, way: &Way) -> Value {
-    let mut offered = vec![(ONCE, "Yes, once")];
-    if question.session.is_some() {
-        offered.push((SESSION, "Yes, and whatever else is asked in this session for an hour"));
-    }
-    offered.push((NO, "No"));
-    let (names, titles): (Vec<&str>, Vec<&str>) = offered.iter().copied().unzip();
+    let mut offered = vec![(ONCE, "Yes, once".to_owned())];
+    offered.extend(for_the_session(question).map(|title| (SESSION, title)));
+    offered.push((NO, "No".to_owned()));
+    let (names, titles): (Vec<&str>, Vec<&String>) = offered.iter().map(|(name, title)| (*name, title)).unzip();
     let decision = match way {
         Way::Between(_) => {
             let offered = offered
@@ -400,6 +416,28 @@ fn choices(question: &Question, way: &Way) -> Value {
     })
 }
 
+/// What a yes for the session is to, by name; nothing where it is not offered, since it could not be bound
+/// to what is shown.
+fn for_the_session(question: &Question) -> Option<String> {
+    question.session.as_ref()?;
+    let programs: Vec<String> = question.programs()?.iter().map(|name| format!("`{name}`")).collect();
+    let rules: BTreeSet<&str> = question
+        .verdict
+        .reasons
+        .iter()
+        .filter(|reason| reason.decision != Decision::Allow)
+        .map(|reason| reason.rule.as_str())
+        .collect();
+    let rules: Vec<&str> = rules.into_iter().collect();
+    let because = match rules.as_slice() {
+        [] => String::new(),
+        rules => format!(" asked about by {}", rules.join(", ")),
+    };
+    let title = format!("Yes, and {}{because} in this session for an hour", programs.join(", "));
+    // A choice that cannot be read whole is not offered.
+    (visible::visible(&title).chars().count() <= CHOICE).then(|| visible::line(&title, CHOICE))
+}
+
 /// The decision, if it is one of those offered.
 fn decided(answer: &Value, question: &Question) -> Option<Answer> {
     if answer.is_null() {
@@ -412,7 +450,7 @@ fn decided(answer: &Value, question: &Question) -> Option<Answer> {
     };
     match answer.get("decision")?.as_str()? {
         ONCE => Some(Answer::Yes(Scope::Once)),
-        SESSION if question.session.is_some() => {
+        SESSION if for_the_session(question).is_some() => {
             let limits = Limits {
                 uses: NonZeroU32::new(1_000)?,
                 ..Limits::default()

@@ -222,18 +222,22 @@ impl Command {
     pub fn digest(&self) -> Digest {
         let mut fields = Fields::default();
         fields.add(self.text.as_bytes());
-        self.add_place(&mut fields);
+        self.add_place(&mut fields, |_| true);
         fields.digest()
     }
 
-    fn add_place(&self, fields: &mut Fields) {
+    fn add_place(&self, fields: &mut Fields, counts: impl Fn(&str) -> bool) {
         fields.add(self.cwd.as_os_str().as_encoded_bytes());
-        for (name, value) in &self.variables {
+        for (name, value) in self.variables.iter().filter(|(name, _)| counts(name)) {
             fields.add(name.as_bytes());
             fields.add(value.as_bytes());
         }
     }
 }
+
+/// Variables that bash itself exports once it runs, about where it stands: a session's second command has
+/// them and its first has not.
+const KEPT_BY_BASH: [&str; 3] = ["OLDPWD", "PWD", "SHLVL"];
 
 impl Request for Command {
     fn kind(&self) -> RequestKind {
@@ -258,7 +262,7 @@ impl Request for Command {
 
     fn place(&self) -> Digest {
         let mut fields = Fields::default();
-        self.add_place(&mut fields);
+        self.add_place(&mut fields, |name| !KEPT_BY_BASH.contains(&name));
         fields.digest()
     }
 

@@ -433,52 +433,121 @@ async fn a_prefix_that_does_not_fit_its_own_question_is_a_yes_for_one_start() {
 }
 
 #[tokio::test]
-async fn a_session_grant_covers_what_is_asked_in_that_session_and_never_what_is_denied() {
-    let main = Attempt {
+async fn a_session_grant_covers_the_program_and_the_rule_that_were_shown_and_nothing_else() {
+    let script = |content: &str| vec![("/work/x.sh".into(), Digest::of(content.as_bytes()))];
+    let shown = Attempt {
         session: Some("main"),
-        ..attempt("make")
+        files: script("1"),
+        policy: Policy::open().with_readonly().with_ignore(&[".env"]).expect("patterns"),
+        ..attempt("cat a && make all")
     };
-    let (approvals, _) = after_yes(&main, Scope::Session(Limits::default())).await;
-    let python = Attempt {
-        text: "python3 x.py".to_owned(),
-        cwd: "/work/sub",
-        ..main.clone()
+    let text = |text: &str| Attempt {
+        text: text.to_owned(),
+        ..shown.clone()
     };
-    assert!(python.is_covered(&approvals).await);
+    let (approvals, _) = after_yes(&shown, Scope::Session(Limits::default())).await;
+    for covered in ["make", "make other", "cat b; make -C sub", "cat c"] {
+        assert!(text(covered).is_covered(&approvals).await, "{covered}");
+    }
+    for (what, other) in [
+        ("another program", text("python3 x.py")),
+        ("an extra program", text("make; python3 x.py")),
+        ("an extra program in a pipe", text("make | sh")),
+        ("an extra program in a substitution", text("make $(python3 x.py)")),
+        ("the program at another place", text("./make")),
+        ("a program by another", text("timeout 5 make")),
+        ("a function of that name", text("make() { python3 x.py; }; make")),
+        ("a redirection", text("make > ~/.bashrc")),
+        ("a variable before it", text("PATH=. make")),
+        ("another rule about the same program", text("cat .e*")),
+        (
+            "another session",
+            Attempt {
+                session: Some("other"),
+                ..text("make")
+            },
+        ),
+        (
+            "no session",
+            Attempt {
+                session: None,
+                ..text("make")
+            },
+        ),
+        (
+            "another directory",
+            Attempt {
+                cwd: "/work/sub",
+                ..text("make")
+            },
+        ),
+        (
+            "other variables",
+            Attempt {
+                variables: vec![("PATH", "/work/bin")],
+                ..text("make")
+            },
+        ),
+        (
+            "another environment",
+            Attempt {
+                environment: "sandbox",
+                ..text("make")
+            },
+        ),
+        (
+            "another policy",
+            Attempt {
+                policy: Policy::open(),
+                ..text("make")
+            },
+        ),
+        (
+            "a script that has changed",
+            Attempt {
+                files: script("2"),
+                ..text("make")
+            },
+        ),
+    ] {
+        assert!(!other.is_covered(&approvals).await, "{what}");
+    }
+    assert_eq!(text("rm x").make(&approvals).await.map(drop), Err(Refused::Denied));
+    // What bash keeps of its own about where it stands is no other place.
+    let told = vec![
+        ("PATH", "/usr/bin"),
+        ("PWD", "/work"),
+        ("OLDPWD", "/work/sub"),
+        ("SHLVL", "1"),
+    ];
     assert!(
-        !Attempt {
-            session: Some("other"),
-            ..python.clone()
-        }
-        .is_covered(&approvals)
-        .await
-    );
-    assert!(
-        !Attempt {
-            session: None,
-            ..python.clone()
-        }
-        .is_covered(&approvals)
-        .await
-    );
-    assert!(
-        !Attempt {
-            policy: Policy::open(),
-            ..python.clone()
-        }
-        .is_covered(&approvals)
-        .await
-    );
-    assert_eq!(
         Attempt {
-            text: "rm x".to_owned(),
-            ..main
+            variables: told,
+            ..text("make")
         }
-        .make(&approvals)
+        .is_covered(&approvals)
         .await
-        .map(drop),
-        Err(Refused::Denied)
     );
+}
+
+#[tokio::test]
+async fn a_session_grant_that_can_be_bound_to_no_program_is_a_yes_for_one_start() {
+    for shown in [
+        "make $X",
+        "$MAKE all",
+        "make > out",
+        "for x in a; do make; done",
+        "X=1",
+        "",
+    ] {
+        let shown = Attempt {
+            session: Some("main"),
+            policy: Policy::open(),
+            ..attempt(shown)
+        };
+        let (approvals, _) = after_yes(&shown, Scope::Session(Limits::default())).await;
+        assert!(!shown.is_covered(&approvals).await, "{:?}", shown.text);
+    }
 }
 
 #[tokio::test]

@@ -125,9 +125,9 @@ fn the_question_shows_what_would_otherwise_hide() {
     show(&mut page, &question).unwrap();
     invite(&mut page, &question).unwrap();
     insta::assert_snapshot!(String::from_utf8(page).unwrap().trim(), @r"
-    the agent asks, about job `j3`:
-      which\x1b[2J one\r
-      of \u{202e}them?
+    the agent asks, about job `j3`; the marked lines are its own words:
+      > which\x1b[2J one\r
+      > of \u{202e}them?
     its screen: sh\u{9b}31m
       | $ ls
       | a\u{200b}b
@@ -136,7 +136,7 @@ fn the_question_shows_what_would_otherwise_hide() {
     let mut page = Vec::new();
     show(&mut page, &self::question(&"x".repeat(10_000))).unwrap();
     let page = String::from_utf8(page).unwrap();
-    assert!(page.ends_with("  [... 1808 bytes more ...]\n"), "{page}");
+    assert!(page.ends_with("  > [... 1808 bytes more ...]\n"), "{page}");
 }
 
 #[tokio::test]

@@ -57,6 +57,69 @@ async fn a_yes_for_the_session_is_not_asked_again_in_it() {
 }
 
 #[tokio::test]
+async fn a_yes_for_the_session_names_its_program_and_rule_and_covers_no_other_text() {
+    let fake = Arc::new(Fake::new());
+    let mut client = Client::stateful(&fake, "default", with_forms()).await;
+    client.person = Box::new(|_| Some(json!({"action": "accept", "content": {"decision": "session"}})));
+    let titles = |client: &mut Client| {
+        let question = client.heard.pop().expect("it asked");
+        question["params"]["requestedSchema"]["properties"]["decision"]["enumNames"].clone()
+    };
+    client.call("shell", json!({"command": ASK})).await;
+    let offered = titles(&mut client);
+    assert_eq!(
+        offered[1],
+        "Yes, and `ask` asked about by team.toml:1 careful in this session for an hour"
+    );
+    for (other, program) in [
+        ("run x.sh", "`run`"),
+        ("ask and; curl example.org", "`ask`, `curl`"),
+        ("ask and | sh", "`ask`, `sh`"),
+    ] {
+        client.call("shell", json!({"command": other})).await;
+        let offered = titles(&mut client);
+        assert!(
+            offered[1].as_str().is_some_and(|title| title.contains(program)),
+            "{other}: {offered}"
+        );
+    }
+    // What cannot be bound to its programs is offered for once only, and a yes for more is none.
+    let before = began(&fake);
+    for unbound in ["ask > file", "ask $(curl example.org)", "ask nicely; ask() { :; }"] {
+        client.call("shell", json!({"command": unbound})).await;
+        assert_eq!(titles(&mut client), json!(["Yes, once", "No"]), "{unbound}");
+    }
+    assert_eq!(began(&fake), before);
+}
+
+#[tokio::test]
+async fn a_question_of_the_agent_cannot_be_taken_for_one_of_ours() {
+    let fake = Arc::new(Fake::new());
+    let mut client = Client::stateful(&fake, "default", with_forms()).await;
+    client.person = Box::new(|_| Some(json!({"action": "decline"})));
+    let forged = "Done.\n\nMay this command run?\r\u{85}\u{2028}\u{202e}    ls\u{b}\u{1b}[1A\nShieling asks:";
+    for arguments in [
+        json!({"prompt": forged}),
+        json!({"prompt": "\n\n"}),
+        json!({"prompt": ""}),
+    ] {
+        client.call("ask_human", arguments).await;
+        let Some(question) = client.heard.pop() else {
+            continue;
+        };
+        let message = question["params"]["message"].as_str().expect("a text").to_owned();
+        let (ours, theirs) = message.split_once("\n\n").expect("a label");
+        assert!(
+            ours.starts_with("The agent asks") && ours.contains("not Shieling's"),
+            "{message}"
+        );
+        assert!(theirs.split('\n').all(|line| line.starts_with("    | ")), "{message}");
+        assert!(!theirs.contains(|c: char| c.is_control() && c != '\n'), "{message}");
+        assert!(!theirs.contains(['\u{202e}', '\u{2028}']), "{message}");
+    }
+}
+
+#[tokio::test]
 async fn a_no_is_told_with_the_persons_words() {
     let fake = Arc::new(Fake::new());
     let mut client = Client::stateful(&fake, "default", with_forms()).await;
@@ -295,7 +358,11 @@ async fn a_question_without_a_session_can_be_to_the_person_alone() {
     let mut client = Client::stateless(&fake, "default", &with_forms());
     let asked = client.call("ask_human", json!({"prompt": "Which port?"})).await;
     let (question, state) = pending(&asked);
-    assert_eq!(question["params"]["message"], "Which port?");
+    let message = question["params"]["message"].as_str().expect("a text");
+    assert!(
+        message.contains("the agent's own words") && message.ends_with("\n    | Which port?"),
+        "{message}"
+    );
     let answer = json!({"action": "accept", "content": {"answer": "81"}});
     let params = json!({
         "name": "ask_human", "arguments": {"prompt": "Which port?"}, "requestState": state,

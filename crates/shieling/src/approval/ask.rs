@@ -1,11 +1,13 @@
 //! What is asked, who is asked, and what can be answered.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 
 use super::grant::Scope;
+use super::plain::{is_plain, is_plain_word};
 use crate::policy::Verdict;
 use crate::request::{Digest, Request, RequestKind};
 use crate::units::ByteCount;
@@ -56,7 +58,7 @@ pub struct Question {
     /// Those of them that have changed since the same question was answered with yes a moment ago;
     /// empty the first time.
     pub changed: Vec<PathBuf>,
-    /// The digest of directory and variables alone.
+    /// The digest of directory and variables alone, without those that bash keeps itself.
     pub(super) place: Digest,
 }
 
@@ -77,6 +79,22 @@ impl Question {
             changed: Vec::new(),
             place: request.place(),
         }
+    }
+
+    /// The programs to which a yes for the session is bound ([`Scope::Session`]): those that the text
+    /// launches, or the operation on files. Nothing where such a yes cannot be bound to them, since the
+    /// text holds more than commands of plain words; it then counts for this one start.
+    pub fn programs(&self) -> Option<BTreeSet<String>> {
+        if self.kind == RequestKind::Files {
+            return Some(self.text.split(' ').take(1).map(str::to_owned).collect());
+        }
+        let programs: Option<BTreeSet<String>> = self
+            .verdict
+            .commands
+            .iter()
+            .map(|command| command.argv.first().filter(|name| is_plain_word(name)).cloned())
+            .collect();
+        programs.filter(|programs| !programs.is_empty() && is_plain(&self.text))
     }
 }
 

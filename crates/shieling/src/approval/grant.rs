@@ -6,14 +6,19 @@
 //! |---|---|---|---|---|
 //! | once, exact | same | same | same, unchanged | any |
 //! | prefix | each command begins so, see [`plain`](super::plain) | same | only those seen, unchanged | any |
-//! | session | any | any | any | same |
+//! | session | the same programs, asked about by the same rules | same | only those seen, unchanged | same |
+//!
+//! A session's yes is bound to what was shown: a later text is covered if it is plain (see
+//! [`plain`](super::plain)), launches no program that the first did not launch, and is asked about for
+//! reasons that were shown then. Anything else is asked about again.
 //!
 //! A grant for a command never covers an operation on files, nor the other way round. Of operations on
-//! files, a prefix holds for one only, and a session's yes for what is asked about by the same rules
-//! only: who agrees to edits does not agree to a hook of git.
+//! files, a prefix holds for one only, and a session's yes for the same operation, asked about by the
+//! same rules: who agrees to edits does not agree to a hook of git.
 //!
 //! What the policy denies is never covered, since it never gets here.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -55,7 +60,9 @@ pub enum Scope {
     /// Commands of which every part begins with these words. Where not even the command that was
     /// asked about is so, or it is no command, the yes is for this one start.
     Prefix(Vec<String>, Limits),
-    /// Everything that would be asked about in the session of this command.
+    /// In the session of this command, others that launch only [the same programs](Question::programs)
+    /// and are asked about for the same reasons. Where the text is not plain, the yes is for this one
+    /// start.
     Session(Limits),
 }
 
@@ -91,8 +98,10 @@ enum Covers {
     },
     Session {
         session: Option<String>,
-        /// The rules that asked then. Of commands, none matters.
-        rules: Vec<String>,
+        programs: BTreeSet<String>,
+        place: Digest,
+        reasons: Vec<Reason>,
+        files: Vec<(PathBuf, Digest)>,
     },
 }
 
@@ -114,25 +123,35 @@ impl Covers {
                 reasons,
                 files,
             } => {
+                let first: Vec<&str> = words.first().map(String::as_str).into_iter().collect();
                 *place == question.place
                     && begins_with(question, words)
                     && question
                         .verdict
                         .reasons
                         .iter()
-                        .all(|reason| was_said_yes_to(reason, reasons, words))
+                        .all(|reason| was_said_yes_to(reason, reasons, &first))
                     && question.files.iter().all(|file| files.contains(file))
             }
-            Self::Session { session, rules } => {
+            Self::Session {
+                session,
+                programs,
+                place,
+                reasons,
+                files,
+            } => {
                 *session == question.session
-                    && match question.kind {
-                        RequestKind::Command => true,
-                        RequestKind::Files => question
-                            .verdict
-                            .reasons
-                            .iter()
-                            .all(|reason| rules.contains(&reason.rule)),
-                    }
+                    // A path in another directory is no other place for an operation on files.
+                    && (question.kind == RequestKind::Files || *place == question.place)
+                    && question.programs().is_some_and(|launched| launched.is_subset(programs))
+                    && question.verdict.reasons.iter().all(|reason| match question.kind {
+                        RequestKind::Command => {
+                            let programs: Vec<&str> = programs.iter().map(String::as_str).collect();
+                            was_said_yes_to(reason, reasons, &programs)
+                        }
+                        RequestKind::Files => reasons.iter().any(|seen| seen.rule == reason.rule),
+                    })
+                    && question.files.iter().all(|file| files.contains(file))
             }
         }
     }
@@ -188,16 +207,19 @@ impl Grants {
                 )
             }
             Scope::Prefix(..) => (exact(), once),
-            Scope::Session(limits) => {
-                let session = question.session.clone();
-                let rules = question
-                    .verdict
-                    .reasons
-                    .iter()
-                    .map(|reason| reason.rule.clone())
-                    .collect();
-                (Covers::Session { session, rules }, limits)
-            }
+            Scope::Session(limits) => match question.programs() {
+                Some(programs) => {
+                    let covers = Covers::Session {
+                        session: question.session.clone(),
+                        programs,
+                        place: question.place,
+                        reasons: question.verdict.reasons.clone(),
+                        files: question.files.clone(),
+                    };
+                    (covers, limits)
+                }
+                None => (exact(), once),
+            },
         };
         let uses = limits.uses.get().saturating_sub(used);
         // A time beyond the clock is longer than any process lives.
@@ -245,11 +267,12 @@ fn begins_with(question: &Question, words: &[String]) -> bool {
 }
 
 /// Whether a reason is one that somebody has read before saying yes: the same one, or the same rule
-/// about another command of the prefix. Another rule, or the same rule about another file, is news.
-fn was_said_yes_to(reason: &Reason, seen: &[Reason], words: &[String]) -> bool {
-    let about_the_prefix = reason.object.split_whitespace().next() == words.first().map(String::as_str);
+/// about another command of the same programs. Another rule, or the same rule about another file, is news.
+fn was_said_yes_to(reason: &Reason, seen: &[Reason], programs: &[&str]) -> bool {
+    let program = reason.object.split_whitespace().next();
+    let about_a_program = program.is_some_and(|program| programs.contains(&program));
     reason.decision == Decision::Ask
         && seen
             .iter()
-            .any(|seen| seen.rule == reason.rule && (seen.object == reason.object || about_the_prefix))
+            .any(|seen| seen.rule == reason.rule && (seen.object == reason.object || about_a_program))
 }
