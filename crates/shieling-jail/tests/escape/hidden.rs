@@ -13,6 +13,10 @@ pub(crate) const CASES: &[Case] = &[
         directory,
     ),
     case(
+        "a directory of which everything is hidden lists no name",
+        all_in_a_directory,
+    ),
+    case(
         "hidden files in nested directories and by patterns are not there",
         patterns,
     ),
@@ -153,6 +157,50 @@ fn directory(field: &Field) -> Checked {
     }
     place.works("cat open/key && ls")?;
     unchanged(&place, "secrets/key")
+}
+
+fn all_in_a_directory(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file("secrets/key-name")
+        .secret_file("secrets/deep/key-name")
+        .secret_file("all/key-name")
+        .secret_file("a/b/private/key-name")
+        .secret_file("kept/key-name")
+        .file("kept/open", "x")
+        .file("some/open", "x")
+        .secret_file("some/x.pem")
+        .ignore(&[
+            "secrets/**",
+            "/all/*",
+            "**/private/**",
+            "kept/*",
+            "!kept/open",
+            "some/*.pem",
+        ])
+        .start()?;
+    for directory in ["secrets", "all", "a/b/private"] {
+        for text in [
+            "ls -A DIR | grep .",
+            "find DIR -mindepth 1 | grep .",
+            "echo DIR/* | grep key-name",
+            "python3 -c 'import os, sys; sys.exit(not os.listdir(\"DIR\"))'",
+            "mv DIR moved && ls moved | grep .",
+            "mv $(dirname DIR/x) moved && ls moved | grep .",
+            "ln -s DIR /tmp/link && ls -A /tmp/link/ | grep .",
+            "CDPATH=$(dirname DIR) cd -P $(basename DIR) && ls -A | grep .",
+            "ls -A /proc/self/cwd/DIR /proc/self/root/$WORK/DIR | grep key",
+            "touch DIR/new",
+            "rmdir DIR",
+            "\"$TOOLS/files\" stat DIR/key-name",
+        ] {
+            place.refused(&text.replace("DIR", directory))?;
+        }
+    }
+    // One that another pattern takes something out of again, and one of which only a part is hidden.
+    place.works("[ \"$(ls kept)\" != '' ] && cat kept/open some/open && touch some/new")?;
+    place.refused("cat kept/key-name || cat some/x.pem")?;
+    unchanged(&place, "secrets/key-name")
 }
 
 fn patterns(field: &Field) -> Checked {

@@ -176,8 +176,9 @@ impl Policy {
             .any(|part| matches!(part, Part::Ignore(hidden) if hidden.hides_entry(relative, is_directory)))
     }
 
-    /// Whether whatever lies in this directory of the workspace is hidden.
-    pub(crate) fn hides_all_in(&self, relative: &str) -> bool {
+    /// Whether nothing in a directory of the workspace can be anything but hidden, so that an environment
+    /// hides the directory as a whole, and with it the names in it.
+    pub fn hides_all_in(&self, relative: &Path) -> bool {
         self.parts
             .iter()
             .any(|part| matches!(part, Part::Ignore(hidden) if hidden.hides_all_in(relative)))

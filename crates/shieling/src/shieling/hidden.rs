@@ -316,7 +316,7 @@ impl<'a> Search<'a> {
     fn hides_all_in(&self, directory: &Path) -> bool {
         directory
             .strip_prefix(self.workspace)
-            .is_ok_and(|inside| self.policy.hides_all_in(&inside.to_string_lossy()))
+            .is_ok_and(|inside| self.policy.hides_all_in(inside))
     }
 
     fn shown(&self, path: &Path) -> String {

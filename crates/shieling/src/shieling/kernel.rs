@@ -27,6 +27,6 @@ struct Ignored(Policy);
 
 impl Hidden for Ignored {
     fn hides(&self, relative: &Path, is_directory: bool) -> bool {
-        self.0.hides_entry(relative, is_directory)
+        self.0.hides_entry(relative, is_directory) || is_directory && self.0.hides_all_in(relative)
     }
 }

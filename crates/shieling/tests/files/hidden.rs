@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use shieling::environment::FileError;
-use shieling::files::{FilesError, MoveAsk, PatchAsk};
+use shieling::files::{FilesError, ListAsk, MoveAsk, PatchAsk};
 use shieling::policy::Policy;
 use shieling_testkit::Workspace;
 
@@ -195,4 +195,56 @@ async fn a_repository_however_deep_is_asked_about_with_the_directory_that_holds_
         .await
         .expect("a plain file");
     assert!(workspace.path("a/b/c/.git/hooks/pre-commit").exists());
+}
+
+#[tokio::test]
+async fn a_directory_of_which_everything_is_hidden_is_missing_as_one_that_is_hidden_by_its_name() {
+    for pattern in [
+        "secrets/**",
+        "secrets/*",
+        "/secrets/**",
+        "**/secrets/**",
+        "secrets/",
+        "SECRETS/*",
+    ] {
+        for here in BOTH {
+            let workspace = Workspace::new()
+                .with("secrets/key-name", "SECRET\n")
+                .with("secrets/deep/key-name", "SECRET\n")
+                .with("open/a", "a\n");
+            let policy = Policy::open().with_ignore(&[pattern]).expect("a pattern");
+            let shieling = here.builder(&workspace, policy).build();
+            let label = format!("{here:?} {pattern}");
+            for ask in [ListAsk::new("secrets"), ListAsk::new("secrets/deep")] {
+                let listed = shieling.list_files(ask).await;
+                assert!(
+                    matches!(&listed, Err(FilesError::File(FileError::NotFound(_)))),
+                    "{label}: {listed:?}"
+                );
+            }
+            let top = shieling.list_files(ListAsk::new(".")).await.expect("it is there");
+            let top = format!("{top:?}");
+            assert!(!top.contains("secrets") && top.contains("open"), "{label}: {top}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_directory_out_of_which_something_is_kept_is_listed_without_the_rest() {
+    for here in BOTH {
+        let workspace = Workspace::new()
+            .with("secrets/key", "SECRET\n")
+            .with("secrets/keep", "fine\n");
+        let policy = Policy::open()
+            .with_ignore(&["secrets/*", "!secrets/keep"])
+            .expect("patterns");
+        let shieling = here.builder(&workspace, policy).build();
+        let listed = shieling.list_files(ListAsk::new("secrets")).await.expect("it is there");
+        let listed = format!("{listed:?}");
+        assert!(
+            listed.contains("\"keep\"") && !listed.contains("\"key\""),
+            "{here:?}: {listed}"
+        );
+        assert_eq!(text(&shieling, "secrets/keep").await.expect("it is kept"), "fine\n");
+    }
 }

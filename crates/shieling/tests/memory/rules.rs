@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use shieling::environment::{Environment as _, Expect, FileError, Links, Memory};
+use shieling::environment::{Environment as _, Expect, FileError, Links, Memory, Restrictions};
+use shieling::policy::Policy;
 use shieling::process::End;
 
 use super::support::{WORKSPACE, printed, run, secrets};
@@ -65,6 +66,32 @@ async fn what_is_hidden_does_not_exist_for_any_command() {
         printed(&memory, "ls -A; ls -A sub; cat sub/open; [ -e .env ] || echo none").await,
         "l\ns\nsub\nopen\nfine\nnone\n"
     );
+}
+
+#[tokio::test]
+async fn a_directory_of_which_everything_is_hidden_does_not_exist() {
+    let policy = Policy::open()
+        .with_ignore(&["secrets/**", "kept/*", "!kept/open"])
+        .expect("patterns");
+    let hidden = shieling::restricted(Restrictions::new(WORKSPACE, "/bin/bash"), &policy).hidden;
+    let memory = Memory::builder(WORKSPACE)
+        .hidden(hidden)
+        .seed([("secrets/key", "TOKEN"), ("kept/open", "fine\n"), ("kept/key", "TOKEN")])
+        .build()
+        .expect("a memory");
+    for text in [
+        "ls secrets",
+        "ls -R",
+        "find .",
+        "echo */*",
+        "cd secrets && ls",
+        "mv secrets x; ls x",
+    ] {
+        let ran = run(&memory, text).await;
+        let said = format!("{}{}", ran.stdout.text(), ran.stderr.text());
+        assert!(!said.contains("key"), "{text}: {said}");
+    }
+    assert_eq!(printed(&memory, "ls; cat kept/*").await, "kept\nfine\n");
 }
 
 #[tokio::test]

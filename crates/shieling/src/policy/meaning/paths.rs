@@ -13,6 +13,9 @@ const ANY: char = '\u{e002}';
 /// A run without a slash that may start with a dot.
 const FOUND: char = '\u{e003}';
 
+/// The name of no file, which only a pattern for every name matches.
+const UNTHOUGHT_OF: &str = "\u{e000}\u{e001}\u{e002}";
+
 /// How many readings of one word are looked at.
 const MAX_READINGS: usize = 48;
 
@@ -43,10 +46,10 @@ pub(in crate::policy) struct Hidden {
     patterns: Vec<Vec<Token>>,
     /// What matches the directories that a pattern names on the way to what it hides.
     above: Vec<Vec<Token>>,
-    /// Whether a directory is hidden as a whole if anything in it would be: no pattern takes any back.
-    wholes: bool,
     /// Whether a pattern begins at the top, so that another name for the workspace gets round it.
     from_top: bool,
+    /// Those that take something out again (`!keep`), each with its place in the list.
+    kept: Vec<(usize, Vec<Token>)>,
 }
 
 /// Why a pattern cannot be used.
@@ -83,17 +86,18 @@ impl Hidden {
         builder
             .case_insensitive(true)
             .map_err(|fault| error(&String::new(), fault.to_string()))?;
-        let mut patterns = Vec::new();
-        let mut above = Vec::new();
+        let (mut patterns, mut kept, mut above) = (Vec::new(), Vec::new(), Vec::new());
         let mut from_top = false;
-        for line in lines {
+        for (place, line) in lines.iter().enumerate() {
             if line.trim().is_empty() {
                 return Err(error(line, "it is empty".to_owned()));
             }
             builder
                 .add_line(None, line)
                 .map_err(|fault| error(line, fault.to_string()))?;
-            if !line.starts_with('!') && !line.starts_with('#') {
+            if let Some(line) = line.strip_prefix('!') {
+                kept.push((place, pattern(line)));
+            } else if !line.starts_with('#') {
                 patterns.push(pattern(line));
                 if let Some(whole) = line
                     .trim_end()
@@ -114,8 +118,8 @@ impl Hidden {
             exact,
             patterns,
             above,
-            wholes: !lines.iter().any(|line| line.starts_with('!')),
             from_top,
+            kept,
         })
     }
 
@@ -129,11 +133,6 @@ impl Hidden {
         self.hides_entry(relative, true)
     }
 
-    /// Whether whatever lies in this directory is hidden, as `dir/**` says: then not even names in it are shown.
-    pub(in crate::policy) fn hides_all_in(&self, relative: &str) -> bool {
-        self.wholes && !relative.is_empty() && self.hides_entry(format!("{relative}/\u{2}"), false)
-    }
-
     /// Whether a path is hidden of which it is known whether it is a directory.
     pub(in crate::policy) fn hides_entry(&self, relative: impl AsRef<Path>, is_directory: bool) -> bool {
         let relative = relative.as_ref();
@@ -142,6 +141,37 @@ impl Hidden {
                 .exact
                 .matched_path_or_any_parents(relative, is_directory)
                 .is_ignore()
+    }
+
+    /// Whether a directory, hidden or not, can hold nothing that is not hidden: by a pattern for all that is
+    /// in it (`dir/*`, `dir/**`), out of which no later one takes anything (`!dir/keep`).
+    pub(in crate::policy) fn hides_all_in(&self, relative: impl AsRef<Path>) -> bool {
+        let relative = relative.as_ref();
+        if relative.as_os_str().is_empty() {
+            return false;
+        }
+        // A name that nobody thought of: what hides it hides by where it is.
+        let any = relative.join(UNTHOUGHT_OF);
+        // A file's: a pattern for directories alone leaves files there.
+        let ignore::Match::Ignore(glob) = self.exact.matched(&any, false) else {
+            return false;
+        };
+        let hiding = glob.original().trim_end();
+        let last = hiding.rsplit('/').next().unwrap_or_default();
+        if last.is_empty() || last.bytes().any(|byte| byte != b'*') {
+            return false;
+        }
+        let place = self
+            .lines
+            .iter()
+            .rposition(|line| line.trim_end() == hiding)
+            .unwrap_or(0);
+        let below = format!("{}/{ANY}", relative.to_string_lossy().to_lowercase());
+        let below = shell_tokens(&below, true);
+        !self
+            .kept
+            .iter()
+            .any(|(later, pattern)| *later > place && intersect(&below, pattern))
     }
 
     /// Whether a word names a hidden path, from any directory that the text may be in.
@@ -552,5 +582,42 @@ fn by_another_name(path: &str) -> bool {
         }
         (Some("dev"), Some("fd")) => parts.nth(1).is_some(),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_hidden_as_a_whole_only_where_nothing_in_it_can_be_seen() {
+        for (lines, directory, expected) in [
+            (&["secrets/**"][..], "secrets", true),
+            (&["secrets/**"], "secrets/deep", true),
+            (&["secrets/*"], "secrets", true),
+            (&["/secrets/*"], "Secrets", true),
+            (&["**/secrets/**"], "a/b/secrets", true),
+            (&["a/*/*"], "a/b", true),
+            (&["a/*/*"], "a", false),
+            (&["secrets/**"], "other", false),
+            (&["secrets/**"], "other/secrets", false),
+            (&["secrets/**"], "", false),
+            (&["secrets/*.pem"], "secrets", false),
+            (&["secrets/[!a]*"], "secrets", false),
+            (&["secrets/*/"], "secrets", false),
+            (&["secrets/key"], "secrets", false),
+            (&["*"], "a", true),
+            (&["secrets/*", "!secrets/keep"], "secrets", false),
+            (&["secrets/*", "!keep"], "secrets", false),
+            (&["secrets/*", "!*.pub"], "secrets", false),
+            (&["secrets/**", "!secrets/deep/keep"], "secrets", false),
+            (&["!secrets/keep", "secrets/*"], "secrets", true),
+            (&["secrets/*", "!other/keep"], "secrets", true),
+            (&["secrets/*", "!secrets/*", "secrets/**"], "secrets", true),
+        ] {
+            let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+            let hidden = Hidden::new(&lines).expect("patterns");
+            assert_eq!(hidden.hides_all_in(directory), expected, "{lines:?} {directory}");
+        }
     }
 }

@@ -84,7 +84,9 @@ impl Sight {
     /// Whether a path is hidden by the policy, whatever stands there.
     pub(super) fn is_ignored(&self, path: &Path, is_directory: bool) -> bool {
         let inside = path.strip_prefix(&self.root);
-        inside.is_ok_and(|inside| self.policy.hides_entry(inside, is_directory))
+        inside.is_ok_and(|inside| {
+            self.policy.hides_entry(inside, is_directory) || is_directory && self.policy.hides_all_in(inside)
+        })
     }
 
     fn is_own(&self, path: &Path) -> bool {
