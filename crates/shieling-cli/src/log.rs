@@ -140,8 +140,8 @@ fn verify(file: &Path, noted: Option<&str>) -> Result<u8, Failure> {
                 0,
             )
         }
-        Chain::Broken { line, why } => (
-            format!("broken: {}:{line} {}\n", Printable(file), escape::line(&why)),
+        Chain::Broken { path, line, why } => (
+            format!("broken: {}:{line} {}\n", Printable(&path), escape::line(&why)),
             BROKEN,
         ),
     };

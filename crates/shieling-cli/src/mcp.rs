@@ -9,20 +9,27 @@ use std::time::Duration;
 
 use shieling::Told;
 use shieling::approval::Approver;
+use shieling::audit;
 use shieling::describe::{Asking, Basis, Limits, Persistence, Shell, ToolName, os_name};
 use shieling::outcome::Confinement;
+use shieling::request::Digest;
+use shieling::units::ByteCount;
 use shieling_server::{Dialect, Elicitation, Server, Toolset, UnknownTool, Workplace};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
 use crate::attach::{Desk, Door};
 use crate::clients;
-use crate::config::{Printable, files};
+use crate::config::{Printable, files, reason};
 use crate::describe;
 use crate::options::{Approval, EnvironmentName, Mcp, Source};
 use crate::plan::{Plan, Purpose};
 use crate::run::{self, Library, SIGHUP, SIGINT, SIGTERM};
 use crate::words::Failure;
+
+/// How much one file of the default log holds, and how many full ones are kept besides.
+const LOG: ByteCount = ByteCount::mib(16);
+const GENERATIONS: u32 = 4;
 
 /// How long what was written last may take to be taken.
 const LAST_WORDS: Duration = Duration::from_millis(200);
@@ -46,7 +53,12 @@ pub(crate) fn mcp(options: &Mcp) -> Result<u8, Failure> {
     // Memory leaves nothing on this host, unless somebody asks for it.
     let kept = plan.env != EnvironmentName::Memory;
     if plan.audit.is_none() && kept {
-        plan.audit = Some(default_audit()?);
+        plan.audit = Some(default_audit(&plan.workspace)?);
+        plan.audit_settings = audit::Settings {
+            bound: LOG,
+            generations: GENERATIONS,
+            ..audit::Settings::default()
+        };
     }
     let told = describe::told(&plan, Persistence::Session)?;
     let approver = match plan.approval {
@@ -144,8 +156,9 @@ fn workplace(plan: &Plan, library: &Arc<Library>, told: Told) -> Result<Workplac
     })
 }
 
-/// Where commands are recorded unless somebody says otherwise.
-fn default_audit() -> Result<std::path::PathBuf, Failure> {
+/// Where commands of a workspace are recorded unless somebody says otherwise: in a file of its own, by its
+/// last name for people and by a digest of its whole path.
+fn default_audit(workspace: &Path) -> Result<std::path::PathBuf, Failure> {
     let nowhere = |why: String| {
         Failure::new(format!(
             "there is no place to record commands in: {why}; nothing was started"
@@ -155,11 +168,19 @@ fn default_audit() -> Result<std::path::PathBuf, Failure> {
     };
     let state = run::state_directory().ok_or_else(|| nowhere("neither XDG_STATE_HOME nor HOME is set".to_owned()))?;
     let directory = state.join("audit");
-    if files::make(&directory) {
-        Ok(directory.join("mcp.jsonl"))
-    } else {
-        Err(nowhere(format!("`{}` cannot be made", Printable(&directory))))
+    match files::private(&directory) {
+        Ok(()) => Ok(directory.join(log_name(workspace))),
+        Err(error) => Err(nowhere(format!("`{}`: {}", Printable(&directory), reason(&error)))),
     }
+}
+
+fn log_name(workspace: &Path) -> String {
+    let last = workspace.file_name().unwrap_or_default().to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let name: String = last.chars().map(|c| if plain(c) { c } else { '_' }).take(40).collect();
+    let digest = Digest::of(workspace.as_os_str().as_encoded_bytes()).to_string();
+    let digest: String = digest.chars().take(16).collect();
+    format!("mcp-{name}-{digest}.jsonl")
 }
 
 /// What is known before anything has started, for the client's prompt.
@@ -192,4 +213,28 @@ fn basis(plan: &Plan, told: &Told) -> Result<Basis, Failure> {
         persistence: Persistence::Session,
         confinement: Confinement::default(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_workspace_has_a_log_of_its_own_with_a_name_that_is_no_path() {
+        let name = |path: &str| log_name(Path::new(path));
+        assert!(name("/home/u/app").starts_with("mcp-app-"), "{}", name("/home/u/app"));
+        assert_ne!(name("/home/u/app"), name("/home/v/app"));
+        for odd in [
+            "/",
+            "/w/..x/../é\u{1b}[2K",
+            "/w/a b\n",
+            &format!("/{}", "x".repeat(200)),
+        ] {
+            let name = name(odd);
+            assert!(
+                name.len() < 80 && name.is_ascii() && !name.contains(['/', ' ', '\n', '\u{1b}']),
+                "{name}"
+            );
+        }
+    }
 }

@@ -126,7 +126,7 @@ pub(crate) fn for_running(
         builder = builder.rate(limit.map_err(|error: shieling::rate::LimitError| Failure::new(error.to_string()))?);
     }
     if let Some(path) = &plan.audit {
-        let log = audit::File::open(path, audit::Settings::default());
+        let log = audit::File::open(path, plan.audit_settings);
         builder = builder.audit(Arc::new(log.map_err(|error| {
             Failure::new(error.to_string()).with("because", "a command does not start if it cannot be recorded")
         })?));

@@ -406,3 +406,166 @@ fn a_function_can_be_a_sink() {
     sink.append(&record("true")).expect("it takes all");
     assert_eq!(*seen.lock().expect("no panic"), ["true"]);
 }
+
+/// A log that is rotated after a few records.
+fn small(workspace: &Workspace) -> File {
+    let settings = Settings {
+        bound: ByteCount::bytes(2_000),
+        generations: 3,
+        ..Settings::default()
+    };
+    File::open(workspace.path("audit.jsonl"), settings).expect("it opens")
+}
+
+#[test]
+fn a_log_that_keeps_generations_never_fills_up_and_its_chain_goes_on_across_them() {
+    let workspace = Workspace::new();
+    let log = small(&workspace);
+    for index in 0..40 {
+        log.append(&record(&format!("echo {index}"))).expect("it is rotated");
+    }
+    let path = workspace.path("audit.jsonl");
+    let size = |number: u32| fs::metadata(workspace.path(&format!("audit.jsonl.{number}"))).map(|found| found.len());
+    assert!((1..=3).all(|number| size(number).is_ok_and(|size| size <= 2_000)));
+    assert!(size(4).is_err(), "the oldest goes");
+    assert_eq!(
+        fs::metadata(workspace.path("audit.jsonl.1")).expect("there").mode() & 0o777,
+        0o600
+    );
+    let whole = verify(&path, None).expect("each follows the one before");
+    let head = whole.head.expect("it is not empty");
+    assert!(head.seq == 40 && whole.records < 40 && whole.records > 5, "{whole:?}");
+    verify(&path, Some(head)).expect("the head is in it");
+    let one = verify(&workspace.path("audit.jsonl.1"), None).expect("by itself, with those before it");
+    let noted = one.head.expect("it is full");
+    verify(&path, Some(noted)).expect("an older head is in it");
+    assert_eq!(log.head(), Some(head));
+    // What was noted before the oldest cannot be looked for any more, and that is said.
+    let gone = Head { seq: 1, ..head };
+    assert!(matches!(
+        verify(&path, Some(gone)).expect_err("rotated away").why,
+        Why::RotatedAway
+    ));
+}
+
+#[test]
+fn a_generation_that_was_changed_removed_or_exchanged_is_noticed() {
+    type Tamper = fn(&Workspace);
+    let cases: [(&str, Tamper); 5] = [
+        ("edited", |w| {
+            let path = w.path("audit.jsonl.1");
+            let mut all = lines(&path);
+            all[0] = all[0].replace("echo", "true");
+            put(&path, &all);
+        }),
+        ("shortened", |w| {
+            let path = w.path("audit.jsonl.1");
+            let mut all = lines(&path);
+            all.pop();
+            put(&path, &all);
+        }),
+        ("removed", |w| fs::remove_file(w.path("audit.jsonl.1")).expect("ours")),
+        ("exchanged", |w| {
+            fs::rename(w.path("audit.jsonl.1"), w.path("x")).expect("ours");
+            fs::rename(w.path("audit.jsonl.2"), w.path("audit.jsonl.1")).expect("ours");
+            fs::rename(w.path("x"), w.path("audit.jsonl.2")).expect("ours");
+        }),
+        ("begun anew", |w| {
+            let path = w.path("audit.jsonl");
+            let all = lines(&path);
+            put(&path, &all[1..]);
+        }),
+    ];
+    for (what, tamper) in cases {
+        let workspace = Workspace::new();
+        let log = small(&workspace);
+        for index in 0..40 {
+            log.append(&record(&format!("echo {index}"))).expect("it is rotated");
+        }
+        while lines(log.path()).len() < 2 {
+            log.append(&record("echo more")).expect("it is rotated");
+        }
+        tamper(&workspace);
+        assert!(verify(log.path(), None).is_err(), "{what}");
+    }
+}
+
+#[test]
+fn writers_of_a_log_that_is_rotated_lose_nothing_and_keep_one_chain() {
+    let workspace = Workspace::new();
+    let settings = Settings {
+        bound: ByteCount::kib(8),
+        generations: 1_000,
+        ..Settings::default()
+    };
+    let path = workspace.path("audit.jsonl");
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let log = File::open(&path, settings).expect("it opens");
+                for index in 0..50 {
+                    log.append(&record(&format!("echo {index}"))).expect("room");
+                }
+            });
+        }
+    });
+    let whole = verify(&path, None).expect("one chain");
+    assert_eq!((whole.records, whole.head.expect("not empty").seq), (200, 200));
+    // One that has written nothing for a while goes on after what the others have written.
+    let (idle, busy) = (
+        File::open(&path, settings).expect("it opens"),
+        File::open(&path, settings).expect("it opens"),
+    );
+    for _ in 0..60 {
+        busy.append(&record("echo busy")).expect("room");
+    }
+    idle.append(&record("echo idle"))
+        .expect("it finds the file that is written now");
+    assert_eq!(
+        verify(&path, None).expect("one chain").head.expect("not empty").seq,
+        261
+    );
+}
+
+#[test]
+fn a_rotation_that_was_interrupted_is_taken_up_again() {
+    let workspace = Workspace::new();
+    let path = workspace.path("audit.jsonl");
+    let log = small(&workspace);
+    for index in 0..3 {
+        log.append(&record(&format!("echo {index}"))).expect("room");
+    }
+    let seq = log.head().expect("not empty").seq;
+    // Before the new file was made, and before anything was written to it.
+    fs::rename(&path, workspace.path("audit.jsonl.1")).expect("ours");
+    for made in [false, true] {
+        if made {
+            fs::rename(&path, workspace.path("audit.jsonl.1")).expect("ours");
+            fs::write(&path, "").expect("ours");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("ours");
+        }
+        small(&workspace).append(&record("echo next")).expect("it goes on");
+    }
+    log.append(&record("echo old")).expect("who had it open goes on too");
+    let whole = verify(&path, None).expect("one chain");
+    assert_eq!(whole.head.expect("not empty").seq, seq + 3);
+}
+
+#[test]
+fn a_log_that_cannot_be_written_says_which_file_and_what_to_do() {
+    let workspace = Workspace::new();
+    let full = Settings {
+        bound: ByteCount::bytes(100),
+        ..Settings::default()
+    };
+    let log = File::open(workspace.path("audit.jsonl"), full).expect("new");
+    let refused = log.append(&record("true")).expect_err("it is full").to_string();
+    assert!(
+        refused.contains("audit.jsonl") && refused.contains("--audit FILE"),
+        "{refused}"
+    );
+    let refused = File::open("/dev/full", Settings::default())
+        .expect_err("no file")
+        .to_string();
+    assert!(refused.contains("/dev/full"), "{refused}");
+}

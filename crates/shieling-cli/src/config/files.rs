@@ -246,11 +246,17 @@ impl Scratch {
     /// # Errors
     /// There is no such place, or nothing can be made there.
     pub(crate) fn new() -> io::Result<Self> {
-        use std::os::unix::fs::DirBuilderExt as _;
-        let place = std::env::temp_dir().canonicalize()?;
+        Self::below(&std::env::temp_dir())
+    }
+
+    fn below(place: &Path) -> io::Result<Self> {
+        let place = place.canonicalize()?;
         let mut last = io::Error::other("every name is taken");
-        for number in 0..100 {
-            let path = place.join(format!("shieling-{}-{number}", std::process::id()));
+        for _ in 0..100 {
+            // Where everybody can make files, nobody can guess this name, and so nobody can take it before.
+            let mut random = [0; 16];
+            rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty())?;
+            let path = place.join(format!("shieling-{:032x}", u128::from_ne_bytes(random)));
             // Not there before, and nobody else's.
             match std::fs::DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => return Ok(Self(path)),
@@ -312,6 +318,29 @@ mod tests {
                 .to_string()
                 .contains("symbolic link")
         );
+    }
+
+    #[test]
+    fn another_user_can_take_no_name_before_we_do() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o1777)).unwrap();
+        let name = |scratch: &Scratch| scratch.path().file_name().unwrap().to_string_lossy().into_owned();
+        let (one, two) = (
+            Scratch::below(place.path()).unwrap(),
+            Scratch::below(place.path()).unwrap(),
+        );
+        for scratch in [&one, &two] {
+            assert_eq!(scratch.path().metadata().unwrap().mode() & 0o777, 0o700);
+            let (_, random) = name(scratch)
+                .split_once('-')
+                .map(|(a, b)| (a.to_owned(), b.to_owned()))
+                .unwrap();
+            assert!(
+                random.len() == 32 && !random.contains(&std::process::id().to_string()),
+                "{random}"
+            );
+        }
+        assert_ne!(name(&one), name(&two));
     }
 
     #[test]

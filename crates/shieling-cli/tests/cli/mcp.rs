@@ -187,7 +187,13 @@ fn every_command_is_recorded_unless_told_otherwise() {
     let mut server = Server::start(Shieling::in_workspace().args(UNASKED), json!({}));
     server.shell(json!({"command": "echo recorded"}));
     let (shieling, ..) = server.end();
-    let log = shieling.workspace().join("../state/shieling/audit/mcp.jsonl");
+    let logs = std::fs::read_dir(shieling.workspace().join("../state/shieling/audit")).expect("it is there");
+    let logs: Vec<_> = logs.map(|log| log.expect("it can be listed").path()).collect();
+    let [log] = logs.as_slice() else {
+        panic!("one log for one workspace: {logs:?}")
+    };
+    let name = log.file_name().expect("a name").to_string_lossy().into_owned();
+    assert!(name.starts_with("mcp-work-"), "{name}");
     let log = log.canonicalize().expect("it is there").to_string_lossy().into_owned();
     let text = std::fs::read_to_string(&log).expect("it can be read");
     assert!(text.contains("echo recorded"), "{text}");

@@ -4,6 +4,11 @@
 //! `flock`, so that several processes can share one log: the second one finds the file longer than
 //! it left it, reads the last line anew and goes on from there.
 //!
+//! A log that keeps generations is rotated at its bound, under the same lock: `log` becomes `log.1`, `log.1`
+//! becomes `log.2`, and the oldest goes. The chain goes on: the first line of the new file has the next
+//! number, and the digest of the last line of `log.1`. Whoever waited for the lock meanwhile finds another
+//! file at the path, whose lines come after those it knows, and goes on there.
+//!
 //! What it refuses: to go on after a last line that is torn or is no record, to write to a file that
 //! others may write to, that is no longer at its path, or that has reached its bound. Each of these
 //! means that a record would be lost or could not be trusted, and is for a person to look at.
@@ -29,6 +34,13 @@ pub const MAX_LINE_BYTES: u64 = 16 * 1024 * 1024;
 /// How long to wait for another process that holds the lock. It needs it for one write.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 
+/// How often another file is followed that has come to stand at the path.
+const FOLLOWED: u32 = 100;
+
+/// What to do about a log that cannot be written.
+const OTHERWISE: &str =
+    "free space or give this user the right to write there, or record elsewhere with `--audit FILE`";
+
 /// What an append survives once it has returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
@@ -45,8 +57,12 @@ pub enum Durability {
 pub struct Settings {
     /// What an append survives; [`Durability::Kernel`] unless told otherwise.
     pub durability: Durability,
-    /// The size beyond which nothing is appended and so nothing starts; 1 GiB unless told otherwise.
+    /// The size beyond which nothing is appended and so nothing starts, or the log is rotated; 1 GiB unless
+    /// told otherwise.
     pub bound: ByteCount,
+    /// How many full files are kept besides the one that is written, under its name with `.1`, `.2` and so
+    /// on; 0 unless told otherwise, and then nothing is ever rotated or removed.
+    pub generations: u32,
 }
 
 impl Default for Settings {
@@ -54,6 +70,7 @@ impl Default for Settings {
         Self {
             durability: Durability::default(),
             bound: ByteCount::mib(1_024),
+            generations: 0,
         }
     }
 }
@@ -85,35 +102,18 @@ impl File {
     /// Unix only. `flock` does nothing on some network file systems; keep the log on a local one.
     pub fn open(path: impl Into<PathBuf>, settings: Settings) -> io::Result<Self> {
         let path = path.into();
-        let file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            // Not through a link that somebody put there, and not waiting for a pipe's reader.
-            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-            .open(&path)
-            .map_err(|error| told(&path, &error.to_string(), error.kind()))?;
-        let found = file.metadata()?;
-        if !found.is_file() {
-            return Err(told(&path, "it is not a regular file", io::ErrorKind::InvalidInput));
-        }
-        if found.mode() & 0o022 != 0 {
-            let why = "others than its owner may write to it; take that away with `chmod go-w`";
-            return Err(told(&path, why, io::ErrorKind::PermissionDenied));
-        }
         let log = Self {
-            path,
-            settings,
             state: Mutex::new(State {
-                file,
+                file: opened(&path)?,
                 length: 0,
                 head: None,
             }),
+            path,
+            settings,
         };
         {
             let mut state = log.state.lock().unwrap_or_else(PoisonError::into_inner);
-            let _locked = log.lock(&state.file)?;
+            let _locked = log.lock_current(&mut state)?;
             log.catch_up(&mut state)?;
         }
         Ok(log)
@@ -150,14 +150,64 @@ impl File {
         }
     }
 
+    /// Locks the file that stands at the path, which others may have rotated since.
+    fn lock_current(&self, state: &mut State) -> io::Result<Locked> {
+        for _ in 0..=FOLLOWED {
+            let locked = self.lock(&state.file)?;
+            let found = state.file.metadata()?;
+            let at_path = std::fs::symlink_metadata(&self.path).ok();
+            if at_path.is_some_and(|at_path| (at_path.dev(), at_path.ino()) == (found.dev(), found.ino())) {
+                return Ok(locked);
+            }
+            drop(locked);
+            if self.settings.generations == 0 {
+                break;
+            }
+            let next = opened(&self.path)?;
+            // What follows a rotation begins after all that was known; a log that somebody began anew does not.
+            let follows = match (first_number(&next)?, state.head) {
+                (_, None) => true,
+                (Some(first), Some(head)) => first > head.seq,
+                // Nothing was written since: then ours is the one before.
+                (None, Some(_)) => std::fs::symlink_metadata(self.generation(1))
+                    .is_ok_and(|before| (before.dev(), before.ino()) == (found.dev(), found.ino())),
+            };
+            if !follows {
+                break;
+            }
+            (state.file, state.length) = (next, 0);
+        }
+        let why = "the log was moved or replaced while it was in use; start again to begin a new one";
+        Err(told(&self.path, why, io::ErrorKind::NotFound))
+    }
+
+    /// Where an older generation is.
+    fn generation(&self, number: u32) -> PathBuf {
+        generation(&self.path, number)
+    }
+
+    /// Begins a new file, whose first line follows the last of this one. The lock of this one is held.
+    fn rotate(&self, state: &mut State) -> io::Result<Locked> {
+        let failed = |error: io::Error| {
+            let why = format!("it is full and cannot be rotated: {error}; {OTHERWISE}");
+            told(&self.path, &why, error.kind())
+        };
+        for number in (1..self.settings.generations).rev() {
+            match std::fs::rename(self.generation(number), self.generation(number + 1)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+                _ => {}
+            }
+        }
+        std::fs::rename(&self.path, self.generation(1)).map_err(failed)?;
+        let next = opened(&self.path)?;
+        let locked = self.lock(&next)?;
+        (state.file, state.length) = (next, 0);
+        Ok(locked)
+    }
+
     /// Brings `head` up to date with what other processes have appended.
     fn catch_up(&self, state: &mut State) -> io::Result<()> {
         let found = state.file.metadata()?;
-        let at_path = std::fs::symlink_metadata(&self.path).ok();
-        if at_path.is_none_or(|at_path| (at_path.dev(), at_path.ino()) != (found.dev(), found.ino())) {
-            let why = "the log was moved or replaced while it was in use; start again to begin a new one";
-            return Err(told(&self.path, why, io::ErrorKind::NotFound));
-        }
         let length = found.len();
         if length < state.length {
             let why = "the log has become shorter while it was in use: records were removed";
@@ -166,6 +216,17 @@ impl File {
         if length > state.length || (length > 0 && state.head.is_none()) {
             state.head = Some(self.last_line(&state.file, length)?);
             state.length = length;
+        }
+        if length == 0 && self.settings.generations > 0 {
+            // Rotated, and nothing was written since: the last line is that of the generation before.
+            match std::fs::File::open(self.generation(1)) {
+                Ok(before) => {
+                    let length = before.metadata()?.len();
+                    state.head = (length > 0).then(|| self.last_line(&before, length)).transpose()?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(told(&self.path, &error.to_string(), error.kind())),
+            }
         }
         Ok(())
     }
@@ -200,7 +261,7 @@ impl File {
 impl Sink for File {
     fn append(&self, record: &Record) -> io::Result<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let _locked = self.lock(&state.file)?;
+        let mut locked = self.lock_current(&mut state)?;
         self.catch_up(&mut state)?;
         let (seq, prev) = state
             .head
@@ -208,10 +269,18 @@ impl Sink for File {
         let mut text = line::encode(record, seq, prev).map_err(io::Error::other)?;
         let head = line::head(&text, seq);
         text.push('\n');
-        let grown = state.length + text.len() as u64;
-        if text.len() as u64 > MAX_LINE_BYTES || grown > self.settings.bound.get() {
+        let bound = self.settings.bound.get();
+        let size = text.len() as u64;
+        if self.settings.generations > 0 && state.length > 0 && state.length + size > bound && size <= bound {
+            let next = self.rotate(&mut state)?;
+            // The lock of the old file goes last: who waits for it finds the new one in its place.
+            drop(std::mem::replace(&mut locked, next));
+        }
+        let grown = state.length + size;
+        if size > MAX_LINE_BYTES || grown > bound {
             let why = format!(
-                "it would grow beyond its bound of {}; move it away and begin a new one",
+                "it would grow beyond its bound of {}; move it away and begin a new one, or record elsewhere with \
+                 `--audit FILE`",
                 self.settings.bound
             );
             return Err(told(&self.path, &why, io::ErrorKind::StorageFull));
@@ -227,11 +296,62 @@ impl Sink for File {
             // A full disk may have taken half a line. Nobody else can have written behind it while
             // the lock is held, so the half can be taken back; if not, the next append reports it.
             drop(state.file.set_len(state.length));
-            return Err(told(&self.path, &error.to_string(), error.kind()));
+            return Err(told(&self.path, &format!("{error}; {OTHERWISE}"), error.kind()));
         }
         state.length = grown;
         state.head = Some(head);
+        drop(locked);
         Ok(())
+    }
+}
+
+/// Opens a log, or creates it, for this user alone.
+fn opened(path: &Path) -> io::Result<std::fs::File> {
+    let file = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        // Not through a link that somebody put there, and not waiting for a pipe's reader.
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path)
+        .map_err(|error| told(path, &format!("{error}; {OTHERWISE}"), error.kind()))?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(told(path, "it is not a regular file", io::ErrorKind::InvalidInput));
+    }
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        let why = "it belongs to another user, who could rewrite it; record elsewhere with `--audit FILE`";
+        return Err(told(path, why, io::ErrorKind::PermissionDenied));
+    }
+    if found.mode() & 0o022 != 0 {
+        let why = "others than its owner may write to it; take that away with `chmod go-w`";
+        return Err(told(path, why, io::ErrorKind::PermissionDenied));
+    }
+    Ok(file)
+}
+
+/// Where an older generation of a log is.
+pub(super) fn generation(path: &Path, number: u32) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{number}"));
+    name.into()
+}
+
+/// The number of the first line; none in an empty log, or if it is no record.
+pub(super) fn first_number(file: &std::fs::File) -> io::Result<Option<u64>> {
+    let length = file.metadata()?.len().min(MAX_LINE_BYTES);
+    let mut some = 8 * 1024;
+    loop {
+        let text = read_from(file, 0, length.min(some))?;
+        if let Some(end) = text.iter().position(|byte| *byte == b'\n') {
+            let first = std::str::from_utf8(&text[..end]).ok();
+            return Ok(first.and_then(line::link).map(|link| link.seq));
+        }
+        if some >= length {
+            return Ok(None);
+        }
+        some *= 16;
     }
 }
 

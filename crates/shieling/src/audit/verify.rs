@@ -3,13 +3,15 @@
 
 use std::fmt;
 use std::io::{self, BufRead as _, BufReader, Read as _};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 
-use super::{file::MAX_LINE_BYTES, line};
+use super::file::{MAX_LINE_BYTES, first_number, generation};
+use super::line;
 use crate::request::Digest;
 use crate::units::UnitError;
 
@@ -77,6 +79,8 @@ pub struct Summary {
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}: {why}")]
 pub struct Broken {
+    /// The file, which may be an older generation of the one that was asked about.
+    pub path: PathBuf,
     /// The first line that cannot be trusted, from 1. Lines before it are as they were written.
     pub line: u64,
     /// How.
@@ -113,6 +117,9 @@ pub enum Why {
     /// The log ends before the head that was noted elsewhere.
     #[error("is missing: the log was cut off before the noted head")]
     CutOff,
+    /// The noted head is older than what is kept.
+    #[error("is the oldest record that is kept: the noted head was rotated away")]
+    RotatedAway,
     /// The noted head is another line.
     #[error("is not the noted head: the log was rewritten from some line on")]
     Rewritten,
@@ -121,42 +128,85 @@ pub enum Why {
     Unreadable(#[source] io::Error),
 }
 
-/// Reads a whole log and checks every line. With `expected`, checks too that this head is in it.
+/// Reads a whole log and checks every line, and that each follows the one before, across all generations
+/// that stand beside it as `.1`, `.2` and so on. With `expected`, checks too that this head is in it.
 ///
-/// An empty file is a whole log, unless a head is expected.
+/// An empty file is a whole log, unless a head is expected. The oldest generation may begin with any number:
+/// what came before it was rotated away.
 ///
 /// # Errors
 /// The first line that is not as it was written.
 pub fn verify(path: &Path, expected: Option<Head>) -> Result<Summary, Broken> {
-    let unreadable = |line| {
-        move |error| Broken {
-            line,
-            why: Why::Unreadable(error),
-        }
+    let unreadable = |error| Broken {
+        path: path.to_path_buf(),
+        line: 0,
+        why: Why::Unreadable(error),
     };
-    // A pipe or a device would be waited for, or read as a log without lines.
-    if !std::fs::metadata(path).map_err(unreadable(0))?.is_file() {
-        return Err(unreadable(0)(std::io::Error::other("it is no file")));
+    let current = locked(path).map_err(unreadable)?;
+    // Nobody rotates while this lock is held.
+    let mut files = vec![(path.to_path_buf(), current)];
+    if !begins(&files[0].1).map_err(unreadable)? {
+        for number in 1.. {
+            let older = generation(path, number);
+            match open(&older) {
+                Ok(file) => files.push((older, file)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+                Err(error) => return Err(unreadable(error)),
+            }
+        }
     }
-    let file = std::fs::File::open(path).map_err(unreadable(0))?;
-    // A shared lock waits for a line that is just being written; only a record's length, so a bare
-    // wait is bounded by the writers' own.
-    flock(&file, FlockOperation::LockShared).map_err(|error| unreadable(0)(error.into()))?;
-    let mut reader = BufReader::with_capacity(64 * 1024, file);
+    let rotated = files.len() > 1 || is_generation(path);
     let mut summary = Summary {
         records: 0,
         first: None,
         last: None,
         head: None,
     };
+    let mut before_all = None;
+    for (path, file) in files.into_iter().rev() {
+        let reader = BufReader::with_capacity(64 * 1024, file);
+        read(&path, reader, rotated, expected, &mut summary, &mut before_all)?;
+    }
+    let last = summary.head.map_or(0, |head| head.seq);
+    if expected.is_some_and(|expected| expected.seq > last) {
+        return Err(Broken {
+            path: path.to_path_buf(),
+            line: summary.records + 1,
+            why: Why::CutOff,
+        });
+    }
+    if expected.is_some_and(|expected| before_all.is_some_and(|first| expected.seq < first)) {
+        return Err(Broken {
+            path: path.to_path_buf(),
+            line: 1,
+            why: Why::RotatedAway,
+        });
+    }
+    Ok(summary)
+}
+
+/// Checks the lines of one file after those of the generation before it.
+fn read(
+    path: &Path,
+    mut reader: BufReader<std::fs::File>,
+    rotated: bool,
+    expected: Option<Head>,
+    summary: &mut Summary,
+    before_all: &mut Option<u64>,
+) -> Result<(), Broken> {
     let mut text = Vec::new();
+    let mut number = 0;
     loop {
-        let number = summary.records + 1;
-        let broken = |why| Broken { line: number, why };
+        number += 1;
+        let broken = |why| Broken {
+            path: path.to_path_buf(),
+            line: number,
+            why,
+        };
         text.clear();
         let read = reader.by_ref().take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut text);
-        if read.map_err(unreadable(number))? == 0 {
-            break;
+        if read.map_err(|error| broken(Why::Unreadable(error)))? == 0 {
+            return Ok(());
         }
         if text.pop() != Some(b'\n') {
             let long = text.len() as u64 >= MAX_LINE_BYTES;
@@ -167,30 +217,63 @@ pub fn verify(path: &Path, expected: Option<Head>) -> Result<Summary, Broken> {
         if !line::is_intact(line) {
             return Err(broken(Why::Edited));
         }
-        if link.seq != number {
+        let first = before_all.get_or_insert(if rotated { link.seq } else { 1 });
+        let next = summary.head.map_or(*first, |head| head.seq + 1);
+        if link.seq != next {
             return Err(broken(Why::OutOfPlace {
-                expected: number,
+                expected: next,
                 found: link.seq,
             }));
         }
-        let before = summary.head.map_or(Digest([0; 32]), |head| head.digest);
-        if link.prev != before.to_string() {
+        let before = match summary.head {
+            Some(head) => Some(head.digest),
+            // Of the oldest that is kept, what it follows is gone.
+            None => (link.seq == 1).then_some(Digest([0; 32])),
+        };
+        if before.is_some_and(|before| link.prev != before.to_string()) {
             return Err(broken(Why::Unlinked));
         }
-        let head = line::head(line, number);
-        if expected.is_some_and(|expected| expected.seq == number && expected != head) {
+        let head = line::head(line, link.seq);
+        if expected.is_some_and(|expected| expected.seq == head.seq && expected != head) {
             return Err(broken(Why::Rewritten));
         }
         summary.first.get_or_insert_with(|| link.time.clone());
         summary.last = Some(link.time);
         summary.head = Some(head);
-        summary.records = number;
+        summary.records += 1;
     }
-    if expected.is_some_and(|expected| expected.seq > summary.records) {
-        return Err(Broken {
-            line: summary.records + 1,
-            why: Why::CutOff,
-        });
+}
+
+fn open(path: &Path) -> io::Result<std::fs::File> {
+    // A pipe or a device would be waited for, or read as a log without lines.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no file"));
     }
-    Ok(summary)
+    std::fs::File::open(path)
+}
+
+/// Opens the file that is written, and waits for a line that is just being written: only a record's length,
+/// so a bare wait is bounded by the writers' own.
+fn locked(path: &Path) -> io::Result<std::fs::File> {
+    loop {
+        let file = open(path)?;
+        flock(&file, FlockOperation::LockShared)?;
+        let (held, now) = (file.metadata()?, std::fs::metadata(path)?);
+        // It may have been rotated while it was waited for.
+        if (held.dev(), held.ino()) == (now.dev(), now.ino()) {
+            return Ok(file);
+        }
+    }
+}
+
+/// Whether a file begins a chain: its first line has number 1, or is none that follows another.
+fn begins(file: &std::fs::File) -> io::Result<bool> {
+    Ok(first_number(file)?.unwrap_or(1) <= 1 && file.metadata()?.len() > 0)
+}
+
+/// Whether a file has the name of an older generation.
+fn is_generation(path: &Path) -> bool {
+    path.extension()
+        .and_then(|number| number.to_str())
+        .is_some_and(|number| number.parse::<u32>().is_ok_and(|number| number > 0))
 }
