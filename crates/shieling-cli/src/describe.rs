@@ -1,7 +1,7 @@
 //! `shieling describe`: the environment as a model would be told of it.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use shieling::Told;
 use shieling::describe::{Description, Persistence, PolicyInForce, ToolName};
@@ -50,6 +50,24 @@ pub(crate) fn told(plan: &Plan, persistence: Persistence) -> Result<Told, Failur
     })
 }
 
+fn is_configuration(plan: &Plan, path: &Path) -> bool {
+    !plan
+        .policies
+        .iter()
+        .any(|policy| matches!(policy, PolicyName::File(file) if file == path))
+}
+
+/// What becomes of a file of the workspace that decides what commands may do.
+fn kept(plan: &Plan, path: &Path) -> &'static str {
+    if !plan.fixed.iter().any(|fixed| fixed == path) {
+        ""
+    } else if plan.leaves_open() {
+        ", which commands can change here"
+    } else {
+        ", which commands cannot change"
+    }
+}
+
 /// The policies in force, each in half a sentence.
 fn policies(plan: &Plan) -> Vec<PolicyInForce> {
     let in_force = |name: String, means: String, instead: Option<&str>| PolicyInForce {
@@ -72,9 +90,16 @@ fn policies(plan: &Plan) -> Vec<PolicyInForce> {
                 let means = PRESETS.iter().find(|(known, _)| known == name);
                 in_force(name.clone(), means.map_or("", |(_, means)| means).to_owned(), None)
             }
-            PolicyName::File(path) => in_force(Printable(path).to_string(), "rules of a file".to_owned(), None),
+            PolicyName::File(path) => {
+                let means = format!("rules of a file{}", kept(plan, path));
+                in_force(Printable(path).to_string(), means, None)
+            }
         })
         .collect();
+    for path in plan.fixed.iter().filter(|path| is_configuration(plan, path)) {
+        let means = format!("settings of the workspace{}", kept(plan, path));
+        all.push(in_force(Printable(path).to_string(), means, None));
+    }
     if plan.readonly {
         let means = "nothing may change: files, repository, processes, clock, network";
         let instead = "Nothing may be written: print results instead of saving them.";

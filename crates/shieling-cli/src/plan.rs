@@ -6,11 +6,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use shieling::audit;
 use shieling::environment::JailLimits;
 use shieling::request::Command;
 use shieling::units::ByteCount;
 
-use crate::config::Loaded;
+use crate::config::{self, Loaded};
 use crate::options::{
     Approval, Assignment, Cpus, EnvironmentName, Isolation, Network, Pids, PolicyName, Prefix, Rate, Settings, Size,
     Timeout, VariableName,
@@ -111,6 +112,8 @@ pub(crate) struct Plan {
     pub(crate) rate: Option<Rate>,
     /// The audit file.
     pub(crate) audit: Option<PathBuf>,
+    /// How it is kept.
+    pub(crate) audit_settings: audit::Settings,
     /// Whether what commands print is recorded.
     pub(crate) record: bool,
     /// Whether output beyond what an outcome keeps is stored, for `shieling log output`.
@@ -125,6 +128,10 @@ pub(crate) struct Plan {
     pub(crate) read: Vec<PathBuf>,
     /// Whether files that run code later can be changed.
     pub(crate) open_protected: bool,
+    /// Whether the workspace may be a home, or hold one.
+    pub(crate) allow_home: bool,
+    /// The files of the workspace that decide what commands may do: its configuration, and policies.
+    pub(crate) fixed: Vec<PathBuf>,
     /// The limits that hold, with the defaults.
     pub(crate) limits: JailLimits,
     /// Which tools a server offers.
@@ -184,8 +191,17 @@ impl Plan {
             );
         }
         let Loaded {
-            settings, workspace, ..
+            settings,
+            workspace,
+            files,
+            ..
         } = loaded;
+        let policies = settings.policy.iter().filter_map(|name| match name {
+            PolicyName::File(path) => Some(path.clone()),
+            PolicyName::Preset(_) => None,
+        });
+        let mut fixed: Vec<PathBuf> = files.into_iter().chain(policies).collect();
+        fixed.retain(|path| config::files::leads_through(path, &workspace));
         let isolation = settings.isolation.unwrap_or(Isolation::Full);
         let limits = defaults(env, isolation);
         let value = "every environment has this default";
@@ -203,6 +219,7 @@ impl Plan {
             pass_env: settings.pass_env,
             rate: settings.rate,
             audit: settings.audit,
+            audit_settings: audit::Settings::default(),
             record: settings.record,
             store_output: true,
             isolation,
@@ -210,6 +227,8 @@ impl Plan {
             network: settings.network.unwrap_or(default_network(env)),
             read: settings.read,
             open_protected: settings.open_protected,
+            allow_home: settings.allow_home,
+            fixed,
             limits: jail_limits(
                 settings.memory.or(limits.memory),
                 settings.pids.or(limits.pids),
@@ -252,6 +271,17 @@ impl Plan {
     /// How much memory all processes of the environment may use together.
     pub(crate) fn memory_limit(&self) -> Option<ByteCount> {
         self.limits.memory.map(ByteCount::bytes)
+    }
+
+    /// Whether commands can change the files of the workspace that decide what they may do, which then holds
+    /// for whoever starts next.
+    pub(crate) fn leaves_open(&self) -> bool {
+        let kept = match self.env {
+            EnvironmentName::Memory => true,
+            EnvironmentName::Local => false,
+            EnvironmentName::Sandbox | EnvironmentName::Container => self.readonly || self.isolation == Isolation::Full,
+        };
+        !kept && !self.fixed.is_empty()
     }
 
     /// How much of each stream is passed on; all if nobody set a limit.
@@ -379,6 +409,7 @@ fn is_enforced(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
             ("cpus", settings.cpus.is_some()),
             ("read", !settings.read.is_empty()),
             ("open-protected", settings.open_protected),
+            ("allow-home", settings.allow_home),
         ] {
             if given {
                 return refuse(key, unknown, leave);

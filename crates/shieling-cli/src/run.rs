@@ -37,10 +37,20 @@ use crate::words::Failure;
 /// What holds for this invocation, from the command line and the files.
 pub(crate) fn plan(source: &Source, purpose: Purpose) -> Result<Plan, Failure> {
     let surroundings = Surroundings::of_this_process()?;
-    Plan::new(
+    let plan = Plan::new(
         crate::config::load(source, &surroundings, purpose.default_environment())?,
         purpose,
-    )
+    )?;
+    if matches!(purpose, Purpose::Run | Purpose::Shell) && plan.leaves_open() {
+        let files: Vec<String> = plan.fixed.iter().map(|path| format!("`{}`", Printable(path))).collect();
+        let told = format!(
+            "note: {} can be changed by commands here, and would then be what the next start reads; keep such a \
+             file outside the workspace, or use `--env sandbox` with full isolation, which protects it\n",
+            files.join(", ")
+        );
+        crate::write_all(io::stderr().lock(), &told)?;
+    }
+    Ok(plan)
 }
 
 /// The library, set up as planned.
@@ -611,6 +621,8 @@ pub(crate) enum Chain {
     },
     /// It is broken.
     Broken {
+        /// The file, which may be an older generation.
+        path: PathBuf,
         /// The first line that does not fit, from 1.
         line: u64,
         /// What is wrong with it, as what follows "line N".
@@ -636,6 +648,7 @@ pub(crate) fn verify(log: &Path, noted: Option<&str>) -> Result<Chain, Failure> 
             reason(&error)
         ))),
         Err(broken) => Ok(Chain::Broken {
+            path: broken.path,
             line: broken.line,
             why: broken.why.to_string(),
         }),

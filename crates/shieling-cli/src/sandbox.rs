@@ -121,6 +121,8 @@ pub(crate) fn restrictions(
         Isolation::Landlock => environment::Isolation::Landlock,
     };
     restrictions.open_protected = plan.open_protected;
+    restrictions.allow_home = plan.allow_home;
+    restrictions.fixed = plan.fixed.clone();
     // Hidden where it stands, so it has to.
     let state = caller.state.clone().filter(|state| files::make(state));
     match repository::find(&plan.workspace, state.as_deref()) {

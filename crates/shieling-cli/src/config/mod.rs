@@ -78,6 +78,8 @@ pub(crate) struct Loaded {
     pub(crate) settings: Settings,
     /// The workspace, absolute and without symbolic links.
     pub(crate) workspace: PathBuf,
+    /// The files that were read, absolute.
+    pub(crate) files: Vec<PathBuf>,
     layers: Figment,
 }
 
@@ -87,6 +89,7 @@ impl Loaded {
         Self {
             settings,
             workspace,
+            files: Vec::new(),
             layers: Figment::new(),
         }
     }
@@ -124,6 +127,7 @@ pub(crate) fn load(
     command_line.shell = command_line.shell.or_else(|| surroundings.shell.clone());
 
     let mut layers = Figment::new();
+    let mut read = Vec::new();
     if !source.no_config {
         let user = match surroundings.user_file() {
             Some(path) => Layer::read(&path, Links::Follow)?,
@@ -149,6 +153,7 @@ pub(crate) fn load(
         };
         for (layer, untrusted) in [(user, user_is_inside), (at_root, true)] {
             let Some(layer) = layer else { continue };
+            read.push(layer.path.clone());
             if untrusted && !source.trust_workspace_config {
                 tighten::check(&layer.settings, measure, &workspace)
                     .map_err(|found| layer.loosens(&found, surroundings))?;
@@ -176,6 +181,7 @@ pub(crate) fn load(
     Ok(Loaded {
         settings,
         workspace,
+        files: read,
         layers,
     })
 }

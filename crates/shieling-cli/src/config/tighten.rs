@@ -13,6 +13,7 @@
 //! | `allow`, `include-tool` | refused: an entry grants |
 //! | `env`, `shell`, `read`, `set-env`, `pass-env` | refused: they choose what runs and what it sees |
 //! | `open-protected` | refused: it opens what runs code later |
+//! | `allow-home` | refused: it opens a home |
 //! | `audit`, `record`, `acknowledge-unsafe` | refused: they write outside, and speak for the user |
 //!
 //! A refused key is an error that names it, not a key passed over: whoever wrote it expects it to
@@ -54,6 +55,7 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
         env,
         isolation,
         open_protected,
+        allow_home,
         shell,
         policy,
         readonly: _,
@@ -101,6 +103,9 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
             "open-protected",
             "it lets commands change files from which later commands of the user would run code",
         );
+    }
+    if *allow_home {
+        return refuse("allow-home", "it lets commands work in a home and read what is in it");
     }
     if shell.is_some() {
         return refuse("shell", "it chooses the program that reads every command");
@@ -269,6 +274,7 @@ mod tests {
             ("env = 'sandbox'", "env"),
             ("isolation = 'landlock'", "isolation"),
             ("open-protected = true", "open-protected"),
+            ("allow-home = true", "allow-home"),
             ("shell = '/tmp/sh'", "shell"),
             ("policy = ['../open.toml']", "policy"),
             ("policy = ['/etc/passwd']", "policy"),

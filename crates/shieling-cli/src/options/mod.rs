@@ -55,7 +55,7 @@ pub(crate) enum Subcommands {
     ///
     /// An agent's client starts this, and gives its model the tools: persistent sessions, jobs, terminals,
     /// and files, which are read, searched, edited and patched as commands see them. Where a person has to be asked, the client is given the question (MCP elicitation). Every
-    /// command is recorded, in $XDG_STATE_HOME/shieling/audit/mcp.jsonl (or ~/.local/state/...) unless
+    /// command is recorded, in a file for each workspace in $XDG_STATE_HOME/shieling/audit (or ~/.local/state/...), unless
     /// `--audit` names another file.
     #[command(after_long_help = MCP_HELP)]
     Mcp(Box<Mcp>),
@@ -131,13 +131,15 @@ end it. A call may name another time. A bare number is seconds, and 0 is refused
 
 const MCP_AUDIT: &str = "\
 Append who asked what and what happened to this file, as hash-chained JSON lines \
-[default: audit/mcp.jsonl in the state directory]";
+[default: a file for each workspace, audit/mcp-NAME-DIGEST.jsonl in the state directory]";
 
 const MCP_AUDIT_LONG: &str = "\
 Append who asked what and what happened to this file, as hash-chained JSON lines [default: \
-$XDG_STATE_HOME/shieling/audit/mcp.jsonl, or ~/.local/state/...]
+$XDG_STATE_HOME/shieling/audit/mcp-NAME-DIGEST.jsonl, or ~/.local/state/..., a file for each workspace]
 
-A server always records. If it cannot, nothing starts. `shieling log verify FILE` checks the chain.";
+A server always records. If it cannot, nothing starts. `shieling log verify FILE` checks the chain. The default \
+log is rotated at 16 MiB, and four older files are kept beside it, as .1 to .4; a FILE of yours is never rotated \
+and takes 1 GiB.";
 
 const ATTACH_HELP: &str = "\
 A server lets in the user that it runs as, and no command that runs under Shieling.

@@ -129,6 +129,16 @@ pub(crate) struct Settings {
     #[serde(skip_serializing_if = "is_false")]
     pub(crate) open_protected: bool,
 
+    /// Let the workspace be a home directory, or a directory that holds one
+    ///
+    /// Without this it is refused in `sandbox`. With it nothing can be made, replaced or removed at the
+    /// home's top, nor in directories such as ~/.config and ~/.local where a file could stand that starts by
+    /// itself; what is there of such files cannot be changed. Projects in it work as usual, and everything
+    /// in it can be read, keys too. Refused with `--isolation landlock`, which cannot hold this.
+    #[arg(long, help_heading = "Reach")]
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) allow_home: bool,
+
     /// End the command after this time: `500ms`, `30s`, `2m`, `1h` [default: 60s; exec: 10m]
     ///
     /// A bare number is seconds, and 0 is refused. All of the command's processes get SIGTERM, and

@@ -5,6 +5,8 @@ use std::io::BufRead as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use shieling::environment::Isolation;
+
 use super::outside::Background;
 use super::support::{Case, Checked, Fail, Field, Place, case, check, wrong};
 
@@ -58,7 +60,19 @@ pub(crate) const CASES: &[Case] = &[
     ),
     case("what cannot be looked after whole is refused", too_many),
     case("shieling's own files cannot be changed", own_files),
-    case("start-up files of a home that is the workspace are protected", home),
+    case(
+        "in a home that is the workspace nothing that starts by itself can be made or changed",
+        home,
+    ),
+    case("nor where a link of the home leads", linked_home),
+    case(
+        "nor in a home that the workspace holds; and without a word no home is taken",
+        homes_held,
+    ),
+    case(
+        "a policy and a configuration in the workspace cannot be changed or replaced",
+        fixed,
+    ),
     case("nothing of ours is left after the host was killed", host_killed),
     case("protected paths can be opened by whoever asks for it", opened),
     case(
@@ -529,26 +543,26 @@ fn file_tools(field: &Field) -> Checked {
 }
 
 fn parent_is_a_link(field: &Field) -> Checked {
-    let mut making = field.place();
-    let work = making.work();
-    making = making.with(|restrictions| restrictions.home = Some(work));
+    let making = field
+        .place()
+        .host("git init -q . && git config core.hooksPath tools/hooks")?;
     let outside = making.root.join("outside");
-    fs::create_dir_all(outside.join("autostart"))?;
-    fs::write(outside.join("autostart/x"), "the user's")?;
+    fs::create_dir_all(outside.join("hooks"))?;
+    fs::write(outside.join("hooks/pre-commit"), "the user's")?;
     // From here on nothing may change there, which the suite looks at.
     let place = making.start()?;
-    is_held(&place, "ln -s \"$OUT\" .config", ".config")?;
+    is_held(&place, "ln -s \"$OUT\" tools", "tools")?;
     is_held(
         &place,
-        "mkdir prepared && ln -s prepared .config && mkdir prepared/autostart",
-        ".config",
+        "mkdir prepared && ln -s prepared tools && mkdir prepared/hooks",
+        "tools",
     )?;
     is_held(
         &place,
-        "mkdir -p .config/autostart && echo x > .config/autostart/x",
-        ".config/autostart",
+        "mkdir -p tools/hooks && echo x > tools/hooks/pre-commit",
+        "tools/hooks",
     )?;
-    place.works("test -d .config && rm -rf .config").map(drop)
+    place.works("test -d tools && rm -rf tools").map(drop)
 }
 
 fn own_repository(field: &Field) -> Checked {
@@ -649,7 +663,17 @@ fn home(field: &Field) -> Checked {
         making = making.file(name, "the user's");
     }
     let work = making.work();
-    let place = making.with(|restrictions| restrictions.home = Some(work)).start()?;
+    let place = making
+        .file("project/README", "x")
+        .file(".config/app/settings", "x")
+        .file("notes", "x")
+        .secret_file(".local/state/shieling/x")
+        .with(|restrictions| {
+            restrictions.own = vec![work.join(".local/state/shieling")];
+            restrictions.home = Some(work);
+            restrictions.allow_home = true;
+        })
+        .start()?;
     for name in names {
         place.refused(&format!("echo x >> {name}"))?;
         place.refused(&format!("rm {name}"))?;
@@ -658,9 +682,175 @@ fn home(field: &Field) -> Checked {
     }
     place.refused("mv .config .c")?;
     place.refused("mv .local .l")?;
+    // What is absent cannot be made, by any way to it.
+    for absent in ABSENT {
+        place.refused(&format!("mkdir -p $(dirname {absent}) && echo x > {absent}"))?;
+        place.refused(&format!("echo x > project/new && ln project/new {absent}"))?;
+        place.refused(&format!("mkdir -p project/d && mv -T project/d {absent}"))?;
+        place.refused(&format!("ln -s project {absent}"))?;
+        check(place.work().join(absent).symlink_metadata().is_err(), || {
+            format!("ESCAPED: {absent} was made")
+        })?;
+    }
+    place.refused("mv project other")?;
+    place.refused("rmdir .local .config")?;
+    place.refused("mv .local/state .local/s || cat .local/state/shieling/x")?;
+    // What the user makes meanwhile is the user's.
+    place.host("mkdir .aws && echo x > .aws/credentials")?;
+    let held = held(&place, "true")?;
+    check(held.is_empty(), || format!("{held:?} was held back"))?;
     place
-        .works("mkdir -p .config/other && echo x > .config/other/x && echo x > notes")
+        .works(
+            "echo x > project/new && mkdir project/deep && mv project/new project/deep && echo x > .config/app/new && \
+             echo x > notes",
+        )
         .map(drop)
+}
+
+/// Names of a home from which something would start, or which would speak for the user.
+const ABSENT: &[&str] = &[
+    ".bash_profile",
+    ".zshenv",
+    ".xprofile",
+    ".netrc",
+    ".git-credentials",
+    ".aws/credentials",
+    ".docker/config.json",
+    ".config/autostart/x.desktop",
+    ".config/environment.d/x.conf",
+    ".config/shieling/shieling.toml",
+    ".local/share/systemd/user/x.service",
+    ".cargo/bin/x",
+    ".vscode/tasks.json",
+    "anything",
+];
+
+fn linked_home(field: &Field) -> Checked {
+    let making = field
+        .place()
+        .file("dotfiles/deep/config/app", "x")
+        .file("project/x", "x")
+        .host(
+            "ln -s dotfiles/deep/config .config && ln -s dotfiles/bashrc .bashrc && ln -s ../work/project/.. up && \
+             ln -s project/profile .profile",
+        )?;
+    let work = making.work();
+    let place = making
+        .with(|restrictions| {
+            restrictions.home = Some(work);
+            restrictions.allow_home = true;
+        })
+        .start()?;
+    for text in [
+        "mkdir -p .config/autostart",
+        "mkdir -p dotfiles/deep/config/autostart",
+        "mv dotfiles/deep dotfiles/other",
+        "mv dotfiles other",
+        "echo x > .bashrc",
+        "echo x > dotfiles/bashrc",
+        "echo x > up/.zshrc",
+        "echo x > .profile",
+        "echo x > project/profile",
+        "rm .config",
+        "ln -sfn project .config",
+    ] {
+        place.refused(text)?;
+    }
+    for name in [
+        "dotfiles/bashrc",
+        "project/profile",
+        "dotfiles/deep/config/autostart",
+        ".zshrc",
+    ] {
+        check(place.work().join(name).symlink_metadata().is_err(), || {
+            format!("ESCAPED: {name} was made")
+        })?;
+    }
+    place
+        .works("echo x >> project/x && echo x >> dotfiles/deep/config/app")
+        .map(drop)
+}
+
+fn homes_held(field: &Field) -> Checked {
+    let making = field
+        .place()
+        .file("over/u/.bashrc", "x")
+        .file("over/u/project/x", "x")
+        .file("other/x", "x");
+    let home = making.work().join("over/u");
+    let asked = making
+        .with(|restrictions| {
+            restrictions.home = Some(home);
+            restrictions.allow_home = true;
+        })
+        .start()?;
+    for text in [
+        "echo x > over/u/.profile",
+        "echo x > over/u/.bashrc",
+        "mv over/u over/v",
+        "mv over v",
+        "mkdir over/u/.ssh",
+        "rm -r over/u",
+    ] {
+        asked.refused(text)?;
+    }
+    asked.works("echo x > over/u/project/y && echo x > over/y && echo x > other/y && mkdir new")?;
+    is_held(&asked, "mkdir .vscode && echo x > .vscode/tasks.json", ".vscode")?;
+    for (allowed, isolation) in [(false, Isolation::Full), (true, Isolation::Landlock)] {
+        field.attempted();
+        let refused = Place::with(&asked, |restrictions| {
+            restrictions.allow_home = allowed;
+            restrictions.isolation = isolation;
+        })?;
+        let told = match refused.run("true") {
+            Err(Fail::Wrong(told)) => told,
+            other => return wrong(format!("a home was taken without a word: {other:?}")),
+        };
+        check(told.contains("holds the home directory"), || {
+            format!("it was refused for something else: {told}")
+        })?;
+    }
+    Ok(())
+}
+
+fn fixed(field: &Field) -> Checked {
+    for opened in [false, true] {
+        let making = field
+            .place()
+            .file("conf/real/team.toml", "x")
+            .file("shieling.toml", "x")
+            .file("conf/other", "x")
+            .host("ln -s real conf/link && ln -s conf/link/team.toml policy.toml")?;
+        let files = ["policy.toml", "shieling.toml"].map(|name| making.work().join(name));
+        let place = making
+            .with(|restrictions| {
+                restrictions.fixed = files.into();
+                restrictions.open_protected = opened;
+            })
+            .start()?;
+        for text in [
+            "echo x > policy.toml",
+            "echo x > conf/real/team.toml",
+            "rm policy.toml",
+            "mv conf other",
+            "mv conf/real conf/x",
+            "rm conf/link",
+            "ln -sfn /tmp conf/link",
+            "ln -sf /tmp/x policy.toml",
+            "cp conf/other new && mv new shieling.toml",
+            "echo readonly = false > shieling.toml",
+        ] {
+            place.refused(text)?;
+        }
+        place.works("echo x > conf/other && mkdir conf/new && cat policy.toml")?;
+        // An editor of the user's replaces it; from the next command on the new one is kept.
+        place.host("echo y > conf/n && mv conf/n conf/real/team.toml")?;
+        place.works("true")?;
+        place.refused("echo x > policy.toml")?;
+        let text = fs::read_to_string(place.work().join("policy.toml"))?;
+        check(text == "y\n", || format!("ESCAPED: the policy is `{text}`"))?;
+    }
+    Ok(())
 }
 
 fn names_left(place: &std::path::Path) -> Vec<String> {

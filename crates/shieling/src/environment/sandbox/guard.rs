@@ -6,6 +6,8 @@
 //! it is not there   watched                                               moved aside, and told
 //! ```
 //!
+//! In a home that is held ([`homes`](super::homes)) no name can be made, and none is watched.
+//!
 //! What was there at the start is held by mounts in the sandbox. Those sit on files, and fall off when the
 //! user's own tools replace one; so each name is looked at again before a command, and protected anew.
 //!
@@ -30,7 +32,9 @@ use rustix::io::Errno;
 use shieling_jail::plan::Entry;
 
 use super::beneath::{Beneath, File, Stands};
-use super::{Restrictions, ViewError, place, protect};
+use super::homes::Homes;
+use super::protect::{self, Scope};
+use super::{Restrictions, ViewError, place};
 use crate::outcome::{HeldBack, Hint};
 
 /// How many that were moved aside are remembered until somebody asks.
@@ -54,6 +58,8 @@ pub(super) struct Guard {
     workspace: PathBuf,
     roots: Vec<Beneath>,
     known: BTreeMap<PathBuf, Known>,
+    /// Of these, the files that decide what commands may do, and the links to them.
+    fixed: Vec<PathBuf>,
     held_back: Vec<HeldBack>,
     /// What could not be moved aside, and has been told.
     stuck: BTreeSet<PathBuf>,
@@ -80,21 +86,24 @@ pub(super) type Since = (Vec<PathBuf>, Vec<PathBuf>);
 
 impl Guard {
     /// Of these restrictions, with what is to be protected at first; nothing where nothing is to be.
+    /// Where homes are held, they keep their names by themselves.
     ///
     /// # Errors
     /// [`ViewError`]: more than is looked after, or a workspace that cannot be held.
-    pub(super) fn start(restrictions: &Restrictions) -> Result<Option<(Self, Vec<Entry>)>, ViewError> {
-        if restrictions.readonly || restrictions.open_protected {
+    pub(super) fn start(restrictions: &Restrictions, homes: &Homes) -> Result<Option<(Self, Vec<Entry>)>, ViewError> {
+        if restrictions.readonly || restrictions.open_protected && restrictions.fixed.is_empty() {
             return Ok(None);
         }
         let workspace = &restrictions.workspace;
         let outside = restrictions.repository.as_deref();
-        let found = protect::find(
+        let found = protect::find(&Scope {
             workspace,
-            &place::home(restrictions),
+            home: &place::home(restrictions),
             outside,
-            restrictions.programs.is_none(),
-        )?;
+            fixed: &restrictions.fixed,
+            fixed_alone: restrictions.open_protected,
+            executable: restrictions.programs.is_none(),
+        })?;
         let hold = |path: &Path| {
             Beneath::hold(path).map_err(|errno| ViewError::NotHeld {
                 path: path.to_path_buf(),
@@ -106,10 +115,13 @@ impl Guard {
             workspace: workspace.clone(),
             roots: roots.map(hold).collect::<Result<_, _>>()?,
             known: BTreeMap::new(),
+            fixed: found.fixed,
             held_back: Vec::new(),
             stuck: BTreeSet::new(),
         };
-        let there = found.entries.iter().filter_map(|entry| match entry {
+        let mut entries = found.entries;
+        entries.retain(|entry| !matches!(entry, Entry::Again { target, .. } if homes.has_closed(target)));
+        let there = entries.iter().filter_map(|entry| match entry {
             Entry::Protect { target } => Some((target, Kind::Protected)),
             Entry::Again { target, .. } => Some((target, Kind::Pinned)),
             _ => None,
@@ -118,9 +130,18 @@ impl Guard {
             guard.know(path, kind, false);
         }
         for path in &found.watched {
-            guard.know(path, Kind::Protected, true);
+            if !guard.is_in_closed(path, homes) {
+                guard.know(path, Kind::Protected, true);
+            }
         }
-        Ok(Some((guard, found.entries)))
+        Ok(Some((guard, entries)))
+    }
+
+    /// Whether nothing can be made at a path, since what it would be made in is closed.
+    fn is_in_closed(&self, path: &Path, homes: &Homes) -> bool {
+        let mut above = path.ancestors().skip(1);
+        let there = above.find(|above| matches!(self.look(above), Stands::There(_)));
+        there.is_some_and(|above| homes.closed.contains(above))
     }
 
     fn know(&mut self, path: &Path, kind: Kind, watched: bool) {
@@ -312,6 +333,7 @@ impl Guard {
             let Some((_, path, known)) = named.max_by_key(|(much, ..)| *much) else {
                 continue;
             };
+            let fixed = self.fixed.iter().any(|fixed| fixed.starts_with(path));
             let path = self.shown(path);
             if hints.iter().any(|hint| hint.path == path) {
                 continue;
@@ -319,10 +341,15 @@ impl Guard {
             let shown = path.display();
             hints.push(Hint {
                 because: match known.kind {
+                    Kind::Protected if fixed => format!("`{shown}` is protected: it decides what commands may do"),
                     Kind::Protected => format!("`{shown}` is protected: tools of the user run code from it"),
                     Kind::Pinned => format!("`{shown}` cannot be moved or removed: something protected lies in it"),
                 },
-                instead: "a person can start with `--open-protected`".to_owned(),
+                instead: match fixed {
+                    true => "a person can change it outside of the sandbox",
+                    false => "a person can start with `--open-protected`",
+                }
+                .to_owned(),
                 path,
             });
             if hints.len() == HINTS {

@@ -17,6 +17,7 @@ mod toolchain;
 mod allowed;
 mod masks;
 mod protect;
+mod homes;
 mod beneath;
 mod guard;
 mod repository;
@@ -217,7 +218,7 @@ fn prepare(restrictions: &Restrictions) -> Result<Prepared, SandboxError> {
                 .skip(1)
                 .take_while(|above| place::below(above, workspace))
         });
-        let above: BTreeSet<&Path> = above.collect();
+        let above: BTreeSet<&Path> = above.filter(|above| !view.homes.has_closed(above)).collect();
         if !restrictions.readonly {
             view.entries.extend(above.into_iter().map(|above| plan::Entry::Again {
                 target: above.to_path_buf(),

@@ -113,7 +113,7 @@ pub fn leads_through(path: &Path, directory: &Path) -> bool {
 }
 
 /// The parts of a path without its root, the last one first.
-fn parts(path: &Path) -> Vec<OsString> {
+pub(super) fn parts(path: &Path) -> Vec<OsString> {
     let named = path.components().rev().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),
         Component::ParentDir => Some("..".into()),

@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 use shieling_jail::plan::Entry;
 
 use super::ViewError;
-use super::place::below;
+use super::place::{below, parts};
 use super::repository::{LONGEST, is_git_directory, read, setting};
 
 /// A name at the top of the workspace, or of a home in it.
@@ -127,6 +127,8 @@ const TABLE: &[Row] = &[
     start_up(".config/fish"),
     of_home(".config/autostart"),
     of_home(".config/systemd"),
+    // What Shieling takes for the user's own word in every other workspace.
+    of_home(".config/shieling"),
     of_home(".config/environment.d"),
     start_up(".config/git"),
     start_up(".gitconfig"),
@@ -139,8 +141,42 @@ const TABLE: &[Row] = &[
     of_home(".cargo/config.toml"),
     of_home(".cargo/bin"),
     of_home(".local/bin"),
+    of_home(".local/share/applications"),
+    of_home(".local/share/dbus-1"),
+    of_home(".local/share/systemd"),
     of_home("bin"),
+    of_home(".cshrc"),
+    of_home(".tcshrc"),
+    of_home(".login"),
+    of_home(".xinitrc"),
+    of_home(".xsession"),
+    of_home(".emacs"),
+    of_home(".emacs.d"),
+    of_home(".config/emacs"),
+    of_home(".gdbinit"),
+    of_home(".screenrc"),
+    of_home(".oh-my-zsh"),
+    // Credentials, and whom they are shown to: a new one would be used in the user's name.
+    of_home(".aws"),
+    of_home(".azure"),
+    of_home(".config/gcloud"),
+    of_home(".config/gh"),
+    of_home(".config/pip"),
+    of_home(".docker"),
+    of_home(".git-credentials"),
+    of_home(".gnupg"),
+    of_home(".kube"),
+    of_home(".netrc"),
+    of_home(".pgpass"),
+    of_home(".pypirc"),
+    of_home(".yarnrc"),
+    of_home(".yarnrc.yml"),
 ];
+
+/// The names in a home, relative to it, from which something runs by itself, or which speak for the user.
+pub(super) fn names_of_a_home() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().map(|row| row.path)
+}
 
 /// How many entries of the workspace's top are looked at for repositories.
 const TOP: usize = 20_000;
@@ -170,29 +206,48 @@ fn exceeded(place: &Path, what: &'static str, bound: usize) -> ViewError {
 pub(super) struct Protection {
     /// Pins, and then what lies below them.
     pub(super) entries: Vec<Entry>,
+    /// Of what is protected, the files that decide what commands may do, and the links to them.
+    pub(super) fixed: Vec<PathBuf>,
     /// Names from which tools of the user run code, also where nothing stands there.
     pub(super) watched: Vec<PathBuf>,
 }
 
-/// Finds what is to be protected in a writable workspace. `outside` is a git directory of it that
-/// stands elsewhere; a `home` matters if it is in the workspace.
+/// Where something is to be protected, and what.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scope<'a> {
+    /// The workspace, writable.
+    pub(super) workspace: &'a Path,
+    /// The caller's home, which matters if it is in the workspace.
+    pub(super) home: &'a Path,
+    /// A git directory of the workspace that stands elsewhere.
+    pub(super) outside: Option<&'a Path>,
+    /// Files that decide what commands may do.
+    pub(super) fixed: &'a [PathBuf],
+    /// Whether nothing else is protected.
+    pub(super) fixed_alone: bool,
+    /// Whether files in the workspace can be executed.
+    pub(super) executable: bool,
+}
+
+/// Finds what is to be protected in a writable workspace.
 ///
 /// # Errors
 /// [`ViewError::Exceeded`]: there is more than is looked after.
-pub(super) fn find(
-    workspace: &Path,
-    home: &Path,
-    outside: Option<&Path>,
-    executable: bool,
-) -> Result<Protection, ViewError> {
+pub(super) fn find(scope: &Scope<'_>) -> Result<Protection, ViewError> {
+    let &Scope { workspace, home, .. } = scope;
     let mut search = Search {
         workspace,
         pins: BTreeSet::new(),
         protected: Vec::new(),
         is_protected: BTreeSet::new(),
+        fixed: Vec::new(),
         watched: Vec::new(),
         git_directories: 0,
     };
+    search.fixed(scope.fixed)?;
+    if scope.fixed_alone {
+        return Ok(search.finish(scope.executable));
+    }
     search.table(workspace, workspace == home)?;
     if below(home, workspace) {
         search.table(home, true)?;
@@ -203,10 +258,10 @@ pub(super) fn find(
         search.git_directory(workspace)?;
     }
     search.nested()?;
-    if let Some(git) = outside {
+    if let Some(git) = scope.outside {
         search.git_directory(git)?;
     }
-    Ok(search.finish(executable))
+    Ok(search.finish(scope.executable))
 }
 
 /// Those of these paths, absolute and without links, a change of which is one of what is protected in a
@@ -215,7 +270,15 @@ pub(super) fn find(
 pub(in crate::environment) fn protected(paths: &[&Path], workspace: &Path) -> Vec<usize> {
     // Which directory is a home is not known; a home itself as workspace has its files protected if they
     // are there.
-    let Ok(found) = find(workspace, Path::new("/nonexistent"), None, true) else {
+    let scope = Scope {
+        workspace,
+        home: Path::new("/nonexistent"),
+        outside: None,
+        fixed: &[],
+        fixed_alone: false,
+        executable: true,
+    };
+    let Ok(found) = find(&scope) else {
         // More than is looked after: any may be one of them.
         return (0..paths.len()).collect();
     };
@@ -244,11 +307,24 @@ struct Search<'a> {
     pins: BTreeSet<PathBuf>,
     protected: Vec<PathBuf>,
     is_protected: BTreeSet<PathBuf>,
+    fixed: Vec<PathBuf>,
     watched: Vec<PathBuf>,
     git_directories: usize,
 }
 
 impl Search<'_> {
+    /// Protects files by their names, with every link in the workspace that leads to them.
+    fn fixed(&mut self, files: &[PathBuf]) -> Result<(), ViewError> {
+        for step in files.iter().flat_map(|file| steps(file)) {
+            let is_link = fs::symlink_metadata(&step).is_ok_and(|found| found.is_symlink());
+            if below(&step, self.workspace) && (is_link || !is_directory(&step)) {
+                self.protect(&step)?;
+                self.fixed.push(step);
+            }
+        }
+        Ok(())
+    }
+
     fn table(&mut self, base: &Path, is_home: bool) -> Result<(), ViewError> {
         for row in TABLE {
             let watched = match row.absent {
@@ -492,9 +568,36 @@ impl Search<'_> {
         let entries = pins.chain(protected).collect();
         Protection {
             entries,
+            fixed: self.fixed,
             watched: self.watched,
         }
     }
+}
+
+/// Every link on the way that an absolute path takes, where each really stands, and at last what it names.
+fn steps(path: &Path) -> Vec<PathBuf> {
+    let mut steps = Vec::new();
+    let (mut here, mut ahead) = (PathBuf::from("/"), parts(path));
+    while let Some(part) = ahead.pop() {
+        if part == ".." {
+            here.pop();
+            continue;
+        }
+        let next = here.join(part);
+        match fs::read_link(&next) {
+            // As many as the kernel follows.
+            Ok(target) if steps.len() < 40 => {
+                if target.is_absolute() {
+                    here = "/".into();
+                }
+                ahead.extend(parts(&target));
+                steps.push(next);
+            }
+            _ => here = next,
+        }
+    }
+    steps.push(here);
+    steps
 }
 
 fn is_directory(path: &Path) -> bool {

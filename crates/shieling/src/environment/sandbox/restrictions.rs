@@ -85,6 +85,12 @@ pub struct Restrictions {
     pub isolation: Isolation,
     /// Whether protected paths of the workspace, such as `.git/hooks`, can be changed.
     pub open_protected: bool,
+    /// Whether the workspace may be a home, or hold one. What starts by itself in it then cannot be made or
+    /// changed, and neither can anything else at its top.
+    pub allow_home: bool,
+    /// Files of the workspace, absolute, that decide what commands may do, such as its policy: they cannot be
+    /// changed, replaced or moved away, whatever else is opened.
+    pub fixed: Vec<PathBuf>,
     /// Shieling's own directories, absolute: hidden where they lie in the workspace.
     pub own: Vec<PathBuf>,
     /// The shell that runs commands, absolute.
@@ -112,6 +118,8 @@ impl Restrictions {
             limits: Limits::default(),
             isolation: Isolation::Full,
             open_protected: false,
+            allow_home: false,
+            fixed: Vec::new(),
             own: Vec::new(),
             shell: shell.into(),
             sizes: Sizes::default(),

@@ -10,7 +10,7 @@
 //!
 //! What lies deeper is put later, so that a private home stays private below a `--read` of `/home`;
 //! the workspace comes last, and nothing of the rest is put into it. So a home that is the workspace,
-//! or lies in it, is as real and as writable as the workspace is, with its start-up files protected.
+//! or lies in it, is the real one; where it is writable it is refused, or held (see `homes`).
 //!
 //! Where files keep their places (without namespaces) only binds mean something: there is then no
 //! private home, and nothing can be hidden or protected.
@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use shieling_jail::plan::{Entry, Isolation, Probe};
 
 use super::guard::Guard;
+use super::homes::{self, Homes};
 use super::place::{self, below, is_clean, leads_through, shown};
 use super::{Restrictions, allowed, etc, masks, repository, toolchain};
 use crate::environment::Network;
@@ -36,6 +37,8 @@ pub(super) struct View {
     pub(super) executable: Option<Vec<PathBuf>>,
     /// What is to be tried from inside before the first command.
     pub(super) probes: Vec<Probe>,
+    /// What stands in the place of homes.
+    pub(super) homes: Homes,
     /// Who looks again at what is protected.
     pub(super) guard: Option<Guard>,
 }
@@ -53,6 +56,49 @@ pub enum ViewError {
         workspace: PathBuf,
         /// What it would lie over.
         system: &'static str,
+    },
+    /// The workspace is a home, or holds one, and nobody asked for that.
+    #[error(
+        "the workspace `{}` {}, where files that start by themselves and credentials stand; \
+         choose a project directory, or allow it with `--allow-home`: nothing can then be made or replaced at the home's top",
+        .workspace.display(), is_or_holds(.workspace, .home)
+    )]
+    WorkspaceIsHome {
+        /// The workspace.
+        workspace: PathBuf,
+        /// The home.
+        home: PathBuf,
+    },
+    /// The workspace is a home, or holds one, where names cannot be held.
+    #[error(
+        "the workspace `{}` {}, and `--isolation landlock` cannot keep files that start by themselves from being \
+         made in it; choose a project directory, `--readonly`, or full isolation with `--allow-home`",
+        .workspace.display(), is_or_holds(.workspace, .home)
+    )]
+    HomeNotHeld {
+        /// The workspace.
+        workspace: PathBuf,
+        /// The home.
+        home: PathBuf,
+    },
+    /// A home has too many entries for each to be shown by itself.
+    #[error(
+        "`{}` is part of a home with more than {most} entries, each of which is shown by itself under `--allow-home`; \
+         choose a project directory", .directory.display()
+    )]
+    HomeTooLarge {
+        /// Where they were counted.
+        directory: PathBuf,
+        /// How many there may be.
+        most: usize,
+    },
+    /// A home cannot be listed.
+    #[error("`{}` is part of a home and cannot be listed; choose a project directory", .directory.display())]
+    HomeUnreadable {
+        /// Which directory of it.
+        directory: PathBuf,
+        /// Why.
+        source: io::Error,
     },
     /// The workspace is no absolute path without links and `..`, or no directory.
     #[error("the workspace `{}` is not a directory by its absolute path without `..`", .workspace.display())]
@@ -101,7 +147,8 @@ pub enum ViewError {
     },
     /// More is to be protected than is looked after. What is beyond the bound would not be protected.
     #[error(
-        "cannot protect all that tools of yours run code from: `{}` has more than {bound} {what}; choose a smaller          workspace with `--workspace DIR`, or start with `--open-protected`, which protects none of it",
+        "cannot protect all that tools of yours run code from: `{}` has more than {bound} {what}; choose a smaller \
+         workspace with `--workspace DIR`, or start with `--open-protected`, which protects none of it",
         .place.display()
     )]
     Exceeded {
@@ -125,6 +172,14 @@ pub enum ViewError {
     Etc(#[source] io::Error),
 }
 
+fn is_or_holds(workspace: &Path, home: &Path) -> String {
+    if workspace == home {
+        "is a home directory".to_owned()
+    } else {
+        format!("holds the home directory `{}`", home.display())
+    }
+}
+
 /// Decides what is seen, from what is asked and from what stands on this host.
 ///
 /// Hidden files are not part of it: they are found before each command ([`super::hidden::HiddenFiles`]).
@@ -133,8 +188,9 @@ pub enum ViewError {
 /// [`ViewError`] if the workspace or something to be read cannot be shown.
 pub(super) fn view(restrictions: &Restrictions) -> Result<View, ViewError> {
     check_workspace(&restrictions.workspace)?;
-    let home = place::home(restrictions);
     let own_files = restrictions.isolation == Isolation::Full;
+    let homes = check_home(restrictions, own_files)?;
+    let home = place::home(restrictions);
     let any_program = restrictions.programs.is_none();
 
     let mut entries = place::system(any_program || !own_files);
@@ -217,7 +273,9 @@ pub(super) fn view(restrictions: &Restrictions) -> Result<View, ViewError> {
     if let Some(git) = git.filter(|git| !repository::can_be_shown(git, &restrictions.workspace, &home)) {
         return Err(ViewError::NotARepository { path: git.clone() });
     }
-    for path in [Some(&restrictions.workspace), git].into_iter().flatten() {
+    // A home that is worked in is shown by its entries.
+    let whole = (!homes.closed.contains(&restrictions.workspace)).then_some(&restrictions.workspace);
+    for path in [whole, git].into_iter().flatten() {
         entries.push(Entry::Bind {
             source: path.clone(),
             target: path.clone(),
@@ -226,7 +284,14 @@ pub(super) fn view(restrictions: &Restrictions) -> Result<View, ViewError> {
             optional: false,
         });
     }
-    let guard = if own_files { Guard::start(restrictions)? } else { None };
+    let mut probes = probes(restrictions, own_files);
+    probes.extend(homes.closed.iter().cloned().map(Probe::NoWrite));
+    entries.extend(homes.entries.iter().cloned());
+    let guard = if own_files {
+        Guard::start(restrictions, &homes)?
+    } else {
+        None
+    };
     let guard = guard.map(|(guard, protected)| {
         entries.extend(protected);
         guard
@@ -240,9 +305,10 @@ pub(super) fn view(restrictions: &Restrictions) -> Result<View, ViewError> {
         }));
     }
     Ok(View {
-        probes: probes(restrictions, own_files),
+        probes,
         executable: allowed.map(|allowed| allowed.executable),
         entries,
+        homes,
         guard,
     })
 }
@@ -262,6 +328,25 @@ fn check_workspace(workspace: &Path) -> Result<(), ViewError> {
         });
     }
     Ok(())
+}
+
+/// Refuses a home that nobody asked for or that cannot be held; otherwise says what stands in its place. A
+/// readonly one is like any other directory, since nothing can be made in it.
+fn check_home(restrictions: &Restrictions, own_files: bool) -> Result<Homes, ViewError> {
+    if restrictions.readonly {
+        return Ok(Homes::default());
+    }
+    let held = homes::held(restrictions);
+    let Some(home) = held.first().cloned() else {
+        return Ok(Homes::default());
+    };
+    let workspace = restrictions.workspace.clone();
+    match (restrictions.allow_home, own_files) {
+        (_, false) => Err(ViewError::HomeNotHeld { workspace, home }),
+        (false, true) => Err(ViewError::WorkspaceIsHome { workspace, home }),
+        (true, true) if restrictions.open_protected => Ok(Homes::default()),
+        (true, true) => homes::hold(&held, restrictions),
+    }
 }
 
 /// Whether one of these contains the other.

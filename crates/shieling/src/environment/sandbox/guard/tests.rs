@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
+use super::super::homes;
 use super::*;
 
 struct Place {
@@ -20,7 +21,11 @@ fn write(root: &Path, name: &str, text: &str) {
 }
 
 fn started(root: &Path) -> (Guard, Vec<Entry>) {
-    let guard = Guard::start(&Restrictions::new(root, "/bin/bash"));
+    start(&Restrictions::new(root, "/bin/bash"))
+}
+
+fn start(restrictions: &Restrictions) -> (Guard, Vec<Entry>) {
+    let guard = Guard::start(restrictions, &Homes::default());
     guard.expect("there is little").expect("it is writable")
 }
 
@@ -212,7 +217,7 @@ fn nothing_is_moved_through_a_link_that_a_command_laid() {
     write(&outside, "autostart/x", "the user's");
     let mut restrictions = Restrictions::new(&place.root, "/bin/bash");
     restrictions.home = Some(place.root.clone());
-    (place.guard, _) = Guard::start(&restrictions).expect("little").expect("writable");
+    (place.guard, _) = start(&restrictions);
     symlink(&outside, place.root.join(".config")).expect("linked");
     assert_eq!(place.swept(), [Path::new(".config")], "the link, and once");
     assert_eq!(names(&outside), ["autostart", "commondir"]);
@@ -230,7 +235,7 @@ fn a_link_of_the_users_on_the_way_is_left_alone() {
     symlink("../elsewhere", root.join("work/.cargo")).expect("linked");
     let mut restrictions = Restrictions::new(root.join("work"), "/bin/bash");
     restrictions.home = Some(root.join("work"));
-    let (mut guard, _) = Guard::start(&restrictions).expect("little").expect("writable");
+    let (mut guard, _) = start(&restrictions);
     write(&root, "work/dotfiles/autostart/x", "");
     guard.sweep();
     let held = guard.take_held_back();
@@ -286,13 +291,84 @@ fn what_would_be_moved_aside_is_known_before() {
 }
 
 #[test]
-fn a_readonly_or_opened_workspace_needs_no_guard() {
-    let mut restrictions = Restrictions::new("/work", "/bin/bash");
-    restrictions.readonly = true;
-    assert!(Guard::start(&restrictions).is_ok_and(|guard| guard.is_none()));
-    restrictions.readonly = false;
+fn a_readonly_or_opened_workspace_needs_no_guard_unless_files_of_it_decide() {
+    let place = place(&[&REPOSITORY[..], &["conf/policy.toml"]].concat());
+    let mut restrictions = Restrictions::new(&place.root, "/bin/bash");
+    let start = |restrictions: &Restrictions| Guard::start(restrictions, &Homes::default()).expect("there is little");
     restrictions.open_protected = true;
-    assert!(Guard::start(&restrictions).is_ok_and(|guard| guard.is_none()));
+    assert!(start(&restrictions).is_none());
+    let policy = place.root.join("conf/policy.toml");
+    restrictions.fixed = vec![policy.clone()];
+    let (mut guard, entries) = start(&restrictions).expect("a file decides");
+    let pin = Entry::Again {
+        target: place.root.join("conf"),
+        writable: true,
+        executable: true,
+    };
+    assert_eq!(entries, [pin, Entry::Protect { target: policy.clone() }]);
+    write(&place.root, ".vscode/tasks.json", "");
+    guard.sweep();
+    assert!(guard.take_held_back().is_empty() && guard.holds_back(&[&place.root.join(".claude")]).is_empty());
+    write(&place.root, "conf/new", "new");
+    fs::rename(place.root.join("conf/new"), &policy).expect("as editors do");
+    assert_eq!(guard.refresh().0, [policy]);
+    for (said, because) in [
+        (
+            "rm: cannot remove 'conf/policy.toml': Device or resource busy",
+            "decides what commands may do",
+        ),
+        (
+            "mv: cannot move 'conf' to 'x': Device or resource busy",
+            "cannot be moved",
+        ),
+    ] {
+        let hints = guard.explain(said);
+        assert!(
+            hints.len() == 1 && hints[0].because.contains(because),
+            "{said}: {hints:?}"
+        );
+        assert!(
+            !hints[0].instead.contains("--open-protected"),
+            "it is kept all the same: {hints:?}"
+        );
+    }
+    restrictions.readonly = true;
+    assert!(start(&restrictions).is_none());
+}
+
+#[test]
+fn where_a_home_is_held_nothing_is_moved_aside_and_beside_it_is() {
+    let mut place = place(&["u/.config/app/x", "u/project/.git/x", "u/.bashrc"]);
+    let home = place.root.join("u");
+    let mut restrictions = Restrictions::new(&place.root, "/bin/bash");
+    restrictions.home = Some(home.clone());
+    let held = homes::hold(&[home.clone()].into(), &restrictions).expect("it is small");
+    let (guard, entries) = Guard::start(&restrictions, &held)
+        .expect("there is little")
+        .expect("it is writable");
+    assert!(entries.contains(&Entry::Protect {
+        target: home.join(".bashrc")
+    }));
+    let opens = |entry: &&Entry| matches!(entry, Entry::Again { target, .. } if held.has_closed(target));
+    assert_eq!(
+        entries.iter().find(opens),
+        None,
+        "a second mount of it could be written to"
+    );
+    place.guard = guard;
+    // The user's own work: no command can make these.
+    for name in [
+        "u/.profile",
+        "u/.config/autostart/x",
+        "u/.ssh/config",
+        "u/.vscode/x",
+        "u/.aws/credentials",
+    ] {
+        write(&place.root, name, "the user's");
+    }
+    assert!(place.swept().is_empty(), "{:?}", place.guard.known);
+    write(&place.root, ".vscode/tasks.json", "");
+    assert_eq!(place.swept(), [Path::new(".vscode")]);
 }
 
 #[test]

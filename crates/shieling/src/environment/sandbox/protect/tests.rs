@@ -24,7 +24,18 @@ impl Tree {
     }
 
     fn find(&self, home: &str) -> Protection {
-        find(&self.1, &self.1.join(home), None, true).expect("there is little")
+        find(&scope(&self.1, &self.1.join(home))).expect("there is little")
+    }
+}
+
+fn scope<'a>(workspace: &'a Path, home: &'a Path) -> Scope<'a> {
+    Scope {
+        workspace,
+        home,
+        outside: None,
+        fixed: &[],
+        fixed_alone: false,
+        executable: true,
     }
 }
 
@@ -124,7 +135,7 @@ fn ordinary_large_workspaces_are_protected_whole() {
 
 /// What is said where there is more than is looked after.
 fn refusal(tree: &Tree) -> String {
-    let found = find(&tree.1, Path::new("/elsewhere"), None, true);
+    let found = find(&scope(&tree.1, Path::new("/elsewhere")));
     found.expect_err("a bound is exceeded").to_string()
 }
 

@@ -147,6 +147,8 @@ fn the_home_is_private_around_the_workspace_and_real_within_it() {
     for (workspace, home_is_private) in [(&other, true), (&inside, true), (&home, false), (&place.1, false)] {
         let mut restrictions = asked(workspace);
         restrictions.home = Some(home.clone());
+        restrictions.allow_home = true;
+        restrictions.open_protected = true;
         let view = made(&restrictions);
         assert_eq!(
             is_private(&view, &home.join(".bashrc")),
@@ -460,5 +462,50 @@ fn the_probes_follow_the_network() {
         );
         let resolver = seen(&view, Path::new("/etc/resolv.conf"));
         assert_eq!(resolver.is_some(), !no_connect);
+    }
+}
+
+#[test]
+fn a_home_as_workspace_is_refused_unless_it_is_asked_for_and_a_project_in_it_is_not() {
+    let place = place_in("/var/tmp");
+    let (home, link) = (place.1.join("home"), place.1.join("link"));
+    fs::create_dir_all(home.join("project")).expect("made");
+    std::os::unix::fs::symlink(&home, &link).expect("linked");
+    for named in [&home, &link] {
+        for (workspace, says) in [(&home, "is a home directory"), (&place.1, "holds the home directory")] {
+            let mut restrictions = asked(workspace);
+            restrictions.home = Some(named.clone());
+            let refused = view(&restrictions).expect_err("it is a home").to_string();
+            assert!(refused.contains(says) && refused.contains("--allow-home"), "{refused}");
+            restrictions.allow_home = true;
+            let held = made(&restrictions);
+            assert!(held.probes.contains(&Probe::NoWrite(home.clone())));
+            restrictions.isolation = Isolation::Landlock;
+            let refused = view(&restrictions).expect_err("nothing can be held").to_string();
+            assert!(refused.contains("--isolation landlock"), "{refused}");
+            restrictions.allow_home = false;
+            restrictions.readonly = true;
+            made(&restrictions);
+        }
+        let mut restrictions = asked(&home.join("project"));
+        restrictions.home = Some(named.clone());
+        made(&restrictions);
+    }
+}
+
+#[test]
+fn the_home_of_a_user_of_this_host_is_one_whatever_the_callers_is() {
+    let users = fs::read_to_string("/etc/passwd").expect("every host has users");
+    if !users
+        .lines()
+        .any(|line| line.starts_with("root:") && line.contains(":/root:/bin/"))
+        || !Path::new("/root").is_dir()
+    {
+        return;
+    }
+    for home in [None, Some("/nonexistent".into())] {
+        let mut restrictions = asked(Path::new("/root"));
+        restrictions.home = home;
+        assert!(matches!(view(&restrictions), Err(ViewError::WorkspaceIsHome { .. })));
     }
 }
