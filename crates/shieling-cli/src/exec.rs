@@ -27,6 +27,7 @@ pub(crate) fn exec(options: &Exec) -> Result<u8, Failure> {
         None,
         on_terminal,
     )?;
+    run::tell_what_is_open(&plan)?;
     let command = library.command(&plan, &quote::command_text(&options.command))?;
     let input = if options.no_stdin { Input::Nothing } else { Input::Ours };
     match library.run(command.clone(), input, shown)? {

@@ -69,6 +69,7 @@ pub(crate) fn mcp(options: &Mcp) -> Result<u8, Failure> {
     // itself starts while the client begins.
     let desk = Desk::default();
     let library = Arc::new(Library::opened(&plan, approver, Some(Arc::new(desk.clone())), false)?);
+    run::tell_what_is_open(&plan)?;
     let abilities = library.shieling().environment().capabilities().abilities;
     if toolset.names(&abilities).is_empty() {
         return Err(Failure::new("no tool is left to be offered; nothing was started")

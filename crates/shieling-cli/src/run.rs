@@ -37,20 +37,25 @@ use crate::words::Failure;
 /// What holds for this invocation, from the command line and the files.
 pub(crate) fn plan(source: &Source, purpose: Purpose) -> Result<Plan, Failure> {
     let surroundings = Surroundings::of_this_process()?;
-    let plan = Plan::new(
+    Plan::new(
         crate::config::load(source, &surroundings, purpose.default_environment())?,
         purpose,
-    )?;
-    if matches!(purpose, Purpose::Run | Purpose::Shell) && plan.leaves_open() {
-        let files: Vec<String> = plan.fixed.iter().map(|path| format!("`{}`", Printable(path))).collect();
-        let told = format!(
-            "note: {} can be changed by commands here, and would then be what the next start reads; keep such a \
-             file outside the workspace, or use `--env sandbox` with full isolation, which protects it\n",
-            files.join(", ")
-        );
-        crate::write_all(io::stderr().lock(), &told)?;
+    )
+}
+
+/// Says on standard error, before the first command, which files decide what commands may do and can be
+/// changed by them here.
+pub(crate) fn tell_what_is_open(plan: &Plan) -> Result<(), Failure> {
+    if !plan.leaves_open() {
+        return Ok(());
     }
-    Ok(plan)
+    let files: Vec<String> = plan.fixed.iter().map(|path| format!("`{}`", Printable(path))).collect();
+    let told = format!(
+        "note: {} can be changed by commands here, and would then be what the next start reads; keep such a file \
+         outside the workspace, or use `--env sandbox` with full isolation, which protects it\n",
+        files.join(", ")
+    );
+    crate::write_all(io::stderr().lock(), &told)
 }
 
 /// The library, set up as planned.

@@ -19,6 +19,7 @@ pub(crate) fn shell(options: &Shell) -> Result<u8, Failure> {
         );
     }
     let library = Library::opened(&plan, None, None, true)?;
+    crate::run::tell_what_is_open(&plan)?;
     let command = library.command(&plan, &text(&plan)?)?;
     match library.run_shell(command.clone())? {
         Ran::Stopped { signal } => Ok(128 + signal),

@@ -532,14 +532,7 @@ async fn a_session_grant_covers_the_program_and_the_rule_that_were_shown_and_not
 
 #[tokio::test]
 async fn a_session_grant_that_can_be_bound_to_no_program_is_a_yes_for_one_start() {
-    for shown in [
-        "make $X",
-        "$MAKE all",
-        "make > out",
-        "for x in a; do make; done",
-        "X=1",
-        "",
-    ] {
+    for shown in ["make $X", "$MAKE all", "make > out", "for x in a; do make; done", "X=1"] {
         let shown = Attempt {
             session: Some("main"),
             policy: Policy::open(),

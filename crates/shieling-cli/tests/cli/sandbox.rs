@@ -350,3 +350,56 @@ fn a_repository_outside_is_shown_if_it_was_there_first_and_not_if_a_command_name
         "a person names it: {ran}"
     );
 }
+
+#[test]
+fn a_home_as_workspace_is_refused_with_the_cure_and_held_where_it_is_allowed() {
+    let at_home = |options: &[&str], text: &str| {
+        let shieling = exec(options, text).file(".bashrc", "mine\n");
+        let home = shieling.workspace().display().to_string();
+        std::fs::create_dir(shieling.workspace().join("project")).expect("it can be made");
+        shieling.variable("HOME", &home)
+    };
+    let ran = at_home(&[], "true").run();
+    assert_eq!(ran.exit, Some(125), "{ran}");
+    assert!(
+        ran.stderr.contains("is a home directory") && ran.stderr.contains("--allow-home"),
+        "{ran}"
+    );
+    let shieling = at_home(
+        &["--allow-home"],
+        "echo x > project/x; echo x > .profile; echo x > .bashrc; cat .bashrc",
+    );
+    let ran = shieling.run();
+    assert_eq!(ran.stdout, "mine\n", "{ran}");
+    assert!(shieling.workspace().join("project/x").exists());
+    assert!(!shieling.workspace().join(".profile").exists());
+    let ran = at_home(&["--allow-home", "--isolation", "landlock"], "true")
+        .without_state()
+        .run();
+    assert!(
+        ran.exit == Some(125) && ran.stderr.contains("--isolation landlock"),
+        "{ran}"
+    );
+    assert!(ok(&at_home(&["--readonly"], "cat .bashrc").run()));
+}
+
+#[test]
+fn a_policy_in_the_workspace_is_kept_and_said_and_where_it_is_not_that_is_said() {
+    let shieling = exec(
+        &["--policy", "./team.toml"],
+        "echo > team.toml; rm -f shieling.toml; mv team.toml x; cat team.toml shieling.toml >/dev/null && echo kept",
+    )
+    .file("shieling.toml", "timeout = '20s'\n")
+    .file("team.toml", "");
+    let ran = shieling.run();
+    assert_eq!(ran.stdout, "kept\n", "{ran}");
+    let told = shieling.again(["describe", "--policy", "./team.toml"]);
+    assert_eq!(told.stdout.matches("which commands cannot change").count(), 2, "{told}");
+    let told = shieling.again(["exec", "--env", "local", "--approval", "policy", "--", "true"]);
+    assert!(
+        told.stderr.contains("shieling.toml` can be changed by commands"),
+        "{told}"
+    );
+    let told = shieling.again(["exec", "--", "true"]);
+    assert!(told.stderr.is_empty(), "{told}");
+}

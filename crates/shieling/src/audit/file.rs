@@ -315,7 +315,13 @@ fn opened(path: &Path) -> io::Result<std::fs::File> {
         // Not through a link that somebody put there, and not waiting for a pipe's reader.
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
         .open(path)
-        .map_err(|error| told(path, &format!("{error}; {OTHERWISE}"), error.kind()))?;
+        .map_err(|error| {
+            told(
+                path,
+                &format!("{error}; record elsewhere with `--audit FILE`"),
+                error.kind(),
+            )
+        })?;
     let found = file.metadata()?;
     if !found.is_file() {
         return Err(told(path, "it is not a regular file", io::ErrorKind::InvalidInput));
