@@ -186,8 +186,9 @@ impl File {
         generation(&self.path, number)
     }
 
-    /// Begins a new file, whose first line follows the last of this one. The lock of this one is held.
-    fn rotate(&self, state: &mut State) -> io::Result<Locked> {
+    /// Makes this file the newest of the older generations. Its lock is held. Who has the lock of the next file
+    /// first begins it, and that may be another process, so nothing is known of it here.
+    fn rotate(&self) -> io::Result<()> {
         let failed = |error: io::Error| {
             let why = format!("it is full and cannot be rotated: {error}; {OTHERWISE}");
             told(&self.path, &why, error.kind())
@@ -198,11 +199,7 @@ impl File {
                 _ => {}
             }
         }
-        std::fs::rename(&self.path, self.generation(1)).map_err(failed)?;
-        let next = opened(&self.path)?;
-        let locked = self.lock(&next)?;
-        (state.file, state.length) = (next, 0);
-        Ok(locked)
+        std::fs::rename(&self.path, self.generation(1)).map_err(failed)
     }
 
     /// Brings `head` up to date with what other processes have appended.
@@ -261,21 +258,24 @@ impl File {
 impl Sink for File {
     fn append(&self, record: &Record) -> io::Result<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut locked = self.lock_current(&mut state)?;
-        self.catch_up(&mut state)?;
-        let (seq, prev) = state
-            .head
-            .map_or((1, Digest([0; 32])), |head| (head.seq + 1, head.digest));
-        let mut text = line::encode(record, seq, prev).map_err(io::Error::other)?;
-        let head = line::head(&text, seq);
-        text.push('\n');
         let bound = self.settings.bound.get();
+        let (locked, text, head) = loop {
+            let locked = self.lock_current(&mut state)?;
+            self.catch_up(&mut state)?;
+            let (seq, prev) = state
+                .head
+                .map_or((1, Digest([0; 32])), |head| (head.seq + 1, head.digest));
+            let mut text = line::encode(record, seq, prev).map_err(io::Error::other)?;
+            let head = line::head(&text, seq);
+            text.push('\n');
+            let size = text.len() as u64;
+            let full = state.length > 0 && state.length + size > bound && size <= bound;
+            if self.settings.generations == 0 || !full {
+                break (locked, text, head);
+            }
+            self.rotate()?;
+        };
         let size = text.len() as u64;
-        if self.settings.generations > 0 && state.length > 0 && state.length + size > bound && size <= bound {
-            let next = self.rotate(&mut state)?;
-            // The lock of the old file goes last: who waits for it finds the new one in its place.
-            drop(std::mem::replace(&mut locked, next));
-        }
         let grown = state.length + size;
         if size > MAX_LINE_BYTES || grown > bound {
             let why = format!(
