@@ -168,9 +168,9 @@ impl File {
             let follows = match (first_number(&next)?, state.head) {
                 (_, None) => true,
                 (Some(first), Some(head)) => first > head.seq,
-                // Nothing was written since: then ours is the one before.
-                (None, Some(_)) => std::fs::symlink_metadata(self.generation(1))
-                    .is_ok_and(|before| (before.dev(), before.ino()) == (found.dev(), found.ino())),
+                // Nothing was written to it yet: then what we know stands in the generation before, or
+                // before that.
+                (None, Some(head)) => self.last_before()?.is_some_and(|before| before.seq >= head.seq),
             };
             if !follows {
                 break;
@@ -184,6 +184,18 @@ impl File {
     /// Where an older generation is.
     fn generation(&self, number: u32) -> PathBuf {
         generation(&self.path, number)
+    }
+
+    /// The last line of the newest older generation.
+    fn last_before(&self) -> io::Result<Option<Head>> {
+        match std::fs::File::open(self.generation(1)) {
+            Ok(before) => {
+                let length = before.metadata()?.len();
+                (length > 0).then(|| self.last_line(&before, length)).transpose()
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(told(&self.path, &error.to_string(), error.kind())),
+        }
     }
 
     /// Makes this file the newest of the older generations. Its lock is held. Who has the lock of the next file
@@ -216,13 +228,8 @@ impl File {
         }
         if length == 0 && self.settings.generations > 0 {
             // Rotated, and nothing was written since: the last line is that of the generation before.
-            match std::fs::File::open(self.generation(1)) {
-                Ok(before) => {
-                    let length = before.metadata()?.len();
-                    state.head = (length > 0).then(|| self.last_line(&before, length)).transpose()?;
-                }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(told(&self.path, &error.to_string(), error.kind())),
+            if let Some(before) = self.last_before()? {
+                state.head = Some(before);
             }
         }
         Ok(())
