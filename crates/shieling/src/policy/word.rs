@@ -15,6 +15,8 @@ pub(crate) enum Hidden {
     /// One or more characters that hold no blank and do not start with a dash: a hash, an
     /// absolute path, a date.
     Name,
+    /// Names of files and directories that a program found below a directory, with slashes between them.
+    Below,
     /// Anything at all.
     Anything,
 }
@@ -171,6 +173,25 @@ impl Word {
             .collect()
     }
 
+    /// Whether it is what a program found below directories that are named: with what is there it is then known
+    /// which paths it can be.
+    pub(crate) fn is_found_below(&self) -> bool {
+        let named = |atoms: &[Atom]| {
+            atoms
+                .iter()
+                .all(|atom| matches!(atom, Atom::Text(text) if !text.split('/').any(|part| part == "..")))
+        };
+        let ends = |choice: &Vec<Atom>| matches!(choice.as_slice(), [] | [Atom::Text(_), Atom::Hidden(Hidden::Below)]);
+        let [roots, Atom::OneOf(ends_with)] = self.atoms.as_slice() else {
+            return false;
+        };
+        let roots = match roots {
+            Atom::OneOf(roots) => roots.iter().all(|root| named(root)),
+            root => named(std::slice::from_ref(root)),
+        };
+        self.fields == Fields::One && roots && ends_with.iter().all(ends)
+    }
+
     /// The word as messages and records show it: its text where known, else as written.
     pub(crate) fn shown(&self) -> String {
         self.known().map_or_else(|| self.written.clone(), Cow::into_owned)
@@ -212,7 +233,9 @@ fn starts_with_dash(atoms: &[Atom]) -> Known {
         Some(Atom::Text(text)) if text.is_empty() => starts_with_dash(&atoms[1..]),
         Some(Atom::Text(text)) if text.starts_with('-') => Known::Yes,
         Some(Atom::Text(_) | Atom::Hidden(Hidden::Name)) => Known::No,
-        Some(Atom::One | Atom::Star | Atom::Found | Atom::Hidden(Hidden::Number | Hidden::Anything)) => Known::Maybe,
+        Some(
+            Atom::One | Atom::Star | Atom::Found | Atom::Hidden(Hidden::Number | Hidden::Below | Hidden::Anything),
+        ) => Known::Maybe,
         Some(Atom::OneOf(choices)) => {
             let mut answers = choices.iter().map(|choice| {
                 if choice.is_empty() {
@@ -235,7 +258,7 @@ fn starts_with_dash(atoms: &[Atom]) -> Known {
 fn may_split(atoms: &[Atom]) -> bool {
     atoms.iter().any(|atom| match atom {
         Atom::Text(_) | Atom::One | Atom::Star | Atom::Found | Atom::Hidden(Hidden::Number | Hidden::Name) => false,
-        Atom::Hidden(Hidden::Anything) => true,
+        Atom::Hidden(Hidden::Below | Hidden::Anything) => true,
         Atom::OneOf(choices) => choices.iter().any(|choice| {
             may_split(choice)
                 || choice

@@ -48,7 +48,8 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
             }
             Deed::RunsFile(word) => {
                 findings.extend(check.path(word, &object, span));
-                findings.extend(check.doubt(object, span, "it runs a program that could read hidden files"));
+                let because = format!("it runs a program that could read hidden files{}", check.such_as());
+                findings.push(Finding::new(Ask, object, span, because));
             }
             Deed::Revision(word) => findings.extend(check.revision(word, &object, span)),
             Deed::Code(word) => findings.extend(check.code(word, &object, span)),
@@ -61,10 +62,9 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
                 }
                 findings.extend(found);
             }
-            Deed::Doubt(Doubt::Program | Doubt::Variable, because) => {
-                findings.extend(check.doubt(object, span, &format!("{because}, so it could read hidden files")));
-            }
-            Deed::Doubt(Doubt::Launch | Doubt::Setting, because) => {
+            // A build, or a test, where there is nothing that it could find.
+            Deed::Doubt(Doubt::Program, _) if check.nothing_there() && runs_the_project(reading, effect.by) => {}
+            Deed::Doubt(Doubt::Launch | Doubt::Program | Doubt::Setting | Doubt::Variable, because) => {
                 let because = format!("{because}, so it could read hidden files{}", check.such_as());
                 findings.push(Finding::new(Ask, object, span, because));
             }
@@ -128,6 +128,17 @@ fn chained(bases: &mut Vec<Base>) {
     }
 }
 
+/// Whether a command runs what the project says, and neither code of the text nor a file that it names.
+fn runs_the_project(reading: &Reading, by: Option<usize>) -> bool {
+    let own = |effect: &&crate::policy::script::Effect| effect.by == by;
+    by.is_some_and(|by| program::builds(&reading.commands[by]))
+        && !reading
+            .effects
+            .iter()
+            .filter(own)
+            .any(|effect| matches!(effect.deed, Deed::Code(_) | Deed::RunsFile(_)))
+}
+
 /// Whether a text can bring files under names that it does not spell out: then what is there before it
 /// runs says nothing of what it meets.
 fn brings_files(reading: &Reading) -> bool {
@@ -175,8 +186,9 @@ impl Check<'_> {
             Known::Maybe => {
                 let among = |there| self.hidden.among(there, word, &self.bases, self.dotglob, self.facts);
                 let met = match self.there {
-                    Some(there) => Some(among(there)?),
-                    None => self.facts.hidden_there.as_deref().and_then(among),
+                    // A wildcard or a variable is not held to what is there: it was written to name anything.
+                    Some(there) if word.is_found_below() => Some(among(there)?),
+                    Some(_) | None => self.facts.hidden_there.as_deref().and_then(among),
                 };
                 let because = format!("it could name a hidden path{}", such_as(met));
                 Some(Finding::new(Ask, object, span, because).instead("name the file itself"))
@@ -191,10 +203,11 @@ impl Check<'_> {
         if known == Known::No {
             return None;
         }
-        let met = match self.there {
-            Some(there) => Some(self.hidden.below(there, word, &self.bases, self.facts)?),
-            None => None,
-        };
+        let there = self.facts.hidden_there.as_deref();
+        let met = there.and_then(|there| self.hidden.below(there, word, &self.bases, self.facts));
+        if met.is_none() && word.is_found_below() && self.there.is_some() {
+            return None;
+        }
         let decision = if known == Known::Yes { Deny } else { Ask };
         let because = format!(
             "it gives a directory another name, by which what is hidden in it would be open{}",
@@ -203,12 +216,8 @@ impl Check<'_> {
         Some(Finding::new(decision, object, span, because))
     }
 
-    /// Something of which nobody knows what it reads; nothing to ask about if there is nothing hidden.
-    fn doubt(&self, object: String, span: Span, because: &str) -> Option<Finding> {
-        if self.facts.hidden_there.as_ref().is_some_and(Vec::is_empty) {
-            return None;
-        }
-        Some(Finding::new(Ask, object, span, format!("{because}{}", self.such_as())))
+    fn nothing_there(&self) -> bool {
+        self.facts.hidden_there.as_ref().is_some_and(Vec::is_empty)
     }
 
     fn such_as(&self) -> String {

@@ -626,6 +626,15 @@ pub(crate) fn is_opaque(name: &str) -> bool {
     })
 }
 
+/// Whether a known program, and no interpreter, is started by its plain name.
+pub(crate) fn builds(command: &Invocation) -> bool {
+    command
+        .argv
+        .first()
+        .and_then(Word::known)
+        .is_some_and(|name| find(&name).is_some() && !special::is_interpreter(&name))
+}
+
 /// Whether a program is described as one that runs what the project says, and is given data.
 pub(crate) fn runs_the_project(name: &str) -> bool {
     find(name).is_some_and(|program| {

@@ -97,6 +97,11 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
     let mut pattern = None;
     let mut negated = false;
     let narrowed = expression(args).filter(|_| !run.more).unwrap_or_default();
+    // What it starts is given the files that it finds.
+    let acts = args.iter().any(|word| {
+        word.known()
+            .is_none_or(|text| text.starts_with("-exec") || text.starts_with("-ok"))
+    });
     let left_out = |names: &Word| {
         names
             .known()
@@ -220,8 +225,7 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
             only: only.clone(),
             except: except.clone(),
             depth,
-            // What is done with the files it finds is said of the words that stand for them.
-            names: true,
+            names: !acts,
             ..Walk::default()
         };
         reader.walks(walk, run);
@@ -373,7 +377,7 @@ fn below(roots: &[Word]) -> Option<Vec<Atom>> {
         1 => known.remove(0),
         _ => vec![Atom::OneOf(known)],
     };
-    let below = vec![Atom::Text("/".to_owned()), Atom::Hidden(Hidden::Anything)];
+    let below = vec![Atom::Text("/".to_owned()), Atom::Hidden(Hidden::Below)];
     Some([root, vec![Atom::OneOf(vec![Vec::new(), below])]].concat())
 }
 

@@ -118,7 +118,7 @@ impl Reader<'_> {
                         self.evaluated_atoms(choice, span)?;
                     }
                 }
-                Atom::Hidden(Hidden::Name | Hidden::Anything) => self.evaluates_unknown(span),
+                Atom::Hidden(Hidden::Name | Hidden::Below | Hidden::Anything) => self.evaluates_unknown(span),
             }
         }
         Ok(())
