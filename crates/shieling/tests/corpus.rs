@@ -25,12 +25,13 @@ mod cases;
 use cases::{Case, Expected, corpus, parse, policy_of};
 
 /// How many cases each file has at least.
-const FILES: [(&str, usize); 5] = [
+const FILES: [(&str, usize); 6] = [
     ("readonly", 350),
     ("allow", 200),
     ("deny", 200),
     ("ignore", 200),
     ("screen", 40),
+    ("lines", 700),
 ];
 
 impl Expected {
