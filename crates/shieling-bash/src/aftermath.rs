@@ -11,7 +11,7 @@ use crate::bash;
 
 /// How deep bash is in functions, loops and lists: what it sets to 0 itself where a command that was
 /// given up is not the shell's last.
-const DEPTHS: [&CStr; 10] = [
+const DEPTHS: [&CStr; 11] = [
     c"parse_and_execute_level",
     c"interrupt_state",
     c"return_catch_flag",
@@ -19,6 +19,7 @@ const DEPTHS: [&CStr; 10] = [
     c"breaking",
     c"continuing",
     c"funcnest",
+    c"evalnest",
     c"executing_list",
     c"comsub_ignore_return",
     c"wait_intr_flag",
@@ -73,6 +74,8 @@ pub(crate) unsafe fn unwind(code: c_int, reading: &Reading, outputs: &[File; 2])
         bash::set(name, 0);
     }
     bash::forget_output();
+    bash::forget_children();
+    bash::end_traps();
     if code == bash::UNREADABLE {
         reading.restore();
     }

@@ -77,15 +77,126 @@ pub(crate) fn at_fork(child: extern "C" fn()) {
     }
 }
 
+/// The number of the DEBUG trap among bash's signals: after those of the system.
+pub(crate) const DEBUG_TRAP: c_int = 65;
+/// How many traps there are: the signals, `EXIT` as 0, `DEBUG`, `ERR` and `RETURN`.
+const TRAPS: c_int = 68;
+
+/// A function of bash's that takes nothing, if this build has it.
+fn function(name: &CStr) -> Option<extern "C" fn()> {
+    // SAFETY: the name is a C string; null means all that is loaded.
+    let found = unsafe { dlsym(core::ptr::null_mut(), name.as_ptr()) };
+    // SAFETY: each name that we ask for is such a function, if it is there at all.
+    (!found.is_null()).then(|| unsafe { core::mem::transmute::<*mut c_void, extern "C" fn()>(found) })
+}
+
+/// A function of bash's that takes a number and gives one, if this build has it.
+fn numbered(name: &CStr) -> Option<extern "C" fn(c_int) -> c_int> {
+    // SAFETY: the name is a C string; null means all that is loaded.
+    let found = unsafe { dlsym(core::ptr::null_mut(), name.as_ptr()) };
+    // SAFETY: each name that we ask for takes an `int`; what it gives is looked at only where it gives one.
+    (!found.is_null()).then(|| unsafe { core::mem::transmute::<*mut c_void, extern "C" fn(c_int) -> c_int>(found) })
+}
+
+/// Has bash forget the children that it was starting or waiting for: otherwise it takes them for children
+/// of its next command, waits for them, and tells their status as that command's.
+pub(crate) fn forget_children() {
+    for name in [c"unfreeze_jobs_list", c"cleanup_the_pipeline", c"restore_sigmask"] {
+        if let Some(function) = function(name) {
+            function();
+        }
+    }
+    set(c"already_making_children", 0);
+    set(c"pipeline_pgrp", 0);
+    // SAFETY: each name is a C string; null means all that is loaded.
+    let find = |name: &CStr| unsafe { dlsym(core::ptr::null_mut(), name.as_ptr()) };
+    // By this pipe, bash has the processes of a job under `set -m` wait for each other.
+    let (pipe, close) = (find(c"pgrp_pipe"), find(c"sh_closepipe"));
+    if !pipe.is_null() && !close.is_null() {
+        // SAFETY: bash's two descriptors, and its function that closes those that are not negative.
+        unsafe { core::mem::transmute::<*mut c_void, extern "C" fn(*mut c_void) -> c_int>(close)(pipe) };
+    }
+}
+
+/// Has bash believe that none of its traps runs: one that does would not run again.
+pub(crate) fn end_traps() {
+    set(c"running_trap", 0);
+    if let Some(clean) = numbered(c"run_trap_cleanup") {
+        for trap in 0..TRAPS {
+            clean(trap);
+        }
+    }
+}
+
+/// Has bash forget the jobs that have ended, whatever it would have said of them.
+pub(crate) fn forget_ended_jobs() {
+    // What it has listed as ended it forgets. The list itself goes nowhere.
+    if let Some(list) = numbered(c"list_all_jobs") {
+        list(0);
+    }
+    forget_output();
+    tell_of_ended_jobs();
+}
+
+/// Has bash forget that its SIGCHLD trap is to run, for children that have ended by now.
+pub(crate) fn forget_ended_children() {
+    // SAFETY: the name is a C string; null means all that is loaded.
+    let pending = unsafe { dlsym(core::ptr::null_mut(), c"pending_traps".as_ptr()) }.cast::<c_int>();
+    if !pending.is_null() {
+        // SAFETY: bash has a number here for each signal of the system.
+        unsafe { *pending.add(CHILD) = 0 };
+    }
+}
+
+/// SIGCHLD, on the systems that we are built for.
+const CHILD: usize = 17;
+
+/// Where bash tells whether a trap runs now, if this build can: asked for where nothing else may be called.
+pub(crate) fn trap_in_progress() -> Option<extern "C" fn(c_int) -> c_int> {
+    numbered(c"signal_in_progress")
+}
+
+/// Removes the DEBUG trap, as `trap - DEBUG` does.
+pub(crate) fn remove_debug_trap() {
+    if let Some(remove) = numbered(c"restore_default_signal") {
+        remove(DEBUG_TRAP);
+    }
+}
+
+/// Whether the DEBUG trap decides what runs: there is one, under `extdebug`.
+pub(crate) fn debug_trap_decides() -> bool {
+    get(c"debugging_mode").is_some_and(|on| on != 0)
+        && numbered(c"signal_is_trapped").is_some_and(|trapped| trapped(DEBUG_TRAP) != 0)
+}
+
+/// Runs the DEBUG trap as before `command`. Gives what decides whether that runs: 0 if it does.
+pub(crate) fn run_debug_trap(command: &CStr) -> c_int {
+    // SAFETY: each name is a C string; null means all that is loaded.
+    let find = |name: &CStr| unsafe { dlsym(core::ptr::null_mut(), name.as_ptr()) };
+    let (shown, allocate) = (
+        find(c"the_printed_command_except_trap").cast::<*mut c_char>(),
+        find(c"xmalloc"),
+    );
+    let Some(run) = numbered(c"run_debug_trap").filter(|_| !shown.is_null() && !allocate.is_null()) else {
+        return 0;
+    };
+    let text = command.to_bytes_with_nul();
+    // SAFETY: bash's variable for `BASH_COMMAND`, whose text it has allocated with this function, which
+    // never gives null. What it held before is bash's own to free, or was freed by it: a few bytes.
+    unsafe {
+        let place = core::mem::transmute::<*mut c_void, extern "C" fn(usize) -> *mut c_void>(allocate)(text.len());
+        core::ptr::copy_nonoverlapping(text.as_ptr(), place.cast(), text.len());
+        *shown = place.cast();
+    }
+    // It takes nothing; a number too many is not looked at.
+    run(0)
+}
+
 /// Has bash say what it has to say of jobs that have ended, and forget them, if this build can be asked to.
 pub(crate) fn tell_of_ended_jobs() {
-    // SAFETY: the name is a C string; null means all that is loaded.
-    let found = unsafe { dlsym(core::ptr::null_mut(), c"notify_and_cleanup".as_ptr()) };
-    if !found.is_null() {
-        // SAFETY: bash's function of that name takes nothing, or from 5.3 on one number.
-        let notify: unsafe extern "C" fn(c_int) = unsafe { core::mem::transmute(found) };
-        // SAFETY: where bash itself calls it, between two commands.
-        unsafe { notify(0) };
+    // Bash's function of that name takes nothing, or from 5.3 on one number.
+    if let Some(notify) = numbered(c"notify_and_cleanup") {
+        notify(0);
     }
 }
 
@@ -120,11 +231,8 @@ pub(crate) fn forget_output() {
 
 /// Has bash forget what it was reading, if this build can.
 pub(crate) fn reset_parser() {
-    // SAFETY: the name is a C string; null means all that is loaded.
-    let found = unsafe { dlsym(core::ptr::null_mut(), c"reset_parser".as_ptr()) };
-    if !found.is_null() {
-        // SAFETY: a function of bash's, which takes nothing.
-        unsafe { core::mem::transmute::<*mut c_void, extern "C" fn()>(found)() };
+    if let Some(reset) = function(c"reset_parser") {
+        reset();
     }
 }
 

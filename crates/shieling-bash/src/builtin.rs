@@ -17,7 +17,7 @@ use crate::aftermath;
 use crate::bash::{self, Builtin, Words};
 use crate::guarded::guarded;
 use crate::hook;
-use crate::message::{BREAK_OFF, KEY, Kind, LIBRARY, LONGEST_TEXT, ORDER, read_order};
+use crate::message::{BREAK_OFF, BrokenOff, KEY, Kind, LIBRARY, LONGEST_TEXT, ORDER, read_order};
 use crate::state;
 
 /// The socket is put just below this number, or just below what may be opened at all, if that is less:
@@ -48,7 +48,7 @@ static mut shieling_struct: Builtin = Builtin {
 extern "C" fn leave() {
     // The host may be gone; there is nobody else to tell.
     // SAFETY: a number of bash's.
-    let _ = state::report(Kind::Leaving, unsafe { bash::last_command_exit_value }, false);
+    let _ = state::report(Kind::Leaving, unsafe { bash::last_command_exit_value }, BrokenOff::No);
 }
 
 #[used]
@@ -78,12 +78,25 @@ extern "C" fn forked() {
 /// Fewer descriptors than these are so few that those of a command may find no place.
 const FEW: u64 = 16;
 
+/// With fewer than these no command can be given what it writes to.
+const TOO_FEW: u64 = 3;
+
 /// Whether what runs was told to end.
 static BROKEN_OFF: AtomicBool = AtomicBool::new(false);
+/// Whether that was while the DEBUG trap ran.
+static IN_DEBUG_TRAP: AtomicBool = AtomicBool::new(false);
+/// Bash's function that says whether a trap runs, looked up before a signal needs it.
+static mut IN_PROGRESS: Option<extern "C" fn(c_int) -> c_int> = None;
+/// Whether the command before was told to end: its processes may have ended since.
+static LEAVES_ENDED: AtomicBool = AtomicBool::new(false);
 
 /// Has bash give up what it runs at the next point where that is safe, as after `C-c`.
 extern "C" fn break_off(_signal: c_int) {
     BROKEN_OFF.store(true, Ordering::Relaxed);
+    // SAFETY: written once, before this can be called; it only looks at a number.
+    if unsafe { IN_PROGRESS }.is_some_and(|in_progress| in_progress(bash::DEBUG_TRAP) != 0) {
+        IN_DEBUG_TRAP.store(true, Ordering::Relaxed);
+    }
     // SAFETY: bash's own handler sets it in the same way.
     unsafe { bash::interrupt_state = 1 };
 }
@@ -144,7 +157,7 @@ fn prepare() -> Option<(OwnedFd, OwnedFd)> {
         bash::clear_unwind_protect_list(0);
         bash::parse_and_execute_level = 0;
         bash::unbind_variable(c"BASH_EXECUTION_STRING".as_ptr());
-        bash::set_signal_handler(BREAK_OFF, break_off);
+        IN_PROGRESS = bash::trap_in_progress();
         let ours = bash::builtin_address_internal(c"shieling".as_ptr(), 1);
         if let Some(ours) = ours.as_mut() {
             // It is nobody's to call, and not to be seen.
@@ -164,7 +177,7 @@ fn prepare() -> Option<(OwnedFd, OwnedFd)> {
     }
     let number = socket.as_fd();
     state::begin(rustix::fd::AsRawFd::as_raw_fd(&number), key);
-    state::report(Kind::Done, 0, false).ok()?;
+    state::report(Kind::Done, 0, BrokenOff::No).ok()?;
     Some((socket, null))
 }
 
@@ -266,14 +279,17 @@ extern "C" fn execute(text: *mut c_void) {
     unsafe { RESULT = bash::parse_and_execute(text.cast(), c"-c".as_ptr(), bash::AS_A_COMMAND) };
 }
 
+extern "C" fn probe(_: *mut c_void) {
+    // SAFETY: bash has one thread.
+    unsafe { VERDICT = bash::run_debug_trap(c"trap - DEBUG") };
+}
+
+/// What the DEBUG trap says of [`probe`].
+static mut VERDICT: c_int = 0;
+
 impl Order {
     fn run(self, null: &OwnedFd) {
-        // What came since was meant for the command before.
-        // SAFETY: a number of bash's.
-        unsafe { bash::interrupt_state = 0 };
-        BROKEN_OFF.store(false, Ordering::Relaxed);
-        // What bash has to say of jobs that have ended since is not part of this command's output.
-        bash::tell_of_ended_jobs();
+        settle();
         // In this order, since they may have come under these very numbers, in their own order.
         put(self.stderr.as_fd(), 2);
         put(self.stdout.as_fd(), 1);
@@ -298,14 +314,14 @@ impl Order {
         bash::set(c"shell_eof_token", 0);
         let reading = aftermath::Reading::now();
         let code = guarded(execute, text);
-        let broken_off = BROKEN_OFF.load(Ordering::Relaxed);
+        let told = BROKEN_OFF.load(Ordering::Relaxed);
         if code != 0 {
             // SAFETY: bash has jumped here, and what it has left stands above this frame.
             unsafe {
                 RESULT = bash::last_command_exit_value;
                 aftermath::unwind(code, &reading, &outputs);
             }
-            if !broken_off && bash::EXIT.contains(&code) {
+            if !told && bash::EXIT.contains(&code) {
                 // SAFETY: bash's way to end; it runs the EXIT trap, and we say that it leaves.
                 unsafe { bash::exit_shell(bash::last_command_exit_value) }
             }
@@ -319,13 +335,72 @@ impl Order {
             // SAFETY: mapped for this command, and bash keeps no part of a text.
             let _ = unsafe { munmap(place, length) };
         }
+        let removed = remove_debug_trap(&outputs);
+        // Also while the trap was looked at.
+        let told = BROKEN_OFF.load(Ordering::Relaxed);
+        LEAVES_ENDED.store(told, Ordering::Relaxed);
+        let broken_off = match (removed, told) {
+            (true, told) => BrokenOff::DebugTrapRemoved { told },
+            (false, true) => BrokenOff::Yes,
+            (false, false) => BrokenOff::No,
+        };
         // SAFETY: as above.
         let status = unsafe { RESULT };
+        if getrlimit(Resource::Nofile).current.is_some_and(|most| most < TOO_FEW) {
+            // The next command could not be begun: it gets a shell that can.
+            // SAFETY: bash's way to end.
+            unsafe { bash::exit_shell(status) }
+        }
         if state::report(Kind::Done, status, broken_off).is_err() {
             // SAFETY: bash's way to end: nobody hears us any more.
             unsafe { bash::exit_shell(HOST_GONE) }
         }
     }
+}
+
+/// Takes out of bash what the command before has left, while nothing that is said can be heard.
+fn settle() {
+    // What came since was meant for that command. A trap on our signal holds for as long as the command
+    // that has set it.
+    // SAFETY: a number and a function of bash's.
+    unsafe {
+        bash::interrupt_state = 0;
+        bash::set_signal_handler(BREAK_OFF, break_off);
+    }
+    BROKEN_OFF.store(false, Ordering::Relaxed);
+    IN_DEBUG_TRAP.store(false, Ordering::Relaxed);
+    // Whoever was killed is no running child any more, but the signal that says so may still be on its
+    // way; bash looks for all of them at any such signal.
+    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::CHILD);
+    // What bash has to say of jobs that have ended since is not part of the next command's output.
+    bash::tell_of_ended_jobs();
+    if LEAVES_ENDED.swap(false, Ordering::Relaxed) {
+        // They were ended with the command that was broken off, and are no jobs of the session.
+        bash::forget_ended_jobs();
+        bash::forget_ended_children();
+    }
+}
+
+/// Removes the DEBUG trap if it keeps every command from running, also `trap - DEBUG`: it was what ran when
+/// the command was told to end, or under `extdebug` it says that such a command is not to run.
+fn remove_debug_trap(outputs: &[aftermath::File; 2]) -> bool {
+    let mut removed = IN_DEBUG_TRAP.load(Ordering::Relaxed);
+    if !removed && bash::debug_trap_decides() {
+        // SAFETY: bash has one thread.
+        unsafe { VERDICT = 0 };
+        let reading = aftermath::Reading::now();
+        let code = guarded(probe, core::ptr::null_mut());
+        if code != 0 {
+            // SAFETY: bash has jumped here, and what it has left stands above this frame.
+            unsafe { aftermath::unwind(code, &reading, outputs) };
+        }
+        // SAFETY: as above.
+        removed = code != 0 || unsafe { VERDICT } != 0;
+    }
+    if removed {
+        bash::remove_debug_trap();
+    }
+    removed
 }
 
 #[cfg(not(test))]

@@ -56,6 +56,32 @@ pub enum Kind {
     Leaving,
 }
 
+/// Whether a command was broken off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BrokenOff {
+    /// It came to its own end.
+    No,
+    /// It was told to end before it did.
+    Yes,
+    /// The DEBUG trap was removed: it was running when the command was told to end, or it lets no command
+    /// run. It would have kept every further command from running, `trap - DEBUG` included.
+    DebugTrapRemoved {
+        /// Whether the command was told to end.
+        told: bool,
+    },
+}
+
+impl BrokenOff {
+    /// Whether it was told to end.
+    pub fn was_told(self) -> bool {
+        match self {
+            Self::No => false,
+            Self::Yes => true,
+            Self::DebugTrapRemoved { told } => told,
+        }
+    }
+}
+
 /// A report's beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Report {
@@ -64,7 +90,7 @@ pub struct Report {
     /// What it says.
     pub kind: Kind,
     /// Whether the command was broken off.
-    pub broken_off: bool,
+    pub broken_off: BrokenOff,
     /// The command's number.
     pub number: u64,
     /// Its status.
@@ -84,7 +110,13 @@ impl Report {
             Kind::Done => 3,
             Kind::Leaving => 4,
         };
-        put(&mut bytes, 28, &[kind, u8::from(self.broken_off)]);
+        let broken_off = match self.broken_off {
+            BrokenOff::No => 0,
+            BrokenOff::Yes => 1,
+            BrokenOff::DebugTrapRemoved { told: false } => 2,
+            BrokenOff::DebugTrapRemoved { told: true } => 3,
+        };
+        put(&mut bytes, 28, &[kind, broken_off]);
         bytes
     }
 
@@ -97,10 +129,17 @@ impl Report {
             4 => Kind::Leaving,
             _ => return None,
         };
+        let broken_off = match bytes.get(29)? {
+            0 => BrokenOff::No,
+            1 => BrokenOff::Yes,
+            2 => BrokenOff::DebugTrapRemoved { told: false },
+            3 => BrokenOff::DebugTrapRemoved { told: true },
+            _ => return None,
+        };
         let report = Self {
             key: bytes.get(..KEY)?.try_into().ok()?,
             kind,
-            broken_off: *bytes.get(29)? == 1,
+            broken_off,
             number: number(bytes, 16)?,
             status: i32::from_le_bytes(bytes.get(24..28)?.try_into().ok()?),
         };
@@ -124,11 +163,16 @@ mod tests {
 
     #[test]
     fn what_is_encoded_is_decoded_and_nothing_else() {
-        for kind in [Kind::FirstVariables, Kind::MoreVariables, Kind::Done, Kind::Leaving] {
+        for (kind, broken_off) in [
+            (Kind::FirstVariables, BrokenOff::No),
+            (Kind::MoreVariables, BrokenOff::Yes),
+            (Kind::Done, BrokenOff::DebugTrapRemoved { told: true }),
+            (Kind::Leaving, BrokenOff::DebugTrapRemoved { told: false }),
+        ] {
             let report = Report {
                 key: [7; KEY],
                 kind,
-                broken_off: true,
+                broken_off,
                 number: u64::MAX - 1,
                 status: -1,
             };

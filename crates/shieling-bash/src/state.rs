@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
 use crate::bash;
-use crate::message::{KEY, Kind, LONGEST_PIECE, REPORT, Report};
+use crate::message::{BrokenOff, KEY, Kind, LONGEST_PIECE, REPORT, Report};
 
 /// The socket's number, once there is one.
 static SOCKET: AtomicI32 = AtomicI32::new(-1);
@@ -66,7 +66,7 @@ fn is_shell() -> bool {
 }
 
 /// Says that the command is over, or that the shell leaves, and how things stand.
-pub(crate) fn report(kind: Kind, status: i32, broken_off: bool) -> Result<(), Errno> {
+pub(crate) fn report(kind: Kind, status: i32, broken_off: BrokenOff) -> Result<(), Errno> {
     if !is_shell() {
         return Ok(());
     }

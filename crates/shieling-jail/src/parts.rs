@@ -78,6 +78,12 @@ impl Parts {
                 walk
             }
         };
+        let walk = if walk.alive == 0 {
+            // The kernel may leave a child out of a list that changes while it is read.
+            tree.of(self.current.as_ref().map(|ending| ending.part)).look()
+        } else {
+            walk
+        };
         let ending = self.current.as_mut()?;
         let survivors = ending.left(now, walk)?;
         let report = Report::PartEnded {

@@ -48,6 +48,8 @@ mod sessions {
     mod descriptors;
     mod endings;
     mod forging;
+    mod given_up;
+    mod long;
     mod names;
     mod options;
     mod output;

@@ -20,8 +20,12 @@ fn what_was_recorded_is_listed_newest_first_and_played_by_its_id() {
         .stderr
         .split_once("recorded: shieling log replay ")
         .expect("its id is told");
-    // Names begin with the second.
-    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    // Names begin with the second: the next one is to be another.
+    let second = || std::time::SystemTime::UNIX_EPOCH.elapsed().expect("a clock").as_secs();
+    let first = second();
+    while second() == first {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
     let json = shieling.again(
         local
             .iter()

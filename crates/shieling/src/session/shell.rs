@@ -89,6 +89,8 @@ pub(crate) struct After {
     pub(crate) ended: bool,
     /// The exported variables that a new shell does not get, since they are not UTF-8.
     pub(crate) omitted: Vec<String>,
+    /// Whether the DEBUG trap was removed, since it let no command run.
+    pub(crate) debug_trap_removed: bool,
 }
 
 pub(crate) type Held = tokio::sync::OwnedMutexGuard<Turn>;
@@ -256,6 +258,7 @@ impl Session {
         known.idle = None;
         let mut ended = true;
         let mut omitted = Vec::new();
+        let mut debug_trap_removed = false;
         if let Some(shell) = &turn.shell {
             let mut state = shell.state();
             state.variables.remove(LEVEL);
@@ -265,6 +268,7 @@ impl Session {
             }
             known.state = Some((state.cwd, state.variables));
             omitted = state.omitted;
+            debug_trap_removed = state.debug_trap_removed;
         }
         if ended {
             known.restarts += 1;
@@ -278,6 +282,7 @@ impl Session {
             cwd: known.state.as_ref().map(|(cwd, _)| cwd.clone()).unwrap_or_default(),
             ended,
             omitted,
+            debug_trap_removed,
         }
     }
 

@@ -46,9 +46,18 @@ impl Shieling {
     /// A command whose session runs another one waits for its turn, for as long as it may run itself. If
     /// that other one goes on beyond its call, it is refused at once, with the job that it waits for.
     ///
+    /// Every command gets pipes of its own for stdout and stderr, and `/dev/null` as stdin. So `exec >file`
+    /// and `exec 2>file` last until the end of their command; every other descriptor and its redirection
+    /// lasts for the session.
+    ///
+    /// A DEBUG trap that would keep every further command from running is removed at the end of its command,
+    /// and [`Outcome::error`] says so: one that was running when the command was told to end, and one that
+    /// under `extdebug` would skip `trap - DEBUG` too. A trap on the signal by which commands are ended
+    /// (59) lasts until the end of its command.
+    ///
     /// # Cancel safety
     /// Dropping the future ends what the command started, as a timeout with [`OnTimeout::Kill`] does; the
-    /// session stays.
+    /// session stays. The next command begins once all of that has ended.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O and timers.
@@ -273,6 +282,10 @@ impl Shieling {
                     let names = after.omitted.join("`, `");
                     let told = format!("the session's new shell has no `{names}`, which is not UTF-8");
                     outcome.error.get_or_insert(told);
+                } else if after.debug_trap_removed && !after.ended {
+                    let told = "the session's DEBUG trap was removed: it did not end, or let no command run, and \
+                                would have kept every further command from running, `trap - DEBUG` included";
+                    outcome.error.get_or_insert_with(|| told.to_owned());
                 }
             }
             if let Some(tape) = &tape {

@@ -41,18 +41,20 @@ async fn calls_of_one_session_take_turns_in_their_order() {
     for at in BOTH {
         let place = Place::new(at, None);
         place.shell("n=0").await;
-        let mut calls = tokio::task::JoinSet::new();
+        let mut calls = Vec::new();
         for number in 0..6 {
             let call = place.call(
                 &format!("n=$((n + 1)); sleep 0.05; echo $n {number}"),
-                Duration::from_secs(5),
+                Duration::from_secs(60),
             );
-            let shieling = std::sync::Arc::clone(&place.shieling);
-            calls.spawn(async move { (number, shieling.shell(call).await.stdout) });
-            tokio::time::sleep(Duration::from_millis(15)).await;
+            let mut call = Box::pin(place.shieling.shell(call));
+            // From its first step on it has its place in the queue.
+            let first = std::future::poll_fn(|cx| std::task::Poll::Ready(call.as_mut().poll(cx))).await;
+            assert!(first.is_pending());
+            calls.push(call);
         }
-        for (number, said) in calls.join_all().await {
-            assert_eq!(said, format!("{} {number}\n", number + 1));
+        for (number, call) in calls.into_iter().enumerate() {
+            assert_eq!(call.await.stdout, format!("{} {number}\n", number + 1));
         }
         place.close().await.expect("nothing is left");
     }

@@ -2,6 +2,9 @@
 
 use super::support::{Case, case, run};
 
+/// What is told of a DEBUG trap that lets nothing run.
+const REMOVED: &str = "DEBUG trap was removed";
+
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         case(
@@ -44,13 +47,121 @@ pub(crate) fn cases() -> Vec<Case> {
             [run("trap 'exit 3' DEBUG; echo no").code(3).restarted()],
         ),
         case(
-            "a DEBUG trap that loops",
+            "a DEBUG trap that loops costs one command",
             [
-                run("trap 'while :; do :; done' DEBUG; echo no").times_out(400),
-                run("trap - DEBUG").times_out(400),
+                run("trap 'while :; do :; done' DEBUG; echo no")
+                    .times_out(400)
+                    .error(REMOVED),
+                run("echo ok").out("ok\n"),
+                run("trap -p DEBUG"),
+            ],
+        ),
+        case(
+            "a DEBUG trap that waits costs one command",
+            [
+                run("trap 'sleep 50' DEBUG; echo no").times_out(400).error(REMOVED),
+                run("trap 'read x < <(sleep 50)' DEBUG; echo no")
+                    .times_out(400)
+                    .error(REMOVED),
+                run("trap 'x=$(sleep 50 | cat)' DEBUG; echo no")
+                    .times_out(400)
+                    .error(REMOVED),
+                run("set -T; f() { :; }; trap 'f; while :; do f; done' DEBUG; f")
+                    .times_out(400)
+                    .error(REMOVED),
+                run("set +T; echo ok").out("ok\n"),
+            ],
+        ),
+        case(
+            "a DEBUG trap that another trap keeps from its end",
+            [
+                run("trap 'while :; do :; done' USR2; trap 'kill -USR2 $$' DEBUG; echo no")
+                    .times_out(400)
+                    .error(REMOVED),
+                run("trap - USR2; echo ok").out("ok\n"),
+            ],
+        ),
+        case(
+            "a DEBUG trap that forks itself",
+            [
+                run("shopt -s extdebug; trap '(exit 2)' DEBUG; echo no")
+                    .times_out(400)
+                    .error(REMOVED),
+                run("shopt -u extdebug; echo ok").out("ok\n"),
+            ],
+        ),
+        case(
+            "a DEBUG trap that lets nothing run costs one command",
+            [
+                run("shopt -s extdebug; trap 'let 0' DEBUG; echo no").error(REMOVED),
+                run("echo ok; trap -p DEBUG").out("ok\n"),
+                run("set -T; trap 'return 2' DEBUG; echo no").noisy().error(REMOVED),
+                run("f() { echo ran; }; f").out("ran\n"),
+                run("trap 'sh -c \"exit 2\"' DEBUG; f; eval f; . /dev/stdin <<< f").error(REMOVED),
+                run("f; set +T; shopt -u extdebug").out("ran\n"),
+            ],
+        ),
+        case(
+            "a DEBUG trap that keeps itself",
+            [
+                run("shopt -s extdebug; trap '[[ $BASH_COMMAND != *DEBUG* ]]' DEBUG").error(REMOVED),
+                run("echo ok; shopt -u extdebug").out("ok\n"),
+            ],
+        ),
+        case(
+            "a DEBUG trap that decides and lets itself be removed stays",
+            [
+                run("shopt -s extdebug; trap '[[ $BASH_COMMAND != rm* ]]' DEBUG"),
+                run("rm -rf /nonexistent; echo ok").out("ok\n"),
+                run("trap -p DEBUG").out("trap -- '[[ $BASH_COMMAND != rm* ]]' DEBUG\n"),
+                run("trap - DEBUG; shopt -u extdebug"),
+            ],
+        ),
+        case(
+            "a DEBUG trap that is not running stays when a command is ended",
+            [
+                run("trap ':' DEBUG; sleep 50").times_out(400),
+                run("trap -p DEBUG; trap - DEBUG").out("trap -- ':' DEBUG\n"),
+            ],
+        ),
+        case(
+            "an ERR, RETURN or CHLD trap that loops costs one command",
+            [
+                run("trap 'while :; do :; done' ERR; false").times_out(400),
+                run("trap - ERR"),
+                run("set -T; trap 'while :; do :; done' RETURN; f() { :; }; f").times_out(400),
+                run("trap - RETURN; set +T"),
+                run("trap 'while :; do :; done' CHLD; /bin/true; /bin/true; :").times_out(400),
+                run("trap - CHLD; /bin/echo ok").out("ok\n"),
+            ],
+        ),
+        case(
+            "a trap works after one that was given up",
+            [
+                run("set -E; trap 'echo err; while [[ $loop ]]; do :; done' ERR; loop=1; false")
+                    .times_out(400)
+                    .noisy(),
+                run("loop=; false").code(1).out("err\n"),
+                run("trap - ERR; set +E; unset loop"),
+            ],
+        ),
+        case(
+            "an EXIT trap that loops",
+            [
+                run("trap 'while :; do :; done' EXIT; exit 3")
+                    .times_out(400)
+                    .perhaps_restarted(),
+                run("echo ok").out("ok\n").perhaps_restarted(),
             ],
         )
-        .dead(),
+        .changing(&["shell", "umask", "trap", "function", "alias", "option"]),
+        case(
+            "PROMPT_COMMAND",
+            [
+                run("PROMPT_COMMAND='echo no; while :; do :; done'; echo ok").out("ok\n"),
+                run("echo ok").out("ok\n"),
+            ],
+        ),
         case(
             "an ERR trap",
             [
@@ -128,6 +239,17 @@ pub(crate) fn cases() -> Vec<Case> {
                     .times_out(300)
                     .perhaps_restarted(),
                 run("echo ok").out("ok\n"),
+            ],
+        ),
+        case(
+            "our signal is ignored by an earlier command",
+            [
+                run("trap '' 59"),
+                run("while :; do :; done").times_out(300),
+                run("trap 'echo mine' 59"),
+                run("while :; do :; done").times_out(300),
+                run("trap - 59"),
+                run("while :; do :; done").times_out(300),
             ],
         ),
         case(

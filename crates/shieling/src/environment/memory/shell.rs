@@ -137,6 +137,7 @@ impl Inner {
             deleted: !there,
             variables: standing.variables,
             omitted: Vec::new(),
+            debug_trap_removed: false,
         };
         // A failure under `set -e` ends the text and not the shell, as in a shell of the system.
         seat.ended = ran.exited;

@@ -1,7 +1,7 @@
 //! Everything that a shell and its supervisor say, whoever listens: the command that runs, one that has
 //! left something behind, or a caller that waits for its turn.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::mem::MaybeUninit;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
-use shieling_bash::message::{BREAK_OFF, KEY, Kind, LONGEST_PIECE, REPORT, Report as Told};
+use shieling_bash::message::{BREAK_OFF, BrokenOff, KEY, Kind, LONGEST_PIECE, REPORT, Report as Told};
 use shieling_jail::message::{Order, Report};
 use tokio::io::unix::AsyncFd;
 
@@ -31,7 +31,7 @@ pub(super) struct Done {
     pub(super) number: u64,
     pub(super) status: i32,
     /// Whether it was left because the shell was told to.
-    pub(super) broken_off: bool,
+    pub(super) broken_off: BrokenOff,
 }
 
 /// What is known of a shell.
@@ -48,10 +48,10 @@ pub(super) struct Hearing {
     /// The last command that is over, and how.
     pub(super) done: Option<Done>,
     orders: u64,
-    /// The order to break off a command that nobody waits for.
-    abandoned: Option<u64>,
-    /// When that command began.
-    since: u64,
+    /// Orders that are to be done before the next command begins, and that nobody else waits for.
+    abandoned: BTreeSet<u64>,
+    /// When the command began that is being broken off while nobody waits for it.
+    since: Option<u64>,
     /// The ends of the pipes of the command that runs: bash itself would die of a pipe that nobody
     /// reads, when its call is given up.
     pipes: Option<[OwnedFd; 2]>,
@@ -77,8 +77,8 @@ impl Hearing {
             number: 0,
             done: None,
             orders: 0,
-            abandoned: None,
-            since: u64::MAX,
+            abandoned: BTreeSet::new(),
+            since: None,
             pipes: None,
             parts: BTreeMap::new(),
             main_end: None,
@@ -102,7 +102,7 @@ impl Hearing {
     pub(super) fn begin(&mut self, number: u64, pipes: [OwnedFd; 2]) {
         self.number = number;
         self.pipes = Some(pipes);
-        self.since = u64::MAX;
+        self.since = None;
     }
 
     pub(super) fn has_ended(&self) -> bool {
@@ -127,6 +127,9 @@ impl Hearing {
             deleted: self.deleted,
             variables,
             omitted,
+            debug_trap_removed: self
+                .done
+                .is_some_and(|done| matches!(done.broken_off, BrokenOff::DebugTrapRemoved { .. })),
         }
     }
 
@@ -136,18 +139,18 @@ impl Hearing {
         if self.has_ended() {
             return Poll::Ready(false);
         }
-        if let Some(order) = self.abandoned {
-            if !self.parts.contains_key(&order) {
-                return Poll::Pending;
-            }
-            self.parts.remove(&order);
-            self.abandoned = None;
+        let parts = &mut self.parts;
+        self.abandoned.retain(|order| parts.remove(order).is_none());
+        if !self.abandoned.is_empty() || self.done.is_none_or(|done| done.number != self.number) {
+            return Poll::Pending;
         }
-        if self.done.is_some_and(|done| done.number == self.number) {
-            Poll::Ready(true)
-        } else {
-            Poll::Pending
+        // What it was starting when it was told to leave may have come after all had been ended.
+        if let Some(since) = self.since.take() {
+            let order = self.end_part(false, (since, u64::MAX), Duration::ZERO);
+            self.abandoned.insert(order);
+            return Poll::Pending;
         }
+        Poll::Ready(true)
     }
 
     /// Orders that what a command started be ended. Gives the order's number.
@@ -168,17 +171,22 @@ impl Hearing {
         self.parts.remove(&order)
     }
 
-    /// Nobody waits for the command that is being broken off by this order.
-    pub(super) fn abandon(&mut self, order: u64, since: u64) {
-        self.abandoned = Some(order);
-        self.since = since;
+    /// Nobody waits for this order. The next command begins when it is done.
+    pub(super) fn abandon(&mut self, order: u64) {
+        self.abandoned.insert(order);
+    }
+
+    /// Nobody waits for the command that runs, which began at this time and is being broken off.
+    pub(super) fn abandon_command(&mut self, since: u64) {
+        self.since = Some(since);
     }
 
     /// Tells the shell once more to leave a command that nobody waits for, if it was told and has not:
     /// what it is told before it has begun the command is lost.
     pub(super) fn insist(&mut self) {
-        if self.abandoned.is_none() && self.since != u64::MAX {
-            self.abandoned = Some(self.end_part(true, (self.since, u64::MAX), Duration::ZERO));
+        if let Some(since) = self.since.filter(|_| self.abandoned.is_empty()) {
+            let order = self.end_part(true, (since, u64::MAX), Duration::ZERO);
+            self.abandoned.insert(order);
         }
     }
 

@@ -110,6 +110,9 @@ pub struct State {
     pub variables: BTreeMap<String, String>,
     /// The names of those that are not among them, since they are not UTF-8.
     pub omitted: Vec<String>,
+    /// Whether its DEBUG trap was removed after its last command, because that trap would have kept every
+    /// further command from running, `trap - DEBUG` included.
+    pub debug_trap_removed: bool,
 }
 
 /// A shell that takes no command any more. Another one can be started.

@@ -41,6 +41,8 @@ pub(super) struct Running {
     /// How often it was told again, and how much was ended before.
     again: u8,
     before: u32,
+    /// Whether what it was starting when it was told to leave is being ended, or there is no such thing.
+    swept: bool,
     /// When the shell itself is ended for not leaving it.
     patience: Option<Pin<Box<Sleep>>>,
 }
@@ -58,6 +60,7 @@ impl Running {
             ended: None,
             again: 0,
             before: 0,
+            swept: true,
             patience: None,
         }
     }
@@ -78,7 +81,7 @@ impl Running {
         if self.until.is_none() {
             let end = match (hearing.done, hearing.main_end) {
                 // It was ended by us, with what it had started.
-                (Some(done), _) if done.number == self.number && done.broken_off && self.order.is_some() => {
+                (Some(done), _) if done.number == self.number && done.broken_off.was_told() && self.order.is_some() => {
                     MainEnd::Signalled(SIGTERM)
                 }
                 (Some(done), _) if done.number == self.number => MainEnd::Exited(done.status),
@@ -89,6 +92,14 @@ impl Running {
             self.until = Some(since_boot());
             self.patience = None;
             self.pending.push_back(Event::MainEnded(end, Usage::default()));
+        }
+        if let Some(ended) = self.ended.filter(|_| !self.swept && !hearing.has_ended()) {
+            // What the shell was starting when it was told to leave may have come after all had been ended.
+            self.swept = true;
+            self.before = ended.ended;
+            self.ended = None;
+            self.order = Some(hearing.end_part(false, (self.since, u64::MAX), Duration::ZERO));
+            return;
         }
         match (self.ended, hearing.gone) {
             (Some(ended), _) => self.last(Event::Gone(ended)),
@@ -152,6 +163,7 @@ impl Control for Running {
         let running = self.until.is_none();
         self.order = Some(lock(&self.hearing).end_part(running, (self.since, until), grace));
         if running {
+            self.swept = false;
             self.patience = Some(Box::pin(sleep(grace.saturating_add(ENDING))));
         }
     }
@@ -160,14 +172,19 @@ impl Control for Running {
 impl Drop for Running {
     fn drop(&mut self) {
         let mut hearing = lock(&self.hearing);
-        if !self.over && self.until.is_none() {
-            match (self.order, self.ended) {
-                (Some(order), None) => hearing.abandon(order, self.since),
-                // Not told yet, or told in vain.
-                (None, _) | (_, Some(_)) => {
-                    let order = hearing.end_part(true, (self.since, u64::MAX), Duration::ZERO);
-                    hearing.abandon(order, self.since);
-                }
+        if !self.over {
+            let order = match (self.order, self.until) {
+                (Some(order), _) if self.ended.is_none() => Some(order),
+                // Told in vain, or not told yet.
+                (_, None) => Some(hearing.end_part(true, (self.since, u64::MAX), Duration::ZERO)),
+                // Its command has ended, and may have left something behind that is to go on.
+                (_, Some(_)) => None,
+            };
+            if let Some(order) = order {
+                hearing.abandon(order);
+            }
+            if self.until.is_none() || !self.swept {
+                hearing.abandon_command(self.since);
             }
         }
         hearing.leave(self.number);

@@ -1,0 +1,256 @@
+//! Calls given up at any moment, and what the next command then says: its own status and its own output,
+//! in the same shell.
+//!
+//! `SHIELING_GIVEN_UP=10000` sets how many calls are given up in each environment, and
+//! `SHIELING_GIVEN_UP_LOAD=4` how many threads keep the processors busy meanwhile.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use shieling::outcome::{Outcome, Status};
+use shieling::session::SessionName;
+use shieling_testkit::random::Random;
+
+use super::support::{In, Place, beside};
+
+/// Rounds of the ordinary suite, in each environment.
+const ROUNDS: usize = 150;
+/// Sessions that are given commands at once.
+const SESSIONS: usize = 3;
+/// No command of this test takes as long by itself.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Texts that do not end by themselves, or leave nothing behind if they do.
+const GIVEN_UP: &[&str] = &[
+    "sleep 50",
+    "/bin/echo a; sleep 50; touch no",
+    "yes | cat >/dev/null; touch no",
+    "sleep 50 | sleep 50 | sleep 50 | cat",
+    "while :; do /bin/true | cat | /bin/true; done",
+    "while :; do echo loud | (read x; (:)); done",
+    "while :; do :; done",
+    "while :; do x=$(/bin/echo a); done",
+    "while :; do x=$(/bin/echo a | cat | cat); done",
+    "x=$(sleep 50; echo no); touch no",
+    "(sleep 50); touch no",
+    "(sleep 50 | cat) | (cat | sleep 50); touch no",
+    "sleep 50 & wait",
+    "sleep 50 & sleep 50 & sleep 50 | wait -n",
+    "while :; do (sleep 50) & sleep 0.001; done",
+    "for i in {1..40}; do sleep 50 & done; wait",
+    "{ sleep 50; echo no; } & wait $!",
+    "sleep 50 & disown; sleep 50 & disown -h; sleep 51",
+    "f() { sleep 50 | cat >x; touch no; }; f 2>y",
+    "f() { g | g; }; g() { /bin/true; sleep 50; }; f",
+    "trap '/bin/true | cat' USR1; while :; do kill -USR1 $$; /bin/true; done",
+    "trap ':' CHLD; while :; do /bin/true & /bin/true; done",
+    "trap '/bin/true | cat' ERR; while :; do /bin/false; done >/dev/null",
+    "trap '/bin/true' DEBUG; /bin/true; sleep 50",
+    "trap '' TERM INT HUP; sleep 50",
+    "(trap '' TERM INT; sleep 50); touch no",
+    "read x < <(sleep 50); touch no",
+    "cat <(sleep 50) <(sleep 50) >(cat) | cat",
+    "while read l; do /bin/true; done < <(yes)",
+    "coproc { sleep 50; }; read x <&${COPROC[0]}",
+    "coproc cat; while :; do echo a >&${COPROC[1]}; read x <&${COPROC[0]}; done",
+    "set -m; sleep 50 | cat; touch no",
+    "set -m; while :; do /bin/true | /bin/true & wait; done",
+    "set -m; while :; do x=$(/bin/echo a); (:) | (:); done",
+    "set -o pipefail; while :; do /bin/false | /bin/true | cat; done",
+    "shopt -s lastpipe; yes | while read l; do /bin/true; done",
+    "setsid -f sleep 50; setsid sleep 50 | cat",
+    "sh -c 'sleep 50 & sleep 50 & wait' | cat",
+    "eval 'source /dev/stdin' <<< 'while :; do /bin/true | cat; done'",
+    "time while :; do /bin/true; done",
+    "! while :; do /bin/true; done",
+    "select x in a b; do :; done < <(yes | head -c 1000000; sleep 50) >/dev/null 2>&1; sleep 50",
+    "mapfile -c 1 -C /bin/true x < <(yes)",
+    "until /bin/false | cat | /bin/false; do :; done",
+    // These end by themselves, and nothing of them is left.
+    ":",
+    "/bin/true",
+    "/bin/echo a | cat",
+    "x=$(/bin/echo a | cat)",
+    "sleep 0.001 & wait $!",
+    "(:); (:) | (:)",
+    "cat <(/bin/echo a) | cat",
+    "set -m; /bin/true | cat",
+];
+
+/// Puts back what the texts above have set.
+const PUT_BACK: &str =
+    "trap - USR1 CHLD ERR DEBUG TERM INT HUP; set +m +o pipefail; shopt -u lastpipe extdebug; kept=1; set --";
+
+/// What comes next, with its code and output. Each is to say nothing on stderr, but for the one whose child
+/// is killed.
+const NEXT: &[(&str, i32, &str)] = &[
+    ("echo ok$kept", 0, "ok1\n"),
+    ("(exit 7)", 7, ""),
+    ("false | true", 0, ""),
+    ("true | false; echo ${PIPESTATUS[*]}", 0, "0 1\n"),
+    (KILLED, 137, ""),
+    ("jobs", 0, ""),
+    ("wait; echo $?", 0, "0\n"),
+    ("wait -n; echo $?", 0, "127\n"),
+    ("x=$!; echo ${x//[0-9]}", 0, "\n"),
+    ("/bin/echo a | cat | cat", 0, "a\n"),
+    ("x=$(/bin/echo a; exit 3); echo $x $?", 0, "a 3\n"),
+    ("cat <(/bin/echo a)", 0, "a\n"),
+    ("(exit 5) & wait $!", 5, ""),
+    ("f() { return 4; }; f", 4, ""),
+    ("read x <<< b; echo $x", 0, "b\n"),
+    ("(jobs); echo ${#FUNCNAME[@]} $BASH_SUBSHELL", 0, "0 0\n"),
+    (
+        "coproc cat; echo a >&${COPROC[1]}; read x <&${COPROC[0]}; echo $x; kill $COPROC_PID; wait $COPROC_PID 2>/dev/null; :",
+        0,
+        "a\n",
+    ),
+];
+const KILLED: &str = "sh -c 'kill -9 $$'; (exit $?)";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_command_after_one_that_was_given_up_says_its_own_status_and_nothing_else() {
+    let _beside = beside().await;
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<usize>().ok());
+    let rounds = number("SHIELING_GIVEN_UP").unwrap_or(ROUNDS);
+    let _load = Load::of(number("SHIELING_GIVEN_UP_LOAD").unwrap_or(0));
+    let seed = number("SHIELING_GIVEN_UP_SEED").unwrap_or(1);
+    for at in [In::Local, In::Sandbox] {
+        let place = Arc::new(Place::new(at, None));
+        let begun = Instant::now();
+        let mut sessions = tokio::task::JoinSet::new();
+        for session in 0..SESSIONS {
+            let place = Arc::clone(&place);
+            let random = Random::new((seed * 100 + session) as u64);
+            sessions.spawn(async move { one_session(&place, session, random, rounds.div_ceil(SESSIONS)).await });
+        }
+        let (mut wrong, mut given_up) = (Vec::new(), 0);
+        for (count, said) in sessions.join_all().await {
+            given_up += count;
+            wrong.extend(said);
+        }
+        let place = Arc::into_inner(place).expect("its sessions have ended");
+        place.close().await.expect("nothing is left");
+        eprintln!("{at:?}: {rounds} rounds, {given_up} given up, in {:?}", begun.elapsed());
+        assert!(
+            wrong.is_empty(),
+            "{at:?}: {} of {rounds} are wrong:\n{}",
+            wrong.len(),
+            wrong.join("\n")
+        );
+        assert!(given_up * 3 > rounds, "{at:?}: {given_up} of {rounds}");
+    }
+}
+
+#[tokio::test]
+async fn and_as_an_ordinary_user_too() {
+    let _beside = beside().await;
+    shieling_testkit::again_as_user(&[
+        "--exact",
+        "sessions::given_up::the_command_after_one_that_was_given_up_says_its_own_status_and_nothing_else",
+    ]);
+}
+
+/// How many were given up, and what was wrong.
+async fn one_session(place: &Place, session: usize, mut random: Random, rounds: usize) -> (usize, Vec<String>) {
+    let name: SessionName = format!("g{session}").parse().expect("a good name");
+    let run = async |text: &str, deadline| {
+        let mut call = place.call(text, deadline);
+        call.session = Some(name.clone());
+        place.shieling.shell(call).await
+    };
+    let (mut given_up, mut wrong) = (0, Vec::new());
+    let open = "set -- /proc/$$/fd/*; echo $$ $#; set --";
+    run("kept=1; sleep 0 <(:) | cat; coproc :; wait", LONG).await;
+    let before = run(open, LONG).await.stdout;
+    for round in 0..rounds {
+        let text = random.pick(GIVEN_UP);
+        // From before anything runs to well into it; half of them within the first milliseconds.
+        let after = Duration::from_micros(match random.below(6) {
+            0 => 0,
+            1 => random.below(400),
+            2 | 3 => random.below(4_000),
+            4 => random.below(15_000),
+            _ => random.below(50_000),
+        } as u64);
+        // Dropped by its caller, or out of time.
+        let ended = if random.once_in(3) {
+            let deadline = after.max(Duration::from_micros(100));
+            Some(run(text, deadline).await).filter(|outcome| outcome.status != Status::TimedOut)
+        } else {
+            tokio::time::timeout(after, run(text, LONG)).await.ok()
+        };
+        given_up += usize::from(ended.is_none());
+        let (next, code, out) = random.pick(NEXT);
+        let outcome = run(next, LONG).await;
+        if let Some(why) = differs(&outcome, next, code, out) {
+            wrong.push(format!(
+                "round {round}, {text:?} given up after {after:?} ({:?}), then {next:?}: {why}: {outcome:?}",
+                ended.map(|ended| ended.status)
+            ));
+        }
+        let back = run(PUT_BACK, LONG).await;
+        if let Some(why) = differs(&back, PUT_BACK, 0, "") {
+            wrong.push(format!(
+                "round {round}, {text:?} after {after:?}, {next:?}, then put back: {why}: {back:?}"
+            ));
+        }
+        if wrong.len() > 20 {
+            break;
+        }
+    }
+    let after = run(open, LONG).await;
+    if after.stdout != before {
+        wrong.push(format!("shell and descriptors before {before:?}, and after {after:?}"));
+    }
+    let left = run("ls no", LONG).await;
+    if left.exit_code != Some(2) {
+        wrong.push(format!("something ran on: {left:?}"));
+    }
+    (given_up, wrong)
+}
+
+fn differs(outcome: &Outcome, text: &str, code: i32, out: &str) -> Option<&'static str> {
+    let said = outcome.stderr.as_str();
+    let own = if text == KILLED {
+        said.lines().count() == 1 && said.contains("Killed") && said.contains("sh -c 'kill -9 $$'")
+    } else {
+        said.is_empty()
+    };
+    if outcome.status != Status::Exited || outcome.exit_code != Some(code) {
+        Some("another status")
+    } else if outcome.stdout != out {
+        Some("another output")
+    } else if !own {
+        Some("another stderr")
+    } else if outcome.session_restarted {
+        Some("another shell")
+    } else {
+        None
+    }
+}
+
+/// Threads that keep the processors busy.
+struct Load(Arc<AtomicBool>);
+
+impl Load {
+    fn of(threads: usize) -> Self {
+        let goes_on = Arc::new(AtomicBool::new(true));
+        for _ in 0..threads {
+            let goes_on = Arc::clone(&goes_on);
+            std::thread::spawn(move || {
+                while goes_on.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        Self(goes_on)
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
