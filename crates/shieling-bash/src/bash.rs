@@ -60,8 +60,9 @@ unsafe extern "C" {
     pub(crate) static mut export_env: *mut *mut c_char;
 }
 
-/// Has `child` called in every process that bash forks, if its C library can.
-pub(crate) fn at_fork(child: extern "C" fn()) {
+/// Has `child` called in every process that bash forks, and `parent` in bash itself after each fork, if its
+/// C library can.
+pub(crate) fn at_fork(parent: extern "C" fn(), child: extern "C" fn()) {
     type Handler = Option<extern "C" fn()>;
     // The other's place is a function that programs are linked with.
     let names = [c"__register_atfork", c"pthread_atfork"];
@@ -73,7 +74,7 @@ pub(crate) fn at_fork(child: extern "C" fn()) {
     // SAFETY: both are functions that take these; the second takes no object.
     unsafe {
         let register: extern "C" fn(Handler, Handler, Handler, *mut c_void) -> c_int = core::mem::transmute(found);
-        register(None, None, Some(child), core::ptr::null_mut());
+        register(None, Some(parent), Some(child), core::ptr::null_mut());
     }
 }
 

@@ -70,10 +70,30 @@ unsafe extern "C" fn before_execve(
     unsafe { execve(program, arguments, variables) }
 }
 
-/// Whoever is forked is no shell of the host's, and can neither speak nor listen for it.
+/// Whoever is forked is no shell of the host's, and can neither speak nor listen for it. What a command
+/// starts after it was told to end does not begin.
 extern "C" fn forked() {
     state::end();
+    if BROKEN_OFF.load(Ordering::Relaxed) {
+        // SAFETY: ends this process; nothing of it has run yet.
+        unsafe { _exit(TERMINATED) }
+    }
 }
+
+/// Bash forgets at the end of a trap that it was interrupted in it, and goes on with the command.
+extern "C" fn has_forked() {
+    if BROKEN_OFF.load(Ordering::Relaxed) {
+        // SAFETY: as in the handler of the signal.
+        unsafe { bash::interrupt_state = 1 };
+    }
+}
+
+unsafe extern "C" {
+    fn _exit(status: c_int) -> !;
+}
+
+/// What a process exits with that was to end before it began: as one that SIGTERM has ended.
+const TERMINATED: c_int = 143;
 
 /// Fewer descriptors than these are so few that those of a command may find no place.
 const FEW: u64 = 16;
@@ -166,7 +186,7 @@ fn prepare() -> Option<(OwnedFd, OwnedFd)> {
         }
     }
     hook::execve(before_execve);
-    bash::at_fork(forked);
+    bash::at_fork(has_forked, forked);
     for name in [
         c"startup_state",
         c"want_pending_command",

@@ -65,7 +65,12 @@ pub(crate) fn cases() -> Vec<Case> {
         case("M4 ulimit -f 0", [run("ulimit -f 0; echo >f").signalled(25), run("echo ok").out("ok\n"), run("trap '' XFSZ; ulimit -f 0; echo x >f; echo $?").out("1\n").err("too large"), run("echo ok").out("ok\n")]),
         case("ulimit -n 10", [run("ulimit -n 10"), run("echo ok").out("ok\n"), run("ls -d .").out(".\n")]),
         case("ulimit -n 4", [run("ulimit -n 4"), run("echo ok").any_code().noisy().perhaps_restarted(), run("echo ok").any_code().noisy().perhaps_restarted()]).changing(&["shell", "umask", "trap", "function", "alias", "option"]),
-        case("ulimit -n 0", [run("ulimit -n 0").any_code().noisy(), run("echo ok").any_code().noisy().perhaps_restarted(), run("echo ok").any_code().noisy().perhaps_restarted()]).changing(&["shell", "umask", "trap", "function", "alias", "option"]),
+        case("ulimit -n 0 and 2", [
+            run("ulimit -n 0; echo still").out("still\n").restarted(),
+            run("echo ok").out("ok\n"),
+            run("ulimit -n 2; (exit 3)").any_code().noisy().restarted(),
+            run("echo ok").out("ok\n"),
+        ]),
         case("ulimit -v small", [run("ulimit -v 8000"), run("ls -d .").any_code().noisy().perhaps_restarted(), run("echo ok").any_code().noisy().perhaps_restarted()]).changing(&["shell", "umask", "trap", "function", "alias", "option"]),
         case("ulimit -u 1", [run("ulimit -u 1"), run("ls -d .; :").any_code().noisy().within(25_000).perhaps_restarted(), run("echo ok").any_code().noisy()]),
         case("ulimit -t 1", [run("ulimit -t 1; while :; do :; done").any_code().noisy().perhaps_restarted().within(8_000).status(shieling::outcome::Status::Signalled)]),

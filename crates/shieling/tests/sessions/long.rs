@@ -3,14 +3,18 @@
 use std::fmt::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use shieling::Shieling;
+use shieling::approval::{Answer, Callback, Mode, Question, Scope};
 use shieling::environment::{Environment, Local, Restrictions, Sandbox, Shell};
 use shieling::policy::Policy;
 use shieling::session::{Call, OnTimeout};
 
 use super::support::beside;
+
+/// The longest text that the policy reads, in bytes.
+const READ: usize = 256 * 1024;
 
 /// `number` lines, each made from its number.
 fn lines(number: usize, line: impl Fn(usize) -> String) -> String {
@@ -179,8 +183,14 @@ async fn a_long_text_runs_as_bash_runs_it() {
         } else {
             Arc::new(Local::new(shell.clone()))
         };
-        // Nobody is asked.
-        let shieling = Shieling::builder(environment, Policy::open(), &workspace).build();
+        let shieling = Shieling::builder(environment, Policy::open(), &workspace)
+            .approval(Mode::OnAsk)
+            // What is too long to be read is asked about, and nothing else.
+            .approver(Arc::new(Callback(|question: &Question| match question.text.as_str() {
+                text if text.len() > READ => Answer::Yes(Scope::Once),
+                _ => Answer::No(String::new()),
+            })))
+            .build();
         for (name, text) in texts() {
             let variables = [("PATH", "/usr/bin:/bin"), ("LC_ALL", "C.UTF-8")];
             let command = shieling::request::Command::new(text.as_str(), &workspace)
@@ -194,7 +204,9 @@ async fn a_long_text_runs_as_bash_runs_it() {
                 .expect("more than zero");
             let mut call = Call::new(command);
             call.on_timeout = OnTimeout::Kill;
+            let begun = Instant::now();
             let outcome = shieling.shell(call).await;
+            eprintln!("{name} (sandboxed: {sandboxed}): {:?}", begun.elapsed());
             let said = outcome.stderr.replace("bash: -c: ", "bash: ");
             let got = (outcome.exit_code, outcome.stdout.clone(), said);
             let want = alone(&workspace, &text);

@@ -37,8 +37,6 @@ pub(crate) struct Case {
     pub(crate) changes: &'static [&'static str],
     /// The sandbox's memory.
     pub(crate) memory: Option<u64>,
-    /// Whether nothing can run in it any more, as in a bash of a person's.
-    pub(crate) dead: bool,
     /// Where it stands afterwards, if not where it was prepared.
     pub(crate) stands: Option<&'static str>,
 }
@@ -51,7 +49,6 @@ pub(crate) fn case(name: &'static str, steps: impl IntoIterator<Item = Step>) ->
         places: &[In::Local, In::Sandbox],
         changes: &[],
         memory: None,
-        dead: false,
         stands: None,
     }
 }
@@ -71,11 +68,6 @@ impl Case {
     pub(crate) fn memory(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);
         self.sandboxed()
-    }
-
-    pub(crate) fn dead(mut self) -> Self {
-        self.dead = true;
-        self
     }
 
     pub(crate) fn standing(mut self, at: &'static str) -> Self {
@@ -414,9 +406,6 @@ async fn steps(case: &Case, place: &Place) -> Result<(), String> {
     let mut restarted = false;
     for each in &case.steps {
         restarted |= step(place, each).await?.session_restarted;
-    }
-    if case.dead {
-        return Ok(());
     }
     let stands = case.stands.unwrap_or("{W}/sub");
     let mut probe = run(PROBE).cwd(stands);

@@ -59,11 +59,11 @@ pub(crate) fn cases() -> Vec<Case> {
         case(
             "a DEBUG trap that waits costs one command",
             [
-                run("trap 'sleep 50' DEBUG; echo no").times_out(400).error(REMOVED),
-                run("trap 'read x < <(sleep 50)' DEBUG; echo no")
+                run("trap 'sleep 50' DEBUG; /bin/echo no").times_out(400).error(REMOVED),
+                run("trap 'read x < <(sleep 50)' DEBUG; /bin/echo no")
                     .times_out(400)
                     .error(REMOVED),
-                run("trap 'x=$(sleep 50 | cat)' DEBUG; echo no")
+                run("trap 'x=$(sleep 50 | cat)' DEBUG; /bin/echo no")
                     .times_out(400)
                     .error(REMOVED),
                 run("set -T; f() { :; }; trap 'f; while :; do f; done' DEBUG; f")
@@ -155,6 +155,16 @@ pub(crate) fn cases() -> Vec<Case> {
             ],
         )
         .changing(&["shell", "umask", "trap", "function", "alias", "option"]),
+        case(
+            "no program begins after a command was ended in a trap",
+            [
+                run("trap 'sleep 50' ERR; false; /bin/echo no; (echo no); x=$(echo no >&2); echo no | cat")
+                    .times_out(400),
+                run("trap 'sleep 50' USR2; kill -USR2 $$; /bin/echo no; cat <(echo no)").times_out(400),
+                run("set -T; f() { :; }; trap 'sleep 50' RETURN; f; /bin/echo no").times_out(400),
+                run("trap - ERR USR2 RETURN; set +T"),
+            ],
+        ),
         case(
             "PROMPT_COMMAND",
             [

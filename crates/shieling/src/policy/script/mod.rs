@@ -18,6 +18,7 @@ mod variables;
 mod walk;
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use super::verdict::Span;
 use super::word::Word;
@@ -30,8 +31,9 @@ use source::Place;
 use variables::Variables;
 pub(crate) use walk::PIPE;
 
-/// How many parts (commands, words, pieces of words) a text may have.
-const MAX_NODES: usize = 10_000;
+/// How many parts (commands, words, pieces of words) a text may have: more than any text that is short enough
+/// to be read has by itself, so that this bounds what its texts within texts and its names multiply to.
+const MAX_NODES: usize = 512 * 1024;
 /// How deeply texts within the text (substitutions, `sh -c`, `eval`) may nest.
 const MAX_DEPTH: usize = 100;
 /// How much text may be read in all, in bytes, since what stands inside others is read once more.
@@ -305,9 +307,10 @@ pub(in crate::policy) struct Reader<'a> {
 /// of the text that defines it, if that part does not run for certain or runs in another shell.
 #[derive(Debug, Clone, Default)]
 struct Defined {
-    functions: BTreeSet<String>,
+    /// Shared, since each part of the text that may not run starts from a copy.
+    functions: Rc<BTreeSet<String>>,
     /// Arrays that have names for keys.
-    associative: BTreeSet<String>,
+    associative: Rc<BTreeSet<String>>,
 }
 
 impl<'a> Reader<'a> {

@@ -1,5 +1,7 @@
 //! The syntax tree, walked from left to right.
 
+use std::rc::Rc;
+
 use super::launch::Launch;
 use super::source::{Place, Source};
 use super::syntax::tree::{
@@ -254,7 +256,7 @@ impl Reader<'_> {
         self.redirects(&function.redirects, source)?;
         let result = self.scope(|reader| reader.compound(&function.body, source));
         self.input = outer;
-        self.defined.functions.insert(function.name.clone());
+        Rc::make_mut(&mut self.defined.functions).insert(function.name.clone());
         result
     }
 
