@@ -129,6 +129,14 @@ pub(crate) fn end_traps() {
     }
 }
 
+/// Has bash close its ends of the pipes of `<(…)` and `>(…)`, as it does after each command that it has read
+/// itself: otherwise what reads from one waits for more.
+pub(crate) fn close_substitutions() {
+    if let Some(close) = function(c"unlink_fifo_list") {
+        close();
+    }
+}
+
 /// Has bash forget the jobs that have ended, whatever it would have said of them.
 pub(crate) fn forget_ended_jobs() {
     // What it has listed as ended it forgets. The list itself goes nowhere.

@@ -346,6 +346,7 @@ impl Order {
                 unsafe { bash::exit_shell(bash::last_command_exit_value) }
             }
         }
+        bash::close_substitutions();
         // Of those that have ended by now it is.
         bash::tell_of_ended_jobs();
         for number in 0..3 {

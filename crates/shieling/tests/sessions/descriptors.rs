@@ -45,6 +45,18 @@ pub(crate) fn cases() -> Vec<Case> {
             run("python3 -c 'import os; print(sorted(int(f) for f in os.listdir(\"/proc/self/fd\"))[:-1])'").out("[0, 1, 2]\n"),
         ]),
         case("no descriptor of ours in a subshell's child", [run("(ls /proc/self/fd | wc -l)").out("4\n"), run("x=$(ls /proc/self/fd | wc -l); echo $x").out("4\n")]),
+        case("a process substitution ends with its command", [
+            run("set -- /proc/$$/fd/*; before=$#"),
+            run("cat <(/bin/echo a) <(/bin/echo b)").out("a\nb\n"),
+            run("set -- /proc/$$/fd/*; echo $(($# - before)); set --").out("0\n"),
+            run("tee >(cat >f) <<< in >/dev/null"),
+            run("wait $!; cat f").out("in\n"),
+            run("f() { tee >(cat >g); }; f <<< in >/dev/null"),
+            run("wait $!; cat g").out("in\n"),
+            run("exec 3> >(cat >h); echo one >&3"),
+            run("echo two >&3; exec 3>&-; wait $!; cat h").out("one\ntwo\n"),
+            run("set -- /proc/$$/fd/*; echo $(($# - before)); set --").out("0\n"),
+        ]),
         case("nothing leaks by failing commands", [
             run("set -- /proc/$$/fd/*; before=$#"),
             run("for i in {1..300}; do nosuch; ls /no >&7; cat </no/such; (exit 3); x=${y?}; done 2>/dev/null").any_code().noisy(),
