@@ -82,7 +82,7 @@ extern "C" fn forked() {
 
 /// Bash forgets at the end of a trap that it was interrupted in it, and goes on with the command.
 extern "C" fn has_forked() {
-    if BROKEN_OFF.load(Ordering::Relaxed) {
+    if RUNS.load(Ordering::Relaxed) && BROKEN_OFF.load(Ordering::Relaxed) {
         // SAFETY: as in the handler of the signal.
         unsafe { bash::interrupt_state = 1 };
     }
@@ -101,6 +101,8 @@ const FEW: u64 = 16;
 /// With fewer than these no command can be given what it writes to.
 const TOO_FEW: u64 = 3;
 
+/// Whether something of a command runs: bash can give up nothing else, and jumps to nowhere if it tries.
+static RUNS: AtomicBool = AtomicBool::new(false);
 /// Whether what runs was told to end.
 static BROKEN_OFF: AtomicBool = AtomicBool::new(false);
 /// Whether that was while the DEBUG trap ran.
@@ -110,8 +112,12 @@ static mut IN_PROGRESS: Option<extern "C" fn(c_int) -> c_int> = None;
 /// Whether the command before was told to end: its processes may have ended since.
 static LEAVES_ENDED: AtomicBool = AtomicBool::new(false);
 
-/// Has bash give up what it runs at the next point where that is safe, as after `C-c`.
+/// Has bash give up what it runs at the next point where that is safe, as after `C-c`. What comes between two
+/// commands is lost: it was meant for the one before, or its sender sees that the next one goes on.
 extern "C" fn break_off(_signal: c_int) {
+    if !RUNS.load(Ordering::Relaxed) {
+        return;
+    }
     BROKEN_OFF.store(true, Ordering::Relaxed);
     // SAFETY: written once, before this can be called; it only looks at a number.
     if unsafe { IN_PROGRESS }.is_some_and(|in_progress| in_progress(bash::DEBUG_TRAP) != 0) {
@@ -333,8 +339,8 @@ impl Order {
         bash::reset_parser();
         bash::set(c"shell_eof_token", 0);
         let reading = aftermath::Reading::now();
-        let code = guarded(execute, text);
-        let told = BROKEN_OFF.load(Ordering::Relaxed);
+        let code = interruptible(execute, text);
+        let told = BROKEN_OFF.swap(false, Ordering::Relaxed);
         if code != 0 {
             // SAFETY: bash has jumped here, and what it has left stands above this frame.
             unsafe {
@@ -342,8 +348,8 @@ impl Order {
                 aftermath::unwind(code, &reading, &outputs);
             }
             if !told && bash::EXIT.contains(&code) {
-                // SAFETY: bash's way to end; it runs the EXIT trap, and we say that it leaves.
-                unsafe { bash::exit_shell(bash::last_command_exit_value) }
+                // SAFETY: a number of bash's.
+                exit(unsafe { bash::last_command_exit_value })
             }
         }
         bash::close_substitutions();
@@ -358,7 +364,7 @@ impl Order {
         }
         let removed = remove_debug_trap(&outputs);
         // Also while the trap was looked at.
-        let told = BROKEN_OFF.load(Ordering::Relaxed);
+        let told = told || BROKEN_OFF.load(Ordering::Relaxed);
         LEAVES_ENDED.store(told, Ordering::Relaxed);
         let broken_off = match (removed, told) {
             (true, told) => BrokenOff::DebugTrapRemoved { told },
@@ -369,8 +375,7 @@ impl Order {
         let status = unsafe { RESULT };
         if getrlimit(Resource::Nofile).current.is_some_and(|most| most < TOO_FEW) {
             // The next command could not be begun: it gets a shell that can.
-            // SAFETY: bash's way to end.
-            unsafe { bash::exit_shell(status) }
+            exit(status)
         }
         if state::report(Kind::Done, status, broken_off).is_err() {
             // SAFETY: bash's way to end: nobody hears us any more.
@@ -379,15 +384,36 @@ impl Order {
     }
 }
 
+extern "C" fn run_exit(_: *mut c_void) {
+    // SAFETY: bash's way to end; it runs the EXIT trap, and we say that it leaves.
+    unsafe { bash::exit_shell(RESULT) }
+}
+
+/// Ends the shell. Its EXIT trap is the command's.
+fn exit(status: c_int) -> ! {
+    // SAFETY: bash has one thread.
+    unsafe { RESULT = status };
+    interruptible(run_exit, core::ptr::null_mut());
+    // SAFETY: as above. A trap that was given up does not run again.
+    unsafe { bash::exit_shell(status) }
+}
+
+/// Calls `function` as [`guarded`] does, and has bash give it up if it is told to. Nothing else is.
+fn interruptible(function: extern "C" fn(*mut c_void), argument: *mut c_void) -> c_int {
+    RUNS.store(true, Ordering::Relaxed);
+    let code = guarded(function, argument);
+    RUNS.store(false, Ordering::Relaxed);
+    // What has come too late for bash to see must not have it jump from where it cleans up.
+    // SAFETY: a number of bash's.
+    unsafe { bash::interrupt_state = 0 };
+    code
+}
+
 /// Takes out of bash what the command before has left, while nothing that is said can be heard.
 fn settle() {
-    // What came since was meant for that command. A trap on our signal holds for as long as the command
-    // that has set it.
-    // SAFETY: a number and a function of bash's.
-    unsafe {
-        bash::interrupt_state = 0;
-        bash::set_signal_handler(BREAK_OFF, break_off);
-    }
+    // A trap on our signal holds for as long as the command that has set it.
+    // SAFETY: a function of bash's.
+    unsafe { bash::set_signal_handler(BREAK_OFF, break_off) };
     BROKEN_OFF.store(false, Ordering::Relaxed);
     IN_DEBUG_TRAP.store(false, Ordering::Relaxed);
     // Whoever was killed is no running child any more, but the signal that says so may still be on its
@@ -410,7 +436,7 @@ fn remove_debug_trap(outputs: &[aftermath::File; 2]) -> bool {
         // SAFETY: bash has one thread.
         unsafe { VERDICT = 0 };
         let reading = aftermath::Reading::now();
-        let code = guarded(probe, core::ptr::null_mut());
+        let code = interruptible(probe, core::ptr::null_mut());
         if code != 0 {
             // SAFETY: bash has jumped here, and what it has left stands above this frame.
             unsafe { aftermath::unwind(code, &reading, outputs) };

@@ -125,6 +125,14 @@ pub(crate) fn cases() -> Vec<Case> {
             ],
         ),
         case(
+            "a DEBUG trap that decides and starts a program stays when a command is ended",
+            [
+                run("shopt -s extdebug; trap '[[ $(/bin/echo a) ]]' DEBUG; sleep 50").times_out(2_000),
+                run("trap -p DEBUG").out("trap -- '[[ $(/bin/echo a) ]]' DEBUG\n"),
+                run("trap - DEBUG; shopt -u extdebug"),
+            ],
+        ),
+        case(
             "an ERR, RETURN or CHLD trap that loops costs one command",
             [
                 run("trap 'while :; do :; done' ERR; false").times_out(400),
