@@ -78,9 +78,9 @@ const GIVEN_UP: &[&str] = &[
     "set -m; /bin/true | cat",
 ];
 
-/// Puts back what the texts above have set.
-const PUT_BACK: &str =
-    "trap - USR1 CHLD ERR DEBUG TERM INT HUP; set +m +o pipefail; shopt -u lastpipe extdebug; kept=1; set --";
+/// Puts back what the texts above have set, and says which shell it is and how many descriptors it has open.
+const PUT_BACK: &str = "trap - USR1 CHLD ERR DEBUG TERM INT HUP; set +m +o pipefail; shopt -u lastpipe extdebug; \
+     kept=1; set -- /proc/$$/fd/*; echo $$ $#; set --";
 
 /// What comes next, with its code and output. Each is to say nothing on stderr, but for the one whose child
 /// is killed.
@@ -102,7 +102,7 @@ const NEXT: &[(&str, i32, &str)] = &[
     ("read x <<< b; echo $x", 0, "b\n"),
     ("(jobs); echo ${#FUNCNAME[@]} $BASH_SUBSHELL", 0, "0 0\n"),
     (
-        "coproc cat; echo a >&${COPROC[1]}; read x <&${COPROC[0]}; echo $x; kill $COPROC_PID; wait $COPROC_PID 2>/dev/null; :",
+        "coproc cat; echo a >&${COPROC[1]}; read x <&${COPROC[0]}; echo $x; exec {COPROC[1]}>&-; wait $COPROC_PID",
         0,
         "a\n",
     ),
@@ -161,9 +161,8 @@ async fn one_session(place: &Place, session: usize, mut random: Random, rounds: 
         place.shieling.shell(call).await
     };
     let (mut given_up, mut wrong) = (0, Vec::new());
-    let open = "set -- /proc/$$/fd/*; echo $$ $#; set --";
     run("kept=1; sleep 0 <(:) | cat; coproc :; wait", LONG).await;
-    let before = run(open, LONG).await.stdout;
+    let mut before = run(PUT_BACK, LONG).await.stdout;
     for round in 0..rounds {
         let text = random.pick(GIVEN_UP);
         // From before anything runs to well into it; half of them within the first milliseconds.
@@ -181,28 +180,27 @@ async fn one_session(place: &Place, session: usize, mut random: Random, rounds: 
         } else {
             tokio::time::timeout(after, run(text, LONG)).await.ok()
         };
+        let ended = ended.map(|ended| ended.status);
         given_up += usize::from(ended.is_none());
         let (next, code, out) = random.pick(NEXT);
         let outcome = run(next, LONG).await;
         if let Some(why) = differs(&outcome, next, code, out) {
             wrong.push(format!(
-                "round {round}, {text:?} given up after {after:?} ({:?}), then {next:?}: {why}: {outcome:?}",
-                ended.map(|ended| ended.status)
+                "round {round}, {text:?} given up after {after:?} ({ended:?}), then {next:?}: {why}: {outcome:?}"
             ));
         }
         let back = run(PUT_BACK, LONG).await;
-        if let Some(why) = differs(&back, PUT_BACK, 0, "") {
+        if let Some(why) = differs(&back, PUT_BACK, 0, &before) {
+            let open = run("ls -l /proc/$$/fd", LONG).await.stdout;
             wrong.push(format!(
-                "round {round}, {text:?} after {after:?}, {next:?}, then put back: {why}: {back:?}"
+                "round {round}, {text:?} after {after:?} ({ended:?}), {next:?}, then put back: {why}: {before:?} {back:?} {open}"
             ));
+            // Told once.
+            before = back.stdout;
         }
         if wrong.len() > 20 {
             break;
         }
-    }
-    let after = run(open, LONG).await;
-    if after.stdout != before {
-        wrong.push(format!("shell and descriptors before {before:?}, and after {after:?}"));
     }
     let left = run("ls no", LONG).await;
     if left.exit_code != Some(2) {
