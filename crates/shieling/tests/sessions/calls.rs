@@ -190,6 +190,28 @@ async fn m2_c4_the_end_of_a_session_is_the_end_of_its_daemons() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shell_that_was_killed_between_two_commands_is_started_anew() {
+    let _beside = beside().await;
+    // In a sandbox, no session reaches the shell of another.
+    let place = Place::new(In::Local, None);
+    let shell = place.shell("mkdir d; cd d; export kept=1; echo $$").await.stdout;
+    let shell = shell.trim();
+    let text = format!("kill -9 {shell} && while kill -0 {shell} 2>/dev/null; do sleep 0.01; done");
+    let mut call = place.call(&text, Duration::from_secs(60));
+    call.session = Some("other".parse::<SessionName>().expect("a good name"));
+    let killed = place.shieling.shell(call).await;
+    assert_eq!(
+        (killed.status, killed.exit_code),
+        (Status::Exited, Some(0)),
+        "{killed:?}"
+    );
+    let next = place.shell("echo $kept ${PWD##*/}").await;
+    assert_eq!(next.stdout, "1 d\n", "{next:?}");
+    assert!(next.status == Status::Exited && next.session_restarted, "{next:?}");
+    place.close().await.expect("nothing is left");
+}
+
 /// M4: the race after an end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn m4_a_call_right_after_an_end_finds_a_shell() {
