@@ -3,8 +3,9 @@
 
 use core::ffi::{CStr, c_int};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{BorrowedFd, FromRawFd as _, OwnedFd};
-use rustix::fs::fstat;
+use rustix::fs::{OFlags, fcntl_getfl, fstat, fstatfs};
 use rustix::io::FdFlags;
 
 use crate::bash;
@@ -30,6 +31,14 @@ const CALLS: [&CStr; 3] = [c"FUNCNAME", c"BASH_SOURCE", c"BASH_LINENO"];
 
 /// Where bash puts what a redirection has displaced.
 const DISPLACED: core::ops::Range<i32> = 10..256;
+
+/// Where what bash opens for itself comes first. Above them stands what it chooses numbers for, as in
+/// `exec {fd}<file`.
+const FIRST: i32 = 3;
+const LOW: usize = 7;
+
+/// How the kernel tells that a pipe has no name.
+const PIPES: u32 = 0x5049_5045;
 
 /// A file, whatever its number.
 pub(crate) type File = Option<(u64, u64)>;
@@ -95,5 +104,46 @@ pub(crate) unsafe fn unwind(code: c_int, reading: &Reading, outputs: &[File; 2])
             // SAFETY: a command cannot open a descriptor with that flag, and bash has forgotten it.
             drop(unsafe { OwnedFd::from_raw_fd(number) });
         }
+    }
+}
+
+/// Which of the low numbers are not in use, each by a bit.
+pub(crate) fn unused() -> u8 {
+    let bits = look().into_iter().enumerate();
+    bits.fold(0, |bits, (at, found)| bits | u8::from(found == PollFlags::NVAL) << at)
+}
+
+/// Closes the pipes that `source` has left open, if it was given up while it read from one. Bash keeps no
+/// note of them. They were opened by a name, under a number that was `unused` before, and nobody writes to
+/// them any more, since all that was started has ended. That is also true of what `exec 3< <(…)` has opened in
+/// the same command: its text breaks off where its writer was ended, and so it goes as well.
+pub(crate) fn close_dead_pipes(unused: u8) {
+    for ((at, found), number) in look().into_iter().enumerate().zip(FIRST..) {
+        if unused & (1 << at) == 0 || !found.contains(PollFlags::HUP) {
+            continue;
+        }
+        // SAFETY: borrowed to be looked at; it was open just now.
+        let fd = unsafe { BorrowedFd::borrow_raw(number) };
+        // Only what was opened by a name has this flag: neither a `<<<` nor what came with the next command.
+        let by_name = fcntl_getfl(fd).is_ok_and(|flags| flags.contains(OFlags::LARGEFILE));
+        if by_name && fstatfs(fd).is_ok_and(|found| u32::try_from(found.f_type) == Ok(PIPES)) {
+            // SAFETY: bash has forgotten it.
+            drop(unsafe { OwnedFd::from_raw_fd(number) });
+        }
+    }
+}
+
+/// What can be done with each of the low numbers; nothing if the kernel does not say.
+fn look() -> [PollFlags; LOW] {
+    let mut number = FIRST..;
+    let mut fds = [(); LOW].map(|()| {
+        // SAFETY: borrowed to be looked at; if it is not open, the kernel says so.
+        let fd = unsafe { BorrowedFd::borrow_raw(number.next().unwrap_or(FIRST)) };
+        PollFd::from_borrowed_fd(fd, PollFlags::IN)
+    });
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    match poll(&mut fds, Some(&at_once)) {
+        Ok(_) => fds.map(|fd| fd.revents()),
+        Err(_) => [PollFlags::empty(); LOW],
     }
 }

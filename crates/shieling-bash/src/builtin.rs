@@ -3,7 +3,7 @@
 
 use core::ffi::{c_char, c_int, c_void};
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use rustix::cmsg_space;
 use rustix::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, IntoRawFd as _, OwnedFd};
@@ -111,6 +111,9 @@ static IN_DEBUG_TRAP: AtomicBool = AtomicBool::new(false);
 static mut IN_PROGRESS: Option<extern "C" fn(c_int) -> c_int> = None;
 /// Whether the command before was told to end: its processes may have ended since.
 static LEAVES_ENDED: AtomicBool = AtomicBool::new(false);
+
+/// Which low numbers were not in use when the command began.
+static UNUSED: AtomicU8 = AtomicU8::new(0);
 
 /// Has bash give up what it runs at the next point where that is safe, as after `C-c`. What comes between two
 /// commands is lost: it was meant for the one before, or its sender sees that the next one goes on.
@@ -326,6 +329,7 @@ impl Order {
                 let _ = fd.into_raw_fd();
             }
         }
+        UNUSED.store(aftermath::unused(), Ordering::Relaxed);
         state::about(self.number);
         let text = match self.mapped {
             Some((place, _)) => place,
@@ -425,6 +429,7 @@ fn settle() {
         // They were ended with the command that was broken off, and are no jobs of the session.
         bash::forget_ended_jobs();
         bash::forget_ended_children();
+        aftermath::close_dead_pipes(UNUSED.load(Ordering::Relaxed));
     }
 }
 

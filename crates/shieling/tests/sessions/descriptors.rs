@@ -57,6 +57,16 @@ pub(crate) fn cases() -> Vec<Case> {
             run("echo two >&3; exec 3>&-; wait $!; cat h").out("one\ntwo\n"),
             run("set -- /proc/$$/fd/*; echo $(($# - before)); set --").out("0\n"),
         ]),
+        case("nothing leaks by a source that is given up", [
+            run("set -- /proc/$$/fd/*; before=$#"),
+            run("source <(sleep 50)").times_out(1_000),
+            run(". /dev/stdin < <(. <(sleep 50); sleep 50)").times_out(1_000),
+            run("set -- /proc/$$/fd/*; echo $(($# - before)); set --").out("0\n"),
+            run("mkfifo p; exec 3<<<a 4<>f 5<>p {fd}<f 6<> <(:); sleep 50").times_out(1_000),
+            run("read -u 3 x; echo $x; echo b >&4; echo c >&5; read -u 5 x; echo $x").out("a\nc\n"),
+            run("read -u $fd x; echo $x; echo d >&6; read -u 6 x; echo $x").out("b\nd\n"),
+            run("exec 3<&- 4<&- 5<&- 6<&- {fd}<&-"),
+        ]),
         case("nothing leaks by failing commands", [
             run("set -- /proc/$$/fd/*; before=$#"),
             run("for i in {1..300}; do nosuch; ls /no >&7; cat </no/such; (exit 3); x=${y?}; done 2>/dev/null").any_code().noisy(),

@@ -62,6 +62,7 @@ const GIVEN_UP: &[&str] = &[
     "setsid -f sleep 50; setsid sleep 50 | cat",
     "sh -c 'sleep 50 & sleep 50 & wait' | cat",
     "eval 'source /dev/stdin' <<< 'while :; do /bin/true | cat; done'",
+    "source <(sleep 50); touch no",
     "time while :; do /bin/true; done",
     "! while :; do /bin/true; done",
     "select x in a b; do :; done < <(yes | head -c 1000000; sleep 50) >/dev/null 2>&1; sleep 50",
