@@ -137,7 +137,7 @@ mod tests {
         fs::create_dir_all(at.join("a/b/c")).expect("made");
         symlink("../../..", at.join("a/b/up")).expect("linked");
         for path in ["a/b/c", "a/b", "a"] {
-            fs::set_permissions(at.join(path), fs::Permissions::from_mode(0)).expect("set");
+            fs::set_permissions(at.join(path), fs::Permissions::from_mode(0o000)).expect("set");
         }
         // Deeper than a path can say.
         let mut deep = rustix::fs::open(&at, OFlags::PATH | DIRECTORY, Mode::empty()).expect("open");

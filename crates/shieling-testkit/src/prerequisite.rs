@@ -3,6 +3,8 @@
 //!
 //! No test looks for such things by itself: a test that does not say what it misses looks as if it passed.
 
+#![expect(clippy::disallowed_methods, reason = "what is installed is looked for here")]
+
 use std::fmt::Display;
 use std::io::Write as _;
 use std::path::Path;

@@ -76,8 +76,14 @@ fn a_question_is_answered_by_whoever_waits_for_it_and_without_anybody_at_once() 
         ["answered", {"signal": "SIGTERM"}],
     ]);
     let person = server.shieling.beside(&["attach"], &steps);
+    let mut tried = 0;
     let answer = until("an answer", || {
-        let (text, _) = server.tool("ask_human", json!({"prompt": "which\u{1b}[2J colour?"}));
+        tried += 1;
+        // Another question each time: one that has failed five times is not tried again for a while.
+        let (text, _) = server.tool(
+            "ask_human",
+            json!({"prompt": format!("which\u{1b}[2J colour? {tried}")}),
+        );
         (!text.contains("nobody is there")).then_some(text)
     });
     assert!(answer.contains("blue"), "{answer}");

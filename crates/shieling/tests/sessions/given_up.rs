@@ -114,7 +114,7 @@ const KILLED: &str = "sh -c 'kill -9 $$'; (exit $?)";
 async fn the_command_after_one_that_was_given_up_says_its_own_status_and_nothing_else() {
     let _beside = beside().await;
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<usize>().ok());
-    let rounds = number("SHIELING_GIVEN_UP").unwrap_or(ROUNDS);
+    let rounds = number("SHIELING_GIVEN_UP").unwrap_or(shieling_testkit::extent::rounds(ROUNDS, 1_500));
     let _load = Load::of(number("SHIELING_GIVEN_UP_LOAD").unwrap_or(0));
     let seed = number("SHIELING_GIVEN_UP_SEED").unwrap_or(1);
     for at in [In::Local, In::Sandbox] {

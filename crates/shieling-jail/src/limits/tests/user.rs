@@ -42,7 +42,7 @@ fn as_pid_one(user: &str, test: &str) -> Option<Output> {
     match enter(&["true"]) {
         Ok(output) if output.status.success() => {}
         other => {
-            prerequisite::skip(&format!("namespaces for user {user} from root: {other:?}"));
+            prerequisite::skip(format_args!("namespaces for user {user} from root: {other:?}"));
             return None;
         }
     }
