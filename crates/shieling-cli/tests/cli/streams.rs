@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
@@ -13,6 +13,17 @@ fn exec(options: &[&str], command: &str) -> Shieling {
         .args(["exec"])
         .args(options.iter().copied())
         .args(["--", command])
+}
+
+/// Starts it with pipes for what it writes.
+fn started(shieling: &Shieling, input: Stdio) -> Child {
+    shieling
+        .command()
+        .stdin(input)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts")
 }
 
 const LOCAL: [&str; 3] = ["--env", "local", "--approval=policy"];
@@ -100,12 +111,7 @@ fn a_directory_or_a_writable_file_as_input_opens_nothing() {
 #[test]
 fn an_input_that_never_ends_does_not_keep_a_command_that_ended() {
     let shieling = exec(&[], "echo done");
-    let mut child = shieling
-        .command()
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it starts");
+    let mut child = started(&shieling, Stdio::piped());
     let kept = child.stdin.take();
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.stdout, b"done\n");
@@ -127,13 +133,7 @@ fn a_slow_reader_holds_the_command_up_and_loses_nothing() {
     // More than all pipes and queues on the way hold.
     const BYTES: usize = 16 << 20;
     let shieling = exec(&[], "head -c 16777216 /dev/zero; echo written >&2");
-    let mut child = shieling
-        .command()
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
+    let mut child = started(&shieling, Stdio::null());
     let mut output = child.stdout.take().expect("a pipe");
     let mut first = [0; 1];
     output.read_exact(&mut first).expect("it has begun");
@@ -157,13 +157,7 @@ fn a_slow_reader_holds_the_command_up_and_loses_nothing() {
 #[test]
 fn a_reader_that_does_not_read_does_not_stop_the_clock() {
     let shieling = exec(&["--timeout", "500ms"], "yes");
-    let mut child = shieling
-        .command()
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
+    let mut child = started(&shieling, Stdio::null());
     let output = child.stdout.take().expect("a pipe");
     // The end is told once the output is written, so it is read only when the command must have ended.
     let reader = std::thread::spawn(move || {
@@ -235,12 +229,7 @@ fn a_recorded_or_limited_command_has_no_terminal() {
 #[test]
 fn a_closed_reader_ends_the_command_as_in_any_pipe() {
     let shieling = exec(&[], "yes");
-    let mut child = shieling
-        .command()
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it starts");
+    let mut child = started(&shieling, Stdio::null());
     let mut output = child.stdout.take().expect("a pipe");
     let mut first = [0; 2];
     output.read_exact(&mut first).expect("it has begun");
@@ -251,12 +240,7 @@ fn a_closed_reader_ends_the_command_as_in_any_pipe() {
 #[test]
 fn input_typed_before_the_command_reads_waits_for_it() {
     let shieling = exec(&[], "sleep 0.2; cat");
-    let mut child = shieling
-        .command()
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it starts");
+    let mut child = started(&shieling, Stdio::piped());
     let mut input = child.stdin.take().expect("a pipe");
     input.write_all(b"early\n").expect("it is passed on");
     drop(input);
