@@ -117,7 +117,8 @@ async def main():
         await work.call("shell_kill", job="late")
 
         say("\n# a terminal, as a person would see it")
-        draw = "printf 'first\\rFIRST\\n'; stty size; read -rsn1 key; echo key=$key; sleep 1000"
+        # The echo is off before the size is there to be seen: a key that comes before `read` is not drawn either.
+        draw = "printf 'first\\rFIRST\\n'; stty -echo; stty size; read -rsn1 key; echo key=$key; sleep 1000"
         await work.call("shell", quiet=True, command=draw, tty=True, background=True, job="screen", rows=5, columns=30)
         await work.wait("screen", "5 30")
         await work.call("shell_write", quiet=True, job="screen", text="k", enter=False, wait_ms=5000)

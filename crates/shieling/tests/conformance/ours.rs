@@ -14,10 +14,13 @@ const MEMORY_DIFFERS: &[(&str, &str)] = &[(
     "it refuses two streams that change places, with 125",
 )];
 
+/// How many cases run at once. Most of their time is spent waiting for processes.
+const AT_ONCE: usize = 10;
+
 async fn conforming(maker: Arc<dyn Maker>, differs: &[(&str, &str)]) {
     let suite = match std::env::var("SHIELING_CONFORMANCE") {
         Ok(text) => Suite::new().only(text),
-        Err(_) => Suite::new(),
+        Err(_) => Suite::new().at_once(AT_ONCE),
     };
     let report = suite.run(maker).await;
     eprintln!("{report}");

@@ -11,7 +11,7 @@ use shieling::environment::FileError;
 use shieling::files::{
     EditAsk, FileAsk, FilesError, GlobAsk, GrepAsk, ListAsk, MoveAsk, PatchAsk, ReadAsk, Seen, StatAsk,
 };
-use shieling_testkit::Workspace;
+use shieling_testkit::{Workspace, extent};
 
 use crate::place::{BOTH, In, adding, changes, content, delete};
 
@@ -225,7 +225,7 @@ async fn patterns_that_would_take_for_ever_do_not() {
     for pattern in globs {
         let _ = shieling.glob(glob(&pattern, 10, None)).await;
         let asked = GrepAsk {
-            globs: vec![pattern; 50],
+            globs: vec![pattern; extent::rounds(10, 50)],
             ..grep("a")
         };
         let _ = shieling.grep(asked).await;
@@ -259,23 +259,24 @@ async fn a_patch_may_name_a_file_twice_by_any_name() {
 
 #[tokio::test]
 async fn huge_patches_end() {
-    let workspace = Workspace::new().with("a", &"a\n".repeat(200_000));
+    let lines = extent::rounds(50_000, 200_000);
+    let workspace = Workspace::new().with("a", &"a\n".repeat(lines));
     let shieling = In::Local.open(&workspace);
     let begun = Instant::now();
     let hunk = format!("@@ -1,{0} +1,{0} @@\n{1}-b\n+c\n", 5_001, " a\n".repeat(5_000));
     let patches = [
         // Each place nearly fits.
-        format!("--- a/a\n+++ b/a\n{}", hunk.repeat(50)),
+        format!("--- a/a\n+++ b/a\n{}", hunk.repeat(extent::rounds(10, 50))),
         // Very many files, of which each would be held.
         (0..5_000)
             .map(|number| adding(&format!("many/{number}")).patch)
             .collect(),
         "x".repeat(17 << 20),
-        "@@ -1 +1 @@\n".repeat(1 << 20),
+        "@@ -1 +1 @@\n".repeat(extent::rounds(1 << 18, 1 << 20)),
         format!("--- a/a\n+++ b/a\n@@ -{0},{0} +{0},{0} @@\n-a\n+b\n", u64::MAX),
         format!(
             "*** Begin Patch\n*** Update File: a\n{}*** End Patch\n",
-            "@@ a\n".repeat(100_000)
+            "@@ a\n".repeat(extent::rounds(20_000, 100_000))
         ),
     ];
     for text in patches {
@@ -284,14 +285,18 @@ async fn huge_patches_end() {
         assert!(patched.is_err(), "{label}");
     }
     assert!(!workspace.path("many").exists());
-    assert_eq!(fs::metadata(workspace.path("a")).expect("it is there").len(), 400_000);
+    assert_eq!(
+        fs::metadata(workspace.path("a")).expect("it is there").len(),
+        2 * lines as u64
+    );
     assert!(begun.elapsed().as_secs() < SOON, "{:?}", begun.elapsed());
 }
 
 #[tokio::test]
 async fn edits_of_a_large_file_that_repeats_itself_end_and_are_bounded() {
     let workspace = Workspace::new();
-    workspace.write_bytes("a", &vec![b'a'; 50 << 20]);
+    let megabytes = extent::rounds(16, 50);
+    workspace.write_bytes("a", &vec![b'a'; megabytes << 20]);
     let shieling = In::Local.open(&workspace);
     let begun = Instant::now();
     let nearly = "a".repeat(1 << 20) + "b";
@@ -303,12 +308,15 @@ async fn edits_of_a_large_file_that_repeats_itself_end_and_are_bounded() {
     everywhere.replace_all = true;
     let too_many = shieling.edit_file(everywhere).await;
     assert!(matches!(too_many, Err(FilesError::Argument { argument: "old", .. })));
-    // A thousand places, of which each would become ten megabytes.
+    // Hundreds of places, of which each would become ten megabytes.
     let mut grown = EditAsk::new("a", "a".repeat(50 << 10), "b".repeat(10 << 20));
     grown.replace_all = true;
     let too_large = shieling.edit_file(grown).await;
     assert!(matches!(too_large, Err(FilesError::TooLarge { .. })));
-    assert_eq!(fs::metadata(workspace.path("a")).expect("it is there").len(), 50 << 20);
+    assert_eq!(
+        fs::metadata(workspace.path("a")).expect("it is there").len(),
+        (megabytes as u64) << 20
+    );
     assert!(begun.elapsed().as_secs() < SOON, "{:?}", begun.elapsed());
 }
 
@@ -344,11 +352,11 @@ async fn files_that_are_mostly_holes_are_not_read_to_their_end() {
 
 #[tokio::test]
 async fn a_directory_of_very_many_files_is_listed_moved_and_removed() {
-    const MANY: u64 = 20_000;
+    let many = extent::rounds(11_000, 20_000);
     for here in BOTH {
         let workspace = Workspace::new();
         fs::create_dir(workspace.path("many")).expect("ours");
-        for number in 0..MANY {
+        for number in 0..many {
             fs::File::create(workspace.path(&format!("many/{number:05}"))).expect("ours");
         }
         let shieling = here.open(&workspace);
@@ -364,7 +372,7 @@ async fn a_directory_of_very_many_files_is_listed_moved_and_removed() {
                 break;
             }
         }
-        assert_eq!(seen, MANY, "{here:?}");
+        assert_eq!(seen, many, "{here:?}");
         // With fewer descriptors than files.
         shieling.move_file(MoveAsk::new("many", "moved")).await.expect("moved");
         shieling.delete_file(delete("moved", true)).await.expect("removed");

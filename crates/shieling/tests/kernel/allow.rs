@@ -51,7 +51,7 @@ fn effects(place: &Place, template: &Template, case: &Case, policy: &Policy) -> 
 
 #[test]
 fn no_program_beside_the_allowed_ones_leaves_a_mark() {
-    let cases = share(attacks("allow"), every(5, 20));
+    let cases = share(attacks("allow"), every(10, 40));
     let template = template();
     let open = Policy::open();
     let results = side_by_side(

@@ -226,7 +226,7 @@ fn tell(place: &Place, places: &HiddenPlaces, case: &Case) -> Result<Told, Strin
 
 #[test]
 fn no_attack_under_ignore_gives_away_what_is_hidden() {
-    let cases = share(cases(), every(16, 40));
+    let cases = share(cases(), every(40, 80));
     let places = HiddenPlaces::new(&cases);
     let outside = tempfile::tempdir().expect("a temporary directory");
     let mut host = Host::new(&cases, outside.path());
@@ -312,7 +312,7 @@ fn exact(cases: &[Case], kept: &BTreeSet<String>, outputs: &[(String, String)]) 
 
 #[test]
 fn without_ignore_the_same_attacks_give_it_away() {
-    let cases = share(cases(), every(20, 20));
+    let cases = share(cases(), every(50, 50));
     let places = HiddenPlaces::new(&cases);
     let open = Policy::open();
     let results = side_by_side(

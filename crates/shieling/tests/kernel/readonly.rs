@@ -38,7 +38,7 @@ enum Did {
 
 #[test]
 fn no_attack_under_readonly_changes_anything() {
-    let cases = share(attacks("readonly"), every(5, 20));
+    let cases = share(attacks("readonly"), every(10, 40));
     let template = template();
     let outside = tempfile::tempdir().expect("a temporary directory");
     let host = Mutex::new(Host::new(&cases, outside.path()));
@@ -110,7 +110,7 @@ fn no_attack_under_readonly_changes_anything() {
 /// Texts that act by nothing that a workspace shows, by class: those that do not parse, above all.
 #[test]
 fn without_readonly_the_same_attacks_change_the_workspace() {
-    let cases = share(attacks("readonly"), every(12, 12));
+    let cases = share(attacks("readonly"), every(24, 24));
     let template = template();
     let results = side_by_side(
         &cases,

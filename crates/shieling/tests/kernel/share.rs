@@ -8,6 +8,9 @@ use shieling_testkit::extent;
 
 use crate::cases::{Case, Expected, corpus};
 
+/// How many cases run at once. Most of their time is spent waiting for processes.
+const WORKERS: usize = 4;
+
 /// The attacks of a file of the corpora.
 pub(crate) fn attacks(file: &str) -> Vec<Case> {
     let attack = |case: &Case| case.file == file && case.expected != Expected::Allowed;
@@ -35,7 +38,7 @@ pub(crate) fn listed(list: &str) -> BTreeSet<String> {
     texts.map(str::to_owned).collect()
 }
 
-/// Works through the cases, two at a time; `start` makes what one worker needs.
+/// Works through the cases, a few at a time; `start` makes what one worker needs.
 pub(crate) fn side_by_side<W, R: Send>(
     cases: &[Case],
     start: impl Fn() -> W + Sync,
@@ -44,7 +47,7 @@ pub(crate) fn side_by_side<W, R: Send>(
 ) -> Vec<R> {
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
-        for _ in 0..2 {
+        for _ in 0..WORKERS {
             scope.spawn(|| {
                 let mut worker = start();
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {

@@ -115,16 +115,18 @@ async fn what_a_process_substitution_still_writes_is_not_lost() {
 async fn a_storm_of_forks_dies() {
     let _load = loud().await;
     let mark = Mark::new();
-    // Each of two hundred immune shells keeps one sleeper and starts it anew all the time. SIGTERM
+    // Each of the immune shells keeps one sleeper and starts it anew all the time. SIGTERM
     // would not end it, since what is ignored is inherited; with it this would be no storm of some
-    // hundreds but one without a bound.
+    // dozens but one without a bound. 200 of them keep two processors busy by themselves: beside other
+    // work their supervisor then gets too little of a processor to answer in its time.
+    let shells = 40;
     let text = format!(
-        "trap '' TERM; for i in $(seq 200); do (while :; do sleep {mark} & sleep 0.1; kill -9 $!; done) 2>/dev/null & done; sleep {mark}"
+        "trap '' TERM; for i in $(seq {shells}); do (while :; do sleep {mark} & sleep 0.1; kill -9 $!; done) 2>/dev/null & done; sleep {mark}"
     );
     let (mut process, _jail) = start(&plan(&text)).await.expect("it starts");
     let begun = Instant::now();
     // Most sleep at any moment, of which each has a shell.
-    while mark.alive().len() < 150 {
+    while mark.alive().len() < shells * 3 / 4 {
         assert!(begun.elapsed() < Duration::from_secs(60), "{}", mark.alive().len());
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -134,7 +136,7 @@ async fn a_storm_of_forks_dies() {
         .expect("its supervisor answers");
     assert_eq!(ended.survivors, 0);
     assert_eq!(mark.alive(), [] as [u32; 0]);
-    assert!(ended.ended >= 200, "{}", ended.ended);
+    assert!(ended.ended >= u32::try_from(shells).expect("small"), "{}", ended.ended);
 }
 
 #[tokio::test]

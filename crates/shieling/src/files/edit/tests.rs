@@ -318,7 +318,7 @@ fn a_text_with_a_wrong_word_is_found_by_what_is_right_in_it() {
 #[test]
 fn a_large_file_is_edited_at_once() {
     // Of 50 MB, in the full tests.
-    let lines = extent::rounds(200_000, 1_000_000);
+    let lines = extent::rounds(50_000, 1_000_000);
     for end in ["\n", "\r\n"] {
         let mut content = format!("    some line of a file that is not small at all{end}").repeat(lines);
         content.insert_str(25 * lines, &format!("the one{end}that is sought{end}"));

@@ -227,7 +227,7 @@ fn a_pattern_that_stalls_other_engines_takes_time_in_proportion_to_the_text() {
 #[test]
 fn a_pattern_over_lines_that_looks_through_the_rest_at_each_match_is_given_up() {
     let trial = Trial::new();
-    trial.put("f", "A\n".repeat(4 << 20));
+    trial.put("f", "A\n".repeat(extent::rounds(1 << 20, 4 << 20)));
     let slow = GrepAsk {
         multiline: true,
         mode: GrepMode::Count,
@@ -517,7 +517,10 @@ fn the_answer_of_eight_threads_is_the_answer_of_one_and_its_pages_are_it() {
             lines.collect::<String>(),
         );
     }
-    trial.put("d0/e0/slow", "miss\n".repeat(1 << 20) + "hit\n");
+    trial.put(
+        "d0/e0/slow",
+        "miss\n".repeat(extent::rounds(1 << 18, 1 << 20)) + "hit\n",
+    );
     for mode in [GrepMode::Content, GrepMode::Files, GrepMode::Count] {
         let first = GrepAsk {
             mode,
