@@ -146,7 +146,11 @@ impl Shieling {
         slot.fill(&job);
         if call.background {
             job.adopt(actor);
-            return job.shown();
+            // It may have ended by now, and is known by its name all the same.
+            return Outcome {
+                job: Some(job.id().to_string()),
+                ..job.shown()
+            };
         }
         let mut forgotten = Forgotten {
             jobs: &self.jobs,
