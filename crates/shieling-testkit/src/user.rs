@@ -31,7 +31,14 @@ pub fn again_as_user(arguments: &[&str]) {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let program = std::env::current_exe().expect("it runs");
     let copy = folder.path().join("tests");
-    fs::copy(&program, &copy).expect("room for a copy");
+    // By another process: a program is not executed while anybody has it open for writing, and what other
+    // tests of this process start meanwhile would hold our descriptor for a moment.
+    let copied = Command::new("cp")
+        .arg(&program)
+        .arg(&copy)
+        .status()
+        .expect("cp is there");
+    assert!(copied.success(), "there is no room for a copy");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).expect("our own directory");
     let done = Command::new("setpriv")
         .args(["--reuid", USER, "--regid", USER, "--clear-groups"])

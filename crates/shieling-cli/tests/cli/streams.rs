@@ -3,8 +3,10 @@
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use shieling_testkit::{Marker, leftovers};
 
 use crate::support::Shieling;
 
@@ -156,25 +158,30 @@ fn a_slow_reader_holds_the_command_up_and_loses_nothing() {
 
 #[test]
 fn a_reader_that_does_not_read_does_not_stop_the_clock() {
-    let shieling = exec(&["--timeout", "500ms"], "yes");
+    let marker = Marker::new();
+    let (first, second) = marker.text().split_at(10);
+    // In two parts, so that the command carries the mark and its `exec` does not.
+    let command = format!("first={first}; exec -a \"$first\"{second} yes");
+    let shieling = exec(&["--timeout", "3s"], &command);
     let mut child = started(&shieling, Stdio::null());
-    let output = child.stdout.take().expect("a pipe");
-    // The end is told once the output is written, so it is read only when the command must have ended.
-    let reader = std::thread::spawn(move || {
-        let mut output = output;
-        std::thread::sleep(std::time::Duration::from_secs(2));
-        std::io::copy(&mut output, &mut std::io::sink())
-    });
-    let mut said = String::new();
-    child
-        .stderr
-        .take()
-        .expect("a pipe")
-        .read_to_string(&mut said)
-        .expect("text");
+    let is_running = || !leftovers(&marker).is_empty();
+    wait_until("the command runs", is_running);
+    // Nothing of its output is read before it has ended.
+    wait_until("the command is ended", || !is_running());
+    let (mut output, mut said) = (child.stdout.take().expect("a pipe"), String::new());
+    std::io::copy(&mut output, &mut std::io::sink()).expect("readable");
+    let mut errors = child.stderr.take().expect("a pipe");
+    errors.read_to_string(&mut said).expect("text");
     assert!(said.starts_with("timed out"), "{said}");
     assert_eq!(child.wait().expect("it ends").code(), Some(124));
-    reader.join().expect("no panic").expect("readable");
+}
+
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "still not so: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[test]
@@ -239,10 +246,12 @@ fn a_closed_reader_ends_the_command_as_in_any_pipe() {
 
 #[test]
 fn input_typed_before_the_command_reads_waits_for_it() {
-    let shieling = exec(&[], "sleep 0.2; cat");
+    // The input is at its end before the command begins to read.
+    let shieling = exec(&[], "until [ -e written ]; do sleep 0.01; done; cat");
     let mut child = started(&shieling, Stdio::piped());
     let mut input = child.stdin.take().expect("a pipe");
     input.write_all(b"early\n").expect("it is passed on");
     drop(input);
+    std::fs::write(shieling.workspace().join("written"), "").expect("ours");
     assert_eq!(child.wait_with_output().expect("it ends").stdout, b"early\n");
 }

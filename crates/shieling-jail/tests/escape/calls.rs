@@ -107,7 +107,7 @@ impl Answers {
     /// The same calls by the same user, without a sandbox, in a directory of the place's own, since
     /// some of them make files.
     fn outside(field: &Field<'_>, place: &Place<'_>, group: &str) -> Checked<Self> {
-        let directory = place.root.join("outside");
+        let directory = place.root.join("without-a-sandbox");
         std::fs::create_dir(&directory)?;
         let program = field.tools.directory.join("calls");
         let done = Command::new(program)

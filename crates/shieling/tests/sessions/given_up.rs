@@ -1,8 +1,7 @@
 //! Calls given up at any moment, and what the next command then says: its own status and its own output,
 //! in the same shell.
 //!
-//! `SHIELING_GIVEN_UP=10000` sets how many calls are given up in each environment, and
-//! `SHIELING_GIVEN_UP_LOAD=4` how many threads keep the processors busy meanwhile.
+//! In the full tests, 5,000 in each environment, while 4 threads keep the processors busy.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use shieling::outcome::{Outcome, Status};
 use shieling::session::SessionName;
+use shieling_testkit::extent;
 use shieling_testkit::random::Random;
 
 use super::support::{In, Place, beside};
@@ -113,17 +113,16 @@ const KILLED: &str = "sh -c 'kill -9 $$'; (exit $?)";
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_command_after_one_that_was_given_up_says_its_own_status_and_nothing_else() {
     let _beside = beside().await;
-    let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<usize>().ok());
-    let rounds = number("SHIELING_GIVEN_UP").unwrap_or(shieling_testkit::extent::rounds(ROUNDS, 1_500));
-    let _load = Load::of(number("SHIELING_GIVEN_UP_LOAD").unwrap_or(0));
-    let seed = number("SHIELING_GIVEN_UP_SEED").unwrap_or(1);
+    let rounds = extent::rounds(ROUNDS, 5_000);
+    let _load = Load::of(extent::rounds(0, 4));
+    let seed = extent::seed();
     for at in [In::Local, In::Sandbox] {
         let place = Arc::new(Place::new(at, None));
         let begun = Instant::now();
         let mut sessions = tokio::task::JoinSet::new();
         for session in 0..SESSIONS {
             let place = Arc::clone(&place);
-            let random = Random::new((seed * 100 + session) as u64);
+            let random = Random::new(seed * 100 + session as u64);
             sessions.spawn(async move { one_session(&place, session, random, rounds.div_ceil(SESSIONS)).await });
         }
         let (mut wrong, mut given_up) = (Vec::new(), 0);

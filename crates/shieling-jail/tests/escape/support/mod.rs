@@ -52,17 +52,27 @@ pub(crate) enum Fail {
     Skip(String),
     /// It does not hold.
     Wrong(String),
+    /// Something that was looked at from outside, such as a process, ended meanwhile. Nothing was seen.
+    Vanished(String),
 }
 
-impl<E: std::error::Error> From<E> for Fail {
+impl<E: std::error::Error + 'static> From<E> for Fail {
     fn from(error: E) -> Self {
+        let looked_for: Option<&std::io::Error> = (&error as &dyn std::error::Error).downcast_ref();
+        let vanished = looked_for.is_some_and(|error| {
+            error.kind() == std::io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+        });
         let mut text = error.to_string();
         let mut cause = error.source();
         while let Some(deeper) = cause {
             text = format!("{text}: {deeper}");
             cause = deeper.source();
         }
-        Self::Wrong(text)
+        if vanished {
+            Self::Vanished(text)
+        } else {
+            Self::Wrong(text)
+        }
     }
 }
 

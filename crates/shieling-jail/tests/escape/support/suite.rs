@@ -232,8 +232,8 @@ fn run(classes: &'static [(&'static str, &'static [Case])], filters: &[String], 
         let field = Field::new(base, &tools, &runtime);
         let began = Instant::now();
         let result = match judge(&field, case) {
-            // A process may end between two looks at it from outside. What escaped has escaped.
-            Err(Fail::Wrong(why)) if !why.contains("ESCAPED") => {
+            // A process may end between two looks at it from outside, which tells nothing. Nothing else is tried again.
+            Err(Fail::Vanished(why)) => {
                 println!("again  {class}: {}: {why}", case.name);
                 judge(&field, case)
             }
@@ -251,7 +251,7 @@ fn run(classes: &'static [(&'static str, &'static [Case])], filters: &[String], 
                 count.skipped += 1;
                 println!("skip   {class}: {}: {why}", case.name);
             }
-            Err(Fail::Skip(why) | Fail::Wrong(why)) => {
+            Err(Fail::Skip(why) | Fail::Wrong(why) | Fail::Vanished(why)) => {
                 count.failed += 1;
                 println!("FAILED {class}: {}: {why}", case.name);
                 failures
