@@ -54,11 +54,13 @@ pub(crate) fn default_approval(env: EnvironmentName) -> Approval {
     }
 }
 
-/// What of the network can be reached where nobody says.
-pub(crate) fn default_network(env: EnvironmentName) -> Network {
-    match env {
-        EnvironmentName::Local => Network::Host,
-        EnvironmentName::Sandbox | EnvironmentName::Memory | EnvironmentName::Container => Network::None,
+/// What of the network can be reached where nobody says. A loopback of its own takes a network namespace.
+pub(crate) fn default_network(env: EnvironmentName, isolation: Isolation) -> Network {
+    match (env, isolation) {
+        (EnvironmentName::Local, _) => Network::Host,
+        (EnvironmentName::Sandbox, Isolation::Full) => Network::Loopback,
+        (EnvironmentName::Sandbox, Isolation::Landlock) => Network::None,
+        (EnvironmentName::Memory | EnvironmentName::Container, _) => Network::None,
     }
 }
 
@@ -124,6 +126,8 @@ pub(crate) struct Plan {
     pub(crate) asked: JailLimits,
     /// What of the network can be reached.
     pub(crate) network: Network,
+    /// Whether somebody said so.
+    pub(crate) network_asked: bool,
     /// More that can be read, absolute.
     pub(crate) read: Vec<PathBuf>,
     /// Whether files that run code later can be changed.
@@ -224,7 +228,8 @@ impl Plan {
             store_output: true,
             isolation,
             asked: jail_limits(settings.memory, settings.pids, settings.cpus),
-            network: settings.network.unwrap_or(default_network(env)),
+            network: settings.network.unwrap_or(default_network(env, isolation)),
+            network_asked: settings.network.is_some(),
             read: settings.read,
             open_protected: settings.open_protected,
             allow_home: settings.allow_home,

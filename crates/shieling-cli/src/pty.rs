@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 use rustix::termios::{OptionalActions, Termios};
-use shieling::session::{Pair, Size};
+use shieling::session::Pair;
 
 /// The size of one read.
 const READ: usize = 16 * 1024;
@@ -52,12 +52,11 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
-    /// Makes the pair like the person's terminal, which is standard input, and begins to copy.
+    /// Makes a pair like the person's terminal, which is standard input, and begins to copy.
     ///
     /// # Errors
-    /// Standard input is no terminal, or there are no more of them.
-    pub(crate) fn open() -> io::Result<Self> {
-        let Pair { ours, theirs } = Pair::open(Size::default())?;
+    /// Standard input is no terminal.
+    pub(crate) fn open(Pair { ours, theirs }: Pair) -> io::Result<Self> {
         let like = rustix::termios::tcgetattr(io::stdin())?;
         rustix::termios::tcsetattr(&theirs, OptionalActions::Now, &like)?;
         // A descriptor of our own, so that no other process sees the change.

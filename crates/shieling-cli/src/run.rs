@@ -16,7 +16,7 @@ use shieling::output::{self, Stream, Tee};
 use shieling::policy::{Decision, PRESETS, Verdict, preset_settings};
 use shieling::process::{JailLayer, JailRefusal, Streams};
 use shieling::request::Command;
-use shieling::session::Human;
+use shieling::session::{Human, Pair, Size};
 use shieling::units::ByteCount;
 use shieling::{Shieling, Told};
 use tokio::signal::unix::{SignalKind, signal};
@@ -203,6 +203,12 @@ impl Library {
         ran
     }
 
+    /// A pair of terminals whose inner end has a name where commands run.
+    async fn pair(&self) -> io::Result<Pair> {
+        let terminals = self.shieling.environment().terminals().await;
+        Pair::open_in(terminals.map_err(io::Error::other)?, Size::default())
+    }
+
     async fn run_shell_until_told(&self, command: Command) -> Result<Ran, Failure> {
         let no_signals = |error: io::Error| Failure::new(format!("signals cannot be received: {error}"));
         let mut interrupt = signal(SignalKind::interrupt()).map_err(no_signals)?;
@@ -214,7 +220,8 @@ impl Library {
             return Err(missing);
         }
         let no_terminal = |error: io::Error| Failure::new(format!("no terminal can be made: {}", reason(&error)));
-        let mut terminal = Inner::open().map_err(no_terminal)?;
+        let pair = self.pair().await.map_err(no_terminal)?;
+        let mut terminal = Inner::open(pair).map_err(no_terminal)?;
         let Some(theirs) = terminal.take() else {
             return Err(Failure::new("the terminal was taken already"));
         };
@@ -260,12 +267,20 @@ impl Library {
                 (Some(tee), Some(written))
             }
         };
+        let mut pair = None;
+        if matches!(shown, Shown::Terminal) {
+            if let Some(missing) = self.missing().await {
+                return Err(missing);
+            }
+            let made = self.pair().await;
+            pair = Some(made.map_err(|error| Failure::new(format!("no terminal can be made: {}", reason(&error))))?);
+        }
         let terminal = OnceLock::new();
         let feed = OnceLock::new();
         // Only once it was approved: the person answers on a terminal that is as it was.
         let streams = || {
-            if matches!(shown, Shown::Terminal) {
-                let mut inner = Inner::open()?;
+            if let Some(pair) = pair {
+                let mut inner = Inner::open(pair)?;
                 let theirs = inner.take().map_or(Streams::Output, Streams::Terminal);
                 terminal.get_or_init(|| inner);
                 return Ok(theirs);

@@ -63,11 +63,12 @@ impl Place {
             return Ok(Self::Local(Arc::new(local)));
         }
         let restrictions = sandbox::restrictions(plan, &policy(plan)?, caller, shell.program())?;
-        let can = plan.isolation != Isolation::Landlock
-            && plan.network != crate::options::Network::Loopback
-            && restrictions.hidden.is_none();
+        let loopback = plan.network == crate::options::Network::Loopback;
+        let can =
+            plan.isolation != Isolation::Landlock && !(loopback && plan.network_asked) && restrictions.hidden.is_none();
         let lesser = can.then(|| Restrictions {
             isolation: environment::Isolation::Landlock,
+            network: if loopback { Network::None } else { restrictions.network },
             limits: plan.asked,
             ..restrictions.clone()
         });

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use shieling::outcome::{Denial, HeldBack, Layer, Outcome, Status};
+use shieling::outcome::{Denial, HeldBack, HintKind, Layer, Outcome, Status};
 use shieling::policy::{Decision, Reason};
 use shieling::request::Command;
 use shieling::units::{ByteCount, spoken};
@@ -144,7 +144,9 @@ pub(crate) fn end(outcome: &Outcome, command: &Command, memory: Option<ByteCount
     if outcome.truncated {
         output(&mut lines, outcome, command);
     }
-    if outcome.status == Status::TimedOut {
+    let no_network = outcome.hints.iter().any(|hint| hint.kind == HintKind::Network);
+    // More time would not bring what cannot be reached.
+    if outcome.status == Status::TimedOut && !no_network {
         let more = command.deadline().saturating_mul(2);
         lines.add(
             "instead",

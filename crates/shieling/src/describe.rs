@@ -379,7 +379,11 @@ fn advice(basis: &Basis) -> Vec<String> {
     );
     match basis.network.as_str() {
         "none" => advice.push("There is no network: work with what is here.".to_owned()),
-        "loopback" => advice.push("Only this machine's own addresses can be reached.".to_owned()),
+        "loopback" => advice.push(
+            "The network is a loopback of its own: servers work on 127.0.0.1 and ::1, nothing outside can be reached, \
+             and nothing can be downloaded. A person can start with `--network host`."
+                .to_owned(),
+        ),
         _ => {}
     }
     advice

@@ -165,11 +165,24 @@ pub struct HeldBack {
     pub instead: String,
 }
 
-/// A failure that the environment can explain: the command's own message says `EBUSY` or `EROFS`, and not why.
+/// What a hint is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HintKind {
+    /// Something that is protected and cannot be changed.
+    Protected,
+    /// A network that there is not.
+    Network,
+}
+
+/// A failure that the environment can explain: the command's own message says `EBUSY`, `EROFS` or that a host is
+/// unknown, and not why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hint {
-    /// The path that it could not change; relative to the workspace if it lies there.
-    pub path: PathBuf,
+    /// What it is about.
+    pub kind: HintKind,
+    /// The path that it could not change, if it is about one; relative to the workspace if it lies there.
+    pub path: Option<PathBuf>,
     /// Why.
     pub because: String,
     /// What to do instead.
@@ -221,7 +234,7 @@ pub struct Outcome {
     /// What became of its changes of the workspace, where there is something to tell of them. Also what an
     /// earlier command's job has made since.
     pub changes: Option<Changes>,
-    /// What its error output names and the environment does not let it change, and why.
+    /// What explains its failure: what its output names and the environment does not let it change or reach.
     pub hints: Vec<Hint>,
     /// Why it was refused, if it was.
     pub denial: Option<Denial>,

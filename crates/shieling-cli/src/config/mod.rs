@@ -148,7 +148,7 @@ pub(crate) fn load(
         let measure = tighten::Base {
             settings: &base,
             approval: base.approval.unwrap_or_else(|| plan::default_approval(env)),
-            network: base.network.unwrap_or_else(|| plan::default_network(env)),
+            network: base.network.unwrap_or_else(|| plan::default_network(env, isolation)),
             defaults: &plan::defaults(env, isolation),
         };
         for (layer, untrusted) in [(user, user_is_inside), (at_root, true)] {

@@ -97,7 +97,7 @@ Exit status:
 Examples:
   shieling exec 'cargo test 2>&1 | tail -5'
   shieling exec --readonly --timeout 10s -- git log --oneline
-  shieling exec --json --network loopback --memory 1GiB -- make check
+  shieling exec --json --network host --memory 1GiB -- make check
   shieling exec --env local --approval always -- docker ps";
 
 const SHELL_HELP: &str = "\
@@ -120,7 +120,7 @@ Exit status:
 Examples:
   shieling mcp --print-config claude-code
   shieling mcp --workspace ~/src/app --readonly
-  shieling mcp --dialect codex --network loopback
+  shieling mcp --dialect codex --network host
   shieling mcp --dialect claude --exclude-tool Bash --require-write-approval";
 
 const MCP_TIMEOUT: &str = "\

@@ -97,7 +97,7 @@ pub(crate) struct Settings {
     #[serde(skip_serializing_if = "is_false")]
     pub(crate) acknowledge_unsafe: bool,
 
-    /// What of the network can be reached [default: none; local: host]
+    /// What of the network can be reached [default: loopback; local: host]
     #[arg(long, value_name = "REACH", help_heading = "Reach")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) network: Option<Network>,

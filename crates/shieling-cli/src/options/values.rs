@@ -77,9 +77,9 @@ pub(crate) enum Approval {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Network {
-    /// Nothing, not even this host's loopback
+    /// Nothing, not even a loopback
     None,
-    /// A loopback of its own
+    /// A loopback of its own: servers work in there, and nothing of this host is reachable
     Loopback,
     /// All that this host can reach
     Host,

@@ -191,7 +191,10 @@ fn neighbours(field: &Field<'_>) -> Checked {
 fn reduced(field: &Field<'_>) -> Checked {
     let place = field
         .place()
-        .with(|asked| asked.isolation = Isolation::Landlock)
+        .with(|asked| {
+            asked.isolation = Isolation::Landlock;
+            asked.network = Network::None;
+        })
         .start()?;
     for (name, expected) in [
         ("namespaces", namespaces()),

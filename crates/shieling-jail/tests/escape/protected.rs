@@ -192,7 +192,7 @@ fn git_commands(field: &Field) -> Checked {
         ],
     )?;
     let outcome = place.attempt("git config alias.x status")?;
-    let hints: Vec<_> = outcome.hints.iter().map(|hint| hint.path.as_path()).collect();
+    let hints: Vec<_> = outcome.hints.iter().filter_map(|hint| hint.path.as_deref()).collect();
     check(hints == [std::path::Path::new(".git/config")], || {
         format!("{hints:?} is explained of `{}`", outcome.stderr)
     })?;

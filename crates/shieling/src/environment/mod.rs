@@ -10,6 +10,7 @@ mod variables;
 
 use std::collections::BTreeSet;
 use std::future::Future;
+use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -164,6 +165,17 @@ pub trait Environment: Send + Sync {
         let _ = first;
         let why = format!("`{}` starts no shell that stays", self.name());
         Box::pin(async move { Err(SpawnError::Session { why }) })
+    }
+
+    /// What terminals of its commands are made from, opened: its own `/dev/ptmx`, so that a terminal has a name
+    /// where commands are. Nothing if that is the host's.
+    ///
+    /// # Errors
+    /// [`SpawnError`].
+    /// # Cancel safety
+    /// As [`Self::spawn`].
+    fn terminals(&self) -> Later<'_, Result<Option<OwnedFd>, SpawnError>> {
+        Box::pin(async { Ok(None) })
     }
 
     /// How many shells that stay may do so at once, so that there is room for what they run.

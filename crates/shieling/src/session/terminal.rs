@@ -1,7 +1,7 @@
 //! Pairs of terminals: one end for the program, one for us. Starts nothing and reads no keys of people.
 //!
-//! Linux: a pair of `/dev/ptmx`, whose other end is opened by the kernel itself (`TIOCGPTPEER`), so
-//! that no path of a possibly foreign `/dev/pts` is trusted.
+//! Linux: a pair of `/dev/ptmx`, this host's or a sandbox's own, whose other end is opened by the kernel
+//! itself (`TIOCGPTPEER`), so that no path of a possibly foreign `/dev/pts` is trusted.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,6 +17,8 @@ use tokio::io::unix::AsyncFd;
 
 use super::Size;
 use crate::process::watch_both;
+
+const FLAGS: OpenptFlags = OpenptFlags::RDWR.union(OpenptFlags::NOCTTY).union(OpenptFlags::CLOEXEC);
 
 /// A pair of terminals.
 #[derive(Debug)]
@@ -42,11 +44,27 @@ impl Pair {
     /// # Errors
     /// A size that no terminal can have, and no more terminals.
     pub fn open(size: Size) -> io::Result<Self> {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let ours = rustix::pty::openpt(flags)?;
+        Self::of(rustix::pty::openpt(FLAGS)?, size)
+    }
+
+    /// As [`open`](Self::open), where an environment has terminals of its own from what it has given for that
+    /// ([`Environment::terminals`]): the program's end has a name there.
+    ///
+    /// [`Environment::terminals`]: crate::environment::Environment::terminals
+    ///
+    /// # Errors
+    /// As those of `open`, and what is no new terminal.
+    pub fn open_in(terminals: Option<OwnedFd>, size: Size) -> io::Result<Self> {
+        match terminals {
+            Some(ours) => Self::of(ours, size),
+            None => Self::open(size),
+        }
+    }
+
+    fn of(ours: OwnedFd, size: Size) -> io::Result<Self> {
         rustix::pty::grantpt(&ours)?;
         rustix::pty::unlockpt(&ours)?;
-        let theirs = rustix::pty::ioctl_tiocgptpeer(&ours, flags)?;
+        let theirs = rustix::pty::ioctl_tiocgptpeer(&ours, FLAGS)?;
         let mut modes = rustix::termios::tcgetattr(&theirs)?;
         modes.input_modes |= InputModes::IUTF8;
         rustix::termios::tcsetattr(&theirs, OptionalActions::Now, &modes)?;

@@ -236,7 +236,7 @@ impl Shieling {
         };
         let (streams, ours) = match call.terminal {
             Some(size) => {
-                let pair = Pair::open(size).map_err(no_terminal)?;
+                let pair = Pair::open_in(self.environment.terminals().await?, size).map_err(no_terminal)?;
                 (Streams::Terminal(pair.theirs), Some(pair.ours))
             }
             // Who cannot be written to would wait for the end of an input that nobody ends.

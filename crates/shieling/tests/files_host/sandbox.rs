@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use shieling::environment::{Expect, FileError, Files, Hidden, Isolation, Links, Restrictions};
+use shieling::environment::{Expect, FileError, Files, Hidden, Isolation, Links, Network, Restrictions};
 
 use crate::place::{CANARY, In, Place, link};
 
@@ -281,6 +281,7 @@ fn where_files_keep_their_places_only_the_workspace_is_reached() {
         |work| link("/etc", work.join("out")),
         |restrictions| {
             restrictions.isolation = Isolation::Landlock;
+            restrictions.network = Network::None;
         },
     );
     for path in [

@@ -35,7 +35,7 @@ use super::beneath::{Beneath, File, Stands};
 use super::homes::Homes;
 use super::protect::{self, Scope};
 use super::{Restrictions, ViewError, place};
-use crate::outcome::{HeldBack, Hint};
+use crate::outcome::{HeldBack, Hint, HintKind};
 
 /// How many that were moved aside are remembered until somebody asks.
 const REMEMBERED: usize = 256;
@@ -335,11 +335,12 @@ impl Guard {
             };
             let fixed = self.fixed.iter().any(|fixed| fixed.starts_with(path));
             let path = self.shown(path);
-            if hints.iter().any(|hint| hint.path == path) {
+            if hints.iter().any(|hint| hint.path.as_ref() == Some(&path)) {
                 continue;
             }
             let shown = path.display();
             hints.push(Hint {
+                kind: HintKind::Protected,
                 because: match known.kind {
                     Kind::Protected if fixed => format!("`{shown}` is protected: it decides what commands may do"),
                     Kind::Protected => format!("`{shown}` is protected: tools of the user run code from it"),
@@ -350,7 +351,7 @@ impl Guard {
                     false => "a person can start with `--open-protected`",
                 }
                 .to_owned(),
-                path,
+                path: Some(path),
             });
             if hints.len() == HINTS {
                 break;

@@ -22,12 +22,16 @@ mod beneath;
 mod guard;
 mod repository;
 mod hidden;
+mod fit;
+mod no_network;
 
 use std::collections::BTreeSet;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustix::fs::{Mode, OFlags, ResolveFlags};
 use shieling_jail::message::{COVERS, Update};
 use shieling_jail::plan::{self, Isolation, Plan};
 
@@ -397,6 +401,23 @@ impl Environment for Sandbox {
         })
     }
 
+    fn terminals(&self) -> Later<'_, Result<Option<OwnedFd>, SpawnError>> {
+        Box::pin(async move {
+            let running = self.ready().await?;
+            let Some(root) = running.jail.root() else {
+                return Ok(None);
+            };
+            // The name is ours, in a directory that no command can write to.
+            let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+            let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+            let opened = rustix::fs::openat2(root, c"dev/pts/ptmx", flags, Mode::empty(), how);
+            opened.map(Some).map_err(|errno| SpawnError::Supervisor {
+                what: "opening the sandbox's own terminals",
+                source: errno.into(),
+            })
+        })
+    }
+
     fn shells(&self) -> usize {
         // Each takes two processes, of which it leaves as many to what runs.
         let pids = self.restrictions.limits.pids.unwrap_or(u64::MAX);
@@ -435,9 +456,11 @@ impl Environment for Sandbox {
 
     fn hints(&self, outcome: &Outcome) -> Vec<Hint> {
         let guard = lock(&self.guard);
-        guard
+        let mut hints = guard
             .as_ref()
-            .map_or_else(Vec::new, |guard| guard.explain(&outcome.stderr))
+            .map_or_else(Vec::new, |guard| guard.explain(&outcome.stderr));
+        hints.extend(no_network::hint(self.restrictions.network, outcome));
+        hints
     }
 
     fn holds_back(&self, paths: &[&Path]) -> Vec<usize> {
@@ -487,7 +510,11 @@ impl Sandbox {
     }
 
     fn plan(&self, running: &Running, command: &Command) -> process::Plan {
-        let plan = self.shell.plan(command);
+        let root = rustix::process::geteuid().is_root();
+        let fitted = fit::variables(&self.restrictions, root).into_iter();
+        let plan = fitted.fold(self.shell.plan(command), |plan, (name, value)| {
+            plan.with_variable_unless_set(name, &value)
+        });
         match running.jail.ready().temporary.as_deref().and_then(Path::to_str) {
             Some(temporary) => plan.with_variable_unless_set("TMPDIR", temporary),
             None => plan,

@@ -100,15 +100,16 @@ pub struct Restrictions {
 }
 
 impl Restrictions {
-    /// A writable workspace at this place, without network, with everything else at its default: no
-    /// home, no `PATH`, no limits.
+    /// A writable workspace at this place, with a loopback of its own and no way out, and with everything
+    /// else at its default: no home, no `PATH`, no limits. [`Isolation::Landlock`] has no loopback to give,
+    /// and needs another [`Self::network`].
     pub fn new(workspace: impl Into<PathBuf>, shell: impl Into<PathBuf>) -> Self {
         Self {
             workspace: workspace.into(),
             readonly: false,
             hidden: None,
             programs: None,
-            network: Network::None,
+            network: Network::Loopback,
             read: Vec::new(),
             repository: None,
             path: String::new(),

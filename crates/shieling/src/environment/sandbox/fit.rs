@@ -1,0 +1,105 @@
+//! Variables that have programs notice what a sandbox is: that nothing outside can be reached, how much
+//! memory there is, and, to root, that there are no other users. Each only where the caller has not set it.
+//!
+//! Without them a package manager tries for minutes what cannot come, a runtime takes the host's memory for
+//! its own, and `tar` fails to give files to users that do not exist here. Refuses variables that a program
+//! announces on its streams (`JAVA_TOOL_OPTIONS`): output is the command's own.
+
+use shieling_jail::plan::Isolation;
+
+use super::Restrictions;
+use crate::environment::Network;
+
+/// Nothing is tried again that no second try could reach, and nobody asks for newer versions of themselves.
+const NO_WAY_OUT: [(&str, &str); 12] = [
+    ("BUNDLE_RETRY", "0"),
+    ("CARGO_NET_RETRY", "0"),
+    ("CONDA_REMOTE_MAX_RETRIES", "0"),
+    ("NPM_CONFIG_FETCH_RETRIES", "0"),
+    ("NPM_CONFIG_UPDATE_NOTIFIER", "false"),
+    ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+    ("PIP_RETRIES", "0"),
+    ("POETRY_REQUESTS_MAX_RETRIES", "0"),
+    ("RUSTUP_MAX_RETRIES", "0"),
+    ("UV_HTTP_RETRIES", "0"),
+    ("YARN_HTTP_RETRY", "0"),
+    ("YARN_NETWORK_TIMEOUT", "5000"),
+];
+
+/// What a runtime leaves of the memory to everything else that is in it.
+const HEAP_SHARE: u64 = 2;
+
+/// The variables of a sandbox that holds these limits.
+pub(super) fn variables(restrictions: &Restrictions, root: bool) -> Vec<(&'static str, String)> {
+    let mut fitted: Vec<(&'static str, String)> = Vec::new();
+    if restrictions.network != Network::Host {
+        fitted.extend(NO_WAY_OUT.iter().map(|&(name, value)| (name, value.to_owned())));
+    }
+    if let Some(bytes) = restrictions.limits.memory {
+        const MIB: u64 = 1 << 20;
+        // Both bound a heap, and not a process: there may be several, and each needs more than its heap.
+        let heap = (bytes / MIB / HEAP_SHARE).max(16);
+        fitted.push(("GOMEMLIMIT", format!("{heap}MiB")));
+        fitted.push(("NODE_OPTIONS", format!("--max-old-space-size={heap}")));
+        let java = (bytes / MIB / 4).max(16);
+        fitted.push(("MAVEN_OPTS", format!("-Xmx{java}m")));
+        fitted.push(("GRADLE_OPTS", format!("-Xmx{java}m")));
+    }
+    if let Some(thousandths) = restrictions.limits.cpu_thousandths {
+        let processors = thousandths.div_ceil(1000).max(1).to_string();
+        // `nproc` asks the first.
+        for name in ["OMP_NUM_THREADS", "GOMAXPROCS", "PYTHON_CPU_COUNT", "CARGO_BUILD_JOBS"] {
+            fitted.push((name, processors.clone()));
+        }
+    }
+    if root && restrictions.isolation != Isolation::None {
+        // As root it would give each file to the user in the archive, whom there is not.
+        fitted.push(("TAR_OPTIONS", "--no-same-owner".to_owned()));
+    }
+    fitted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(change: impl FnOnce(&mut Restrictions), root: bool) -> Vec<String> {
+        let mut restrictions = Restrictions::new("/w", "/bin/sh");
+        change(&mut restrictions);
+        let all = variables(&restrictions, root).into_iter();
+        all.map(|(name, value)| format!("{name}={value}")).collect()
+    }
+
+    #[test]
+    fn with_the_hosts_network_and_no_limits_nothing_is_set() {
+        let all = of(|asked| asked.network = Network::Host, false);
+        assert!(all.is_empty(), "{all:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_reached_is_tried_once() {
+        for network in [Network::None, Network::Loopback] {
+            let all = of(|asked| asked.network = network, false);
+            assert!(all.contains(&"NPM_CONFIG_FETCH_RETRIES=0".to_owned()), "{all:?}");
+            assert!(!all.iter().any(|one| one.starts_with("TAR")), "{all:?}");
+        }
+    }
+
+    #[test]
+    fn runtimes_are_told_of_the_limits() {
+        let limited = |asked: &mut Restrictions| {
+            asked.limits.memory = Some(1 << 30);
+            asked.limits.cpu_thousandths = Some(1_500);
+        };
+        let all = of(limited, true);
+        for one in [
+            "GOMEMLIMIT=512MiB",
+            "NODE_OPTIONS=--max-old-space-size=512",
+            "MAVEN_OPTS=-Xmx256m",
+            "OMP_NUM_THREADS=2",
+            "TAR_OPTIONS=--no-same-owner",
+        ] {
+            assert!(all.contains(&one.to_owned()), "{one}: {all:?}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Explains a failure by the network that there is not: what programs say when they look for a host, or
+//! connect to one, where nothing outside can be reached. Looks at texts alone; the kernel tells nobody
+//! which of its refusals a program has met.
+
+use std::path::Path;
+
+use crate::environment::Network;
+use crate::outcome::{Hint, HintKind, Outcome, Status};
+
+/// How much of each stream is looked at, from its end: what made a command fail is told last.
+const LOOKED_AT: usize = 32 * 1024;
+
+/// What is said where a name is looked up or an address is tried that is not there, in lower case.
+const SAID: [&str; 19] = [
+    "could not resolve host",
+    "couldn't resolve host",
+    "could not resolve proxy",
+    "temporary failure in name resolution",
+    "temporary failure resolving",
+    "name or service not known",
+    "no address associated with hostname",
+    "failed to lookup address information",
+    "nodename nor servname provided",
+    "unable to resolve host address",
+    "unknownhostexception",
+    "unknown host",
+    "enotfound",
+    "eai_again",
+    "network is unreachable",
+    "enetunreach",
+    "network unreachable",
+    "no such host",
+    "getaddrinfo failed",
+];
+
+/// What else is said of hosts, beside a host that is not this one.
+const WITH_A_HOST: [&str; 4] = [
+    "connection refused",
+    "dial tcp: lookup ",
+    "dial udp",
+    "failed to connect",
+];
+
+/// What explains the failure of a command where this is all of the network; nothing if it did not fail,
+/// or says nothing of the kind.
+pub(super) fn hint(network: Network, outcome: &Outcome) -> Option<Hint> {
+    let failed = match outcome.status {
+        Status::Exited => outcome.exit_code != Some(0),
+        Status::TimedOut => true,
+        _ => false,
+    };
+    if network == Network::Host || !failed {
+        return None;
+    }
+    let said = [&outcome.stderr, &outcome.stdout].iter().any(|text| tells(text));
+    said.then(|| Hint {
+        kind: HintKind::Network,
+        path: None,
+        because: match network {
+            Network::Loopback => {
+                "the sandbox has a loopback of its own and no way out of it, so hosts outside can \
+                                  be neither found nor reached"
+            }
+            Network::None | Network::Host => "the sandbox has no network",
+        }
+        .to_owned(),
+        instead: "work with what is here, or a person can start with `--network host`".to_owned(),
+    })
+}
+
+fn tells(text: &str) -> bool {
+    let start = text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT));
+    let tail = text.get(start..).unwrap_or_default().to_ascii_lowercase();
+    tail.lines().any(|line| {
+        SAID.iter().any(|said| line.contains(said))
+            || WITH_A_HOST.iter().any(|said| line.contains(said)) && names_another_host(line)
+    })
+}
+
+/// Whether a line names something that looks like a host elsewhere: a server of the command's own that is not
+/// up yet is on this machine.
+fn names_another_host(line: &str) -> bool {
+    let words = line.split(|sign: char| !(sign.is_ascii_alphanumeric() || ".-:[]".contains(sign)));
+    words.filter_map(host_of).any(|host| {
+        let own = host == "localhost" || host.starts_with("127.") || host == "::1" || host == "0.0.0.0";
+        !own
+    })
+}
+
+/// A word as a host: a name with a dot whose last part is letters, or an address of four numbers.
+fn host_of(word: &str) -> Option<&str> {
+    let word = word.trim_matches(|sign: char| ".:-[]".contains(sign));
+    let host = word.split_once(':').map_or(word, |(host, _)| host);
+    let parts: Vec<&str> = host.split('.').collect();
+    let number = |part: &&str| part.parse::<u8>().is_ok();
+    let letters = |part: &&str| part.len() >= 2 && part.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let address = parts.len() == 4 && parts.iter().all(|part| number(&part));
+    // `main.rs:12: connection refused` names a file.
+    let file = Path::new(host).extension().is_some_and(|extension| {
+        let known = [
+            "rs", "py", "js", "ts", "go", "c", "h", "cc", "java", "rb", "sh", "log", "so", "php", "pl",
+        ];
+        extension.to_str().is_some_and(|extension| known.contains(&extension))
+    });
+    let name = parts.len() >= 2 && parts.last().is_some_and(|last| letters(last)) && !file;
+    (address || name).then_some(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(status: Status, code: Option<i32>, stderr: &str) -> Outcome {
+        Outcome {
+            exit_code: code,
+            stderr: stderr.to_owned(),
+            ..Outcome::blank(status, "/w", "sandbox")
+        }
+    }
+
+    #[test]
+    fn what_programs_say_without_a_network_is_explained() {
+        for text in [
+            "curl: (6) Could not resolve host: example.org",
+            "fatal: unable to access 'https://example.org/': Could not resolve host: example.org",
+            "npm error code EAI_AGAIN\nnpm error syscall getaddrinfo",
+            "npm error code ENOTFOUND",
+            "Failed to establish a new connection: [Errno -3] Temporary failure in name resolution",
+            "W: Failed to fetch http://deb.example.org/dists  Temporary failure resolving 'deb.example.org'",
+            "error: failed to download from `https://index.example.org/config.json`\n  [6] Could not resolve hostname \
+             (Could not resolve host: index.example.org)",
+            "Could not transfer artifact: example.org: Temporary failure in name resolution: Unknown host example.org",
+            "dial tcp: lookup proxy.example.org on [::1]:53: read: connection refused",
+            "connect to 192.0.2.7 port 80 failed: Network is unreachable",
+            "ssh: connect to host db.example.org port 22: Connection refused",
+        ] {
+            let failed = said(Status::Exited, Some(1), text);
+            let hint = hint(Network::Loopback, &failed).unwrap_or_else(|| panic!("{text}"));
+            assert!(hint.instead.contains("--network host"), "{hint:?}");
+            assert!(super::hint(Network::None, &said(Status::TimedOut, Some(124), text)).is_some());
+            assert!(super::hint(Network::Host, &failed).is_none());
+            assert!(super::hint(Network::Loopback, &said(Status::Exited, Some(0), text)).is_none());
+        }
+    }
+
+    #[test]
+    fn a_server_of_ones_own_that_is_not_up_is_no_matter_of_the_network() {
+        for text in [
+            "curl: (7) Failed to connect to localhost port 3000: Connection refused",
+            "connect ECONNREFUSED 127.0.0.1:5432",
+            "psql: error: connection to server at \"127.0.0.1\", port 5432 failed: Connection refused",
+            "main.rs:12: connection refused",
+            "test server.test.js: connection refused",
+            "assertion failed",
+            "",
+        ] {
+            assert_eq!(
+                hint(Network::Loopback, &said(Status::Exited, Some(1), text)),
+                None,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_the_end_of_a_long_output_is_looked_at() {
+        let long = format!("Could not resolve host: x\n{}", "é\n".repeat(LOOKED_AT));
+        assert_eq!(hint(Network::None, &said(Status::Exited, Some(1), &long)), None);
+    }
+}
