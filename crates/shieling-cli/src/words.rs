@@ -6,7 +6,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use shieling::outcome::{Denial, HeldBack, HintKind, Layer, Outcome, Status};
+use shieling::outcome::{Denial, HeldBack, HintKind, Layer, LimitHit, Limited, Outcome, Status};
 use shieling::policy::{Decision, Reason};
 use shieling::request::Command;
 use shieling::units::{ByteCount, spoken};
@@ -105,11 +105,14 @@ pub(crate) fn end(outcome: &Outcome, command: &Command, memory: Option<ByteCount
                 "because",
                 "all processes of the environment together, with the files in its /tmp, may not use more",
             );
-            let more = memory.map_or_else(|| "SIZE".to_owned(), |limit| plain(limit.get().saturating_mul(2)));
-            lines.add(
-                "instead",
-                format!("do less at once (fewer jobs, smaller parts), or allow more with `--memory {more}`"),
-            );
+            // Otherwise told below, with who was killed.
+            if outcome.limits_hit.is_empty() {
+                let more = memory.map_or_else(|| "SIZE".to_owned(), |limit| plain(limit.get().saturating_mul(2)));
+                lines.add(
+                    "instead",
+                    format!("do less at once (fewer jobs, smaller parts), or allow more with `--memory {more}`"),
+                );
+            }
         }
         Status::OutputLimit => lines.first(format!("too much output: `{shown}` was ended by the output limit")),
         Status::Denied | Status::NeedsApproval | Status::RateLimited => match &outcome.denial {
@@ -130,6 +133,17 @@ pub(crate) fn end(outcome: &Outcome, command: &Command, memory: Option<ByteCount
     }
     if outcome.status != Status::TimedOut {
         left_behind(&mut lines, outcome);
+    }
+    for hit in &outcome.limits_hit {
+        let (label, told) = limit_hit(hit);
+        lines.add(label, told);
+        lines.add(
+            "instead",
+            format!(
+                "do less at once (fewer jobs, smaller parts), or allow more with `{}`",
+                hit.instead
+            ),
+        );
     }
     for hint in &outcome.hints {
         lines.add(
@@ -182,6 +196,51 @@ fn left_behind(lines: &mut Lines, outcome: &Outcome) {
             "left",
             format!("{} could not be ended and may still run", processes(survivors)),
         );
+    }
+}
+
+/// A limit that was reached, with its label.
+fn limit_hit(hit: &LimitHit) -> (&'static str, String) {
+    let times = hit.times.unwrap_or(0);
+    match hit.limit {
+        Limited::Memory => {
+            let named: Vec<String> = hit
+                .killed
+                .iter()
+                .map(|one| {
+                    let bytes = ByteCount::bytes(one.bytes);
+                    format!("{} (pid {}, {bytes})", escape::line(&one.name), one.pid)
+                })
+                .collect();
+            let named_count = u64::try_from(named.len()).unwrap_or(u64::MAX);
+            let who = match (named.is_empty(), times.saturating_sub(named_count)) {
+                (true, 0 | 1) => "a process was killed".to_owned(),
+                (true, more) => format!("{more} processes were killed"),
+                (false, 0) => format!(
+                    "{} {} killed",
+                    named.join(", "),
+                    were(u32::try_from(named.len()).unwrap_or(2))
+                ),
+                (false, more) => format!("{} and {more} more were killed", named.join(", ")),
+            };
+            let peak = hit.peak.map_or_else(String::new, |peak| {
+                format!("; together they had up to {}", ByteCount::bytes(peak))
+            });
+            let limit = ByteCount::bytes(hit.bound);
+            ("memory", format!("the limit of {limit} was reached, and {who}{peak}"))
+        }
+        Limited::Pids => {
+            let refused = match times {
+                0 => "more were refused".to_owned(),
+                1 => "1 more was refused".to_owned(),
+                times => format!("{times} more were refused"),
+            };
+            let limit = hit.bound;
+            (
+                "pids",
+                format!("the limit of {limit} processes and threads was reached, and {refused}"),
+            )
+        }
     }
 }
 

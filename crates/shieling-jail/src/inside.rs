@@ -9,12 +9,13 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 use rustix::process::{DumpableBehavior, Signal};
 use serde::{Deserialize, Serialize};
-use shieling_jail::message::{self, Answer, Layer, Ready};
+use shieling_jail::message::{self, Answer, Counter, Layer, Ready};
 use shieling_jail::plan::{Entry, Isolation, Network, Plan};
 
 use crate::confine::{self, Confinement};
-use crate::keeper::{Order, answer, order_of, read};
-use crate::limits::{Enforcement, Held, Kills};
+use crate::keeper::{ORDER, Order, answer, order_of, read};
+use crate::limits::{Enforcement, Held, Journal};
+use crate::own;
 use crate::refusal::{Step, While as _, refuse};
 use crate::server::Server;
 use crate::socket;
@@ -51,18 +52,20 @@ impl Identity {
 pub(crate) fn in_namespaces(keeper: &OwnedFd, identity: &Identity) {
     let made = become_user(identity);
     // Nothing comes any more once the keeper has gone, or needs this jail no more.
-    let Ok(Some((_, fds))) = socket::receive(keeper, RecvFlags::empty()) else {
+    let Ok(Some((_, mut fds))) = socket::receive(keeper, RecvFlags::empty()) else {
         return;
     };
+    let foreign = fds.split_off(fds.len().min(ORDER));
     let Some(order) = order_of(fds) else { return };
     let built = made.and_then(|()| {
         let plan = read(&order.plan)?;
         namespaces(&plan)?;
-        let view = View::enter(&plan.view)?;
+        let view = View::enter(&plan.view, &own::shown(&plan.foreign, foreign))?;
         no_more_namespaces()?;
-        let (outside, kills) = outside(keeper)?;
+        let (outside, files) = outside(keeper)?;
+        let kills = outside.held.kills(&files)?;
         let server = Server::new(order.control.as_fd(), order.updates.as_fd(), None, Some(view), kills)?;
-        finish(&plan, server, outside)
+        finish(&plan, server, outside, files)
     });
     serve(built, &order.control);
 }
@@ -79,14 +82,16 @@ pub(crate) fn in_place(plan: &Plan, order: Order, host: &OwnedFd, limits: &Enfor
         keeper: rustix::process::getpid().as_raw_pid(),
         held: limits.held(),
     };
-    let counter = limits.counter().and_then(|counter| counter.try_clone_to_owned().ok());
-    let kills = outside.held.kills(counter)?;
+    let files = limits.counters().into_iter().map(|file| file.try_clone_to_owned());
+    let files = files.collect::<Result<Vec<_>, _>>().map_err(|_| Errno::MFILE);
+    let files = files.or_refuse(Layer::Limits, || "copying the counts of the limits".to_owned())?;
+    let kills = outside.held.kills(&files)?;
     let server = Server::new(order.control.as_fd(), order.updates.as_fd(), Some(host), None, kills)?;
     let mut plan = plan.clone();
     let temporary = own_temporary(&mut plan.view)?;
-    let built = finish(&plan, server, outside).map(|(server, ready)| {
+    let built = finish(&plan, server, outside, files).map(|(server, ready, counters)| {
         let temporary = temporary.as_ref().map(|temporary| temporary.path.clone());
-        (server, Ready { temporary, ..ready })
+        (server, Ready { temporary, ..ready }, counters)
     });
     serve(built, &order.control);
     if let Some(temporary) = temporary {
@@ -117,16 +122,20 @@ fn own_temporary(view: &mut [Entry]) -> Step<Option<Temporary>> {
     Ok(Some(made))
 }
 
-fn serve(built: Step<(Server, Ready)>, control: &OwnedFd) {
-    let rooted = built.and_then(|(server, ready)| {
+/// A server, what holds, and the counts that the host reads.
+type Built = (Server, Ready, Vec<OwnedFd>);
+
+fn serve(built: Step<Built>, control: &OwnedFd) {
+    let rooted = built.and_then(|(server, ready, counters)| {
         let root = server.has_view().then(root).transpose()?;
-        Ok((server, ready, root))
+        let given: Vec<OwnedFd> = root.into_iter().chain(counters).collect();
+        Ok((server, ready, given))
     });
     match rooted {
-        Err(refusal) => answer(control, &Answer::Refused(refusal), None),
-        Ok((server, ready, root)) => {
-            answer(control, &Answer::Ready(ready), root.as_ref());
-            drop(root);
+        Err(refusal) => answer(control, &Answer::Refused(refusal), &[]),
+        Ok((server, ready, given)) => {
+            answer(control, &Answer::Ready(ready), &given);
+            drop(given);
             // Nothing can be told any more; what runs ends with us.
             let _ = server.run();
         }
@@ -140,7 +149,7 @@ fn root() -> Step<OwnedFd> {
 }
 
 /// Over the files as they are seen now: limits, the locks, and a look from inside at whether all holds.
-fn finish(plan: &Plan, mut server: Server, outside: Outside) -> Step<(Server, Ready)> {
+fn finish(plan: &Plan, mut server: Server, outside: Outside, mut files: Vec<OwnedFd>) -> Step<Built> {
     let Outside { keeper, held } = outside;
     held.apply()?;
     let mut enforced: Vec<String> = Vec::new();
@@ -172,27 +181,34 @@ fn finish(plan: &Plan, mut server: Server, outside: Outside) -> Step<(Server, Re
         }
     }
     enforced.extend(held.enforced.iter().cloned());
-    server.watch(held.watch(Path::new("/proc"), &temporary(plan), server.kills())?);
+    let failed = || "keeping a journal of what limits do".to_owned();
+    let journal = Journal::new().or_refuse(Layer::Limits, failed)?;
+    let proc = server.has_view().then_some(Path::new("/proc"));
+    server.look(held.eye(proc, &temporary(plan), server.kills(), &files, &journal)?);
+    let mut counters = held.counters.clone();
+    counters.push(Counter::Journal);
+    let copy = journal.as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE);
+    files.push(copy.or_refuse(Layer::Limits, failed)?);
     let ready = Ready {
         keeper,
         enforced,
         missing,
         limits: held.effective,
         temporary: None,
+        counters,
     };
-    Ok((server, ready))
+    Ok((server, ready, files))
 }
 
 /// What the keeper says, once the limits hold or nothing could reach one before they do.
-fn outside(keeper: &OwnedFd) -> Step<(Outside, Kills)> {
-    let Ok(Some((text, mut fds))) = socket::receive(keeper, RecvFlags::empty()) else {
+fn outside(keeper: &OwnedFd) -> Step<(Outside, Vec<OwnedFd>)> {
+    let Ok(Some((text, files))) = socket::receive(keeper, RecvFlags::empty()) else {
         return refuse(Layer::Limits, "the keeper went before the limits held");
     };
     let Some(outside) = message::decode::<Outside>(&text) else {
         return refuse(Layer::Limits, "what the keeper says of the limits cannot be read");
     };
-    let kills = outside.held.kills(fds.pop())?;
-    Ok((outside, kills))
+    Ok((outside, files))
 }
 
 /// The directories in memory: what lies in them is memory too.

@@ -14,6 +14,7 @@ use shieling_jail::plan::{Isolation, Network, Plan};
 
 use crate::inside::{self, Identity, Outside};
 use crate::limits::{self, Enforcement};
+use crate::own;
 use crate::refusal::{Step, While as _, refuse};
 use crate::socket::{self, read_whole};
 use crate::sys::{self, Copied};
@@ -97,15 +98,15 @@ pub(crate) fn run(orders: OwnedFd, host: OwnedFd, taken: OwnedFd, warm: bool) {
     if let Err(refusal) = read.and_then(|plan| keep(&plan, order, &host, ready))
         && let Ok(control) = control
     {
-        answer(&control, &Answer::Refused(refusal), None);
+        answer(&control, &Answer::Refused(refusal), &[]);
     }
 }
 
-/// Tells the host what came of its plan, and gives it the root of what was made of it.
-pub(crate) fn answer(control: &OwnedFd, answer: &Answer, root: Option<&OwnedFd>) {
-    let root: Vec<_> = root.into_iter().map(OwnedFd::as_fd).collect();
+/// Tells the host what came of its plan, and gives it what goes with that.
+pub(crate) fn answer(control: &OwnedFd, answer: &Answer, given: &[OwnedFd]) {
+    let given: Vec<_> = given.iter().map(OwnedFd::as_fd).collect();
     // If the host is gone, nobody needs to know.
-    let _ = socket::send(control, &message::encode(answer), &root);
+    let _ = socket::send(control, &message::encode(answer), &given);
 }
 
 fn wait_for_order(orders: &OwnedFd, host: &OwnedFd) -> Option<Order> {
@@ -129,9 +130,12 @@ fn wait_for_order(orders: &OwnedFd, host: &OwnedFd) -> Option<Order> {
     }
 }
 
+/// How many descriptors an order has.
+pub(crate) const ORDER: usize = 3;
+
 /// An order from its descriptors.
 pub(crate) fn order_of(fds: Vec<OwnedFd>) -> Option<Order> {
-    let [control, updates, plan] = <[OwnedFd; 3]>::try_from(fds).ok()?;
+    let [control, updates, plan] = <[OwnedFd; ORDER]>::try_from(fds).ok()?;
     Some(Order { control, updates, plan })
 }
 
@@ -172,11 +176,13 @@ fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Ste
         }
     };
     // It builds its view while the limits are made.
-    let begun = server.begin(&order).and_then(|()| {
-        let limits = limits::prepare(&plan.limits, plan.isolation)?;
-        let held = server.limit(&limits);
-        Ok((limits, held))
-    });
+    let begun = own::mounts(&plan.foreign)
+        .and_then(|foreign| server.begin(&order, &foreign))
+        .and_then(|()| {
+            let limits = limits::prepare(&plan.limits, plan.isolation)?;
+            let held = server.limit(&limits);
+            Ok((limits, held))
+        });
     match begun {
         Err(refusal) => {
             server.end();
@@ -230,8 +236,9 @@ impl Server {
     }
 
     /// Hands the order on.
-    fn begin(&self, order: &Order) -> Step {
-        let fds = [order.control.as_fd(), order.updates.as_fd(), order.plan.as_fd()];
+    fn begin(&self, order: &Order, foreign: &[OwnedFd]) -> Step {
+        let mut fds = vec![order.control.as_fd(), order.updates.as_fd(), order.plan.as_fd()];
+        fds.extend(foreign.iter().map(OwnedFd::as_fd));
         socket::send(&self.told, JAIL, &fds).or_refuse(Layer::Start, || "handing the plan to the jail".to_owned())
     }
 
@@ -242,9 +249,9 @@ impl Server {
             held: limits.held(),
         };
         let held = message::encode(&outside);
-        let counter: Vec<_> = limits.counter().into_iter().collect();
+        let counters = limits.counters();
         let tell =
-            || socket::send(&self.told, &held, &counter).or_refuse(Layer::Limits, || "telling the jail".to_owned());
+            || socket::send(&self.told, &held, &counters).or_refuse(Layer::Limits, || "telling the jail".to_owned());
         if limits.urgent() {
             limits.attach(self.number.as_raw_pid())?;
             tell()

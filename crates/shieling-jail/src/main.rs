@@ -15,6 +15,7 @@
 mod zygote;
 mod keeper;
 mod inside;
+mod own;
 mod view;
 mod numbers;
 mod bounds;

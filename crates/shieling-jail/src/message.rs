@@ -63,8 +63,76 @@ pub type Numbered = (u64, Update);
 /// What came of the update of this number: what was to be hidden and was not there any more.
 pub type Updated = (u64, Result<Vec<PathBuf>, Refusal>);
 
-/// The jail's answer to its plan, once. With [`Answer::Ready`] of a jail that has a view of files comes
-/// a descriptor of its root, which has no effect by itself (`O_PATH`).
+/// What can be read from a descriptor about limits that were reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Counter {
+    /// A file of the kernel's with the line `oom_kill N`: processes killed for the memory of their group.
+    Kills,
+    /// A file of the kernel's with the line `max N`: tasks that were refused to their group.
+    Refusals,
+    /// A file of the kernel's with a number: the most bytes that the group has had.
+    Peak,
+    /// A file of the kernel's in which lines say what kinds of memory the group has.
+    Memory,
+    /// What the jail has seen of processes that were killed for memory: see [`Killed`].
+    Journal,
+}
+
+/// A process that was killed for memory, as it stands in the journal: a file in memory that begins with how many
+/// there were, in 8 bytes, and holds the last [`Killed::KEPT`] of them behind that, number `n` in place
+/// `n % KEPT`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Killed {
+    /// Its number in the jail.
+    pub number: i32,
+    /// The name of its program, as the kernel keeps it: cut to 15 bytes.
+    pub name: [u8; 16],
+    /// The memory that it was last seen to have, in bytes.
+    pub bytes: u64,
+    /// The memory of the whole jail at that time, in bytes.
+    pub all: u64,
+}
+
+impl Killed {
+    /// How many are kept.
+    pub const KEPT: u64 = 64;
+    /// The size of one.
+    pub const SIZE: usize = 40;
+
+    /// Where number `n` stands.
+    pub fn place(n: u64) -> u64 {
+        8 + n % Self::KEPT * Self::SIZE as u64
+    }
+
+    /// As it stands there.
+    pub fn encode(&self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        let parts: [&[u8]; 4] = [
+            &number(self.number).to_le_bytes(),
+            &self.name,
+            &self.bytes.to_le_bytes(),
+            &self.all.to_le_bytes(),
+        ];
+        for (to, from) in bytes.iter_mut().zip(parts.into_iter().flatten()) {
+            *to = *from;
+        }
+        bytes
+    }
+
+    /// From how it stands there.
+    pub fn decode(bytes: &[u8; Self::SIZE]) -> Option<Self> {
+        let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        Some(Self {
+            number: word(0)? as i32,
+            name: bytes.get(8..24)?.try_into().ok()?,
+            bytes: word(24)?,
+            all: word(32)?,
+        })
+    }
+}
+
+/// The jail's answer to its plan, once. With [`Answer::Ready`] come, in this order, for a jail that has a view
+/// of files a descriptor of its root, which has no effect by itself (`O_PATH`), and its [`Ready::counters`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     /// It holds, and commands can start.
@@ -86,6 +154,8 @@ pub struct Ready {
     pub limits: crate::plan::Limits,
     /// The directory that was made for temporary files, where `/tmp` is the host's.
     pub temporary: Option<PathBuf>,
+    /// What the descriptors are that come with it, after the root.
+    pub counters: Vec<Counter>,
 }
 
 /// What could not be done.
@@ -390,6 +460,18 @@ mod tests {
             assert_eq!(Order::decode(&order.encode()), Some(order));
         }
         assert_eq!(Report::decode(b"short"), None);
+    }
+
+    #[test]
+    fn an_entry_of_the_journal_survives_its_file() {
+        let killed = Killed {
+            number: 305,
+            name: *b"a name of 15 by\0",
+            bytes: 1 << 30,
+            all: u64::MAX,
+        };
+        assert_eq!(Killed::decode(&killed.encode()), Some(killed));
+        assert_eq!(Killed::place(0), Killed::place(Killed::KEPT));
     }
 
     #[test]

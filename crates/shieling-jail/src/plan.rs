@@ -44,6 +44,8 @@ pub struct Plan {
     /// Without namespaces only [`Entry::Bind`] and [`Entry::Temporary`] mean something: they become
     /// Landlock's rules, the second for a directory that is made *in* its target.
     pub view: Vec<Entry>,
+    /// What of the view belongs to another user of the host, and is shown as this user's own.
+    pub foreign: Vec<Foreign>,
     /// The only files that can be executed, as they are seen inside, with everything below a
     /// directory; anything that is seen if there is no list.
     pub executable: Option<Vec<PathBuf>>,
@@ -52,6 +54,20 @@ pub struct Plan {
     /// Where a write must fail and where one must succeed, as probed from inside before the first
     /// command.
     pub probes: Vec<Probe>,
+}
+
+/// A directory of the host that belongs to another user, shown as if it were this user's: what is made in it
+/// becomes that user's. Only whoever may map users on this host can do so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Foreign {
+    /// Where it is on the host: the source of an [`Entry::Bind`].
+    pub source: PathBuf,
+    /// Whose it is.
+    pub user: u32,
+    /// Whose group's it is.
+    pub group: u32,
+    /// Whether the jail is refused where that cannot be done. Otherwise it is shown as it is.
+    pub needed: bool,
 }
 
 /// What stands at one place of the jail's file system. Every path is absolute and has no `.` and no

@@ -18,7 +18,7 @@ use shieling_jail::message::{self, Layer, Numbered, UPDATE, Updated};
 use shieling_jail::plan::Plan;
 
 use crate::confine::Confinement;
-use crate::limits::{Kills, Watch};
+use crate::limits::{Eye, Kills};
 use crate::numbers::Numbers;
 use crate::refusal::{Step, While as _, refuse};
 use crate::socket::{self, read_whole};
@@ -43,7 +43,9 @@ pub(crate) struct Server {
     view: Option<View>,
     confinement: Option<Confinement>,
     kills: Kills,
-    watch: Option<Watch>,
+    eye: Option<Eye>,
+    /// Whether there were jobs when it last looked.
+    looked: bool,
     jobs: Jobs,
 }
 
@@ -86,7 +88,8 @@ impl Server {
             view,
             confinement: None,
             kills,
-            watch: None,
+            eye: None,
+            looked: false,
             jobs: Jobs {
                 children: sys::child_signals().or_refuse(Layer::Start, start)?,
                 alive: Some(alive),
@@ -113,9 +116,9 @@ impl Server {
         self.confinement = Some(confinement);
     }
 
-    /// Has memory watched while there are jobs.
-    pub(crate) fn watch(&mut self, watch: Option<Watch>) {
-        self.watch = watch;
+    /// Has memory looked at while there are jobs.
+    pub(crate) fn look(&mut self, eye: Option<Eye>) {
+        self.eye = eye;
     }
 
     /// How many were killed for memory.
@@ -158,11 +161,13 @@ impl Server {
                     Err(errno) => return Err(errno),
                 }
             }
-            // The one that waits is no job. The watch says by itself when nothing else is there.
-            let due = match &mut self.watch {
-                Some(watch) if self.jobs.supervisors.len() > 1 => Some(watch.tick()),
+            // The one that waits is no job. Once more when the last has ended: its end may be what is to be seen.
+            let busy = self.jobs.supervisors.len() > 1;
+            let due = match &mut self.eye {
+                Some(eye) if busy || self.looked => Some(eye.tick()).filter(|_| busy),
                 _ => None,
             };
+            self.looked = busy;
             let due = match self.jobs.waiting {
                 Some(_) => due,
                 None => Some(due.map_or(AGAIN, |due| due.min(AGAIN))),

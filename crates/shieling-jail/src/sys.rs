@@ -318,6 +318,28 @@ pub(crate) fn change_mount(
     })
 }
 
+/// Has a mount that is not mounted anywhere yet show users and groups as this user namespace maps them, with
+/// what is below it.
+pub(crate) fn map_mount(mount: BorrowedFd<'_>, users: BorrowedFd<'_>) -> Result<(), Errno> {
+    let attributes = MountAttributes {
+        set: libc::MOUNT_ATTR_IDMAP,
+        clear: 0,
+        propagation: libc::MS_PRIVATE,
+        userns: u64::from(users.as_raw_fd().cast_unsigned()),
+    };
+    // SAFETY: two open descriptors, a valid empty string, and a struct of the size that is given.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH | libc::AT_RECURSIVE,
+            &raw const attributes,
+            size_of::<MountAttributes>(),
+        )
+    })
+}
+
 /// Switches the loopback interface of this network namespace on.
 pub(crate) fn loopback_up(socket: BorrowedFd<'_>) -> Result<(), Errno> {
     // SAFETY: all-zero is a valid ifreq.

@@ -220,7 +220,7 @@ fn file(properties: Value, required: &[&str]) -> Map<String, Value> {
     object(properties, required)
 }
 
-const OUTCOME: [&str; 22] = [
+const OUTCOME: [&str; 23] = [
     "status",
     "exit_code",
     "signal",
@@ -241,6 +241,7 @@ const OUTCOME: [&str; 22] = [
     "job",
     "changes",
     "hints",
+    "limits_hit",
     "denial",
     "error",
 ];
@@ -272,6 +273,7 @@ fn outcome_properties() -> Map<String, Value> {
         "job": {"type": ["string", "null"]},
         "changes": {"type": ["object", "null"]},
         "hints": {"type": "array"},
+        "limits_hit": {"type": "array"},
         "denial": {"type": ["object", "null"]},
         "error": {"type": ["string", "null"]},
     });

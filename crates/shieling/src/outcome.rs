@@ -189,6 +189,47 @@ pub struct Hint {
     pub instead: String,
 }
 
+/// A resource whose limit was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limited {
+    /// Memory of all processes together: processes were killed.
+    Memory,
+    /// The number of processes and threads: no more could be started.
+    Pids,
+}
+
+/// A process that was killed at a limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KilledProcess {
+    /// Its number, as commands see it.
+    pub pid: i32,
+    /// The name of its program, cut to 15 bytes.
+    pub name: String,
+    /// The memory that it was last seen to have, in bytes.
+    pub bytes: u64,
+}
+
+/// A limit that was reached while a command ran, whatever became of the command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LimitHit {
+    /// Which.
+    pub limit: Limited,
+    /// The limit: bytes, or processes and threads.
+    pub bound: u64,
+    /// The most that all processes of the environment had together, where it is known.
+    pub peak: Option<u64>,
+    /// How often it was reached: processes killed, or processes and threads refused; none if nobody counts.
+    pub times: Option<u64>,
+    /// Who was killed, as far as it is known: the last [`KILLED_TOLD`] of them.
+    pub killed: Vec<KilledProcess>,
+    /// The option that allows more.
+    pub instead: String,
+}
+
+/// How many killed processes one [`LimitHit`] names at most.
+pub const KILLED_TOLD: usize = 8;
+
 /// The outcome of one command.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
@@ -236,6 +277,8 @@ pub struct Outcome {
     pub changes: Option<Changes>,
     /// What explains its failure: what its output names and the environment does not let it change or reach.
     pub hints: Vec<Hint>,
+    /// Limits of the environment that were reached while it ran, by it or by what ran beside it.
+    pub limits_hit: Vec<LimitHit>,
     /// Why it was refused, if it was.
     pub denial: Option<Denial>,
     /// What went wrong, for `failed` and `lost`.
@@ -282,6 +325,7 @@ impl Outcome {
             recording: None,
             changes: None,
             hints: Vec::new(),
+            limits_hit: Vec::new(),
             denial: None,
             error: None,
         }

@@ -196,6 +196,7 @@ impl Shieling {
             Ok(streams) => streams,
             Err(error) => return failed(&mut entry, blank(Status::Failed), &error),
         };
+        let before = here.strikes();
         let starting = self.environment.spawn(approved, streams);
         let mut process = match started(&mut entry, starting, blank).await {
             Ok(process) => process,
@@ -219,7 +220,7 @@ impl Shieling {
                 outcome
             }
         };
-        here.tell(&mut outcome);
+        here.tell(&mut outcome, &before);
         entry.close(&mut outcome);
         outcome
     }

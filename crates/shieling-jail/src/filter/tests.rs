@@ -11,6 +11,7 @@ fn plan(isolation: Isolation, network: Network) -> Plan {
         network,
         hostname: String::new(),
         view: Vec::new(),
+        foreign: Vec::new(),
         executable: None,
         limits: Limits::default(),
         probes: Vec::new(),

@@ -131,6 +131,28 @@ impl Group {
         fs::File::open(&path).map_err(|error| Why::at("to open", &path, &error))
     }
 
+    /// The file with the most bytes that it has had, if the kernel keeps that.
+    pub(super) fn peak(&self) -> Option<fs::File> {
+        self.open(match self.version {
+            Version::One => "memory.max_usage_in_bytes",
+            Version::Two => "memory.peak",
+        })
+    }
+
+    /// The file that tells its kinds of memory.
+    pub(super) fn kinds(&self) -> Option<fs::File> {
+        self.open("memory.stat")
+    }
+
+    /// The file that counts the tasks that were refused to it.
+    pub(super) fn refusals(&self) -> Option<fs::File> {
+        self.open("pids.events")
+    }
+
+    fn open(&self, file: &str) -> Option<fs::File> {
+        fs::File::open(self.directory.join(file)).ok()
+    }
+
     /// Moves a process in, with all its threads.
     pub(super) fn attach(&self, process: i32) -> Result<(), Why> {
         self.write("cgroup.procs", &process.to_string())

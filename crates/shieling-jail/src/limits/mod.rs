@@ -18,14 +18,17 @@
 )]
 
 mod attach;
+mod eye;
 mod group;
 mod groups;
+mod journal;
 mod kills;
 mod processes;
 mod resources;
 #[cfg(test)]
 mod tests;
 mod watch;
+mod witness;
 
 use std::fs::File;
 use std::io;
@@ -33,13 +36,16 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use shieling_jail::message::{Layer, Refusal};
+use shieling_jail::message::{Counter, Layer, Refusal};
 use shieling_jail::plan::{Isolation, Limits};
 
-use group::{Controller, Why};
+pub(crate) use eye::Eye;
+use group::{Controller, Group, Why};
 use groups::{Groups, Host};
+pub(crate) use journal::Journal;
 pub(crate) use kills::Kills;
-pub(crate) use watch::Watch;
+use watch::Watch;
+use witness::Witness;
 
 /// Tasks of ours beside those that were asked for: pid 1, one supervisor, and one for the next job.
 pub(crate) const RESERVED: u64 = 3;
@@ -70,8 +76,8 @@ pub(crate) struct Enforcement {
     swaps: bool,
     /// Whether the descendants of a process can be listed.
     lists: bool,
-    /// The kernel's count of kills, opened before the sandbox can no longer see it.
-    kills: Option<File>,
+    /// The kernel's counts, opened before the sandbox can no longer see them.
+    counters: Vec<(Counter, File)>,
 }
 
 /// In the keeper, before pid 1 is cloned: makes the groups, sets the limits, reads them back.
@@ -99,7 +105,7 @@ fn prepare_on(host: &Host, limits: &Limits, isolation: Isolation, name: &str) ->
         pids: None,
         swaps: false,
         lists: attach::can_list(&host.root.join("proc")),
-        kills: None,
+        counters: Vec::new(),
     };
     match enforcement.set(host, limits, isolation) {
         Ok(()) => Ok(enforcement),
@@ -119,7 +125,11 @@ impl Enforcement {
                     let set = group.limit_memory(bytes).and_then(|set| Ok((set, group.kills()?)));
                     let ((taken, swap_counts), kills) =
                         set.map_err(|why| refusal(format!("to limit memory: {}", why.what), why.errno))?;
-                    self.kills = Some(kills);
+                    self.counters = vec![(Counter::Kills, kills)];
+                    // Of use where they are, and nothing rests on them.
+                    let more = [(Counter::Peak, group.peak()), (Counter::Memory, group.kinds())];
+                    let more = more.into_iter().filter_map(|(counter, file)| Some((counter, file?)));
+                    self.counters.extend(more);
                     self.swaps = !swap_counts && has_swap(host);
                     (self.effective.memory, self.memory) = (Some(taken), Some(Way::Group));
                 }
@@ -139,7 +149,11 @@ impl Enforcement {
             let all = tasks.saturating_add(RESERVED);
             let taken = self.groups.of(Controller::Pids).and_then(|group| group.limit_pids(all));
             let (taken, way) = match taken {
-                Ok(taken) => (taken, Way::Group),
+                Ok(taken) => {
+                    let refusals = self.groups.of(Controller::Pids).ok().and_then(Group::refusals);
+                    self.counters.extend(refusals.map(|file| (Counter::Refusals, file)));
+                    (taken, Way::Group)
+                }
                 Err(why) if !alone => {
                     let no = "RLIMIT_NPROC would count every process of the user, without a user namespace";
                     return Err(unheld("processes", &why, no));
@@ -229,6 +243,7 @@ impl Enforcement {
             effective: self.effective,
             enforced: self.enforced(),
             missing: self.missing(),
+            counters: self.counters.iter().map(|(counter, _)| *counter).collect(),
             tasks: (self.pids == Some(Way::Rlimit))
                 .then_some(self.effective.pids)
                 .flatten(),
@@ -238,9 +253,9 @@ impl Enforcement {
         }
     }
 
-    /// Where the kernel counts kills for memory, for pid 1 to read, if it does.
-    pub(crate) fn counter(&self) -> Option<BorrowedFd<'_>> {
-        self.kills.as_ref().map(|file| file.as_fd())
+    /// What the kernel counts, for pid 1 and the host to read, in the order of [`Held::counters`].
+    pub(crate) fn counters(&self) -> Vec<BorrowedFd<'_>> {
+        self.counters.iter().map(|(_, file)| file.as_fd()).collect()
     }
 
     /// In the keeper, once every process of the sandbox is dead and reaped.
@@ -258,15 +273,18 @@ pub(crate) struct Held {
     pub(crate) enforced: Vec<String>,
     /// What was asked for and holds in a lesser way.
     pub(crate) missing: Vec<String>,
+    /// What the descriptors are that come with it.
+    pub(crate) counters: Vec<Counter>,
     tasks: Option<u64>,
     watched: Option<u64>,
 }
 
 impl Held {
-    /// How many are killed for memory: by the kernel's count if there is one.
-    pub(crate) fn kills(&self, counter: Option<OwnedFd>) -> Result<Kills, Refusal> {
+    /// How many are killed for memory: by the kernel's count if there is one. `files` came with this.
+    pub(crate) fn kills(&self, files: &[OwnedFd]) -> Result<Kills, Refusal> {
+        let counter = self.counter(Counter::Kills, files);
         match (counter, self.watched) {
-            (Some(counter), _) => Ok(Kills::group(counter.into())),
+            (Some(counter), _) => Ok(Kills::group(counter)),
             (None, Some(_)) => {
                 Kills::watch().map_err(|errno| refusal("to share a count".to_owned(), errno.raw_os_error()))
             }
@@ -289,16 +307,37 @@ impl Held {
         Ok(())
     }
 
-    /// In pid 1, once its file system stands: who watches the memory, if no group does. `proc` is the
-    /// sandbox's own `/proc`; `temporary` are its private directories in memory, which count.
-    pub(crate) fn watch(&self, proc: &Path, temporary: &[PathBuf], kills: &Kills) -> Result<Option<Watch>, Refusal> {
-        let Some(limit) = self.watched else {
+    /// One of the files that came with this.
+    fn counter(&self, counter: Counter, files: &[OwnedFd]) -> Option<File> {
+        let pairs = self.counters.iter().zip(files);
+        let (_, file) = pairs.into_iter().find(|(one, _)| **one == counter)?;
+        file.try_clone().ok().map(File::from)
+    }
+
+    /// In pid 1, once its file system stands: who watches the memory if no group does, and who looks on
+    /// to whom the kernel kills if one does. `proc` is the sandbox's own `/proc`, if it has one; `temporary` are
+    /// its private directories in memory, which count.
+    pub(crate) fn eye(
+        &self,
+        proc: Option<&Path>,
+        temporary: &[PathBuf],
+        kills: &Kills,
+        files: &[OwnedFd],
+        journal: &Journal,
+    ) -> Result<Option<Eye>, Refusal> {
+        let Some(proc) = proc else { return Ok(None) };
+        let failed = |errno: rustix::io::Errno| {
+            refusal(format!("to watch memory in `{}`", proc.display()), errno.raw_os_error())
+        };
+        if let Some(limit) = self.watched {
+            let watch = Watch::new(limit, proc, temporary, kills.clone(), journal.clone());
+            return Ok(Some(Eye::Watch(watch.map_err(failed)?)));
+        }
+        let (Some(limit), Some(memory)) = (self.effective.memory, self.counter(Counter::Memory, files)) else {
             return Ok(None);
         };
-        let watch = Watch::new(limit, proc, temporary, kills.clone());
-        let watch =
-            watch.map_err(|errno| refusal(format!("to watch memory in `{}`", proc.display()), errno.raw_os_error()))?;
-        Ok(Some(watch))
+        let witness = Witness::new(limit, proc, memory, kills.clone(), journal.clone());
+        Ok(Some(Eye::Witness(witness.map_err(failed)?)))
     }
 }
 

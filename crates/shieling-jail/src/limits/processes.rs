@@ -22,6 +22,10 @@ pub(super) struct Processes(OwnedFd);
 pub(super) struct Seen {
     pub(super) number: i32,
     pub(super) parent: i32,
+    /// The name of its program, as the kernel keeps it.
+    pub(super) name: [u8; 16],
+    /// When it began, in the kernel's ticks: with its number, what it is and no other.
+    pub(super) began: u64,
     /// Its directory in `/proc`; that of another thread if the first one has ended.
     place: String,
     /// Anonymous and swapped memory, shared pages in full.
@@ -61,11 +65,35 @@ impl Processes {
         Some(Seen {
             number,
             parent: field(&status, "PPid:")?.parse().ok()?,
+            name: name_of(&status),
+            began: self.began(number).unwrap_or(0),
             // Without memory it is dead.
             own: kib(&status, "RssAnon:")? + kib(&status, "VmSwap:").unwrap_or(0),
             shared: kib(&status, "RssShmem:").unwrap_or(0),
             place,
         })
+    }
+
+    /// When a process began.
+    fn began(&self, number: i32) -> Option<u64> {
+        let stat = self.read(&format!("{number}/stat"))?;
+        // A name may hold anything, and is closed by the last parenthesis.
+        stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+    }
+
+    /// Whether a process is there that began then, and is not being killed.
+    pub(super) fn lives(&self, number: i32, began: u64) -> bool {
+        const KILLED: u64 = 1 << 8;
+        let Some(status) = self.read(&format!("{number}/status")) else {
+            return false;
+        };
+        let pending = |name| field(&status, name).and_then(|mask| u64::from_str_radix(mask, 16).ok());
+        let killed = ["SigPnd:", "ShdPnd:"]
+            .into_iter()
+            .filter_map(pending)
+            .any(|mask| mask & KILLED != 0);
+        let dead = matches!(field(&status, "State:"), Some("Z" | "X"));
+        !killed && !dead && self.began(number) == Some(began)
     }
 
     /// The memory files that these have open: their size in memory, by their number.
@@ -121,6 +149,16 @@ impl Processes {
         std::fs::File::from(file).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
+}
+
+/// The name of a process, cut as the kernel cuts it.
+fn name_of(status: &str) -> [u8; 16] {
+    let name = status.lines().find_map(|line| line.strip_prefix("Name:")).unwrap_or("");
+    let mut bytes = [0; 16];
+    for (to, from) in bytes.iter_mut().zip(name.trim_start().bytes()) {
+        *to = from;
+    }
+    bytes
 }
 
 /// The first word behind a name in one of the files of a process.

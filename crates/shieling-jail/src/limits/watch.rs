@@ -17,12 +17,14 @@ use std::time::{Duration, Instant};
 use rustix::fs::{CWD, Mode, OFlags, fstat, fstatfs, openat};
 use rustix::io::Result;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use shieling_jail::message::Killed;
 
+use super::journal::Journal;
 use super::kills::Kills;
 use super::processes::{Processes, Seen};
 
-const SHORTEST: Duration = Duration::from_millis(2);
-const LONGEST: Duration = Duration::from_millis(250);
+pub(super) const SHORTEST: Duration = Duration::from_millis(2);
+pub(super) const LONGEST: Duration = Duration::from_millis(250);
 /// How fast memory is thought to be used up, in bytes a nanosecond.
 const RATE: u64 = 4;
 /// Looking takes at most one part in so many of the time.
@@ -36,12 +38,13 @@ pub(crate) struct Watch {
     /// One for each file system.
     temporary: BTreeMap<u64, OwnedFd>,
     kills: Kills,
+    journal: Journal,
     /// Killed and not gone: they use no more, and free what they have.
     dying: Vec<(i32, OwnedFd)>,
 }
 
 impl Watch {
-    pub(super) fn new(limit: u64, proc: &Path, temporary: &[PathBuf], kills: Kills) -> Result<Self> {
+    pub(super) fn new(limit: u64, proc: &Path, temporary: &[PathBuf], kills: Kills, journal: Journal) -> Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::PATH;
         let mut systems = BTreeMap::new();
         for path in temporary {
@@ -53,6 +56,7 @@ impl Watch {
             processes: Processes::open(proc)?,
             temporary: systems,
             kills,
+            journal,
             dying: Vec::new(),
         })
     }
@@ -82,7 +86,7 @@ impl Watch {
         }
         if used > self.limit {
             // Where there is nobody to kill, looking more often would change nothing.
-            let killed = self.kill_largest(&seen).is_some();
+            let killed = self.kill_largest(&seen, used).is_some();
             return if killed || !self.dying.is_empty() {
                 SHORTEST
             } else {
@@ -111,12 +115,20 @@ impl Watch {
         pairs.map(|(_, share)| share).sum()
     }
 
-    fn kill_largest(&mut self, seen: &[Seen]) -> Option<()> {
+    fn kill_largest(&mut self, seen: &[Seen], used: u64) -> Option<()> {
         let commands = seen.iter().filter(|one| one.number != 1 && one.parent != 1);
-        let largest = commands.max_by_key(|one| one.own + one.shared)?.number;
+        let chosen = commands.max_by_key(|one| one.own + one.shared)?;
+        let largest = chosen.number;
         // Of a process that is gone meanwhile there is no descriptor, and nothing to do.
         let process = pidfd_open(Pid::from_raw(largest)?, PidfdFlags::empty()).ok()?;
         pidfd_send_signal(&process, Signal::KILL).ok()?;
+        // First the name, so that whoever sees the count finds it.
+        self.journal.add(&Killed {
+            number: largest,
+            name: chosen.name,
+            bytes: chosen.own + chosen.shared,
+            all: used,
+        });
         self.kills.add();
         self.dying.push((largest, process));
         Some(())

@@ -67,17 +67,19 @@ impl View {
     }
 
     /// Builds the root that the entries describe and makes it the root of this process.
-    pub(crate) fn enter(entries: &[Entry]) -> Step<Self> {
+    ///
+    /// `shown` are copies of places of the host that were made before, by these paths.
+    pub(crate) fn enter(entries: &[Entry], shown: &[(PathBuf, OwnedFd)]) -> Step<Self> {
         let mut view = Self::new().or_refuse(Layer::Mount, || "making an empty root".to_owned())?;
         for entry in entries {
-            view.add(entry).or_refuse(Layer::Mount, || describe(entry))?;
+            view.add(entry, shown).or_refuse(Layer::Mount, || describe(entry))?;
         }
         view.switch()
             .or_refuse(Layer::Mount, || "entering the new root".to_owned())?;
         Ok(view)
     }
 
-    fn add(&mut self, entry: &Entry) -> Result<(), Errno> {
+    fn add(&mut self, entry: &Entry, shown: &[(PathBuf, OwnedFd)]) -> Result<(), Errno> {
         match entry {
             Entry::Bind {
                 source,
@@ -86,7 +88,12 @@ impl View {
                 executable,
                 optional,
             } => {
-                let tree = match open_source(source, *optional) {
+                let made = shown.iter().find(|(place, _)| place == source).map(|(_, made)| made);
+                let found = match made {
+                    Some(made) => made.try_clone().map_err(|_| Errno::MFILE),
+                    None => open_source(source, *optional),
+                };
+                let tree = match found {
                     Ok(tree) => tree,
                     Err(Errno::NOENT | Errno::ACCESS | Errno::NOTDIR | Errno::LOOP) if *optional => return Ok(()),
                     Err(errno) => return Err(errno),
@@ -232,7 +239,7 @@ impl View {
 
 /// A copy of what is mounted at a place of the host. What must be there was judged by this very path,
 /// and whoever can write on the way to it may have put a link there since: none is followed.
-fn open_source(source: &Path, optional: bool) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_source(source: &Path, optional: bool) -> Result<OwnedFd, Errno> {
     if optional {
         let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
         return open_tree(CWD, source, flags);

@@ -82,9 +82,12 @@ pub(crate) fn outcome(outcome: &Outcome, about: &About) -> String {
     with_held_back(text, outcome)
 }
 
-/// `text` with a line for each thing that was held back, and for what explains an error: no voice has words
-/// of its own for it.
+/// `text` with a line for each limit that was reached, each thing that was held back, and for what explains an
+/// error: no voice has words of its own for it.
 fn with_held_back(mut text: String, outcome: &Outcome) -> String {
+    for hit in &outcome.limits_hit {
+        add(&mut text, &format!("[{}]", plain::limit_hit(hit)));
+    }
     for hint in &outcome.hints {
         let (because, instead) = (visible::line(&hint.because, 500), visible::line(&hint.instead, 500));
         add(&mut text, &format!("[{because}; {instead}]"));

@@ -1,6 +1,6 @@
 //! The default voice.
 
-use shieling::outcome::{Outcome, Status};
+use shieling::outcome::{LimitHit, Limited, Outcome, Status};
 use shieling::output::plain_text;
 use shieling::session::{Answered, Listing, Screen, View};
 use shieling::units::{ByteCount, spoken};
@@ -228,6 +228,35 @@ fn status(outcome: &Outcome, about: &About) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// A limit that was reached while a command ran.
+pub(super) fn limit_hit(hit: &LimitHit) -> String {
+    let what = match hit.limit {
+        Limited::Memory => {
+            let named: Vec<String> = hit
+                .killed
+                .iter()
+                .map(|one| format!("{} (pid {})", visible::line(&one.name, 60), one.pid))
+                .collect();
+            let killed = match (named.is_empty(), hit.times) {
+                (false, _) => named.join(", "),
+                (true, None | Some(0 | 1)) => "a process".to_owned(),
+                (true, Some(times)) => format!("{times} processes"),
+            };
+            let (limit, peak) = (ByteCount::bytes(hit.bound), hit.peak.map(ByteCount::bytes));
+            let peak = peak.map_or_else(String::new, |peak| format!(" (peak {peak})"));
+            format!("out of memory: killed at the limit of {limit}{peak} of all processes together: {killed}")
+        }
+        Limited::Pids => {
+            let limit = hit.bound;
+            format!("too many processes: no more could be started at the limit of {limit} processes and threads")
+        }
+    };
+    format!(
+        "{what}; do less at once, in smaller parts, or a person can start with `{}`",
+        hit.instead
+    )
 }
 
 fn running(outcome: &Outcome, about: &About) -> String {

@@ -17,8 +17,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::approval::Approved;
-use crate::outcome::{Confinement, HeldBack, Hint, Outcome};
-use crate::process::{Process, SessionShell, SpawnError, Streams};
+use crate::outcome::{Confinement, HeldBack, Hint, LimitHit, Outcome};
+use crate::process::{Counts, Process, SessionShell, SpawnError, Streams, Struck};
 use crate::request::Command;
 
 pub use files::{Content, Entry, Expect, FileError, Files, Kind, Links, Meta, Node, Spot, Stamp};
@@ -124,6 +124,13 @@ impl Ability {
 /// A future on the heap, so that [`Environment`] can be a trait object.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+/// A look at what the limits of an environment have done, to compare a later one with.
+#[derive(Debug, Clone, Default)]
+pub struct Strikes {
+    of: Option<Arc<Counts>>,
+    struck: Struck,
+}
+
 /// Something short that is done once a command is over.
 pub type AtEnd = Box<dyn FnOnce() + Send>;
 
@@ -226,10 +233,23 @@ pub trait Environment: Send + Sync {
         Vec::new()
     }
 
-    /// Tells in an outcome what was held back since this was last asked, and what explains its errors.
-    fn tell(&self, outcome: &mut Outcome) {
+    /// Tells in an outcome what was held back since this was last asked, what explains its errors, and which
+    /// limits were reached since the look `before` it began. May block for a moment.
+    fn tell(&self, outcome: &mut Outcome, before: &Strikes) {
         outcome.add_held_back(self.held_back());
         outcome.hints = self.hints(outcome);
+        outcome.limits_hit = self.limits_hit(outcome, before);
+    }
+
+    /// A look at what its limits have done until now.
+    fn strikes(&self) -> Strikes {
+        Strikes::default()
+    }
+
+    /// The limits that were reached since that look, told with the command that has this outcome.
+    fn limits_hit(&self, outcome: &Outcome, before: &Strikes) -> Vec<LimitHit> {
+        let _ = (outcome, before);
+        Vec::new()
     }
 
     /// What of the error output of a command that ended this environment can explain.

@@ -15,6 +15,7 @@ use shieling_jail::message::{self, Answer, LONGEST_ANSWER, Numbered, Ready, Refu
 use shieling_jail::plan::{Isolation, Request};
 use tokio::io::unix::AsyncFd;
 
+use super::counts::Counts;
 use super::job::{self, Pipes, Supervised};
 use super::memory::{self, above_standard};
 use super::shell::{self, Shell};
@@ -36,6 +37,7 @@ pub struct Jail {
     ready: Ready,
     /// Its root, if it has a view of files of its own.
     root: Option<OwnedFd>,
+    counts: Arc<Counts>,
 }
 
 /// The way of updates.
@@ -85,6 +87,7 @@ impl Jail {
             network: shieling_jail::plan::Network::Host,
             hostname: String::new(),
             view: Vec::new(),
+            foreign: Vec::new(),
             executable: None,
             limits: shieling_jail::plan::Limits::default(),
             probes: Vec::new(),
@@ -109,10 +112,13 @@ impl Jail {
         let updates = sys::watch(updates).map_err(failed("watching its updates socket"))?;
         let answer = tokio::time::timeout(PATIENCE, hear_with::<Answer>(&control)).await;
         match answer {
-            Ok(Some((Answer::Ready(ready), root))) => {
+            Ok(Some((Answer::Ready(ready), given))) => {
+                let mut given = given.into_iter();
+                let root = (plan.isolation == Isolation::Full).then(|| given.next()).flatten();
                 if root.is_none() && plan.isolation == Isolation::Full {
                     return Err(JailError::Silent);
                 }
+                let counts = Arc::new(Counts::new(&ready, given));
                 let keeper = Pid::from_raw(ready.keeper).ok_or(JailError::Silent)?;
                 let keeper = rustix::process::pidfd_open(keeper, PidfdFlags::empty())
                     .map_err(io::Error::from)
@@ -127,6 +133,7 @@ impl Jail {
                     isolation: plan.isolation,
                     ready,
                     root,
+                    counts,
                 })
             }
             Ok(Some((Answer::Refused(refusal), _))) => Err(JailError::Refused(refusal)),
@@ -142,6 +149,11 @@ impl Jail {
     /// Its root, if it has a view of files of its own: what stands beneath it is what commands see.
     pub(crate) fn root(&self) -> Option<&OwnedFd> {
         self.root.as_ref()
+    }
+
+    /// What its limits do.
+    pub(crate) fn counts(&self) -> &Arc<Counts> {
+        &self.counts
     }
 
     /// Whether it can still start commands.
@@ -352,15 +364,15 @@ async fn hear<T: DeserializeOwned>(control: &AsyncFd<OwnedFd>) -> Option<T> {
     hear_with(control).await.map(|(message, _)| message)
 }
 
-/// As [`hear`], with a descriptor if one came with it.
-async fn hear_with<T: DeserializeOwned>(control: &AsyncFd<OwnedFd>) -> Option<(T, Option<OwnedFd>)> {
+/// As [`hear`], with the descriptors that came with it.
+async fn hear_with<T: DeserializeOwned>(control: &AsyncFd<OwnedFd>) -> Option<(T, Vec<OwnedFd>)> {
     let mut bytes = vec![0; LONGEST_ANSWER];
     loop {
         let mut ready = control.readable().await.ok()?;
         match socket::receive(control.get_ref(), &mut bytes) {
-            Ok((length, descriptor)) => {
+            Ok((length, descriptors)) => {
                 let message = bytes.get(..length).and_then(message::decode)?;
-                return Some((message, descriptor));
+                return Some((message, descriptors));
             }
             Err(Errno::AGAIN) => ready.clear_ready(),
             Err(Errno::INTR) => {}

@@ -7,6 +7,7 @@
 //! This is the layer below approval: whoever runs commands for an agent goes through an
 //! [`Environment`](crate::environment::Environment), which takes only what was approved.
 
+mod counts;
 mod drive;
 mod jail;
 mod job;
@@ -27,6 +28,7 @@ use std::time::{Duration, Instant};
 
 use tokio::net::unix::pipe;
 
+pub(crate) use counts::{Counts, Struck};
 pub(crate) use drive::{
     BURST, DRAIN, LARGE, LARGE_PIPE, LEFT_BEHIND_GRACE, LINGER, QUIET, READ, Reading, STOP_MARGIN, read_pipe,
 };

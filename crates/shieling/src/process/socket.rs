@@ -40,17 +40,17 @@ pub(super) fn send(socket: &OwnedFd, text: &[u8], fds: &[BorrowedFd<'_>]) -> io:
     }
 }
 
-/// A message, its length, and a descriptor if one came with it. Does not wait.
-pub(super) fn receive(socket: &OwnedFd, into: &mut [u8]) -> Result<(usize, Option<OwnedFd>), Errno> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+/// A message, its length, and the descriptors that came with it, at most 8. Does not wait.
+pub(super) fn receive(socket: &OwnedFd, into: &mut [u8]) -> Result<(usize, Vec<OwnedFd>), Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
     let mut brought = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
     let received = recvmsg(socket, &mut [io::IoSliceMut::new(into)], &mut brought, flags)?;
-    let mut descriptor = None;
+    let mut descriptors = Vec::new();
     for part in brought.drain() {
         if let RecvAncillaryMessage::ScmRights(rights) = part {
-            descriptor = rights.last().or(descriptor.take());
+            descriptors.extend(rights);
         }
     }
-    Ok((received.bytes, descriptor))
+    Ok((received.bytes, descriptors))
 }

@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use super::entry::{Entry, blank};
 use super::{Shieling, failed, recorded, refusal, refuse, started};
 use crate::approval::Approved;
-use crate::environment::Ability;
+use crate::environment::{Ability, Strikes};
 use crate::outcome::{Outcome, Status};
 use crate::process::{End, Process, SpawnError, Streams};
 use crate::request::Command;
@@ -133,6 +133,7 @@ impl Shieling {
             self.left.add(session.name(), command.text());
         }
         let seat = session.zip(turn).map(|(session, turn)| Seat { session, turn });
+        let before = here.strikes();
         let starting = self.begin(approved, seat, &call, slot.id());
         let at = blank.clone();
         let begun = match started(&mut entry, starting, |status| Outcome { status, ..at }).await {
@@ -140,7 +141,7 @@ impl Shieling {
             Err(outcome) => return *outcome,
         };
         let left = begun.seat.as_ref().map(|seat| Arc::clone(&seat.session));
-        let (job, actor) = self.job(begun, &call, command, blank, (entry, tape), slot.id().clone());
+        let (job, actor) = self.job(begun, &call, command, blank, (entry, tape, before), slot.id().clone());
         let actor = Box::pin(actor);
         // From here on it can be seen and ended by its name, also by another call.
         slot.fill(&job);
@@ -264,7 +265,7 @@ impl Shieling {
         call: &Call,
         command: Command,
         blank: Outcome,
-        (mut entry, tape): (Entry, Option<Tape>),
+        (mut entry, tape, before): (Entry, Option<Tape>, Strikes),
         id: JobId,
     ) -> (Arc<Job>, impl Future<Output = ()> + Send + 'static) {
         let Begun {
@@ -277,7 +278,7 @@ impl Shieling {
         let watcher = recorded::watcher(call, tape.clone());
         let environment = Arc::clone(&self.environment);
         let at_end = move |outcome: &mut Outcome| {
-            environment.tell(outcome);
+            environment.tell(outcome, &before);
             if let Some(Seat { session, mut turn }) = seat {
                 let after = session.end(&mut turn);
                 outcome.cwd = after.cwd;

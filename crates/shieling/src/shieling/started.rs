@@ -81,6 +81,7 @@ impl Shieling {
             recording: recording.clone(),
             ..unrecorded(status)
         };
+        let before = here.strikes();
         let process = started(&mut entry, here.spawn(approved, Streams::Input), blank).await?;
 
         let mut limits = Limits::of(&command);
@@ -88,7 +89,7 @@ impl Shieling {
         let tee = tape.clone().map(|tape| Box::new(recorded::Onto(tape)) as Box<dyn Tee>);
         let environment = Arc::clone(&self.environment);
         let at_end = Box::new(move |outcome: &mut Outcome| {
-            environment.tell(outcome);
+            environment.tell(outcome, &before);
             if let Some(tape) = &tape {
                 recorded::ended(tape, outcome);
             }

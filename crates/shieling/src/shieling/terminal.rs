@@ -36,6 +36,7 @@ impl Shieling {
         if let Err(error) = entry.approved(&approved) {
             return failed(&mut entry, blank(Status::Failed), &error);
         }
+        let before = environment.strikes();
         let starting = environment.spawn(approved, Streams::Terminal(terminal));
         let process = match started(&mut entry, starting, blank).await {
             Ok(process) => process,
@@ -43,7 +44,7 @@ impl Shieling {
         };
         let finished = run_to_end(process, &Limits::of(&shell), None, None).await;
         let mut outcome = finished.into_outcome(blank(Status::Exited));
-        outcome.add_held_back(self.environment.held_back());
+        self.environment.tell(&mut outcome, &before);
         entry.close(&mut outcome);
         outcome
     }

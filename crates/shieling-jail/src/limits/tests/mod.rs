@@ -16,8 +16,10 @@ fn python() -> bool {
 
 /// As pid 1 gets them.
 fn kills(enforcement: &super::Enforcement) -> super::Kills {
-    let counter = enforcement
-        .counter()
-        .map(|counter| counter.try_clone_to_owned().unwrap());
-    enforcement.held().kills(counter).unwrap()
+    let files: Vec<_> = enforcement
+        .counters()
+        .iter()
+        .map(|counter| counter.try_clone_to_owned().unwrap())
+        .collect();
+    enforcement.held().kills(&files).unwrap()
 }

@@ -12,7 +12,7 @@ use shieling_testkit::prerequisite;
 
 use super::{kills, python};
 use crate::limits::watch::pause;
-use crate::limits::{RESERVED, Watch, prepare};
+use crate::limits::{Eye, Journal, RESERVED, prepare};
 
 const MIB: u64 = 1 << 20;
 const NOBODY: &str = "65534";
@@ -289,11 +289,18 @@ fn inside_memory() {
     let enforcement = prepare(&limits, Isolation::Full).unwrap();
     assert_eq!(enforcement.enforced(), ["watch.memory", "rlimit.core"]);
     let held = enforcement.held();
-    let kills = held.kills(None).unwrap();
+    let kills = held.kills(&[]).unwrap();
     let watch = || {
-        held.watch(Path::new("/proc"), &[PathBuf::from("/tmp")], &kills)
-            .unwrap()
-            .unwrap()
+        let journal = Journal::new().unwrap();
+        held.eye(
+            Some(Path::new("/proc")),
+            &[PathBuf::from("/tmp")],
+            &kills,
+            &[],
+            &journal,
+        )
+        .unwrap()
+        .unwrap()
     };
     assert_eq!(watch().tick(), Duration::MAX, "nobody is there");
 
@@ -449,7 +456,7 @@ const FILL: &str = "with open('/tmp/reached', 'r+b') as file: reached = mmap.mma
     \x20       reached[:] = (done + 1).to_bytes(8, 'little')\n";
 
 /// Watches until the command has ended: its status, and how many bytes it had filled.
-fn run(mut watch: Watch, code: &str) -> (Option<i32>, u64) {
+fn run(mut watch: Eye, code: &str) -> (Option<i32>, u64) {
     fs::write("/tmp/reached", [0; 8]).unwrap();
     let mut child = command(&format!("{FILL}{code}"));
     let (mut looks, mut looking) = (0_u32, Duration::ZERO);

@@ -23,7 +23,9 @@ mod guard;
 mod repository;
 mod hidden;
 mod fit;
+mod foreign;
 mod no_network;
+mod struck;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -36,10 +38,10 @@ use shieling_jail::message::{COVERS, Update};
 use shieling_jail::plan::{self, Isolation, Plan};
 
 use super::files::host::{Confined, HostFiles, View};
-use super::{Ability, AtEnd, Capabilities, Environment, Files, Later, Limit, Network, Shell};
+use super::{Ability, AtEnd, Capabilities, Environment, Files, Later, Limit, Network, Shell, Strikes};
 use crate::approval::Approved;
-use crate::outcome::{Confinement, HeldBack, Hint, Outcome};
-use crate::process::{self, Jail, JailError, Process, SessionShell, SpawnError, Streams};
+use crate::outcome::{Confinement, HeldBack, Hint, LimitHit, Outcome};
+use crate::process::{self, Counts, Jail, JailError, Process, SessionShell, SpawnError, Streams};
 use crate::request::Command;
 
 use guard::Guard;
@@ -81,6 +83,8 @@ pub struct Sandbox {
     running: tokio::sync::Mutex<Option<Arc<Running>>>,
     /// What held when it was last started.
     holds: Mutex<Confinement>,
+    /// What the limits of the jail that was started last do.
+    counts: Mutex<Option<Arc<Counts>>>,
     /// Looks after the protected names of the jail that was started last.
     guard: Guarding,
 }
@@ -128,6 +132,7 @@ impl Sandbox {
             shell,
             running: tokio::sync::Mutex::new(None),
             holds: Mutex::default(),
+            counts: Mutex::default(),
             guard: Guarding::default(),
         }
     }
@@ -184,6 +189,7 @@ impl Sandbox {
             enforced: jail.ready().enforced.clone(),
             missing: missing(plan.isolation, &jail),
         };
+        *self.counts.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(jail.counts()));
         let view = files_view(&self.restrictions, &jail).map_err(|source| JailError::Program {
             what: "opening its files",
             source,
@@ -254,6 +260,7 @@ fn prepare(restrictions: &Restrictions) -> Result<Prepared, SandboxError> {
         },
         hostname: etc::HOSTNAME.to_owned(),
         view: view.entries,
+        foreign: foreign::of(restrictions)?,
         executable: view.executable,
         limits: restrictions.limits,
         probes: view.probes,
@@ -461,6 +468,18 @@ impl Environment for Sandbox {
             .map_or_else(Vec::new, |guard| guard.explain(&outcome.stderr));
         hints.extend(no_network::hint(self.restrictions.network, outcome));
         hints
+    }
+
+    fn strikes(&self) -> Strikes {
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Strikes {
+            struck: counts.as_ref().map(|counts| counts.now()).unwrap_or_default(),
+            of: counts,
+        }
+    }
+
+    fn limits_hit(&self, outcome: &Outcome, before: &Strikes) -> Vec<LimitHit> {
+        struck::hits(outcome, before, &self.strikes())
     }
 
     fn holds_back(&self, paths: &[&Path]) -> Vec<usize> {

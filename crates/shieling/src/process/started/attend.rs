@@ -69,6 +69,9 @@ impl Attendant {
         outcome.stdout_bytes = self.intake.written(Stream::Stdout);
         outcome.stderr_bytes = self.intake.written(Stream::Stderr);
         outcome.recording = ended.recording;
+        outcome.changes = ended.changes;
+        outcome.hints = ended.hints;
+        outcome.limits_hit = ended.limits_hit;
         outcome.error = ended.error.or(outcome.error);
         self.stage.send_replace(Stage::Over(Box::new(outcome)));
     }
