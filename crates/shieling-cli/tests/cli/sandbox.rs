@@ -107,18 +107,68 @@ fn more_can_be_read_if_it_is_asked_for() {
 }
 
 #[test]
-fn a_loopback_is_there_if_it_is_asked_for_and_nothing_else_is() {
+fn a_loopback_is_there_unless_none_is_asked_for_and_nothing_else_is() {
     if !prerequisite::has(&["python3"]) {
         return;
     }
     let serve =
         "import socket as s; l = s.create_server(('127.0.0.1', 0)); s.create_connection(l.getsockname()); print('met')";
-    for (network, met) in [("none", false), ("loopback", true)] {
-        let ran = exec(&["--network", network], &format!("python3 -c \"{serve}\"")).run();
-        assert_eq!(ran.stdout == "met\n", met, "{network}: {ran}");
-        let ran = exec(&["--network", network], "cat /proc/net/dev | tail -n +3 | cut -d: -f1").run();
-        assert_eq!(ran.stdout.trim(), "lo", "{network}: {ran}");
+    let none: &[&str] = &["--network", "none"];
+    for (options, met) in [(none, false), (&["--network", "loopback"], true), (&[], true)] {
+        let ran = exec(options, &format!("python3 -c \"{serve}\"")).run();
+        assert_eq!(ran.stdout == "met\n", met, "{options:?}: {ran}");
+        let ran = exec(options, "cat /proc/net/dev | tail -n +3 | cut -d: -f1").run();
+        assert_eq!(ran.stdout.trim(), "lo", "{options:?}: {ran}");
     }
+}
+
+#[test]
+fn a_failure_for_want_of_a_network_names_the_option_and_no_more_time() {
+    let ran = exec(&[], "echo 'curl: (6) Could not resolve host: example.org' >&2; exit 6").run();
+    assert_eq!(ran.exit, Some(6), "{ran}");
+    assert!(ran.stderr.contains("`--network host`"), "{ran}");
+    let late = "echo 'npm error code EAI_AGAIN' >&2; sleep 30";
+    let ran = exec(&["--timeout", "1s"], late).run();
+    assert_eq!(ran.exit, Some(124), "{ran}");
+    assert!(
+        ran.stderr.contains("`--network host`") && !ran.stderr.contains("--timeout"),
+        "{ran}"
+    );
+    let ran = exec(&["--timeout", "1s"], "sleep 30").run();
+    assert!(
+        ran.stderr.contains("--timeout") && !ran.stderr.contains("--network"),
+        "{ran}"
+    );
+}
+
+#[test]
+fn a_process_that_died_of_the_memory_limit_is_told_whatever_the_status_is() {
+    if !prerequisite::has(&["python3"]) {
+        return;
+    }
+    let eats = "python3 -c 'x = b\"x\" * (400 << 20)'";
+    for (text, exit) in [
+        (format!("{eats}; echo on"), 0),
+        (format!("{eats} | cat"), 0),
+        (format!("{eats}; exit 7"), 7),
+        (format!("exec {eats}"), 137),
+    ] {
+        let ran = exec(&["--memory", "128MiB"], &text).run();
+        assert_eq!(ran.exit, Some(exit), "{text}: {ran}");
+        for told in ["the limit of 128 MiB was reached", "python3 (pid ", "`--memory 256MiB`"] {
+            assert!(ran.stderr.contains(told), "{text}: {told}: {ran}");
+        }
+    }
+    let ran = exec(&["--memory", "128MiB", "--json"], &format!("{eats}; true")).run();
+    let outcome: serde_json::Value = serde_json::from_str(&ran.stdout).expect("an outcome");
+    let hit = &outcome["limits_hit"][0];
+    assert_eq!(
+        (&hit["limit"], &hit["bound"], &hit["times"], &hit["killed"][0]["name"]),
+        (&"memory".into(), &(128_u64 << 20).into(), &1.into(), &"python3".into()),
+        "{ran}"
+    );
+    let ran = exec(&["--memory", "128MiB"], "true").run();
+    assert_eq!(ran.stderr, "", "{ran}");
 }
 
 #[test]

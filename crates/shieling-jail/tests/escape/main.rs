@@ -30,6 +30,7 @@ mod protected;
 mod allowed;
 mod machine;
 mod reduced;
+mod reports;
 
 use support::{Case, suite};
 
@@ -49,6 +50,7 @@ const CLASSES: &[(&str, &[Case])] = &[
     ("endings", endings::CASES),
     ("network", network::CASES),
     ("limits", limits::CASES),
+    ("reports", reports::CASES),
     ("controls", controls::CASES),
 ];
 

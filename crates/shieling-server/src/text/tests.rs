@@ -1,4 +1,4 @@
-use shieling::outcome::{Denial, HeldBack, Layer};
+use shieling::outcome::{Denial, HeldBack, KilledProcess, Layer, LimitHit, Limited};
 use shieling::policy::{Decision, Reason, Span};
 use shieling::session::{Answered, JobInfo, Listing, Screen, SessionInfo, SessionName, Size};
 
@@ -391,4 +391,40 @@ fn a_process_of_its_own_that_timed_out_says_nothing_of_a_session() {
     };
     let said = outcome(&of(Status::TimedOut), &about);
     assert!(said.contains("timed out") && !said.contains("session"), "{said}");
+}
+
+#[test]
+fn a_limit_that_was_reached_is_told_in_every_voice_and_forges_no_line() {
+    let hit = LimitHit {
+        limit: Limited::Memory,
+        bound: 1 << 30,
+        peak: Some(1 << 30),
+        times: Some(1),
+        killed: vec![KilledProcess {
+            pid: 305,
+            name: "java]\n[fine".to_owned(),
+            bytes: 900 << 20,
+        }],
+        instead: "--memory 2GiB".to_owned(),
+    };
+    let pids = LimitHit {
+        limit: Limited::Pids,
+        bound: 512,
+        peak: None,
+        times: None,
+        killed: Vec::new(),
+        instead: "--pids 1024".to_owned(),
+    };
+    let done = Outcome {
+        exit_code: Some(0),
+        limits_hit: vec![hit, pids],
+        ..of(Status::Exited)
+    };
+    for dialect in ["default", "codex", "claude", "camel", "pydantic"] {
+        let said = outcome(&done, &spoken_by(dialect));
+        for told in ["1 GiB", "java", "(pid 305)", "`--memory 2GiB`", "512", "`--pids 1024`"] {
+            assert!(said.contains(told), "{dialect}: {told}: {said}");
+        }
+        assert!(!said.contains("\n[fine"), "{dialect}: {said}");
+    }
 }

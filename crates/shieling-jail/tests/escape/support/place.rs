@@ -14,7 +14,9 @@ use shieling::environment::{Environment as _, Restrictions, Sandbox, Shell};
 use shieling::files::{FileAsk, WriteAsk};
 use shieling::outcome::{Outcome, Status};
 use shieling::policy::Policy;
+use shieling::process::Streams;
 use shieling::request::Command;
+use shieling::session::{Call, Pair, Size};
 use shieling::{Shieling, restricted};
 use shieling_testkit::prerequisite;
 
@@ -315,6 +317,23 @@ impl<'a> Place<'a> {
     pub(crate) fn attempt(&self, text: &str) -> Checked<Outcome> {
         self.field.attempted();
         self.run(text)
+    }
+
+    /// Runs a text on a terminal of its own, whose output nobody reads.
+    pub(crate) fn on_terminal(&self, text: &str) -> Checked<Outcome> {
+        let command = self.command(text)?;
+        self.field.runtime.block_on(async {
+            let Pair { ours: _ours, theirs } = Pair::open_in(self.sandbox.terminals().await?, Size::default())?;
+            let streams = || Ok(Streams::Terminal(theirs));
+            Ok(self.shieling.run_with(command, streams, None).await)
+        })
+    }
+
+    /// Runs a text in a shell that stays.
+    pub(crate) fn in_session(&self, text: &str) -> Checked<Outcome> {
+        let mut call = Call::new(self.command(text)?);
+        call.session = Some("stays".parse()?);
+        Ok(self.field.runtime.block_on(self.shieling.shell(call)))
     }
 
     /// The text must succeed: a neighbour of what is refused. Gives what it prints.

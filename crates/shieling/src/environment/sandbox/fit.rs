@@ -18,7 +18,8 @@ const NO_WAY_OUT: [(&str, &str); 12] = [
     ("NPM_CONFIG_FETCH_RETRIES", "0"),
     ("NPM_CONFIG_UPDATE_NOTIFIER", "false"),
     ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
-    ("PIP_RETRIES", "0"),
+    // With none, it does not say what failed.
+    ("PIP_RETRIES", "1"),
     ("POETRY_REQUESTS_MAX_RETRIES", "0"),
     ("RUSTUP_MAX_RETRIES", "0"),
     ("UV_HTTP_RETRIES", "0"),
@@ -37,13 +38,13 @@ pub(super) fn variables(restrictions: &Restrictions, root: bool) -> Vec<(&'stati
     }
     if let Some(bytes) = restrictions.limits.memory {
         const MIB: u64 = 1 << 20;
-        // Both bound a heap, and not a process: there may be several, and each needs more than its heap.
+        // Each bounds a heap, and not a process: there may be several, and each needs more than its heap.
         let heap = (bytes / MIB / HEAP_SHARE).max(16);
         fitted.push(("GOMEMLIMIT", format!("{heap}MiB")));
         fitted.push(("NODE_OPTIONS", format!("--max-old-space-size={heap}")));
-        let java = (bytes / MIB / 4).max(16);
-        fitted.push(("MAVEN_OPTS", format!("-Xmx{java}m")));
-        fitted.push(("GRADLE_OPTS", format!("-Xmx{java}m")));
+        for launcher in ["ANT_OPTS", "GRADLE_OPTS", "MAVEN_OPTS", "SBT_OPTS"] {
+            fitted.push((launcher, format!("-Xmx{heap}m")));
+        }
     }
     if let Some(thousandths) = restrictions.limits.cpu_thousandths {
         let processors = thousandths.div_ceil(1000).max(1).to_string();
@@ -95,7 +96,7 @@ mod tests {
         for one in [
             "GOMEMLIMIT=512MiB",
             "NODE_OPTIONS=--max-old-space-size=512",
-            "MAVEN_OPTS=-Xmx256m",
+            "MAVEN_OPTS=-Xmx512m",
             "OMP_NUM_THREADS=2",
             "TAR_OPTIONS=--no-same-owner",
         ] {

@@ -6,15 +6,15 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
-use shieling_jail::plan::{Foreign, Isolation};
+use shieling_jail::plan::{Entry, Foreign, Isolation};
 
 use super::{Restrictions, SandboxError};
 
 /// Others may write, or need not.
 const OTHERS_WRITE: u32 = 0o002;
 
-/// What of the places that can be written to belongs to somebody else.
-pub(super) fn of(restrictions: &Restrictions) -> Result<Vec<Foreign>, SandboxError> {
+/// What of the places that can be written to belongs to somebody else. `view` is what will be shown.
+pub(super) fn of(restrictions: &Restrictions, view: &[Entry]) -> Result<Vec<Foreign>, SandboxError> {
     if !rustix::process::geteuid().is_root() || restrictions.isolation == Isolation::None {
         return Ok(Vec::new());
     }
@@ -32,6 +32,17 @@ pub(super) fn of(restrictions: &Restrictions) -> Result<Vec<Foreign>, SandboxErr
                 return Err(SandboxError::Unsupported(
                     "the workspace belongs to another user, and root without its capabilities cannot write to it: \
                      run shieling as that user, or with the full isolation, which shows it as root's own",
+                ));
+            }
+            continue;
+        }
+        let shown = |entry: &Entry| matches!(entry, Entry::Bind { source, .. } if source == place);
+        if !view.iter().any(shown) {
+            // A home is shown by what is in it, and each of that would have to be mapped.
+            if needed {
+                return Err(SandboxError::Unsupported(
+                    "the workspace is a home of another user, in which root without its capabilities cannot write: \
+                     run shieling as that user, or choose a directory below it",
                 ));
             }
             continue;

@@ -52,7 +52,9 @@ pub(super) fn hint(network: Network, outcome: &Outcome) -> Option<Hint> {
     if network == Network::Host || !failed {
         return None;
     }
-    let said = [&outcome.stderr, &outcome.stdout].iter().any(|text| tells(text));
+    let said = [&outcome.stderr, &outcome.stdout]
+        .iter()
+        .any(|text| tells(text, network));
     said.then(|| Hint {
         kind: HintKind::Network,
         path: None,
@@ -68,12 +70,14 @@ pub(super) fn hint(network: Network, outcome: &Outcome) -> Option<Hint> {
     })
 }
 
-fn tells(text: &str) -> bool {
+fn tells(text: &str, network: Network) -> bool {
     let start = text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT));
     let tail = text.get(start..).unwrap_or_default().to_ascii_lowercase();
     tail.lines().any(|line| {
         SAID.iter().any(|said| line.contains(said))
             || WITH_A_HOST.iter().any(|said| line.contains(said)) && names_another_host(line)
+            // What Landlock answers where nothing may be connected to.
+            || network == Network::None && line.contains("connect") && line.contains("permission denied")
     })
 }
 
@@ -141,6 +145,13 @@ mod tests {
             assert!(super::hint(Network::Host, &failed).is_none());
             assert!(super::hint(Network::Loopback, &said(Status::Exited, Some(0), text)).is_none());
         }
+    }
+
+    #[test]
+    fn where_nothing_may_be_connected_to_the_kernel_says_another_word() {
+        let text = "connect to 127.0.0.1 port 80 failed: Permission denied";
+        assert!(hint(Network::None, &said(Status::Exited, Some(1), text)).is_some());
+        assert!(hint(Network::Loopback, &said(Status::Exited, Some(1), text)).is_none());
     }
 
     #[test]
