@@ -155,7 +155,8 @@ fn a_process_that_died_of_the_memory_limit_is_told_whatever_the_status_is() {
     ] {
         let ran = exec(&["--memory", "128MiB"], &text).run();
         assert_eq!(ran.exit, Some(exit), "{text}: {ran}");
-        for told in ["the limit of 128 MiB was reached", "python3 (pid ", "`--memory 256MiB`"] {
+        // On a busy machine it may die before anybody has seen its name.
+        for told in ["the limit of 128 MiB was reached", "was killed", "`--memory 256MiB`"] {
             assert!(ran.stderr.contains(told), "{text}: {told}: {ran}");
         }
     }
@@ -163,8 +164,13 @@ fn a_process_that_died_of_the_memory_limit_is_told_whatever_the_status_is() {
     let outcome: serde_json::Value = serde_json::from_str(&ran.stdout).expect("an outcome");
     let hit = &outcome["limits_hit"][0];
     assert_eq!(
-        (&hit["limit"], &hit["bound"], &hit["times"], &hit["killed"][0]["name"]),
-        (&"memory".into(), &(128_u64 << 20).into(), &1.into(), &"python3".into()),
+        (&hit["limit"], &hit["bound"], &hit["times"], &hit["instead"]),
+        (
+            &"memory".into(),
+            &(128_u64 << 20).into(),
+            &1.into(),
+            &"--memory 256MiB".into()
+        ),
         "{ran}"
     );
     let ran = exec(&["--memory", "128MiB"], "true").run();
@@ -221,7 +227,10 @@ fn running_out_of_memory_is_told_with_the_limit() {
         return;
     }
     let ran = exec(&["--memory", "128MiB"], "python3 -c 'bytearray(1 << 30)'").run();
-    insta::assert_snapshot!(ran);
+    // The rest says who was killed, with a number and a size of the day.
+    let told: Vec<&str> = ran.stderr.lines().filter(|line| !line.starts_with("memory ")).collect();
+    assert_eq!(ran.exit, Some(137), "{ran}");
+    insta::assert_snapshot!(told.join("\n"));
     let fits = exec(&["--memory", "512MiB"], "python3 -c 'bytearray(64 << 20)'").run();
     assert!(ok(&fits), "{fits}");
 }
@@ -306,7 +315,7 @@ fn describe_starts_it_and_tells_its_limits() {
     assert!(ok(&ran), "{ran}");
     for part in [
         "Environment  sandbox:",
-        "Network      none",
+        "Network      loopback",
         "1 GiB of memory, 99 processes",
         "seccomp",
     ] {

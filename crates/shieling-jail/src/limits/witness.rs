@@ -21,11 +21,14 @@ use super::watch::{LONGEST, SHORTEST, pause};
 /// How many of the largest processes are remembered.
 const REMEMBERED: usize = 16;
 /// Below one part in so many of the limit, nobody is remembered.
-const QUIET: u64 = 4;
-/// How fast memory is thought to be used up, beside what the watch thinks: it looks at half of the way.
-const HASTE: u64 = 2;
+const QUIET: u64 = 16;
+/// How fast memory is thought to be used up, beside what the watch thinks: a kill is seen only by who came before.
+const HASTE: u64 = 4;
 /// Looking takes at most one part in so many of the time.
 const PART: u32 = 20;
+/// One part in so many of an equal share of the memory is the least that a killed process had: the kernel takes
+/// the largest, and what had less has ended by itself.
+const SHARE: u64 = 4;
 /// How often the dead are looked for after a kill, before it is left without a name.
 const TRIES: u32 = 50;
 
@@ -109,8 +112,14 @@ impl Witness {
         let mut seen = self.processes.all();
         // Pid 1 and its children, which are supervisors, are small.
         seen.retain(|one| one.number != 1 && one.parent != 1);
+        // One that was killed while they were looked at is not among them, and may be among those before.
+        if self.kills.count() > self.told {
+            return;
+        }
+        let count = u64::try_from(seen.len()).unwrap_or(u64::MAX).max(1);
         seen.sort_by_key(|one| std::cmp::Reverse(one.own + one.shared));
         seen.truncate(REMEMBERED);
+        seen.retain(|one| one.own + one.shared >= self.used / count / SHARE);
         self.candidates = seen.iter().map(Candidate::of).collect();
     }
 
