@@ -7,6 +7,7 @@
 mod entry;
 mod files;
 mod hidden;
+mod in_parts;
 mod jobs;
 mod kernel;
 mod left;
@@ -355,7 +356,7 @@ impl Shieling {
         } else {
             facts
         };
-        let own = hidden::reasons(
+        let mut own = hidden::reasons(
             &verdict,
             &can,
             &self.policy,
@@ -364,7 +365,8 @@ impl Shieling {
             &self.workspace,
             self.environment.name(),
         );
-        let by_environment = verdict.decision == Decision::Allow && !own.is_empty();
+        own.extend(in_parts::reasons(&*self.environment, &self.policy, &verdict, command, &facts));
+        let by_environment = own.iter().any(|reason| reason.decision > verdict.decision);
         for reason in own {
             verdict.decision = verdict.decision.max(reason.decision);
             verdict.reasons.push(reason);

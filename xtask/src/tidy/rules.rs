@@ -158,6 +158,7 @@ const HOMES: &[&str] = &[
     "crates/shieling/src/audit.rs",
     "crates/shieling/src/audit/",
     "crates/shieling/src/shieling/hidden.rs",
+    "crates/shieling/src/shieling/in_parts.rs",
     "crates/shieling/src/shieling/lookup.rs",
     "crates/shieling/src/shieling/lookup/",
     "crates/shieling-cli/src/config.rs",

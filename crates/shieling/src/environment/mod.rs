@@ -233,6 +233,21 @@ pub trait Environment: Send + Sync {
         Vec::new()
     }
 
+    /// What lies below this path, absolute and without links, and cannot be changed by commands, though what is
+    /// beside it can: removing the path would stop half-way. Empty if the path itself cannot be changed, or if
+    /// nothing is kept. May block for a moment.
+    fn kept_below(&self, path: &std::path::Path) -> Vec<std::path::PathBuf> {
+        let _ = path;
+        Vec::new()
+    }
+
+    /// The settings of the git repository in which a directory lies, absolute and without links, if commands
+    /// cannot change them. May block for a moment.
+    fn kept_settings(&self, directory: &std::path::Path) -> Option<std::path::PathBuf> {
+        let _ = directory;
+        None
+    }
+
     /// Tells in an outcome what was held back since this was last asked, what explains its errors, and which
     /// limits were reached since the look `before` it began. May block for a moment.
     fn tell(&self, outcome: &mut Outcome, before: &Strikes) {

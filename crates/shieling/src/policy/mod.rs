@@ -44,7 +44,7 @@ pub use verdict::{CommandSeen, Decision, EffectKind, EffectSeen, Reason, Span, V
 use crate::request::{Command, Digest};
 use meaning::{Finding, allow, deny, ignore, paths, readonly};
 pub(crate) use script::{Base, HOME, Left, Pick, PickKind, Walk};
-use script::{Deed, Effect, Reading};
+use script::{Deed, Effect, PartsOf, Reading};
 pub(crate) use word::Atom;
 
 /// One part of a policy.
@@ -71,6 +71,41 @@ pub(crate) struct Walked {
     pub(crate) bases: Vec<Base>,
     pub(crate) object: String,
     pub(crate) span: Span,
+}
+
+/// A change that a text makes in several parts.
+#[derive(Debug)]
+pub(crate) struct InParts {
+    pub(crate) of: InPartsOf,
+    /// In which directory, relative to where the text starts.
+    pub(crate) here: std::path::PathBuf,
+    pub(crate) object: String,
+    pub(crate) span: Span,
+}
+
+/// What is changed in several parts.
+#[derive(Debug)]
+pub(crate) enum InPartsOf {
+    /// This path is removed or moved, with what lies below it.
+    Path(String),
+    /// What a pattern of the shell matches in this directory.
+    Names { directory: String, pattern: String },
+    /// A repository, and after that its settings. With what does without the second.
+    Settings(String),
+}
+
+/// What this word names, if that can be looked up.
+fn tree(word: &word::Word) -> Option<InPartsOf> {
+    if let Some(path) = word.known() {
+        return (!path.starts_with(HOME)).then(|| InPartsOf::Path(path.into_owned()));
+    }
+    let pattern = program::pattern_of(word)?;
+    let (directory, pattern) = pattern.rsplit_once('/').unwrap_or(("", &pattern));
+    let plain = !directory.contains(['*', '?', '[']) && !directory.starts_with(HOME) && !pattern.contains(['[', '\\']);
+    plain.then(|| InPartsOf::Names {
+        directory: directory.to_owned(),
+        pattern: pattern.to_owned(),
+    })
 }
 
 /// An entry of an allow or deny list that names no command.
@@ -259,6 +294,33 @@ impl Policy {
         walks.collect()
     }
 
+    /// What a text changes in several parts, where it is known for certain in which directory.
+    pub(crate) fn in_parts(&self, text: &str, facts: &Facts) -> Vec<InParts> {
+        let Ok(reading) = script::read_after(text, &facts.left) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        for effect in &reading.effects {
+            let Deed::InParts(parts) = &effect.deed else { continue };
+            let command = effect.by.and_then(|by| reading.commands.get(by));
+            let (Some(here), Some(beyond)) = (&parts.here, command.and_then(program::elsewhere)) else {
+                continue;
+            };
+            let of = match &parts.of {
+                PartsOf::Settings(instead) => Some(InPartsOf::Settings(instead.clone())),
+                PartsOf::Tree(word) => tree(word),
+            };
+            let Some(of) = of else { continue };
+            found.push(InParts {
+                of,
+                here: std::path::Path::new(here).join(beyond),
+                object: script::escaped(&effect.object),
+                span: effect.span,
+            });
+        }
+        found
+    }
+
     /// A digest of everything that the policy says.
     pub fn digest(&self) -> Digest {
         let mut hasher = Sha256::new();
@@ -376,7 +438,7 @@ fn command_seen(command: &script::Invocation) -> CommandSeen {
 fn effect_seen(effect: &Effect) -> Option<EffectSeen> {
     let kind = match &effect.deed {
         Deed::Reads(_) | Deed::Revision(_) => EffectKind::Reads,
-        Deed::Names(_) | Deed::Renames(_) | Deed::Walks(_) | Deed::Code(_) => return None,
+        Deed::Names(_) | Deed::Renames(_) | Deed::Walks(_) | Deed::InParts(_) | Deed::Code(_) => return None,
         Deed::Writes(_) | Deed::Changes(_) => EffectKind::Writes,
         Deed::RunsFile(_) => EffectKind::Runs,
         Deed::Network(_) => EffectKind::Network,

@@ -393,6 +393,7 @@ impl Rule {
                 Deed::Names(_)
                 | Deed::Renames(_)
                 | Deed::Walks(_)
+                | Deed::InParts(_)
                 | Deed::Changes(_)
                 | Deed::Code(_)
                 | Deed::MaybeOption(..)

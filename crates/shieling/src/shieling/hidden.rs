@@ -410,7 +410,7 @@ fn fits(pick: &Pick, name: &str, spelled: &Path, insensitive: bool) -> bool {
 }
 
 /// Whether a pattern of `*` and `?` fits a text.
-fn wild(pattern: &[char], text: &[char]) -> bool {
+pub(super) fn wild(pattern: &[char], text: &[char]) -> bool {
     let (mut at, mut here) = (0, 0);
     let mut back = None;
     while here < text.len() {

@@ -34,6 +34,7 @@ pub(super) fn unapproved(
     by_environment: bool,
 ) -> (Status, Denial) {
     let (status, layer, decision) = match refused {
+        Refused::Denied if by_environment => (Status::Denied, Layer::Environment, Decision::Deny),
         Refused::Denied => (Status::Denied, Layer::Policy, Decision::Deny),
         Refused::SaidNo { .. } => (Status::Denied, Layer::Approval, Decision::Deny),
         Refused::NobodyToAsk | Refused::Unanswered if by_environment => {

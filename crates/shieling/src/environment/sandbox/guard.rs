@@ -34,8 +34,9 @@ use shieling_jail::plan::Entry;
 use super::beneath::{Beneath, File, Stands};
 use super::homes::Homes;
 use super::protect::{self, Scope};
+use super::repository::{self, is_git_directory};
 use super::{Restrictions, ViewError, place};
-use crate::outcome::{HeldBack, Hint, HintKind};
+use crate::outcome::{HeldBack, Hint, HintKind, Outcome};
 
 /// How many that were moved aside are remembered until somebody asks.
 const REMEMBERED: usize = 256;
@@ -43,8 +44,8 @@ const REMEMBERED: usize = 256;
 /// How often a name is moved aside at once that somebody makes again and again.
 const AGAIN: usize = 4;
 
-/// What programs say where a name is held by a mount.
-const HELD: [&str; 2] = ["Device or resource busy", "Read-only file system"];
+/// What programs say where a name is held by a mount, in small letters: C libraries, node, Go.
+const HELD: [&str; 2] = ["resource busy", "read-only file system"];
 
 /// How many hints one outcome has at most.
 const HINTS: usize = 8;
@@ -60,6 +61,8 @@ pub(super) struct Guard {
     known: BTreeMap<PathBuf, Known>,
     /// Of these, the files that decide what commands may do, and the links to them.
     fixed: Vec<PathBuf>,
+    /// The protected git directories that were whole at the last look.
+    repositories: Vec<PathBuf>,
     held_back: Vec<HeldBack>,
     /// What could not be moved aside, and has been told.
     stuck: BTreeSet<PathBuf>,
@@ -116,6 +119,7 @@ impl Guard {
             roots: roots.map(hold).collect::<Result<_, _>>()?,
             known: BTreeMap::new(),
             fixed: found.fixed,
+            repositories: found.git_directories,
             held_back: Vec::new(),
             stuck: BTreeSet::new(),
         };
@@ -224,6 +228,11 @@ impl Guard {
     /// Looks for the last time: the sandbox has ended, and what appears from now on is the user's.
     pub(super) fn retire(&mut self) {
         self.sweep();
+        self.forget();
+    }
+
+    /// Looks after nothing any more.
+    pub(super) fn forget(&mut self) {
         self.known.clear();
     }
 
@@ -319,13 +328,67 @@ impl Guard {
         (0..paths.len()).filter(|number| is_held(paths[*number])).collect()
     }
 
-    /// What of an error output is due to a name that is held: a line that says "busy" or "read-only" and names
-    /// it. At most [`HINTS`].
-    pub(super) fn explain(&self, stderr: &str) -> Vec<Hint> {
+    /// What is protected and lies below a path that is not.
+    pub(super) fn kept_below(&self, path: &Path) -> Vec<PathBuf> {
+        let is_there = |known: &Known| known.kind == Kind::Protected && known.was.is_some();
+        let below = self.known.iter().filter(|(kept, known)| is_there(known) && kept.starts_with(path));
+        let below: Vec<PathBuf> = below.map(|(kept, _)| kept.clone()).collect();
+        match below.iter().any(|kept| kept == path) {
+            true => Vec::new(),
+            false => below,
+        }
+    }
+
+    /// The protected settings of the repository in which a directory lies.
+    pub(super) fn kept_settings(&self, directory: &Path) -> Option<PathBuf> {
+        let git = directory.ancestors().find_map(repository::git_directory)?;
+        let config = git.join("config");
+        self.known
+            .get(&config)
+            .is_some_and(|known| known.kind == Kind::Protected && known.was.is_some())
+            .then_some(config)
+    }
+
+    /// What of an outcome is due to a name that is held: a line that says "busy" or "read-only" and names it, and
+    /// repositories of which a command has removed all that it could. At most [`HINTS`], and those besides.
+    pub(super) fn explain(&mut self, outcome: &Outcome) -> Vec<Hint> {
+        let mut hints = self.explain_text(&format!("{}\n{}", outcome.stderr, outcome.stdout));
+        hints.extend(self.torn());
+        hints
+    }
+
+    /// The repositories of which a command has left only what is protected, told once.
+    fn torn(&mut self) -> Vec<Hint> {
+        let repositories = std::mem::take(&mut self.repositories);
+        let (whole, torn): (Vec<_>, Vec<_>) = repositories.into_iter().partition(|git| is_git_directory(git));
+        self.repositories = whole;
+        let left = torn.into_iter().filter(|git| !self.kept_below(git).is_empty() && self.is_there(git));
+        let hints = left.map(|git| {
+            let shown = self.shown(&git);
+            Hint {
+                because: format!(
+                    "`{}` is a repository no more: a command removed all of it but what is protected",
+                    shown.display()
+                ),
+                instead: "a person can remove the rest, and start with `--open-protected` where commands are to \
+                          remove repositories"
+                    .to_owned(),
+                path: shown,
+            }
+        });
+        hints.take(HINTS).collect()
+    }
+
+    fn is_there(&self, path: &Path) -> bool {
+        matches!(self.look(path), Stands::There(_))
+    }
+
+    fn explain_text(&self, said: &str) -> Vec<Hint> {
         let mut hints: Vec<Hint> = Vec::new();
-        let lines = stderr
-            .lines()
-            .filter(|line| HELD.iter().any(|words| line.contains(words)));
+        let lines = said.lines().filter(|line| {
+            let line = line.to_ascii_lowercase();
+            HELD.iter().any(|words| line.contains(words))
+        });
         for line in lines {
             let held = self.known.iter().filter(|(_, known)| known.was.is_some());
             // Of `.git` and `.git/config`, which are both named by the second, the second is meant.

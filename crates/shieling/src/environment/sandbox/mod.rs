@@ -21,6 +21,7 @@ mod homes;
 mod beneath;
 mod guard;
 mod repository;
+mod refused;
 mod hidden;
 mod fit;
 mod foreign;
@@ -45,6 +46,7 @@ use crate::process::{self, Counts, Jail, JailError, Process, SessionShell, Spawn
 use crate::request::Command;
 
 use guard::Guard;
+use homes::Homes;
 pub use hidden::HiddenError;
 use hidden::HiddenFiles;
 pub use place::leads_through;
@@ -462,10 +464,9 @@ impl Environment for Sandbox {
     }
 
     fn hints(&self, outcome: &Outcome) -> Vec<Hint> {
-        let guard = lock(&self.guard);
-        let mut hints = guard
-            .as_ref()
-            .map_or_else(Vec::new, |guard| guard.explain(&outcome.stderr));
+        let mut guard = lock(&self.guard);
+        let mut hints = guard.as_mut().map_or_else(Vec::new, |guard| guard.explain(outcome));
+        hints.extend(refused::explain(&outcome.stderr));
         hints.extend(no_network::hint(self.restrictions.network, outcome));
         hints
     }
@@ -480,6 +481,14 @@ impl Environment for Sandbox {
 
     fn limits_hit(&self, outcome: &Outcome, before: &Strikes) -> Vec<LimitHit> {
         struck::hits(outcome, before, &self.strikes())
+    }
+
+    fn kept_below(&self, path: &Path) -> Vec<PathBuf> {
+        self.guarded(|guard| guard.kept_below(path)).unwrap_or_default()
+    }
+
+    fn kept_settings(&self, directory: &Path) -> Option<PathBuf> {
+        self.guarded(|guard| guard.kept_settings(directory)).flatten()
     }
 
     fn holds_back(&self, paths: &[&Path]) -> Vec<usize> {
@@ -538,6 +547,20 @@ impl Sandbox {
             Some(temporary) => plan.with_variable_unless_set("TMPDIR", temporary),
             None => plan,
         }
+    }
+
+    /// What is kept, as the running sandbox knows it, or one that would start now.
+    fn guarded<T>(&self, look: impl FnOnce(&Guard) -> T) -> Option<T> {
+        if let Some(guard) = &*lock(&self.guard) {
+            return Some(look(guard));
+        }
+        if self.restrictions.isolation != Isolation::Full {
+            return None;
+        }
+        let (mut guard, _) = Guard::start(&self.restrictions, &Homes::default()).ok()??;
+        let found = look(&guard);
+        guard.forget();
+        Some(found)
     }
 
     /// Where the home of commands is.

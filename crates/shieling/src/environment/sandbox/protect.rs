@@ -210,6 +210,8 @@ pub(super) struct Protection {
     pub(super) fixed: Vec<PathBuf>,
     /// Names from which tools of the user run code, also where nothing stands there.
     pub(super) watched: Vec<PathBuf>,
+    /// The git directories that were found.
+    pub(super) git_directories: Vec<PathBuf>,
 }
 
 /// Where something is to be protected, and what.
@@ -242,7 +244,7 @@ pub(super) fn find(scope: &Scope<'_>) -> Result<Protection, ViewError> {
         is_protected: BTreeSet::new(),
         fixed: Vec::new(),
         watched: Vec::new(),
-        git_directories: 0,
+        git_directories: Vec::new(),
     };
     search.fixed(scope.fixed)?;
     if scope.fixed_alone {
@@ -309,7 +311,7 @@ struct Search<'a> {
     is_protected: BTreeSet<PathBuf>,
     fixed: Vec<PathBuf>,
     watched: Vec<PathBuf>,
-    git_directories: usize,
+    git_directories: Vec<PathBuf>,
 }
 
 impl Search<'_> {
@@ -455,8 +457,8 @@ impl Search<'_> {
         if self.is_protected.contains(&git.join("config")) {
             return Ok(());
         }
-        self.git_directories += 1;
-        if self.git_directories > GIT_DIRECTORIES {
+        self.git_directories.push(git.to_path_buf());
+        if self.git_directories.len() > GIT_DIRECTORIES {
             return Err(exceeded(self.workspace, "repositories and submodules", GIT_DIRECTORIES));
         }
         if below(git, self.workspace) {
@@ -570,6 +572,7 @@ impl Search<'_> {
             entries,
             fixed: self.fixed,
             watched: self.watched,
+            git_directories: self.git_directories,
         }
     }
 }

@@ -73,6 +73,20 @@ pub(super) fn is_git_directory(path: &Path) -> bool {
         && (path.join("objects").is_dir() || path.join("commondir").is_file())
 }
 
+/// The git directory of a working tree at whose top this is, with the settings: that of the repository, where
+/// this is a linked tree.
+pub(super) fn git_directory(top: &Path) -> Option<PathBuf> {
+    let git = top.join(".git");
+    let real = match fs::symlink_metadata(&git).ok()?.is_file() {
+        true => fs::canonicalize(top.join(small(&git)?.strip_prefix("gitdir:")?.trim())).ok()?,
+        false => fs::canonicalize(&git).ok()?,
+    };
+    match small(&real.join("commondir")) {
+        Some(common) => fs::canonicalize(real.join(common.trim())).ok(),
+        None => Some(real),
+    }
+}
+
 /// The values of a setting, as they are written: git's own rules on quotes matter for none of those
 /// asked for here, which are paths.
 pub(super) fn setting<'a>(config: &'a str, section: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {

@@ -123,6 +123,7 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Vec<String>]) -> Ve
             | Deed::Names(_)
             | Deed::Renames(_)
             | Deed::Walks(_)
+            | Deed::InParts(_)
             | Deed::Writes(_)
             | Deed::Revision(_)
             | Deed::Changes(_)

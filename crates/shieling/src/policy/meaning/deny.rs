@@ -118,6 +118,7 @@ fn undashed(reading: &Reading, at: usize, facts: &Facts) -> Invocation {
             | Deed::Names(_)
             | Deed::Renames(_)
             | Deed::Walks(_)
+            | Deed::InParts(_)
             | Deed::Revision(_)
             | Deed::Code(_)
             | Deed::MaybeOption(..) => false,
@@ -198,6 +199,7 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry], facts: &Fac
             | Deed::Names(_)
             | Deed::Renames(_)
             | Deed::Walks(_)
+            | Deed::InParts(_)
             | Deed::Writes(_)
             | Deed::Revision(_)
             | Deed::Changes(_)

@@ -70,6 +70,7 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
             }
             Deed::MaybeOption(..)
             | Deed::Walks(_)
+            | Deed::InParts(_)
             | Deed::Changes(_)
             | Deed::Network(_)
             | Deed::Doubt(Doubt::Argument | Doubt::Delegate, _) => {}
@@ -157,6 +158,7 @@ fn brings_files(reading: &Reading) -> bool {
             | Deed::Names(_)
             | Deed::Renames(_)
             | Deed::Walks(_)
+            | Deed::InParts(_)
             | Deed::Revision(_)
             | Deed::RunsFile(_)
             | Deed::Code(_)

@@ -12,7 +12,13 @@ pub(in crate::policy) fn judge(reading: &Reading, facts: &Facts) -> Vec<Finding>
     for effect in &reading.effects {
         let (object, span) = (effect.object.clone(), effect.span);
         let finding = match &effect.deed {
-            Deed::Reads(_) | Deed::Names(_) | Deed::Renames(_) | Deed::Walks(_) | Deed::Revision(_) | Deed::Code(_) => {
+            Deed::Reads(_)
+            | Deed::Names(_)
+            | Deed::Renames(_)
+            | Deed::Walks(_)
+            | Deed::InParts(_)
+            | Deed::Revision(_)
+            | Deed::Code(_) => {
                 continue;
             }
             Deed::Writes(word) if is_harmless_device(word) => continue,

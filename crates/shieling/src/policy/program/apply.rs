@@ -3,7 +3,7 @@
 use super::parse::{Arguments, parse};
 use super::table::{Bring, Operands, Program, Role, Value, find};
 use super::{awk, sed, special};
-use crate::policy::script::{Deed, Doubt, Invocation, Kind, Launch, Reader, Run, Unreadable, Via, Walk};
+use crate::policy::script::{Deed, Doubt, Invocation, Kind, Launch, PartsOf, Reader, Run, Unreadable, Via, Walk};
 use crate::policy::word::{Fields, Hidden, Word};
 
 type Result<T = ()> = std::result::Result<T, Unreadable>;
@@ -321,6 +321,10 @@ fn bring_about(
             what.clone()
         }),
         Bring::Renames => Deed::Renames(Word::text(".", span)),
+        Bring::Settings(instead) => {
+            let of = PartsOf::Settings(instead.clone());
+            return reader.in_parts(of, object, span, Some(run.index));
+        }
         Bring::Reads(what) => Deed::Reads(Word::unknown(Fields::Any, what.clone(), span)),
         Bring::Unknown(why) => Deed::Doubt(
             if via == Via::Option {
@@ -432,6 +436,7 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
                 }
             }
             if role == Role::Moved {
+                reader.in_parts(PartsOf::Tree(word.clone()), object.clone(), span, by);
                 Deed::Writes(word.clone())
             } else {
                 Deed::Reads(word.clone())
@@ -468,6 +473,10 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
                 );
             }
             Deed::Names(word.clone())
+        }
+        Role::Removed => {
+            reader.in_parts(PartsOf::Tree(word.clone()), object.clone(), span, by);
+            Deed::Writes(word.clone())
         }
         Role::Read => Deed::Reads(word.clone()),
         Role::Write => Deed::Writes(word.clone()),
@@ -651,6 +660,20 @@ pub(crate) fn names_what_it_changes(command: &Invocation) -> bool {
             .program()
             .and_then(|name| find(&name))
             .is_some_and(|program| program.named || program.builtin)
+}
+
+/// Where a command works, relative to where it is started, if its arguments say so plainly: git has an option for
+/// that. Nothing if it may be elsewhere.
+pub(crate) fn elsewhere(command: &Invocation) -> Option<String> {
+    let words: Vec<_> = command.argv.iter().map(Word::known).collect();
+    match words.as_slice() {
+        [Some(git), rest @ ..] if git == "git" || git.ends_with("/git") => match rest {
+            [Some(option), Some(directory), ..] if option == "-C" => Some(directory.to_string()),
+            [Some(first), ..] if !first.starts_with('-') => Some(String::new()),
+            _ => None,
+        },
+        _ => Some(String::new()),
+    }
 }
 
 /// What kind of text a command prints, where its table tells.

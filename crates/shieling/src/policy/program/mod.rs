@@ -12,8 +12,11 @@ mod special;
 mod table;
 mod walks;
 
-pub(crate) use apply::{apply, builds, is_opaque, names_what_it_changes, prints, reads_by_itself, runs_the_project};
+pub(crate) use apply::{
+    apply, builds, elsewhere, is_opaque, names_what_it_changes, prints, reads_by_itself, runs_the_project,
+};
 pub(crate) use code::code;
 pub(crate) use history::prints_history;
 pub(crate) use normal::{Normal, normal};
 pub(crate) use table::find;
+pub(crate) use walks::pattern_of;

@@ -46,6 +46,7 @@
 //! | `at` | data, or behind an `@` a file of it that is read (`curl -d`) | allow |
 //! | `list` | a file that names further files, all of which are read (`wc --files0-from`) | allow |
 //! | `moved` | as `write`; what lies below it, if it is a directory, goes on under another name | deny |
+//! | `removed` | as `write`; it is removed, with what lies below it | deny |
 //! | `linked` | as `read`; what lies below it, if it is a directory, gets another name | allow |
 //! | `repository` | a repository of git that the text chooses, whose settings can run programs | ask, unless it is the `.git` here |
 //! | `mounted` | a directory, up to a colon, that is read as a whole (`docker run -v`) | allow |
@@ -76,6 +77,7 @@
 //! | `! unknown WHY` | cannot be judged | ask |
 //! | `! reads WHAT` | reads files that the line does not name: `! reads what its input names` | allow |
 //! | `! renames` | what is in the current directory, or is stored for it, gets another name | allow |
+//! | `! settings INSTEAD` | the repository's settings are written after something else has been changed; what does without that | allow |
 //! | `! pattern` | the program's `pattern` operand is absent | |
 //! | `! operands ROLES` | the operands are these instead (`sed -i`, `gzip -c`, `tar -c`) | |
 //! | `! stops` | it prints and ends (`--help`): nothing else on the line takes effect | allow |
@@ -155,6 +157,8 @@ pub(crate) enum Role {
     List,
     /// A path that is changed, and whose content goes on under another name.
     Moved,
+    /// A path that is removed, with what lies below it.
+    Removed,
     /// A path that is read, and whose content gets another name.
     Linked,
     /// A repository of git that the text chooses.
@@ -211,6 +215,7 @@ impl Role {
             | Self::GitConfig
             | Self::State
             | Self::Moved
+            | Self::Removed
             | Self::Repository
             | Self::Unknown => false,
         }
@@ -238,6 +243,7 @@ impl Role {
             "at" => Self::At,
             "list" => Self::List,
             "moved" => Self::Moved,
+            "removed" => Self::Removed,
             "linked" => Self::Linked,
             "repository" => Self::Repository,
             "mounted" => Self::Mounted,
@@ -296,6 +302,8 @@ pub(crate) enum Bring {
     Reads(String),
     /// The content of the current directory gets another name.
     Renames,
+    /// The repository's settings are written after something else.
+    Settings(String),
     Unknown(String),
     Pattern,
     Operands(Operands),
@@ -314,6 +322,7 @@ impl Bring {
             "network" => Self::Network(rest),
             "reads" => Self::Reads(rest),
             "renames" => Self::Renames,
+            "settings" => Self::Settings(rest),
             "unknown" => Self::Unknown(rest),
             "pattern" => Self::Pattern,
             "operands" => Self::Operands(Operands::parse(&rest)?),
@@ -334,7 +343,13 @@ impl Bring {
                 .chain(&operands.rest)
                 .chain(&operands.tail)
                 .all(|role| role.is_harmless()),
-            Self::Reads(_) | Self::Renames | Self::Pattern | Self::Stops | Self::Harmless | Self::NoNetwork => true,
+            Self::Reads(_)
+            | Self::Renames
+            | Self::Settings(_)
+            | Self::Pattern
+            | Self::Stops
+            | Self::Harmless
+            | Self::NoNetwork => true,
         }
     }
 }

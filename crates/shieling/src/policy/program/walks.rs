@@ -232,7 +232,7 @@ fn picks(role: Role, value: &Word, walk: &mut Walk) -> bool {
 }
 
 /// A word of wildcards as the pattern that it is if nothing has such a name.
-fn pattern_of(word: &Word) -> Option<String> {
+pub(crate) fn pattern_of(word: &Word) -> Option<String> {
     let atom = |atom: &Atom| match atom {
         Atom::Text(text) => Some(text.clone()),
         Atom::One => Some("?".to_owned()),

@@ -71,6 +71,8 @@ pub(crate) enum Deed {
     Renames(Word),
     /// Reads a directory as a whole.
     Walks(Walk),
+    /// Changes something in several parts.
+    InParts(Parts),
     /// Reads something of git's store, by revision syntax.
     Revision(Word),
     /// Changes something that is not a path: processes, the clock, the repository.
@@ -85,6 +87,23 @@ pub(crate) enum Deed {
     Network(String),
     /// Something that cannot be told, and why.
     Doubt(Doubt, String),
+}
+
+/// A change in several parts: where a later one fails, the earlier ones are made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Parts {
+    pub(crate) of: PartsOf,
+    /// In which directory the command stands for certain, if that is known.
+    pub(crate) here: Option<String>,
+}
+
+/// What is changed in parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PartsOf {
+    /// A path is removed or moved, with what lies below it.
+    Tree(Word),
+    /// A repository, and after that its settings. With what does without the second.
+    Settings(String),
 }
 
 /// A directory that a command reads as a whole, and what it looks at there.
@@ -420,6 +439,12 @@ impl Reader<'_> {
     /// In which directory the present command stands, if that is certain.
     pub(in crate::policy) fn certainly_here(&self) -> Option<String> {
         self.here.clone()
+    }
+
+    /// Records a change in several parts.
+    pub(in crate::policy) fn in_parts(&mut self, of: PartsOf, object: String, span: Span, by: Option<usize>) {
+        let here = self.certainly_here();
+        self.effect(Deed::InParts(Parts { of, here }), object, span, by, Via::Operand);
     }
 
     /// The words of a command as messages show them.

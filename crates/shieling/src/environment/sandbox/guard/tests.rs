@@ -322,7 +322,7 @@ fn a_readonly_or_opened_workspace_needs_no_guard_unless_files_of_it_decide() {
             "cannot be moved",
         ),
     ] {
-        let hints = guard.explain(said);
+        let hints = guard.explain_text(said);
         assert!(
             hints.len() == 1 && hints[0].because.contains(because),
             "{said}: {hints:?}"
@@ -396,7 +396,7 @@ fn an_error_that_names_what_is_held_is_explained() {
             ".git/hooks",
         ),
     ] {
-        let hints = place.guard.explain(&format!("first\n{said}\nlast"));
+        let hints = place.guard.explain_text(&format!("first\n{said}\nlast"));
         assert_eq!(hints.len(), 1, "{said}: {hints:?}");
         assert_eq!(hints[0].path.as_deref(), Some(Path::new(path)), "{said}");
         assert!(hints[0].instead.contains("--open-protected"));
@@ -408,12 +408,12 @@ fn an_error_that_names_what_is_held_is_explained() {
         "touch: cannot touch 'my.git/hooks/x': Read-only file system",
         "umount: /mnt: Device or resource busy",
     ] {
-        assert_eq!(place.guard.explain(said), [], "{said}");
+        assert_eq!(place.guard.explain_text(said), [], "{said}");
     }
     assert_eq!(
         place
             .guard
-            .explain(&"x: .git/config: Device or resource busy\n".repeat(1_000))
+            .explain_text(&"x: .git/config: Device or resource busy\n".repeat(1_000))
             .len(),
         1
     );
