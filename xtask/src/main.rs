@@ -1,4 +1,4 @@
-//! Tasks of this repository: `cargo xtask check | tidy | bless | bench | fuzz`.
+//! Tasks of this repository: `cargo xtask check | tidy | bless | bench | fuzz | realwork`.
 //!
 //! Everything that a contributor or CI runs is one of these, so that both run the same thing.
 #![expect(
@@ -11,6 +11,7 @@
 mod bench;
 mod check;
 mod fuzz;
+mod realwork;
 mod subject;
 mod tidy;
 
@@ -26,7 +27,9 @@ cargo xtask tidy      the directions between modules and crates, and what clippy
 cargo xtask bless     accept the snapshots that the tests produce now; review them as code
 cargo xtask bench     measure, and write BENCHMARKS.md
                       (`bench SECTION` measures one and only prints it: sandbox, say)
-cargo xtask fuzz      judge made-up lines: `--lines N` (1,000,000), `--seed N`, `--threads N`";
+cargo xtask fuzz      judge made-up lines: `--lines N` (1,000,000), `--seed N`, `--threads N`
+cargo xtask realwork  real work outside and inside the sandbox, compared: all, or `realwork PROJECT...`
+                      (`--table` writes the differences into PLATFORM.md)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -55,6 +58,7 @@ fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
         // What the bench starts anew, as another user or as a fresh process.
         "bench-worker" => bench::work(rest),
         "fuzz" => fuzz::run(rest),
+        "realwork" => realwork::run(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             Ok(ExitCode::SUCCESS)

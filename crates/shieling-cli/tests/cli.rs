@@ -13,6 +13,8 @@ mod attach;
 mod configuration;
 #[path = "cli/degraded.rs"]
 mod degraded;
+#[path = "cli/guide.rs"]
+mod guide;
 #[path = "cli/help.rs"]
 mod help;
 #[path = "cli/memory.rs"]

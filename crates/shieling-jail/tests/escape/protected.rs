@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use shieling::environment::Isolation;
+use shieling::outcome::{Layer, Outcome, Status};
 
 use super::outside::Background;
 use super::support::{Case, Checked, Fail, Field, Place, case, check, wrong};
@@ -16,6 +17,11 @@ pub(crate) const CASES: &[Case] = &[
     case("no git command changes what git runs code from", git_commands),
     case("git's everyday commands work beside what is protected", git_works),
     case("git's directory cannot be moved away and made anew", git_moved),
+    case(
+        "what would stop half-way at something protected is refused before it begins",
+        half_done,
+    ),
+    case("what a script leaves half-done is told", half_done_by_a_script),
     case(
         "the hooks and settings of a repository one level below are protected",
         nested,
@@ -213,7 +219,7 @@ fn git_works(field: &Field) -> Checked {
         "git reset -q --hard HEAD~1 && git reflog && git gc -q && git fsck",
         "git worktree add -q /tmp/tree -b tree && git -C /tmp/tree commit -q --allow-empty -m x && git worktree remove /tmp/tree",
         "git cherry-pick other --no-commit || git cherry-pick --abort; git reset -q --hard",
-        "git branch -m topic renamed; git notes add -m note",
+        "git branch renamed topic && git branch -D topic; git notes add -m note",
         "git init -q /tmp/new && cd /tmp/new && git config core.hooksPath x",
         "git init -q sub && git -C sub commit -q --allow-empty -m x",
         "rm -rf .git/index && git reset -q && git status",
@@ -229,15 +235,97 @@ fn git_moved(field: &Field) -> Checked {
         &place,
         ".git/hooks .git/config",
         &[
-            "mv .git .git2",
-            "mv .git /tmp/x",
+            "printf 'mv .git .git2' > /tmp/s; bash /tmp/s",
+            "printf 'mv .git /tmp/x' > /tmp/s; bash /tmp/s",
             "\"$TOOLS/files\" exchange .git evil",
             "\"$TOOLS/files\" rename evil .git",
-            "rm -rf .git && test ! -e .git",
+            "printf 'rm -rf .git' > /tmp/s; bash /tmp/s && test ! -e .git",
             "git init -q --separate-git-dir=/tmp/elsewhere .",
         ],
     )?;
     place.works("mv evil good && rm -rf good").map(drop)
+}
+
+/// A repository, another one and a linked tree in it, and a branch beside the one that is checked out.
+const REPOSITORIES: &str = "git init -q -b main . && git commit -q --allow-empty -m a && git branch old && \
+    git worktree add -q wt && git init -q -b main nested && git -C nested commit -q --allow-empty -m n && \
+    echo n > nested/n && echo w > wt/w && mkdir plain && echo p > plain/p";
+
+/// Each text is denied, and nothing has changed.
+fn half_done(field: &Field) -> Checked {
+    let place = field.place().host(REPOSITORIES)?.start()?;
+    let seen = "find . -not -path './.git/*' | sort; git for-each-ref; git worktree list; find nested/.git wt | sort";
+    let before = place.host(seen)?;
+    for text in [
+        "rm -rf nested",
+        "rm -r nested/",
+        "rm -rf ./n*",
+        "rm -rf plain *",
+        "rm -rf .",
+        "rm -rf .git",
+        "cd plain && rm -rf ../nested",
+        "bash -c 'rm -rf nested'",
+        "d=nested; rm -rf \"$d\"",
+        "mv nested /tmp/x",
+        "mv -t /tmp nested",
+        "git worktree remove wt",
+        "git worktree remove --force wt",
+        "git worktree move wt elsewhere",
+        "git branch -m old new",
+        "git branch -M old new",
+        "git branch -c old new",
+        "git -C nested branch -m main new",
+        "git -C wt branch -m old new",
+        "git -c a.b=c submodule add ./nested sub",
+    ] {
+        let outcome = place.attempt(text)?;
+        let denial = outcome.denial.as_ref();
+        check(
+            outcome.status == Status::Denied && denial.is_some_and(|denial| denial.layer == Layer::Environment),
+            || format!("`{text}` ended as {:?}: {}", outcome.status, outcome.stderr),
+        )?;
+        let told = denial.iter().flat_map(|denial| &denial.reasons).all(|reason| {
+            reason.because.contains("protected")
+                && reason.instead.as_ref().is_some_and(|instead| instead.contains("--open-protected"))
+        });
+        check(told, || format!("`{text}`: {denial:?}"))?;
+    }
+    let after = place.host(seen)?;
+    check(before == after, || format!("it was {before} and is {after}"))?;
+    for text in [
+        "rm -rf plain && mkdir plain && mv plain other && rm -r other",
+        "rm -f nested/n wt/w && ln -s nested link && rm -rf link && test -e nested/.git/HEAD",
+        "mkdir -p a/nested && cd a && rm -rf nested && cd .. && rm -rf a",
+        "cd /tmp && mkdir nested && rm -rf nested",
+        "git init -q -b main own && cd own && git commit -q --allow-empty -m o && git branch -m new && \
+         git worktree add -q ../side && git worktree remove ../side && cd .. && mv own mine && rm -rf mine",
+        "git branch -D old",
+    ] {
+        place.works(text)?;
+    }
+    Ok(())
+}
+
+fn half_done_by_a_script(field: &Field) -> Checked {
+    let place = field.place().host(REPOSITORIES)?.start()?;
+    let outcome = place.attempt("printf 'rm -rf nested 2>/dev/null' > s; bash s")?;
+    let told = |outcome: &Outcome| {
+        let mut told = outcome.hints.iter().map(|hint| hint.because.as_str());
+        told.any(|because| because.contains("`nested/.git`") && because.contains("no more"))
+    };
+    check(told(&outcome), || format!("it is not told: {:?}", outcome.hints))?;
+    let outcome = place.attempt("true")?;
+    check(!told(&outcome), || "it is told twice".to_owned())?;
+    for (text, path) in [
+        ("git config a.b c 2>&1 | tail -1", ".git/config"),
+        ("git init -q --shared new", "/new/.git/hooks/"),
+        ("mkdir d; chmod g+s d", "d"),
+    ] {
+        let outcome = place.attempt(text)?;
+        let told = outcome.hints.iter().any(|hint| hint.path.to_string_lossy().ends_with(path));
+        check(told, || format!("`{text}`: {:?}", outcome.hints))?;
+    }
+    Ok(())
 }
 
 fn nested(field: &Field) -> Checked {
@@ -251,8 +339,8 @@ fn nested(field: &Field) -> Checked {
         &[
             "echo x >> one/.git/config",
             "echo x > one/.git/hooks/pre-commit",
-            "mv one/.git one/x",
-            "mv one uno",
+            "printf 'mv one/.git one/x' > /tmp/s; bash /tmp/s",
+            "printf 'mv one uno' > /tmp/s; bash /tmp/s",
             "git -C two config x.y z",
             "echo x > two/.git/hooks/pre-commit",
             "git -C one config core.fsmonitor x",

@@ -68,7 +68,7 @@ fn reason(environment: &dyn Environment, parts: &InParts, start: &Path) -> Optio
 
 fn in_tree(kept: &Path, start: &Path) -> String {
     let kept = shown(kept, start);
-    format!("`{kept}` in it is protected (tools of the user run code from it), so only a part of it would be gone")
+    format!("`{kept}` in it is protected (tools of the user run code from it), so only a part would go")
 }
 
 /// A path as the text would name it.

@@ -1,5 +1,7 @@
 //! A command's arguments to what the command does.
 
+use std::path::PathBuf;
+
 use super::parse::{Arguments, parse};
 use super::table::{Bring, Operands, Program, Role, Value, find};
 use super::{awk, sed, special};
@@ -10,6 +12,16 @@ type Result<T = ()> = std::result::Result<T, Unreadable>;
 
 /// Records what a known program does with these arguments.
 pub(crate) fn apply(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result {
+    reader.stands_where_it_is();
+    let result = apply_here(program, run, reader);
+    if run.name == "git" {
+        // Its `-C` is its own; the shell stays where it is.
+        reader.stands_where_it_was();
+    }
+    result
+}
+
+fn apply_here(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result {
     if matches!(
         run.name.as_str(),
         "ed" | "red" | "ex" | "dc" | "m4" | "tclsh" | "wish" | "expect"
@@ -667,11 +679,22 @@ pub(crate) fn names_what_it_changes(command: &Invocation) -> bool {
 pub(crate) fn elsewhere(command: &Invocation) -> Option<String> {
     let words: Vec<_> = command.argv.iter().map(Word::known).collect();
     match words.as_slice() {
-        [Some(git), rest @ ..] if git == "git" || git.ends_with("/git") => match rest {
-            [Some(option), Some(directory), ..] if option == "-C" => Some(directory.to_string()),
-            [Some(first), ..] if !first.starts_with('-') => Some(String::new()),
-            _ => None,
-        },
+        [Some(git), rest @ ..] if git == "git" || git.ends_with("/git") => {
+            let mut rest = rest;
+            let mut place = PathBuf::new();
+            loop {
+                rest = match rest {
+                    [Some(option), Some(directory), rest @ ..] if option == "-C" => {
+                        place.push(&**directory);
+                        rest
+                    }
+                    [Some(option), Some(_), rest @ ..] if option == "-c" => rest,
+                    [Some(option), rest @ ..] if option == "--no-pager" || option == "-P" => rest,
+                    [Some(first), ..] if !first.starts_with('-') => return place.into_os_string().into_string().ok(),
+                    _ => return None,
+                };
+            }
+        }
         _ => Some(String::new()),
     }
 }

@@ -308,6 +308,8 @@ pub(in crate::policy) struct Reader<'a> {
     /// In which directory the command stands that is being walked, relative to where the text starts, as
     /// long as that is certain.
     here: Option<String>,
+    /// The same, when the present command began.
+    began: Option<String>,
     /// Whether others ran before in the same shell.
     has_past: bool,
     /// Whether words stay split otherwise once the text has ended.
@@ -345,6 +347,7 @@ impl<'a> Reader<'a> {
             looked_up: false,
             known_bases: bases,
             here: Some(String::new()),
+            began: Some(String::new()),
             has_past: *before != Left::default(),
             splits_for_good: before.variables().splits_otherwise,
             defined: Defined::default(),
@@ -441,9 +444,19 @@ impl Reader<'_> {
         self.here.clone()
     }
 
+    /// Remembers where a command begins.
+    pub(in crate::policy) fn stands_where_it_is(&mut self) {
+        self.began.clone_from(&self.here);
+    }
+
+    /// After a command, none of whose options changes where the shell stands.
+    pub(in crate::policy) fn stands_where_it_was(&mut self) {
+        self.here.clone_from(&self.began);
+    }
+
     /// Records a change in several parts.
     pub(in crate::policy) fn in_parts(&mut self, of: PartsOf, object: String, span: Span, by: Option<usize>) {
-        let here = self.certainly_here();
+        let here = self.began.clone();
         self.effect(Deed::InParts(Parts { of, here }), object, span, by, Via::Operand);
     }
 
