@@ -47,12 +47,17 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
         [flag, names @ ..] if flag == "--inside" => return all(&steps, names, Path::new(places::SHORT)),
         _ => {}
     }
-    if let Some(unknown) = arguments.iter().find(|name| !steps.projects.iter().any(|project| project.name == **name)) {
+    if let Some(unknown) = arguments
+        .iter()
+        .find(|name| !steps.projects.iter().any(|project| project.name == **name))
+    {
         bail!("no project is called `{unknown}`");
     }
     table::check(&steps)?;
     let base = root().canonicalize()?.join("target/realwork");
-    let built = cargo().args(["build", "--quiet", "--package", "shieling-cli"]).status()?;
+    let built = cargo()
+        .args(["build", "--quiet", "--package", "shieling-cli"])
+        .status()?;
     if !built.success() {
         bail!("shieling-cli cannot be built");
     }
@@ -79,7 +84,12 @@ fn all(steps: &Steps, names: &[String], base: &Path) -> anyhow::Result<ExitCode>
             prerequisite::skip(format!("{}: {}", project.name, missing.join(", ")));
             continue;
         }
-        queue.extend(accounts.iter().filter(|account| project.users.has(**account)).map(|account| (project, *account)));
+        queue.extend(
+            accounts
+                .iter()
+                .filter(|account| project.users.has(**account))
+                .map(|account| (project, *account)),
+        );
     }
     let queue = Mutex::new(queue.into_iter());
     let report = Mutex::new(Report::default());
@@ -90,14 +100,21 @@ fn all(steps: &Steps, names: &[String], base: &Path) -> anyhow::Result<ExitCode>
                     let next = queue.lock().expect("nobody panics with it").next();
                     let Some((project, account)) = next else { break };
                     let found = work(project, account, base);
-                    report.lock().expect("nobody panics with it").add(project, account, found);
+                    report
+                        .lock()
+                        .expect("nobody panics with it")
+                        .add(project, account, found);
                 }
             });
         }
     });
     let report = report.into_inner().expect("nobody panics with it");
     report.tell();
-    Ok(if report.wrong == 0 && report.passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if report.wrong == 0 && report.passed > 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Runs a project's steps in both places, as this user.
@@ -116,7 +133,11 @@ fn work(project: &Project, account: Account, base: &Path) -> anyhow::Result<Vec<
         let [outside, inside] = ends.get(step.name.as_str()).map(Vec::as_slice).unwrap_or_default() else {
             bail!("`{}` did not run in both places", step.name);
         };
-        found.push((step.name.clone(), compared(step, account, outside, inside)?, outside.took + inside.took));
+        found.push((
+            step.name.clone(),
+            compared(step, account, outside, inside)?,
+            outside.took + inside.took,
+        ));
     }
     Ok(found)
 }
@@ -125,10 +146,17 @@ fn work(project: &Project, account: Account, base: &Path) -> anyhow::Result<Vec<
 fn compared(step: &Step, account: Account, outside: &Ended, inside: &Ended) -> anyhow::Result<Found> {
     let told = || format!("outside {}\ninside  {}", outside.told(), inside.told());
     if outside.status != step.exit {
-        return Ok(Found::Wrong(format!("outside it did not exit with {}\n{}", step.exit, told())));
+        return Ok(Found::Wrong(format!(
+            "outside it did not exit with {}\n{}",
+            step.exit,
+            told()
+        )));
     }
     if step.compare == data::Compare::Output && outside.stdout.trim().is_empty() {
-        return Ok(Found::Wrong(format!("it prints nothing that could be compared\n{}", told())));
+        return Ok(Found::Wrong(format!(
+            "it prints nothing that could be compared\n{}",
+            told()
+        )));
     }
     let same = inside.status == outside.status
         && (step.compare == data::Compare::Exit || step.masked(&outside.stdout)? == step.masked(&inside.stdout)?);

@@ -365,7 +365,13 @@ impl Shieling {
             &self.workspace,
             self.environment.name(),
         );
-        own.extend(in_parts::reasons(&*self.environment, &self.policy, &verdict, command, &facts));
+        own.extend(in_parts::reasons(
+            &*self.environment,
+            &self.policy,
+            &verdict,
+            command,
+            &facts,
+        ));
         let by_environment = own.iter().any(|reason| reason.decision > verdict.decision);
         for reason in own {
             verdict.decision = verdict.decision.max(reason.decision);

@@ -119,7 +119,8 @@ pub(super) enum Compare {
 
 impl Steps {
     pub(super) fn read() -> anyhow::Result<Self> {
-        let steps: Self = toml::from_str(include_str!("steps.toml")).context("steps.toml")?;
+        let text = std::fs::read_to_string(crate::root().join("xtask/src/realwork/steps.toml"))?;
+        let steps: Self = toml::from_str(&text).context("steps.toml")?;
         let mut names = std::collections::BTreeSet::new();
         for step in steps.projects.iter().flat_map(|project| &project.steps) {
             if !names.insert(&step.name) {
@@ -155,7 +156,10 @@ pub(super) fn missing<'a>(needs: impl Iterator<Item = &'a String>) -> Vec<String
             std::env::split_paths(&path).any(|directory| directory.join(need).exists())
         }
     };
-    needs.filter(|need| !is_there(need)).map(|need| format!("`{need}`")).collect()
+    needs
+        .filter(|need| !is_there(need))
+        .map(|need| format!("`{need}`"))
+        .collect()
 }
 
 impl Step {

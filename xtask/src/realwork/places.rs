@@ -2,7 +2,7 @@
 //! run a text. Everything stands below one directory, which is removed at the end but for the sources.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -38,6 +38,15 @@ impl Account {
         match is_root() {
             true => vec![Self::Root, Self::Other],
             false => vec![Self::Own],
+        }
+    }
+
+    /// Whose files are to be its, where root can say so.
+    fn number(self) -> Option<u32> {
+        match self {
+            Self::Root => Some(0),
+            Self::Other => Some(USER),
+            Self::Own => None,
         }
     }
 
@@ -110,7 +119,10 @@ fn fetched(source: &Source, base: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(base.join("sources"))?;
     let directory = fresh(base.join("fetching"))?;
     let mut command = Command::new("bash");
-    command.args(["-euc", &source.fetch]).current_dir(&directory).stdin(Stdio::null());
+    command
+        .args(["-euc", &source.fetch])
+        .current_dir(&directory)
+        .stdin(Stdio::null());
     match within(&mut command, LONGEST)? {
         Some(status) if status.success() => Ok(()),
         _ => bail!("it could not be fetched"),
@@ -123,7 +135,10 @@ pub(super) fn begin(base: &Path, program: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(base.join("rust"))?;
     if is_root() {
         let known = fs::read_to_string("/etc/passwd")?;
-        fs::write(base.join("run/passwd"), format!("{known}worker:x:{USER}:{USER}::/nonexistent:/bin/bash\n"))?;
+        fs::write(
+            base.join("run/passwd"),
+            format!("{known}worker:x:{USER}:{USER}::/nonexistent:/bin/bash\n"),
+        )?;
     }
     fs::copy(program, base.join("run/shieling")).context("shieling was not built")?;
     for open in [base.to_path_buf(), base.join("run"), base.join("run/shieling")] {
@@ -152,7 +167,11 @@ pub(super) fn in_namespace(base: &Path, names: &[String]) -> anyhow::Result<Exit
         .args(names)
         .status()
         .context("unshare is needed")?;
-    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if status.success() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// A project's workspace, with a home beside it.
@@ -186,13 +205,13 @@ impl Workspace {
         // What a person has who works here.
         let config = "[user]\n\tname = Worker\n\temail = worker@example.org\n[init]\n\tdefaultBranch = main\n";
         fs::write(made.home.join(".gitconfig"), config)?;
-        if account == Account::Other {
+        // Archives bring the numbers of whoever made them.
+        if let Some(user) = account.number() {
             let mut own = Command::new("chown");
-            own.args(["-R", &format!("{USER}:{USER}")]).args([&made.work, &made.home]);
+            own.args(["-R", &format!("{user}:{user}")]).arg(&place);
             if !own.status()?.success() {
                 bail!("the workspace of `{}` cannot be given away", project.name);
             }
-            chown(&place, Some(USER), Some(USER))?;
         }
         if !project.prepare.is_empty() {
             let ended = made.run(Place::Outside, &[], &format!("set -e\n{}", project.prepare))?;
@@ -232,7 +251,8 @@ impl Workspace {
         }
         let start = Instant::now();
         let status = self.ended(&mut command)?;
-        let read = |path: &Path| -> anyhow::Result<String> { Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned()) };
+        let read =
+            |path: &Path| -> anyhow::Result<String> { Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned()) };
         Ok(Ended {
             status,
             stdout: read(&out)?,
@@ -248,7 +268,10 @@ impl Workspace {
         let start = Instant::now();
         let status = loop {
             if let Some(status) = child.try_wait()? {
-                break status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(-1);
+                break status
+                    .code()
+                    .or_else(|| status.signal().map(|signal| 128 + signal))
+                    .unwrap_or(-1);
             }
             if start.elapsed() > LONGEST {
                 break 124;

@@ -49,7 +49,13 @@ fn rows(steps: &Steps) -> String {
                 false => format!("exit {}", differs.exit),
             };
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "| {} | {} | {exit} | {} |", step.name, differs.users.name(), differs.because);
+            let _ = writeln!(
+                text,
+                "| {} | {} | {exit} | {} |",
+                step.name,
+                differs.users.name(),
+                differs.because
+            );
         }
     }
     text

@@ -56,7 +56,10 @@ fn is_line(said: &str, line: &str) -> bool {
     };
     let mut last = None;
     for part in parts {
-        if let Some(at) = last.replace(part).map(|before: &str| rest.find(before).map(|at| at + before.len())) {
+        if let Some(at) = last
+            .replace(part)
+            .map(|before: &str| rest.find(before).map(|at| at + before.len()))
+        {
             let Some(at) = at else { return false };
             rest = &rest[at..];
         }
@@ -113,7 +116,10 @@ impl Section {
             .stdin(std::process::Stdio::null())
             .output()
             .expect("bash is there");
-        self.stands = fs::read_to_string(&stands).expect("bash came to its end").trim_end().into();
+        self.stands = fs::read_to_string(&stands)
+            .expect("bash came to its end")
+            .trim_end()
+            .into();
         String::from_utf8(output.stdout).expect("text")
     }
 }
@@ -123,7 +129,8 @@ fn the_transcripts_of_the_guide_are_what_is_seen() {
     if !prerequisite::has(&["python3", "git"]) {
         return;
     }
-    let guide = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide.md")).expect("it is there");
+    let guide =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide.md")).expect("it is there");
     assert!(guide.lines().count() <= 200, "it is to be short");
     let mut wrong = String::new();
     let mut seen = 0;
@@ -157,5 +164,7 @@ fn a_line_that_is_not_as_the_guide_says_is_noticed() {
     }
     let lines = |text: &str| text.split(' ').map(ToOwned::to_owned).collect::<Vec<_>>();
     assert!(are_lines(&lines("a ... c"), &["a", "b", "b", "c"]) && are_lines(&lines("... c"), &["c"]));
-    assert!(!are_lines(&lines("a ... c"), &["a", "b"]) && !are_lines(&lines("a"), &["a", "b"]) && !are_lines(&[], &["a"]));
+    assert!(
+        !are_lines(&lines("a ... c"), &["a", "b"]) && !are_lines(&lines("a"), &["a", "b"]) && !are_lines(&[], &["a"])
+    );
 }

@@ -286,7 +286,10 @@ fn half_done(field: &Field) -> Checked {
         )?;
         let told = denial.iter().flat_map(|denial| &denial.reasons).all(|reason| {
             reason.because.contains("protected")
-                && reason.instead.as_ref().is_some_and(|instead| instead.contains("--open-protected"))
+                && reason
+                    .instead
+                    .as_ref()
+                    .is_some_and(|instead| instead.contains("--open-protected"))
         });
         check(told, || format!("`{text}`: {denial:?}"))?;
     }
@@ -322,7 +325,10 @@ fn half_done_by_a_script(field: &Field) -> Checked {
         ("mkdir d; chmod g+s d", "d"),
     ] {
         let outcome = place.attempt(text)?;
-        let told = outcome.hints.iter().any(|hint| hint.path.to_string_lossy().ends_with(path));
+        let told = outcome
+            .hints
+            .iter()
+            .any(|hint| hint.path.to_string_lossy().ends_with(path));
         check(told, || format!("`{text}`: {:?}", outcome.hints))?;
     }
     Ok(())

@@ -47,7 +47,10 @@ fn reason(environment: &dyn Environment, parts: &InParts, start: &Path) -> Optio
             );
             (because, Some(instead.as_str()).filter(|instead| !instead.is_empty()))
         }
-        InPartsOf::Path(path) => (in_tree(environment.kept_below(&named(&here, path)?).first()?, start), None),
+        InPartsOf::Path(path) => (
+            in_tree(environment.kept_below(&named(&here, path)?).first()?, start),
+            None,
+        ),
         InPartsOf::Names { directory, pattern } => {
             let directory = fs::canonicalize(here.join(directory)).ok()?;
             let kept = environment.kept_below(&directory);

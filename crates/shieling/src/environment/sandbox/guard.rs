@@ -331,7 +331,10 @@ impl Guard {
     /// What is protected and lies below a path that is not.
     pub(super) fn kept_below(&self, path: &Path) -> Vec<PathBuf> {
         let is_there = |known: &Known| known.kind == Kind::Protected && known.was.is_some();
-        let below = self.known.iter().filter(|(kept, known)| is_there(known) && kept.starts_with(path));
+        let below = self
+            .known
+            .iter()
+            .filter(|(kept, known)| is_there(known) && kept.starts_with(path));
         let below: Vec<PathBuf> = below.map(|(kept, _)| kept.clone()).collect();
         match below.iter().any(|kept| kept == path) {
             true => Vec::new(),
@@ -362,7 +365,9 @@ impl Guard {
         let repositories = std::mem::take(&mut self.repositories);
         let (whole, torn): (Vec<_>, Vec<_>) = repositories.into_iter().partition(|git| is_git_directory(git));
         self.repositories = whole;
-        let left = torn.into_iter().filter(|git| !self.kept_below(git).is_empty() && self.is_there(git));
+        let left = torn
+            .into_iter()
+            .filter(|git| !self.kept_below(git).is_empty() && self.is_there(git));
         let hints = left.map(|git| {
             let shown = self.shown(&git);
             Hint {

@@ -46,9 +46,9 @@ use crate::process::{self, Counts, Jail, JailError, Process, SessionShell, Spawn
 use crate::request::Command;
 
 use guard::Guard;
-use homes::Homes;
 pub use hidden::HiddenError;
 use hidden::HiddenFiles;
+use homes::Homes;
 pub use place::leads_through;
 pub(super) use protect::protected;
 pub use repository::linked_repository;

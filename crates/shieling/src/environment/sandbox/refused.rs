@@ -35,14 +35,21 @@ mod tests {
     #[test]
     fn a_refused_bit_is_explained_and_other_refusals_are_not() {
         for (said, path) in [
-            ("fatal: Could not make /w/q/.git/hooks/ writable by group", "/w/q/.git/hooks/"),
+            (
+                "fatal: Could not make /w/q/.git/hooks/ writable by group",
+                "/w/q/.git/hooks/",
+            ),
             ("x\nchmod: changing permissions of 'd': Operation not permitted\ny", "d"),
             ("chmod: changing permissions of ‘d e’: Operation not permitted", "d e"),
         ] {
             let hint = explain(said).expect(said);
             assert_eq!(hint.path, PathBuf::from(path), "{said}");
         }
-        for said in ["chmod: cannot access 'd': No such file or directory", "ping: Operation not permitted", ""] {
+        for said in [
+            "chmod: cannot access 'd': No such file or directory",
+            "ping: Operation not permitted",
+            "",
+        ] {
             assert_eq!(explain(said), None, "{said}");
         }
     }
