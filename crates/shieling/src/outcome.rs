@@ -171,6 +171,8 @@ pub struct HeldBack {
 pub enum HintKind {
     /// Something that is protected and cannot be changed.
     Protected,
+    /// Permission bits that no command can set.
+    Permissions,
     /// A network that there is not.
     Network,
 }

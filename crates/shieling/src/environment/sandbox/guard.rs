@@ -371,6 +371,7 @@ impl Guard {
         let hints = left.map(|git| {
             let shown = self.shown(&git);
             Hint {
+                kind: HintKind::Protected,
                 because: format!(
                     "`{}` is a repository no more: a command removed all of it but what is protected",
                     shown.display()
@@ -378,7 +379,7 @@ impl Guard {
                 instead: "a person can remove the rest, and start with `--open-protected` where commands are to \
                           remove repositories"
                     .to_owned(),
-                path: shown,
+                path: Some(shown),
             }
         });
         hints.take(HINTS).collect()

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use crate::outcome::Hint;
+use crate::outcome::{Hint, HintKind};
 
 /// What an error output says of the set-group-ID bit, which no command can set, neither on a directory.
 pub(super) fn explain(stderr: &str) -> Option<Hint> {
@@ -14,7 +14,8 @@ pub(super) fn explain(stderr: &str) -> Option<Hint> {
     })?;
     let path = quoted(line).unwrap_or_else(|| line.split_whitespace().find(|word| word.contains('/')).unwrap_or(""));
     Some(Hint {
-        path: PathBuf::from(path),
+        kind: HintKind::Permissions,
+        path: Some(PathBuf::from(path)),
         because: "no command can set the set-user-ID or set-group-ID bit, of a directory neither, or change the mode \
                   of what is another user's"
             .to_owned(),
@@ -43,7 +44,7 @@ mod tests {
             ("chmod: changing permissions of ‘d e’: Operation not permitted", "d e"),
         ] {
             let hint = explain(said).expect(said);
-            assert_eq!(hint.path, PathBuf::from(path), "{said}");
+            assert_eq!(hint.path, Some(PathBuf::from(path)), "{said}");
         }
         for said in [
             "chmod: cannot access 'd': No such file or directory",
