@@ -181,10 +181,15 @@ fn finish(plan: &Plan, mut server: Server, outside: Outside, mut files: Vec<Owne
         }
     }
     enforced.extend(held.enforced.iter().cloned());
+    let mut in_memory = temporary(plan);
+    if let Some(view) = server.view() {
+        in_memory.extend(view.layers().map(Path::to_path_buf));
+        missing.extend(view.has_unlayered().then(|| "private caches".to_owned()));
+    }
     let failed = || "keeping a journal of what limits do".to_owned();
     let journal = Journal::new().or_refuse(Layer::Limits, failed)?;
     let proc = server.has_view().then_some(Path::new("/proc"));
-    server.look(held.eye(proc, &temporary(plan), server.kills(), &files, &journal)?);
+    server.look(held.eye(proc, &in_memory, server.kills(), &files, &journal)?);
     let mut counters = held.counters.clone();
     counters.push(Counter::Journal);
     let copy = journal.as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE);
@@ -217,6 +222,7 @@ fn temporary(plan: &Plan) -> Vec<PathBuf> {
         Entry::Temporary { target, .. } => Some(target.clone()),
         Entry::Dev { target, .. } => Some(target.join("shm")),
         Entry::Bind { .. }
+        | Entry::Layered { .. }
         | Entry::Directory { .. }
         | Entry::File { .. }
         | Entry::Link { .. }

@@ -89,6 +89,22 @@ pub enum Entry {
         /// Whether it is passed over where the source is not there or cannot be reached.
         optional: bool,
     },
+    /// A directory of the host that is only read, under a private layer in memory: what is written here
+    /// is seen here alone, and gone with the jail. Passed over where the source is not there or a link
+    /// is on the way to it. Where the kernel lays no layer over it, it is read-only, and the report of
+    /// what is missing says so. Only with namespaces.
+    Layered {
+        /// Where it is on the host.
+        source: PathBuf,
+        /// Where it is seen. No link on the way to it is followed.
+        target: PathBuf,
+        /// How much is written at most in all layers together, in bytes; the first one's counts.
+        bytes: u64,
+        /// How many files are written at most in all layers together; the first one's counts.
+        files: u64,
+        /// Whether files in it can be executed.
+        executable: bool,
+    },
     /// A private directory in memory, which can be written to and is gone with the jail.
     Temporary {
         /// Where it is seen.
@@ -165,6 +181,7 @@ impl Entry {
     pub fn target(&self) -> &Path {
         match self {
             Self::Bind { target, .. }
+            | Self::Layered { target, .. }
             | Self::Temporary { target, .. }
             | Self::Directory { target }
             | Self::File { target, .. }

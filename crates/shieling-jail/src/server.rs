@@ -101,6 +101,11 @@ impl Server {
         })
     }
 
+    /// The view of files of its own, if it has one.
+    pub(crate) fn view(&self) -> Option<&View> {
+        self.view.as_ref()
+    }
+
     /// Whether it has a view of files of its own, and so namespaces.
     pub(crate) fn has_view(&self) -> bool {
         self.view.is_some()

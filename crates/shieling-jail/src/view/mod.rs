@@ -10,6 +10,7 @@
 
 mod cover;
 mod device;
+mod layer;
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -44,6 +45,8 @@ pub(crate) struct View {
     covered: HashMap<u64, (u64, u64)>,
     /// What becomes read-only once everything is in it.
     unfinished: Vec<OwnedFd>,
+    /// Where what is written above read-only directories goes.
+    layers: layer::Layers,
 }
 
 impl View {
@@ -63,6 +66,7 @@ impl View {
             covers,
             covered: HashMap::new(),
             unfinished: Vec::new(),
+            layers: layer::Layers::default(),
         })
     }
 
@@ -74,6 +78,9 @@ impl View {
         for entry in entries {
             view.add(entry, shown).or_refuse(Layer::Mount, || describe(entry))?;
         }
+        view.layers
+            .let_go()
+            .or_refuse(Layer::Mount, || "closing the private layers".to_owned())?;
         view.switch()
             .or_refuse(Layer::Mount, || "entering the new root".to_owned())?;
         Ok(view)
@@ -105,6 +112,13 @@ impl View {
                 let at = self.place(target, kind)?;
                 attach(&tree, &at)
             }
+            Entry::Layered {
+                source,
+                target,
+                bytes,
+                files,
+                executable,
+            } => self.layer(source, target, (*bytes, *files), *executable),
             Entry::Temporary {
                 target,
                 bytes,
@@ -286,6 +300,7 @@ fn describe(entry: &Entry) -> String {
         Entry::Bind { source, target, .. } => {
             format!("showing `{}` as `{}`", source.display(), target.display())
         }
+        Entry::Layered { target, .. } => format!("showing `{}` under a private layer", target.display()),
         Entry::Temporary { target, .. } => format!("making a private `{}`", target.display()),
         Entry::Directory { target } | Entry::File { target, .. } | Entry::Link { target, .. } => {
             format!("making `{}`", target.display())

@@ -8,41 +8,70 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use shieling_jail::plan::Entry;
 
-use super::Restrictions;
 use super::place::{self, shown};
+use super::{Restrictions, caches, git_settings};
 use crate::environment::Network;
 
 /// What is shown, if it is there: by name, or by how it begins where the row ends with `*`.
 ///
 /// Left out on purpose: `profile`, `profile.d` and `bash.bashrc`, which on many hosts set `PATH` back
-/// and so take a login shell's toolchains away; `npmrc`, `pip.conf`, `maven`, `wgetrc`, which may hold
+/// and so take a login shell's toolchains away; `npmrc`, `pip.conf`, `wgetrc`, which may hold
 /// credentials.
 const SHOWN: &[&str] = &[
     "ImageMagick*",
     "R",
     "alternatives",
+    "bash_completion",
+    "bash_completion.d",
     "crypto-policies",
+    "debian_version",
+    "dpkg",
     "fonts",
+    "gai.conf",
+    "host.conf",
+    "inputrc",
     "java*",
     "ld-musl*",
     "ld.so.cache",
     "ld.so.conf",
     "ld.so.conf.d",
     "localtime",
+    "less",
+    "locale.alias",
+    "locale.conf",
     "lsb-release",
+    "magic",
+    "magic.mime",
+    "man_db.conf",
+    "manpath.config",
+    "maven",
     "mime.types",
+    "mke2fs.conf",
     "mtab",
+    "nanorc",
+    "networks",
     "os-release",
+    "papersize",
     "perl",
     "php*",
+    "postgresql-common",
     "protocols",
+    "python*",
+    "redhat-release",
+    "rpc",
     "services",
     "terminfo",
+    "timezone",
+    "vim",
+    "xattr.conf",
 ];
+
+/// Longer files are shown, and shorter ones copied, since that takes no mount.
+const COPIED: u64 = 16 << 10;
 
 /// What is shown of directories that also hold private keys.
 const PARTLY: &[(&str, &[&str])] = &[
@@ -60,7 +89,13 @@ const NO_RESOLVER: &str = "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"
 
 /// `/etc` as it is seen in a file system of its own.
 pub(super) fn entries(restrictions: &Restrictions, home: &Path) -> io::Result<Vec<Entry>> {
-    let mut entries = listed(&[])?;
+    let mut entries: Vec<Entry> = listed(&[])?.into_iter().map(copied).collect();
+    let settings = Path::new("/etc/maven/settings.xml");
+    if settings.exists() && !caches::maven_settings(settings) {
+        entries.push(Entry::Hide {
+            target: settings.to_path_buf(),
+        });
+    }
     let mut file = |name: &str, content: String| {
         entries.push(Entry::File {
             target: Path::new("/etc").join(name),
@@ -84,7 +119,7 @@ pub(super) fn entries(restrictions: &Restrictions, home: &Path) -> io::Result<Ve
         "nsswitch.conf",
         "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n".to_owned(),
     );
-    if let Some(config) = git_identity(restrictions.home.as_deref()) {
+    if let Some(config) = git_settings::harmless(restrictions.home.as_deref()) {
         file("gitconfig", config);
     }
     if restrictions.network != Network::Host {
@@ -97,8 +132,12 @@ pub(super) fn entries(restrictions: &Restrictions, home: &Path) -> io::Result<Ve
 
 /// `/etc` where files keep their places: the same list, and the host's own names.
 pub(super) fn in_place() -> io::Result<Vec<Entry>> {
+    let settings = Path::new("/etc/maven/settings.xml");
+    let hides = settings.exists() && !caches::maven_settings(settings);
     Ok(listed(IN_PLACE)?
         .into_iter()
+        // Nothing in it could be hidden.
+        .filter(|entry| !hides || entry.target() != Path::new("/etc/maven"))
         .map(|entry| match entry {
             Entry::Link { target, .. } => shown(target, false),
             entry => entry,
@@ -196,26 +235,19 @@ fn accounts(user: &str, uid: u32, gid: u32, home: &Path, shell: &Path) -> (Strin
     (passwd, group)
 }
 
-/// Whose commits these are: name and address from the caller's own git configuration and nothing else
-/// of it, since the rest may name credentials, and programs that are not there.
-fn git_identity(home: Option<&Path>) -> Option<String> {
-    let home = home?;
-    let text = [".gitconfig", ".config/git/config"]
-        .iter()
-        .find_map(|path| fs::read_to_string(PathBuf::from(home).join(path)).ok())?;
-    let mut section = String::new();
-    let mut identity = String::new();
-    for line in text.lines().map(str::trim) {
-        if let Some(header) = line.strip_prefix('[') {
-            section = header.trim_end_matches(']').trim().to_ascii_lowercase();
-        } else if let Some((key, value)) = line.split_once('=').filter(|_| section == "user") {
-            let (key, value) = (key.trim().to_ascii_lowercase(), value.trim().trim_matches('"'));
-            if ["name", "email"].contains(&key.as_str()) && !value.contains(['"', '\\']) {
-                writeln!(identity, "\t{key} = \"{value}\"").expect("a string takes text");
-            }
-        }
+/// A short file by what is in it.
+fn copied(entry: Entry) -> Entry {
+    let Entry::Bind { source, target, .. } = &entry else {
+        return entry;
+    };
+    let short = fs::symlink_metadata(source).is_ok_and(|found| found.is_file() && found.len() <= COPIED);
+    match short.then(|| fs::read(source)).and_then(Result::ok) {
+        Some(content) => Entry::File {
+            target: target.clone(),
+            content,
+        },
+        None => entry,
     }
-    (!identity.is_empty()).then(|| format!("[user]\n{identity}"))
 }
 
 #[cfg(test)]
@@ -234,7 +266,8 @@ mod tests {
                 assert!(matches!(entry, Entry::File { .. }), "{target} is our own");
             }
         }
-        assert!(shown.len() <= 30, "each costs start-up time: {}", shown.len());
+        let mounts = shown.iter().filter(|entry| matches!(entry, Entry::Bind { .. })).count();
+        assert!(mounts <= 30, "each costs start-up time: {mounts}");
         assert!(is_shown("java-17-openjdk") && is_shown("localtime") && !is_shown("localtimes"));
         assert!(
             is_inside(Path::new("../usr/lib/os-release"))
@@ -254,17 +287,5 @@ mod tests {
         assert_eq!(group, "root:x:0:\nu:x:1000:\ntty:x:5:\nnogroup:x:65534:\n");
         let (passwd, _) = accounts("root", 0, 0, Path::new("/root"), Path::new("/bin/bash"));
         assert!(passwd.starts_with("root:x:0:0:root:/root:/bin/bash\n"));
-    }
-
-    #[test]
-    fn of_the_callers_git_configuration_name_and_address_are_shown_and_nothing_else() {
-        let home = tempfile::tempdir().expect("a directory");
-        assert_eq!(git_identity(Some(home.path())), None);
-        let text = "[credential]\n helper = store\n[user]\n\tName = A B\n email = \"a@b\"\n signingkey = k\n[http]\n extraheader = token\n";
-        fs::write(home.path().join(".gitconfig"), text).expect("written");
-        assert_eq!(
-            git_identity(Some(home.path())).as_deref(),
-            Some("[user]\n\tname = \"A B\"\n\temail = \"a@b\"\n")
-        );
     }
 }

@@ -33,9 +33,9 @@ use shieling_jail::plan::Entry;
 
 use super::beneath::{Beneath, File, Stands};
 use super::homes::Homes;
-use super::protect::{self, Scope};
+use super::protect::{self, Protection, Scope};
 use super::repository::{self, is_git_directory};
-use super::{Restrictions, ViewError, place};
+use super::{Restrictions, ViewError, place, toolchain, writable};
 use crate::outcome::{HeldBack, Hint, HintKind, Outcome};
 
 /// How many that were moved aside are remembered until somebody asks.
@@ -97,26 +97,47 @@ impl Guard {
         if restrictions.readonly || restrictions.open_protected && restrictions.fixed.is_empty() {
             return Ok(None);
         }
-        let workspace = &restrictions.workspace;
         let outside = restrictions.repository.as_deref();
-        let found = protect::find(&Scope {
-            workspace,
-            home: &place::home(restrictions),
-            outside,
-            fixed: &restrictions.fixed,
-            fixed_alone: restrictions.open_protected,
-            executable: restrictions.programs.is_none(),
-        })?;
+        let roots = writable::roots(restrictions);
+        let on_path: Vec<PathBuf> = toolchain::path(restrictions);
+        let mut found = Protection::default();
+        for (number, root) in roots.iter().enumerate() {
+            let is_workspace = *root == restrictions.workspace;
+            let mut one = protect::find(&Scope {
+                workspace: root,
+                home: &place::home(restrictions),
+                // Those of a workspace are the project's own.
+                on_path: if is_workspace { &[] } else { &on_path },
+                outside: outside.filter(|_| is_workspace),
+                fixed: &restrictions.fixed,
+                fixed_alone: restrictions.open_protected,
+                executable: restrictions.programs.is_none(),
+            })?;
+            // A writable place in this one keeps its path.
+            for inner in &roots[number + 1..] {
+                let above: Vec<&Path> = inner.ancestors().skip(1).take_while(|above| place::below(above, root)).collect();
+                for target in above {
+                    let target = target.to_path_buf();
+                    if !one.entries.iter().any(|entry| *entry.target() == target) {
+                        one.entries.insert(0, Entry::Again { target, writable: true, executable: restrictions.programs.is_none() });
+                    }
+                }
+            }
+            found.entries.append(&mut one.entries);
+            found.fixed.append(&mut one.fixed);
+            found.watched.append(&mut one.watched);
+        }
         let hold = |path: &Path| {
             Beneath::hold(path).map_err(|errno| ViewError::NotHeld {
                 path: path.to_path_buf(),
                 source: errno.into(),
             })
         };
-        let roots = [Some(workspace.as_path()), outside].into_iter().flatten();
+        // A file that is writable by itself has no names in it. The innermost is asked first.
+        let held = roots.iter().rev().map(PathBuf::as_path).filter(|root| root.is_dir()).chain(outside);
         let mut guard = Self {
-            workspace: workspace.clone(),
-            roots: roots.map(hold).collect::<Result<_, _>>()?,
+            workspace: restrictions.workspace.clone(),
+            roots: held.map(hold).collect::<Result<_, _>>()?,
             known: BTreeMap::new(),
             fixed: found.fixed,
             repositories: found.git_directories,

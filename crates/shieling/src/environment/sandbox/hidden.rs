@@ -35,7 +35,7 @@ use rustix::time::{ClockId, clock_gettime};
 use shieling_jail::message::Hide;
 
 use super::place::below;
-use super::{Hidden, Restrictions};
+use super::{Hidden, Restrictions, writable};
 
 /// How many entries are looked at before a workspace is refused.
 const MOST_ENTRIES: usize = 2_000_000;
@@ -127,10 +127,17 @@ struct Directory {
 type Stamp = (File, i128, i128);
 
 impl HiddenFiles {
-    /// Of this workspace; nothing is looked at yet. Nothing if nothing is hidden.
-    pub(super) fn new(restrictions: &Restrictions) -> Option<Self> {
+    /// Of each place in which commands write, whose top is then what patterns are relative to; nothing is
+    /// looked at yet. None if nothing is hidden.
+    pub(super) fn of_all(restrictions: &Restrictions) -> Vec<Self> {
+        let roots = writable::roots(restrictions);
+        let directories = roots.iter().filter(|root| root.is_dir());
+        directories.filter_map(|root| Self::new(root, restrictions)).collect()
+    }
+
+    fn new(root: &Path, restrictions: &Restrictions) -> Option<Self> {
         Some(Self {
-            workspace: restrictions.workspace.clone(),
+            workspace: root.to_path_buf(),
             hidden: restrictions.hidden.clone()?,
             most: MOST_ENTRIES,
             tree: Directory::default(),

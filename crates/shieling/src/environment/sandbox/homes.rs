@@ -30,16 +30,16 @@ const LINKS: usize = 16;
 /// The shells of users who cannot log in, and so have no home that anything starts from.
 const NO_SHELLS: [&str; 6] = ["false", "halt", "nologin", "shutdown", "sync", "true"];
 
-/// The homes that the workspace is or holds, by their real paths: the caller's, and those of the users whom
+/// The homes that a writable place is or holds, by their real paths: the caller's, and those of the users whom
 /// this host lists with a shell.
-pub(super) fn held(restrictions: &Restrictions) -> BTreeSet<PathBuf> {
+pub(super) fn held(root: &Path, restrictions: &Restrictions) -> BTreeSet<PathBuf> {
     let users = fs::read("/etc/passwd").unwrap_or_default();
     let users = String::from_utf8_lossy(&users);
     let homes = listed(&users).chain(restrictions.home.clone());
     homes
         .filter(|home| home.is_absolute())
         .filter_map(|home| fs::canonicalize(home).ok())
-        .filter(|home| home.starts_with(&restrictions.workspace) && home.is_dir())
+        .filter(|home| home.starts_with(root) && home.is_dir())
         .collect()
 }
 
@@ -66,6 +66,12 @@ pub(super) struct Homes {
 }
 
 impl Homes {
+    /// With those of another place.
+    pub(super) fn join(&mut self, other: Self) {
+        self.entries.extend(other.entries);
+        self.closed.extend(other.closed);
+    }
+
     /// Whether this is such a directory, or one is in it. It is kept in its place here, and mounted once more
     /// over itself it could be written to.
     pub(super) fn has_closed(&self, directory: &Path) -> bool {
@@ -73,13 +79,13 @@ impl Homes {
     }
 }
 
-/// Holds these homes of a writable workspace. Where one is the workspace itself, its entries show it.
+/// Holds these homes of a writable place. Where one is that place itself, its entries show it.
 ///
 /// # Errors
 /// It cannot be listed, or has more entries than are held.
-pub(super) fn hold(homes: &BTreeSet<PathBuf>, restrictions: &Restrictions) -> Result<Homes, ViewError> {
+pub(super) fn hold(homes: &BTreeSet<PathBuf>, root: &Path, restrictions: &Restrictions) -> Result<Homes, ViewError> {
     let mut search = Search {
-        workspace: &restrictions.workspace,
+        workspace: root,
         executable: restrictions.programs.is_none(),
         closed: BTreeSet::new(),
         protected: BTreeSet::new(),
@@ -279,7 +285,7 @@ mod tests {
     fn hold(home: &Path) -> Homes {
         let mut restrictions = Restrictions::new(home, "/bin/bash");
         restrictions.path = format!("{}/tools/bin:/usr/bin", home.display());
-        super::hold(&[home.to_path_buf()].into(), &restrictions).expect("it is small")
+        super::hold(&[home.to_path_buf()].into(), home, &restrictions).expect("it is small")
     }
 
     fn has(homes: &Homes, is: impl Fn(&Entry) -> bool) -> bool {
@@ -362,7 +368,7 @@ mod tests {
         for number in 0..=MOST {
             fs::write(home.join(number.to_string()), "").expect("written");
         }
-        let refused = super::hold(&[home.clone()].into(), &Restrictions::new(&home, "/bin/bash"));
+        let refused = super::hold(&[home.clone()].into(), &home, &Restrictions::new(&home, "/bin/bash"));
         let told = refused.expect_err("there are too many").to_string();
         assert!(told.contains("2000") || told.contains("2,000"), "{told}");
     }

@@ -13,7 +13,12 @@ mod restrictions;
 mod view;
 mod place;
 mod etc;
+mod git_settings;
 mod toolchain;
+mod caches;
+mod writable;
+mod kept;
+mod places;
 mod allowed;
 mod masks;
 mod protect;
@@ -39,7 +44,7 @@ use shieling_jail::message::{COVERS, Update};
 use shieling_jail::plan::{self, Isolation, Plan};
 
 use super::files::host::{Confined, HostFiles, View};
-use super::{Ability, AtEnd, Capabilities, Environment, Files, Later, Limit, Network, Shell, Strikes};
+use super::{Ability, AtEnd, Capabilities, Environment, Files, Later, Limit, Network, Places, Shell, Strikes};
 use crate::approval::Approved;
 use crate::outcome::{Confinement, HeldBack, Hint, LimitHit, Outcome};
 use crate::process::{self, Counts, Jail, JailError, Process, SessionShell, SpawnError, Streams};
@@ -48,12 +53,13 @@ use crate::request::Command;
 use guard::Guard;
 pub use hidden::HiddenError;
 use hidden::HiddenFiles;
-use homes::Homes;
+pub use caches::variables as cache_variables;
 pub use place::leads_through;
 pub(super) use protect::protected;
 pub use repository::linked_repository;
 pub use restrictions::{Hidden, Restrictions, Sizes};
 pub use view::ViewError;
+pub use writable::repository_above;
 
 /// How often what appeared is looked for before a command starts, until nothing more does.
 const ROUNDS: usize = 100;
@@ -75,6 +81,9 @@ const REDUCED: [&str; 11] = [
     "allowed programs",
     "protected paths",
 ];
+
+/// What the jail says is missing where caches have no private layer.
+const UNLAYERED: &str = "private caches";
 
 /// Commands run in a jail of their own, which all of them share: its `/tmp` and its home live as long
 /// as it does.
@@ -118,7 +127,7 @@ struct Running {
     jail: Jail,
     /// What is seen in it. Holds nothing of the jail but its root, so that the jail can end.
     files: Arc<HostFiles>,
-    hidden: Mutex<Option<HiddenFiles>>,
+    hidden: Mutex<Vec<HiddenFiles>>,
     guard: Guarding,
     /// Whether looking takes long enough to need a thread of its own.
     slow: bool,
@@ -176,7 +185,7 @@ impl Sandbox {
         };
         let (plan, hidden, guard) = prepared?;
         let jail = Jail::start(&plan).await?;
-        let slow = hidden.is_some() || guard.as_ref().is_some_and(Guard::is_large);
+        let slow = !hidden.is_empty() || guard.as_ref().is_some_and(Guard::is_large);
         {
             let mut guarding = lock(&self.guard);
             let told = guarding.as_mut().map(Guard::take_held_back).unwrap_or_default();
@@ -184,7 +193,7 @@ impl Sandbox {
         }
         // Hidden by their paths so far; whether that met them is asked before the first command.
         let pending = Update {
-            hide: hidden.as_ref().map(HiddenFiles::told).unwrap_or_default(),
+            hide: hidden.iter().flat_map(HiddenFiles::told).collect(),
             ..Update::default()
         };
         *self.holds.lock().unwrap_or_else(PoisonError::into_inner) = Confinement {
@@ -209,7 +218,7 @@ impl Sandbox {
     }
 }
 
-type Prepared = (Plan, Option<HiddenFiles>, Option<Guard>);
+type Prepared = (Plan, Vec<HiddenFiles>, Option<Guard>);
 
 fn prepare(restrictions: &Restrictions) -> Result<Prepared, SandboxError> {
     let full = restrictions.isolation == Isolation::Full;
@@ -245,8 +254,8 @@ fn prepare(restrictions: &Restrictions) -> Result<Prepared, SandboxError> {
             "Shieling's own files lie in the workspace, and this isolation cannot hide them",
         ));
     }
-    let mut hidden = HiddenFiles::new(restrictions);
-    if let Some(hidden) = &mut hidden {
+    let mut hidden = HiddenFiles::of_all(restrictions);
+    for hidden in &mut hidden {
         let found = hidden.refresh()?;
         // One is enough to see that hiding works at all.
         view.probes.extend(found.first().cloned().map(plan::Probe::Hidden));
@@ -320,13 +329,11 @@ impl Running {
     ///
     /// It is told until the jail has said that it is done: a caller may stop to wait in between.
     fn appeared(&self) -> Result<Update, HiddenError> {
-        let hide = match &mut *self.hidden.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(hidden) => {
-                let found = hidden.refresh()?;
-                hidden.described(found)
-            }
-            None => Vec::new(),
-        };
+        let mut hide = Vec::new();
+        for hidden in &mut *self.hidden.lock().unwrap_or_else(PoisonError::into_inner) {
+            let found = hidden.refresh()?;
+            hide.extend(hidden.described(found));
+        }
         let (protect, pin) = match &mut *lock(&self.guard) {
             Some(guard) => {
                 // What a job has made since the last command ended.
@@ -352,7 +359,7 @@ impl Running {
 
     /// An update has been made, but for what had moved, which is looked for again.
     fn done(&self, update: &Update, missed: &[PathBuf]) {
-        if let Some(hidden) = &mut *self.hidden.lock().unwrap_or_else(PoisonError::into_inner) {
+        for hidden in &mut *self.hidden.lock().unwrap_or_else(PoisonError::into_inner) {
             hidden.forget(missed);
         }
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
@@ -466,8 +473,10 @@ impl Environment for Sandbox {
     fn hints(&self, outcome: &Outcome) -> Vec<Hint> {
         let mut guard = lock(&self.guard);
         let mut hints = guard.as_mut().map_or_else(Vec::new, |guard| guard.explain(outcome));
+        drop(guard);
         hints.extend(refused::explain(&outcome.stderr));
         hints.extend(no_network::hint(self.restrictions.network, outcome));
+        places::explain(&self.restrictions, outcome, &mut hints);
         hints
     }
 
@@ -489,6 +498,11 @@ impl Environment for Sandbox {
 
     fn kept_settings(&self, directory: &Path) -> Option<PathBuf> {
         self.guarded(|guard| guard.kept_settings(directory)).flatten()
+    }
+
+    fn places(&self) -> Option<Places> {
+        let unlayered = self.confinement().missing.iter().any(|missing| missing == UNLAYERED);
+        Some(places::of(&self.restrictions, unlayered))
     }
 
     fn holds_back(&self, paths: &[&Path]) -> Vec<usize> {

@@ -178,6 +178,28 @@ pub(super) fn names_of_a_home() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|row| row.path)
 }
 
+/// The name from which something runs by itself, or which speaks for the user, that this path is or lies in,
+/// if it is one: of a home, of a project, of a git directory.
+pub(super) fn runs_by_itself(path: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let of_home = home.into_iter().flat_map(|home| names_of_a_home().map(|name| home.join(name)));
+    if let Some(name) = of_home.into_iter().find(|name| path.starts_with(name)) {
+        return Some(name);
+    }
+    let in_projects = TABLE.iter().filter(|row| row.absent != Absent::OnlyInHome);
+    let names: Vec<&str> = in_projects.map(|row| row.path).collect();
+    path.ancestors()
+        .find(|above| {
+            let in_git = |name: &str| GIT_NAMES.iter().any(|git| name == *git);
+            let name = above.file_name().and_then(|name| name.to_str());
+            let is_gits = name.is_some_and(in_git) && above.parent().is_some_and(is_git_directory);
+            is_gits || names.iter().any(|name| above.ends_with(name))
+        })
+        .map(Path::to_path_buf)
+}
+
+/// What git runs code from in a git directory; `commondir` makes it read another directory's settings.
+const GIT_NAMES: [&str; 4] = ["hooks", "config", "config.worktree", "commondir"];
+
 /// How many entries of the workspace's top are looked at for repositories.
 const TOP: usize = 20_000;
 /// How many git directories there may be: of nested repositories and of submodules, at any depth.
@@ -221,6 +243,8 @@ pub(super) struct Scope<'a> {
     pub(super) workspace: &'a Path,
     /// The caller's home, which matters if it is in the workspace.
     pub(super) home: &'a Path,
+    /// Directories in which the user's shell looks for programs.
+    pub(super) on_path: &'a [PathBuf],
     /// A git directory of the workspace that stands elsewhere.
     pub(super) outside: Option<&'a Path>,
     /// Files that decide what commands may do.
@@ -253,7 +277,11 @@ pub(super) fn find(scope: &Scope<'_>) -> Result<Protection, ViewError> {
     search.table(workspace, workspace == home)?;
     if below(home, workspace) {
         search.table(home, true)?;
+    } else if below(workspace, home) {
+        // A part of a home in which such names stand.
+        search.names(names_of_a_home().map(|name| home.join(name)))?;
     }
+    search.names(scope.on_path.iter().cloned())?;
     search.repository(workspace)?;
     if is_git_directory(workspace) {
         // A bare repository is worked in.
@@ -275,6 +303,7 @@ pub(in crate::environment) fn protected(paths: &[&Path], workspace: &Path) -> Ve
     let scope = Scope {
         workspace,
         home: Path::new("/nonexistent"),
+        on_path: &[],
         outside: None,
         fixed: &[],
         fixed_alone: false,
@@ -339,6 +368,17 @@ impl Search<'_> {
             self.existing(&path)?;
             if watched {
                 self.watch(path);
+            }
+        }
+        Ok(())
+    }
+
+    /// Protects, and watches, those of these names that lie here.
+    fn names(&mut self, names: impl IntoIterator<Item = PathBuf>) -> Result<(), ViewError> {
+        for name in names {
+            if below(&name, self.workspace) {
+                self.existing(&name)?;
+                self.watch(name);
             }
         }
         Ok(())
@@ -465,8 +505,7 @@ impl Search<'_> {
             self.pin_above(git);
             self.pins.insert(git.to_path_buf());
         }
-        // `commondir` makes git read another directory's settings.
-        for name in ["hooks", "config", "config.worktree", "commondir"] {
+        for name in GIT_NAMES {
             let path = git.join(name);
             self.existing(&path)?;
             self.watch(path);

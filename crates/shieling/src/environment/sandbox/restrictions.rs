@@ -65,6 +65,11 @@ pub struct Restrictions {
     pub network: Network,
     /// More that can be read, absolute.
     pub read: Vec<PathBuf>,
+    /// More of the host that can be written, absolute and without links, under the rules of the workspace.
+    pub write: Vec<PathBuf>,
+    /// A directory of the host that is the home of commands, and lasts; private, and gone with the sandbox,
+    /// if there is none. It is the caller's alone (mode 0700), and nothing of the user's looks into it.
+    pub kept_home: Option<PathBuf>,
     /// The git directory of the workspace, where it stands outside of it, absolute and without links: shown
     /// beside the workspace and as writable as it is, with its hooks and settings protected. Nothing that
     /// a workspace's own files say has a repository shown; who sets this has to know that no command has
@@ -111,6 +116,8 @@ impl Restrictions {
             programs: None,
             network: Network::Loopback,
             read: Vec::new(),
+            write: Vec::new(),
+            kept_home: None,
             repository: None,
             path: String::new(),
             home: None,

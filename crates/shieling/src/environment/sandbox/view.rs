@@ -4,9 +4,13 @@
 //! ```text
 //! /usr, /bin…   read-only                    workspace     writable, unless readonly
 //! /etc          a list, and files of our own    .git/hooks…  protected in it (see `protect`)
-//! toolchains    of the caller's PATH         HOME          private, empty, at the caller's own path
+//! toolchains    of the caller's PATH         HOME          private, empty, at the caller's own path; or kept
 //! --read        read-only                    /tmp, /run    private, empty
+//! caches        under a private layer        --write       as the workspace
 //! ```
+//!
+//! Nothing else can be written. A directory of ours that only leads to a writable place, such as the
+//! `src` of `~/src/app`, is read-only as well: what is written there would be gone without a word.
 //!
 //! What lies deeper is put later, so that a private home stays private below a `--read` of `/home`;
 //! the workspace comes last, and nothing of the rest is put into it. So a home that is the workspace,
@@ -25,7 +29,7 @@ use shieling_jail::plan::{Entry, Isolation, Probe};
 use super::guard::Guard;
 use super::homes::{self, Homes};
 use super::place::{self, below, is_clean, leads_through, shown};
-use super::{Restrictions, allowed, etc, masks, repository, toolchain};
+use super::{Restrictions, allowed, caches, etc, kept, masks, repository, toolchain, writable};
 use crate::environment::Network;
 
 /// What a sandbox sees.
@@ -145,6 +149,33 @@ pub enum ViewError {
         /// What was named.
         path: PathBuf,
     },
+    /// What was asked to be writable is not made so.
+    #[error("`--write {}` is refused: {because}; {instead}", .path.display())]
+    NotWritable {
+        /// What was asked for.
+        path: PathBuf,
+        /// Why.
+        because: String,
+        /// What to do.
+        instead: &'static str,
+    },
+    /// A kept home cannot be used.
+    #[error(
+        "the kept home cannot be used: `{}` is no plain file or directory of yours alone, and something is to be \
+         shown there; look at it and move it away, or leave `--home persistent` out", .path.display()
+    )]
+    KeptHome {
+        /// Where, on the host.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A kept home would hold nothing.
+    #[error("`--home persistent` cannot hold here: {because}; leave it out")]
+    NoKeptHome {
+        /// Why.
+        because: &'static str,
+    },
     /// More is to be protected than is looked after. What is beyond the bound would not be protected.
     #[error(
         "cannot protect all that tools of yours run code from: `{}` has more than {bound} {what}; choose a smaller \
@@ -188,9 +219,15 @@ fn is_or_holds(workspace: &Path, home: &Path) -> String {
 /// [`ViewError`] if the workspace or something to be read cannot be shown.
 pub(super) fn view(restrictions: &Restrictions) -> Result<View, ViewError> {
     check_workspace(&restrictions.workspace)?;
+    writable::check(restrictions)?;
     let own_files = restrictions.isolation == Isolation::Full;
-    let homes = check_home(restrictions, own_files)?;
+    let roots = writable::roots(restrictions);
+    let mut homes = Homes::default();
+    for root in &roots {
+        homes.join(check_home(root, restrictions, own_files)?);
+    }
     let home = place::home(restrictions);
+    check_kept_home(&home, restrictions, &roots)?;
     let any_program = restrictions.programs.is_none();
 
     let mut entries = place::system(any_program || !own_files);
@@ -218,18 +255,29 @@ pub(super) fn view(restrictions: &Restrictions) -> Result<View, ViewError> {
         toolchains
             .into_iter()
             .flatten()
-            .filter(|entry| !shows_again(entry, &restrictions.workspace)),
+            .filter(|entry| !roots.iter().any(|root| shows_again(entry, root))),
     );
+    if own_files {
+        let caches = caches::entries(restrictions, &roots);
+        // Their package parts are a toolchain's as well.
+        entries.retain(|entry| !caches.iter().any(|cache| cache.target() == entry.target()));
+        let settings = home.join(".m2/settings.xml");
+        entries.extend(caches);
+        if caches::maven_settings(&settings) && restrictions.kept_home.is_none() {
+            entries.push(shown(settings, false));
+        }
+    }
     let mut links = Vec::new();
     for path in &restrictions.read {
         let real = check_read(path)?;
-        if !real.starts_with(&restrictions.workspace) && leads_through(path, &restrictions.workspace) {
+        let by_link = |root: &PathBuf| !real.starts_with(root) && leads_through(path, root);
+        if roots.iter().any(by_link) {
             return Err(ViewError::ReadsThroughWorkspace {
                 path: path.clone(),
                 real,
             });
         }
-        let link = own_files && real != *path && overlap(&real, &restrictions.workspace);
+        let link = own_files && real != *path && roots.iter().any(|root| overlap(&real, root));
         let seen = if link { &real } else { path };
         // What it shows itself; and a link or a file could not be made in it.
         entries.retain(|entry| {
@@ -265,17 +313,20 @@ pub(super) fn view(restrictions: &Restrictions) -> Result<View, ViewError> {
     if let Some(allowed) = allowed.as_ref().filter(|_| own_files) {
         masks::put(&mut entries, allowed, restrictions);
     }
-    entries.retain(|entry| !entry.target().starts_with(&restrictions.workspace));
+    entries.retain(|entry| !roots.iter().any(|root| entry.target().starts_with(root)));
+    if own_files {
+        lead_to(&roots, &home, restrictions, &mut entries);
+    }
     entries.sort_by_key(|entry| entry.target().components().count());
-    variable_files(&mut entries, restrictions);
+    variable_files(&mut entries, restrictions, &roots);
 
     let git = restrictions.repository.as_ref();
     if let Some(git) = git.filter(|git| !repository::can_be_shown(git, &restrictions.workspace, &home)) {
         return Err(ViewError::NotARepository { path: git.clone() });
     }
     // A home that is worked in is shown by its entries.
-    let whole = (!homes.closed.contains(&restrictions.workspace)).then_some(&restrictions.workspace);
-    for path in [whole, git].into_iter().flatten() {
+    let whole = roots.iter().filter(|root| !homes.closed.contains(*root));
+    for path in whole.chain(git) {
         entries.push(Entry::Bind {
             source: path.clone(),
             target: path.clone(),
@@ -284,7 +335,10 @@ pub(super) fn view(restrictions: &Restrictions) -> Result<View, ViewError> {
             optional: false,
         });
     }
-    let mut probes = probes(restrictions, own_files);
+    if let Some(kept) = &restrictions.kept_home {
+        kept::prepare(kept, &home, &entries)?;
+    }
+    let mut probes = probes(restrictions, own_files, &roots);
     probes.extend(homes.closed.iter().cloned().map(Probe::NoWrite));
     entries.extend(homes.entries.iter().cloned());
     let guard = if own_files {
@@ -332,20 +386,72 @@ fn check_workspace(workspace: &Path) -> Result<(), ViewError> {
 
 /// Refuses a home that nobody asked for or that cannot be held; otherwise says what stands in its place. A
 /// readonly one is like any other directory, since nothing can be made in it.
-fn check_home(restrictions: &Restrictions, own_files: bool) -> Result<Homes, ViewError> {
+fn check_home(root: &Path, restrictions: &Restrictions, own_files: bool) -> Result<Homes, ViewError> {
     if restrictions.readonly {
         return Ok(Homes::default());
     }
-    let held = homes::held(restrictions);
+    let held = homes::held(root, restrictions);
     let Some(home) = held.first().cloned() else {
         return Ok(Homes::default());
     };
-    let workspace = restrictions.workspace.clone();
+    let workspace = root.to_path_buf();
+    if *root != restrictions.workspace && !restrictions.allow_home {
+        return Err(ViewError::NotWritable {
+            because: format!(
+                "it {}, where files that start by themselves and credentials stand",
+                is_or_holds(root, &home)
+            ),
+            path: workspace,
+            instead: "name a directory in it, or allow it with `--allow-home`",
+        });
+    }
     match (restrictions.allow_home, own_files) {
         (_, false) => Err(ViewError::HomeNotHeld { workspace, home }),
         (false, true) => Err(ViewError::WorkspaceIsHome { workspace, home }),
         (true, true) if restrictions.open_protected => Ok(Homes::default()),
-        (true, true) => homes::hold(&held, restrictions),
+        (true, true) => homes::hold(&held, root, restrictions),
+    }
+}
+
+/// Refuses a kept home where no home of the sandbox's own stands.
+fn check_kept_home(home: &Path, restrictions: &Restrictions, roots: &[PathBuf]) -> Result<(), ViewError> {
+    let refuse = |because| Err(ViewError::NoKeptHome { because });
+    if restrictions.kept_home.is_none() {
+        return Ok(());
+    }
+    if restrictions.isolation != Isolation::Full {
+        return refuse("with `--isolation landlock` there is no home of the sandbox's own");
+    }
+    if restrictions.read.iter().any(|path| path == home) {
+        return refuse("`--read` shows the home itself in its place");
+    }
+    if roots.iter().any(|root| home.starts_with(root)) {
+        return refuse("commands work in the home itself");
+    }
+    Ok(())
+}
+
+/// Read-only directories in the place of those that lead from a private directory to a writable place. Not in
+/// the home's hidden ones, in which programs make what they need by itself, nor above a cache.
+fn lead_to(roots: &[PathBuf], home: &Path, restrictions: &Restrictions, entries: &mut Vec<Entry>) {
+    for root in roots {
+        for private in [home, Path::new("/tmp"), Path::new("/var/tmp"), Path::new("/run")] {
+            let kept = private == home && restrictions.kept_home.is_some();
+            let Ok(way) = root.strip_prefix(private) else { continue };
+            let Some(first) = way.iter().next().filter(|_| !kept && way.components().count() > 1) else {
+                continue;
+            };
+            let target = private.join(first);
+            let hidden = private == home && first.as_encoded_bytes().starts_with(b".");
+            let taken = |entry: &Entry| {
+                entry.target() == target
+                    || target.starts_with(entry.target()) && below(entry.target(), private)
+                    || below(entry.target(), &target) && matches!(entry, Entry::Layered { .. } | Entry::Temporary { .. })
+            };
+            if !hidden && !home.starts_with(&target) && !entries.iter().any(taken) {
+                entries.push(Entry::Directory { target });
+            }
+        }
     }
 }
 
@@ -414,16 +520,25 @@ fn private(restrictions: &Restrictions, home: &Path, executable: bool) -> Vec<En
         temporary(Path::new("/run"), sizes.run, sizes.files / 10, 0o755),
     ];
     if !entries.iter().any(|entry| entry.target() == home) && home != Path::new("/var/tmp") {
-        entries.push(temporary(home, sizes.home, sizes.files, 0o700));
+        entries.push(match &restrictions.kept_home {
+            Some(kept) => Entry::Bind {
+                source: kept.clone(),
+                target: home.to_path_buf(),
+                writable: !restrictions.readonly,
+                executable,
+                optional: false,
+            },
+            None => temporary(home, sizes.home, sizes.files, 0o700),
+        });
     }
     entries
 }
 
 /// `/var/tmp`: a link to `/tmp`, with which it so shares its size; nothing here outlives the jail
 /// anyway. Where something is put into it, or `/tmp` is not the private one, it is a directory.
-fn variable_files(entries: &mut Vec<Entry>, restrictions: &Restrictions) {
+fn variable_files(entries: &mut Vec<Entry>, restrictions: &Restrictions, roots: &[PathBuf]) {
     let path = Path::new("/var/tmp");
-    let used = restrictions.workspace.starts_with(path)
+    let used = roots.iter().any(|root| root.starts_with(path))
         || entries
             .iter()
             .any(|entry| entry.target().starts_with(path) || entry.target() == Path::new("/var"));
@@ -432,7 +547,7 @@ fn variable_files(entries: &mut Vec<Entry>, restrictions: &Restrictions) {
         .any(|entry| matches!(entry, Entry::Temporary { target, .. } if target == Path::new("/tmp")));
     if restrictions.isolation != Isolation::Full
         || entries.iter().any(|entry| entry.target() == path)
-        || path.starts_with(&restrictions.workspace)
+        || roots.iter().any(|root| path.starts_with(root))
     {
         return;
     }
@@ -484,10 +599,10 @@ fn devices(restrictions: &Restrictions, executable: bool) -> Vec<Entry> {
     entries
 }
 
-fn probes(restrictions: &Restrictions, own_files: bool) -> Vec<Probe> {
+fn probes(restrictions: &Restrictions, own_files: bool, roots: &[PathBuf]) -> Vec<Probe> {
     let mut probes = vec![Probe::NoWrite("/usr".into()), Probe::NoWrite("/etc".into())];
     if restrictions.readonly {
-        probes.push(Probe::NoWrite(restrictions.workspace.clone()));
+        probes.extend(roots.iter().filter(|root| root.is_dir()).cloned().map(Probe::NoWrite));
     }
     // Not in the workspace: a file that comes and goes there wakes whoever watches it, and the caller
     // may have no right to write there to begin with.

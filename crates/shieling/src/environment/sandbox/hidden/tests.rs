@@ -27,14 +27,14 @@ impl Place {
         fs::create_dir(&root).expect("made");
         let mut restrictions = Restrictions::new(&root, "/bin/sh");
         assert!(
-            HiddenFiles::new(&restrictions).is_none(),
+            HiddenFiles::new(&restrictions.workspace, &restrictions).is_none(),
             "nothing is hidden unless asked"
         );
         restrictions.hidden = Some(Arc::new(Names));
         let place = Self {
             _directory: directory,
             root,
-            files: HiddenFiles::new(&restrictions).expect("something is hidden"),
+            files: HiddenFiles::new(&restrictions.workspace, &restrictions).expect("something is hidden"),
         };
         for file in files {
             place.write(file);
