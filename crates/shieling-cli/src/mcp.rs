@@ -11,8 +11,8 @@ use shieling::Told;
 use shieling::approval::Approver;
 use shieling::audit;
 use shieling::describe::{Asking, Basis, Limits, Persistence, Shell, ToolName, os_name};
+use shieling::environment::Places;
 use shieling::outcome::Confinement;
-use shieling::request::Digest;
 use shieling::units::ByteCount;
 use shieling_server::{Dialect, Elicitation, Server, Toolset, UnknownTool, Workplace};
 use tokio::signal::unix::{SignalKind, signal};
@@ -79,7 +79,8 @@ pub(crate) fn mcp(options: &Mcp) -> Result<u8, Failure> {
             )
             .with("instead", "include others, or exclude fewer"));
     }
-    let instructions = shieling_server::instructions(basis(&plan, &told)?, &toolset, &abilities);
+    let places = library.shieling().environment().places();
+    let instructions = shieling_server::instructions(basis(&plan, &told, places)?, &toolset, &abilities);
     let workplace = workplace(&plan, &library, told)?;
     let runtime = run::serving()?;
     let served = runtime.block_on(async {
@@ -176,16 +177,11 @@ fn default_audit(workspace: &Path) -> Result<std::path::PathBuf, Failure> {
 }
 
 fn log_name(workspace: &Path) -> String {
-    let last = workspace.file_name().unwrap_or_default().to_string_lossy();
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    let name: String = last.chars().map(|c| if plain(c) { c } else { '_' }).take(40).collect();
-    let digest = Digest::of(workspace.as_os_str().as_encoded_bytes()).to_string();
-    let digest: String = digest.chars().take(16).collect();
-    format!("mcp-{name}-{digest}.jsonl")
+    format!("mcp-{}.jsonl", files::name_of(workspace))
 }
 
 /// What is known before anything has started, for the client's prompt.
-fn basis(plan: &Plan, told: &Told) -> Result<Basis, Failure> {
+fn basis(plan: &Plan, told: &Told, places: Option<Places>) -> Result<Basis, Failure> {
     let example = plan.command("true")?;
     Ok(Basis {
         environment: plan.env.as_str().to_owned(),
@@ -213,6 +209,7 @@ fn basis(plan: &Plan, told: &Told) -> Result<Basis, Failure> {
         },
         persistence: Persistence::Session,
         confinement: Confinement::default(),
+        places,
     })
 }
 

@@ -13,7 +13,7 @@ use shieling::units::ByteCount;
 
 use crate::config::{self, Loaded};
 use crate::options::{
-    Approval, Assignment, Cpus, EnvironmentName, Isolation, Network, Pids, PolicyName, Prefix, Rate, Settings, Size,
+    Approval, Assignment, Cpus, EnvironmentName, Home, Isolation, Network, Pids, PolicyName, Prefix, Rate, Settings, Size,
     Timeout, VariableName,
 };
 use crate::words::Failure;
@@ -130,6 +130,10 @@ pub(crate) struct Plan {
     pub(crate) network_asked: bool,
     /// More that can be read, absolute.
     pub(crate) read: Vec<PathBuf>,
+    /// More that can be written, absolute.
+    pub(crate) write: Vec<PathBuf>,
+    /// Whether the home is kept.
+    pub(crate) keeps_home: bool,
     /// Whether files that run code later can be changed.
     pub(crate) open_protected: bool,
     /// Whether the workspace may be a home, or hold one.
@@ -205,7 +209,8 @@ impl Plan {
             PolicyName::Preset(_) => None,
         });
         let mut fixed: Vec<PathBuf> = files.into_iter().chain(policies).collect();
-        fixed.retain(|path| config::files::leads_through(path, &workspace));
+        let writable: Vec<&PathBuf> = settings.write.iter().chain([&workspace]).collect();
+        fixed.retain(|path| writable.iter().any(|root| config::files::leads_through(path, root)));
         let isolation = settings.isolation.unwrap_or(Isolation::Full);
         let limits = defaults(env, isolation);
         let value = "every environment has this default";
@@ -231,6 +236,8 @@ impl Plan {
             network: settings.network.unwrap_or(default_network(env, isolation)),
             network_asked: settings.network.is_some(),
             read: settings.read,
+            write: settings.write,
+            keeps_home: settings.home == Some(Home::Persistent),
             open_protected: settings.open_protected,
             allow_home: settings.allow_home,
             fixed,
@@ -413,6 +420,8 @@ fn is_enforced(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
             ("pids", settings.pids.is_some()),
             ("cpus", settings.cpus.is_some()),
             ("read", !settings.read.is_empty()),
+            ("write", !settings.write.is_empty()),
+            ("home", settings.home.is_some()),
             ("open-protected", settings.open_protected),
             ("allow-home", settings.allow_home),
         ] {
@@ -444,6 +453,8 @@ fn is_enforced(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
         ("pids", settings.pids.is_some()),
         ("cpus", settings.cpus.is_some()),
         ("read", !settings.read.is_empty()),
+        ("write", !settings.write.is_empty()),
+        ("home", settings.home.is_some()),
     ] {
         if given {
             return refuse(key, unlimited, leave);

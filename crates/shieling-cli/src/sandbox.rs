@@ -66,13 +66,18 @@ impl Caller {
                 .map(PathBuf::from)
                 .filter(|path| path.is_absolute())
         };
-        let named = |name: &&str| Some(((*name).to_owned(), absolute(name)?));
+        let named = |name: &str| Some((name.to_owned(), absolute(name)?));
         Self {
             path: variables.get("PATH").cloned().unwrap_or_default(),
             home: absolute("HOME"),
             state,
             name: name(rustix::process::geteuid().as_raw()).or_else(|| std::env::var("USER").ok()),
-            roots: ROOTS.iter().filter_map(named).collect(),
+            roots: ROOTS
+                .iter()
+                .copied()
+                .chain(environment::cache_variables())
+                .filter_map(named)
+                .collect(),
         }
     }
 }
@@ -111,6 +116,15 @@ pub(crate) fn restrictions(
         Network::Host => environment::Network::Host,
     };
     restrictions.read = plan.read.iter().map(|path| clean(path)).collect::<Result<_, _>>()?;
+    for path in &plan.write {
+        let real = writable(path)?;
+        // By the name it was given it is seen as well, as what is only read is.
+        let given: PathBuf = path.components().collect();
+        if real != given && given.components().all(|part| part != std::path::Component::ParentDir) {
+            restrictions.read.push(given);
+        }
+        restrictions.write.push(real);
+    }
     restrictions.path = caller.path.clone();
     restrictions.home = caller.home.clone();
     restrictions.user_name = caller.name.clone();
@@ -128,14 +142,45 @@ pub(crate) fn restrictions(
     match repository::find(&plan.workspace, state.as_deref()) {
         Repository::None => {}
         Repository::Shown(git) => restrictions.repository = Some(git),
-        Repository::NotKnown(git) if plan.read.iter().any(|read| git.starts_with(read)) => {}
+        Repository::NotKnown(git) if plan.read.iter().chain(&plan.write).any(|shown| git.starts_with(shown)) => {}
         Repository::NotKnown(git) => not_shown(&plan.workspace, &git)?,
+    }
+    if plan.keeps_home {
+        restrictions.kept_home = Some(kept_home(&plan.workspace, state.as_deref())?);
     }
     restrictions.own = state
         .and_then(|state| files::canonical(&state).ok())
         .into_iter()
         .collect();
     Ok(restricted(restrictions, policy))
+}
+
+/// Where a path that is to be writable really is.
+fn writable(path: &Path) -> Result<PathBuf, Failure> {
+    files::canonical(path).map_err(|error| {
+        Failure::new(format!(
+            "`--write {}` is refused: {}; nothing was started",
+            Printable(path),
+            reason(&error)
+        ))
+        .with("because", "what is not there cannot be made writable")
+        .with("instead", "make it first, outside of the sandbox, or name the directory above it")
+    })
+}
+
+/// The directory that is the home of this workspace's commands, made if it is not there.
+fn kept_home(workspace: &Path, state: Option<&Path>) -> Result<PathBuf, Failure> {
+    let nowhere = |why: String| {
+        Failure::new(format!("there is no place to keep a home in: {why}; nothing was started"))
+            .with("instead", "leave `--home persistent` out, or set XDG_STATE_HOME")
+    };
+    let state = state.ok_or_else(|| nowhere("neither XDG_STATE_HOME nor HOME is set, or it cannot be written".to_owned()))?;
+    let homes = state.join("homes");
+    let home = homes.join(files::name_of(workspace));
+    for directory in [&homes, &home] {
+        files::private(directory).map_err(|error| nowhere(format!("`{}`: {}", Printable(directory), reason(&error))))?;
+    }
+    files::canonical(&home).map_err(|error| nowhere(reason(&error)))
 }
 
 /// Tells that git will not work in the sandbox, and why.
@@ -182,7 +227,7 @@ pub(crate) fn keep_out(plan: &Plan, state: Option<&Path>) -> Result<(), Failure>
         .with("because", "a command could read or rewrite the record of what it did")
         .with(
             "instead",
-            "give `--audit` a file outside the workspace and outside every `--read` path",
+            "give `--audit` a file outside the workspace and outside every `--read` and `--write` path",
         ));
     }
     // A view of its own hides that directory, which is made before for that.
@@ -227,6 +272,7 @@ fn outward(path: &Path, workspace: &Path) -> PathBuf {
 /// The directory of the host, seen in the sandbox, that decides what this path names.
 fn mount_of<'a>(plan: &'a Plan, path: &Path) -> Option<&'a Path> {
     let path = &outward(path, &plan.workspace);
-    let mut seen = plan.read.iter().map(PathBuf::as_path).chain([plan.workspace.as_path()]);
+    let shown = plan.read.iter().chain(&plan.write);
+    let mut seen = shown.map(PathBuf::as_path).chain([plan.workspace.as_path()]);
     seen.find(|mount| files::leads_through(path, &files::canonical(mount).unwrap_or_else(|_| mount.to_path_buf())))
 }

@@ -64,8 +64,11 @@ impl Place {
         }
         let restrictions = sandbox::restrictions(plan, &policy(plan)?, caller, shell.program())?;
         let loopback = plan.network == crate::options::Network::Loopback;
-        let can =
-            plan.isolation != Isolation::Landlock && !(loopback && plan.network_asked) && restrictions.hidden.is_none();
+        let can = plan.isolation != Isolation::Landlock
+            && !(loopback && plan.network_asked)
+            && restrictions.hidden.is_none()
+            && restrictions.write.is_empty()
+            && restrictions.kept_home.is_none();
         let lesser = can.then(|| Restrictions {
             isolation: environment::Isolation::Landlock,
             network: if loopback { Network::None } else { restrictions.network },

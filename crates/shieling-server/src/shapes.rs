@@ -118,6 +118,7 @@ pub(crate) fn written() -> Map<String, Value> {
         "size": {"type": "integer"},
         "hash": {"type": "string"},
         "diff": {"type": ["string", "null"]},
+        "note": {"type": "string", "description": "What there is to know of where it is."},
     });
     file(properties, &["path", "created", "size", "hash", "diff"])
 }
@@ -130,6 +131,7 @@ pub(crate) fn edited() -> Map<String, Value> {
         "diff": {"type": "string"},
         "size": {"type": "integer"},
         "hash": {"type": "string"},
+        "note": {"type": "string", "description": "What there is to know of where it is."},
     });
     file(properties, &["path", "replacements", "diff", "size", "hash"])
 }
@@ -142,6 +144,7 @@ pub(crate) fn patched() -> Map<String, Value> {
             "items": {"type": "object"},
             "description": "path, change (added, changed, removed, moved), from, added, removed, hash"
         },
+        "note": {"type": "string", "description": "What there is to know of where it is."},
     });
     file(properties, &["files"])
 }

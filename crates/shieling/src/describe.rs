@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::environment::Places;
 use crate::outcome::Confinement;
 use crate::units::ByteCount;
 
@@ -196,6 +197,8 @@ pub struct Basis {
     pub persistence: Persistence,
     /// What the environment enforces.
     pub confinement: Confinement,
+    /// Where what is written lasts, and where not, if that differs.
+    pub places: Option<Places>,
 }
 
 /// A tool that answered.
@@ -347,6 +350,7 @@ fn advice(basis: &Basis) -> Vec<String> {
             basis.cwd.display()
         ),
     }];
+    advice.extend(basis.places.iter().flat_map(of_places));
     let time = spoken(basis.limits.timeout);
     advice.push(match basis.persistence {
         Persistence::Files => format!(
@@ -389,6 +393,39 @@ fn advice(basis: &Basis) -> Vec<String> {
     advice
 }
 
+fn list(paths: &[PathBuf]) -> String {
+    let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+    names.join(", ")
+}
+
+/// What lasts of what is written, and what does not.
+fn of_places(places: &Places) -> Vec<String> {
+    let private = match places.private.as_slice() {
+        [] => String::new(),
+        private => format!(" {} are private, and gone with the environment.", list(private)),
+    };
+    let mut advice = vec![match places.lasting.as_slice() {
+        [] => format!("Nothing that is written lasts.{private} Everything else is read-only."),
+        lasting => format!("What is written below {} lasts.{private} Everything else is read-only.", list(lasting)),
+    }];
+    if let Some((home, _)) = &places.kept_home {
+        advice.push(format!("The home {} is kept for later work in this directory.", home.display()));
+    }
+    match (places.caches.as_slice(), places.caches_are_readonly) {
+        ([], _) => {}
+        (caches, false) => advice.push(format!(
+            "Packages in the caches of the user can be used without a network ({}); what is written there is private.",
+            list(caches)
+        )),
+        (caches, true) => advice.push(format!(
+            "Packages in the caches of the user can be used without a network ({}), read-only.",
+            list(caches)
+        )),
+    }
+    advice.extend(places.notes.iter().cloned());
+    advice
+}
+
 impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Basis {
@@ -401,6 +438,7 @@ impl fmt::Display for Description {
             limits,
             policies,
             confinement,
+            places,
             ..
         } = &self.basis;
         writeln!(f, "Environment  {environment}: {os}, {kernel}")?;
@@ -409,6 +447,22 @@ impl fmt::Display for Description {
         writeln!(f, "Network      {network}")?;
         writeln!(f, "Confinement  {}", confined(confinement))?;
         writeln!(f, "Limits       {}", bounds(limits))?;
+        if let Some(places) = places {
+            let kept = places.kept_home.iter();
+            let kept = kept.map(|(home, at)| format!("{} (kept in {})", home.display(), at.display()));
+            let lasting: Vec<String> = places.lasting.iter().map(|path| path.display().to_string()).chain(kept).collect();
+            match lasting.as_slice() {
+                [] => writeln!(f, "Lasts        nothing")?,
+                lasting => writeln!(f, "Lasts        {}", lasting.join(", "))?,
+            }
+            if !places.private.is_empty() {
+                writeln!(f, "Private      {}", list(&places.private))?;
+            }
+            if !places.caches.is_empty() {
+                let how = if places.caches_are_readonly { "read-only" } else { "written privately" };
+                writeln!(f, "Caches       {}: {how}", list(&places.caches))?;
+            }
+        }
         for (index, PolicyInForce { name, means, .. }) in policies.iter().enumerate() {
             writeln!(f, "{:<12} {name}: {means}", if index == 0 { "Policies" } else { "" })?;
         }
@@ -497,6 +551,7 @@ mod tests {
             asking: Asking::Policy,
             persistence: Persistence::Files,
             confinement: Confinement::default(),
+            places: None,
         }
     }
 
@@ -558,6 +613,14 @@ mod tests {
         basis.asking = Asking::Never;
         basis.persistence = Persistence::Session;
         basis.policies = Vec::new();
+        basis.places = Some(Places {
+            lasting: vec!["/work/app".into(), "/work/lib".into()],
+            private: vec!["/tmp".into()],
+            caches: vec!["/home/u/.npm/_cacache".into()],
+            caches_are_readonly: false,
+            kept_home: Some(("/home/u".into(), "/state/homes/app".into())),
+            notes: vec!["The kept home holds 3 MiB.".to_owned()],
+        });
         basis.confinement = Confinement {
             enforced: vec!["mount".to_owned(), "pid".to_owned()],
             missing: vec!["landlock".to_owned()],

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use shieling::environment::leads_through;
 
 use rustix::fs::OFlags;
+use shieling::request::Digest;
 
 /// The longest configuration or policy file that is read, in bytes.
 const LONGEST: u64 = 1024 * 1024;
@@ -36,6 +37,16 @@ pub(crate) enum Links {
 pub(crate) fn make(directory: &Path) -> bool {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
     made.is_ok()
+}
+
+/// A name for a workspace in a directory of ours: its last name for people, and a digest of its whole path.
+pub(crate) fn name_of(workspace: &Path) -> String {
+    let last = workspace.file_name().unwrap_or_default().to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let name: String = last.chars().map(|c| if plain(c) { c } else { '_' }).take(40).collect();
+    let digest = Digest::of(workspace.as_os_str().as_encoded_bytes()).to_string();
+    let digest: String = digest.chars().take(16).collect();
+    format!("{name}-{digest}")
 }
 
 /// Makes a directory for this user alone, or sees that it is.

@@ -11,7 +11,7 @@
 //! | `approval`, `network`, `isolation` | only a stricter value than the one without it |
 //! | `timeout`, `max-output`, `max-image-bytes`, `max-repeats`, `memory`, `pids`, `cpus`, `file-size`, `rate` | only a lower value |
 //! | `allow`, `include-tool` | refused: an entry grants |
-//! | `env`, `shell`, `read`, `set-env`, `pass-env` | refused: they choose what runs and what it sees |
+//! | `env`, `shell`, `read`, `write`, `home`, `set-env`, `pass-env` | refused: they choose what runs, what it sees and what it changes |
 //! | `open-protected` | refused: it opens what runs code later |
 //! | `allow-home` | refused: it opens a home |
 //! | `audit`, `record`, `acknowledge-unsafe` | refused: they write outside, and speak for the user |
@@ -66,6 +66,8 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
         acknowledge_unsafe,
         network,
         read,
+        write,
+        home,
         set_env,
         pass_env,
         timeout,
@@ -127,6 +129,12 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
     }
     if !read.is_empty() {
         return refuse("read", "it opens more paths for reading");
+    }
+    if !write.is_empty() {
+        return refuse("write", "it opens more paths for writing");
+    }
+    if home.is_some() {
+        return refuse("home", "it chooses what lasts in the user's directory");
     }
     if !set_env.is_empty() {
         return refuse("set-env", "a variable can change what a command runs");
@@ -291,6 +299,9 @@ mod tests {
             ("network = 'loopback'", "network"),
             ("network = 'host'", "network"),
             ("read = ['/']", "read"),
+            ("write = ['/srv']", "write"),
+            ("home = 'persistent'", "home"),
+            ("home = 'private'", "home"),
             ("set-env = ['PATH=/tmp']", "set-env"),
             ("pass-env = ['TOKEN']", "pass-env"),
             ("timeout = '61s'", "timeout"),

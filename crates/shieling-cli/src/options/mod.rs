@@ -14,7 +14,7 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use settings::Settings;
 pub(crate) use tools::Tools;
 pub(crate) use values::{
-    Approval, Assignment, Cpus, EnvironmentName, Isolation, Network, Pids, PolicyName, Prefix, Rate, Size, Speed,
+    Approval, Assignment, Cpus, EnvironmentName, Home, Isolation, Network, Pids, PolicyName, Prefix, Rate, Size, Speed,
     Timeout, VariableName,
 };
 

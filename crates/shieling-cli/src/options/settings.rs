@@ -10,7 +10,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::values::{
-    Approval, Assignment, Cpus, EnvironmentName, Isolation, Network, Pids, PolicyName, Prefix, Rate, Size, Timeout,
+    Approval, Assignment, Cpus, EnvironmentName, Home, Isolation, Network, Pids, PolicyName, Prefix, Rate, Size, Timeout,
     VariableName,
 };
 
@@ -108,6 +108,26 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "PATH", help_heading = "Reach")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) read: Vec<PathBuf>,
+
+    /// One more file or directory that may be written, under the workspace's rules; repeatable, `sandbox` only
+    ///
+    /// What is protected and hidden in the workspace is so in it as well, and `--readonly` holds for it. For
+    /// a workspace that is a directory of a repository, `--write` of the repository's top lets git find it.
+    /// It has to be there. The system's directories, a home, what is on PATH and what runs by itself are
+    /// refused.
+    #[arg(long, value_name = "PATH", help_heading = "Reach")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) write: Vec<PathBuf>,
+
+    /// What becomes of the home of commands, `sandbox` only [default: private]
+    ///
+    /// `private`: it is empty at first, and gone with the sandbox. `persistent`: it is kept in
+    /// $XDG_STATE_HOME/shieling/homes (or ~/.local/state/...), one for each workspace, and is the home of
+    /// every later sandbox there; start-up files that commands leave in it run in their shells, and in none
+    /// of yours. Sandboxes that run at once share it. Remove its directory to begin anew.
+    #[arg(long, value_name = "HOME", help_heading = "Reach")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) home: Option<Home>,
 
     /// Set a variable of the command's environment; repeatable
     ///

@@ -96,6 +96,16 @@ impl Network {
     }
 }
 
+/// What becomes of the home of commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Home {
+    /// Empty at first, and gone with the sandbox
+    Private,
+    /// Kept for the next sandbox of this workspace, in the state directory
+    Persistent,
+}
+
 /// How much faster something is played.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Speed(f64);

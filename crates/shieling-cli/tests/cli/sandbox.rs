@@ -456,3 +456,96 @@ fn a_policy_in_the_workspace_is_kept_and_said_and_where_it_is_not_that_is_said()
     let told = shieling.again(["exec", "--", "true"]);
     assert!(told.stderr.is_empty(), "{told}");
 }
+
+/// With a directory beside the workspace.
+fn with_beside() -> Shieling {
+    let shieling = Shieling::in_workspace();
+    std::fs::create_dir(shieling.workspace().join("../lib")).expect("it can be made");
+    shieling
+}
+
+#[test]
+fn more_can_be_written_if_it_is_asked_for_and_is_told() {
+    for (options, written) in [
+        (&[][..], false),
+        (&["--write", "../lib"], true),
+        (&["--write", "../lib", "--readonly"], false),
+        (&["--write", "../lib", "--read", ".."], true),
+        (&["--read", "../lib"], false),
+    ] {
+        let shieling = exec_in(with_beside(), options, "python3 -c \"open('../lib/x','w')\"");
+        let ran = shieling.run();
+        assert_eq!(shieling.workspace().join("../lib/x").exists(), written, "{options:?}: {ran}");
+        assert_eq!(ok(&ran), written, "{options:?}: {ran}");
+    }
+    let ran = with_beside().args(["describe", "--write", "../lib"]).run();
+    assert!(ran.stdout.contains("Lasts        [PLACE]/lib, [PLACE]/work\n"), "{ran}");
+    assert!(ran.stdout.contains("Private      /tmp, /var/tmp, /dev/shm, /run, [PLACE]/home\n"), "{ran}");
+}
+
+#[test]
+fn a_place_that_cannot_be_made_writable_is_refused_with_the_cure() {
+    for (path, says) in [
+        ("../absent", "make it first"),
+        ("/", "system"),
+        ("/etc", "system"),
+        ("/usr/lib", "system"),
+        ("../home", "--allow-home"),
+        ("../home/.ssh", "not there|make it first"),
+        ("../state/shieling", "records"),
+        ("..", "records|home"),
+        ("/tmp", "share"),
+    ] {
+        let shieling = Shieling::in_workspace();
+        std::fs::create_dir(shieling.workspace().join("../state/shieling")).expect("it can be made");
+        let ran = exec_in(shieling, &["--write", path], "true").run();
+        assert_eq!(ran.exit, Some(125), "{path}: {ran}");
+        assert!(says.split('|').any(|says| ran.stderr.contains(says)), "{path}: {ran}");
+    }
+    for env in ["local", "memory"] {
+        for options in [["--write", "."], ["--home", "private"], ["--home", "persistent"]] {
+            let ran = exec(&["--env", env, "--approval", "policy", options[0], options[1]], "true").run();
+            assert_eq!(ran.exit, Some(125), "{env} {options:?}: {ran}");
+            assert!(ran.stderr.contains("cannot be enforced"), "{env}: {ran}");
+        }
+    }
+    for options in [["--write", "../lib"], ["--home", "persistent"]] {
+        let ran = exec_in(with_beside(), &["--isolation", "landlock", options[0], options[1]], "true").run();
+        assert_eq!(ran.exit, Some(125), "{options:?}: {ran}");
+    }
+    let shieling = with_beside().file("shieling.toml", "write = ['../lib']\n");
+    let ran = exec_in(shieling, &[], "true").run();
+    assert!(ran.exit == Some(125) && ran.stderr.contains("`write` may not be set here"), "{ran}");
+    let shieling = with_beside();
+    let lib = shieling.workspace().join("../lib").canonicalize().expect("it is there");
+    let shieling = shieling.user_config(&format!("write = ['{}']\n", lib.display()));
+    assert!(ok(&exec_in(shieling, &[], "touch ../lib/x").run()));
+}
+
+#[test]
+fn a_home_is_gone_or_kept_as_it_was_asked_for() {
+    let shieling = Shieling::in_workspace();
+    let run = |options: &[&str], text: &str| {
+        let last = ["--", text];
+        let words = ["exec"].iter().chain(options).chain(&last).map(|word| (*word).to_owned());
+        shieling.ran(&shieling.command_of(words).output().expect("it starts"))
+    };
+    let kept = ["--home", "persistent"];
+    assert!(ok(&run(&kept, "echo kept > ~/file; mkdir -p ~/.config/x")));
+    assert_eq!(run(&kept, "cat ~/file").stdout, "kept\n");
+    assert!(!ok(&run(&[], "cat ~/file")), "without a word it is another");
+    let refused = run(&["--home", "persistent", "--readonly"], "python3 -c \"import os; open(os.path.expanduser('~/y'),'w')\"");
+    assert!(!ok(&refused), "{refused}");
+    assert!(!shieling.workspace().join("../home/file").exists());
+    let homes = shieling.workspace().join("../state/shieling/homes");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&homes.metadata().expect("it is there").permissions());
+    assert_eq!(mode & 0o777, 0o700);
+    let told = shieling.ran(
+        &shieling
+            .command_of(["describe", "--home", "persistent"].map(str::to_owned))
+            .output()
+            .expect("it starts"),
+    );
+    assert!(told.stdout.contains("kept in [PLACE]/state/shieling/homes/work-"), "{told}");
+    assert!(told.stdout.contains("The kept home holds"), "{told}");
+}

@@ -89,6 +89,12 @@ impl Shieling {
         self.command_with(&self.args)
     }
 
+    /// Another process of the same place.
+    pub(crate) fn command_of(&self, args: impl IntoIterator<Item = String>) -> Command {
+        let words: Vec<OsString> = args.into_iter().map(OsString::from).collect();
+        self.command_with(&words)
+    }
+
     fn command_with(&self, args: &[OsString]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_shieling"));
         command

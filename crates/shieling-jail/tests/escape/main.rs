@@ -21,6 +21,7 @@ mod network;
 mod endings;
 mod outside;
 mod processes;
+mod places;
 mod reads;
 mod writes;
 mod readonly;
@@ -38,6 +39,7 @@ use support::{Case, suite};
 const CLASSES: &[(&str, &[Case])] = &[
     ("reads", reads::CASES),
     ("writes", writes::CASES),
+    ("places", places::CASES),
     ("readonly", readonly::CASES),
     ("hidden", hidden::CASES),
     ("protected", protected::CASES),

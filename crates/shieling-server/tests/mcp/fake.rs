@@ -123,6 +123,7 @@ pub(crate) fn basis() -> Basis {
         asking: Asking::Policy,
         persistence: Persistence::Session,
         confinement: Confinement::default(),
+        places: None,
     }
 }
 

@@ -31,6 +31,28 @@ pub enum FileAnswer {
     Info(FileInfo),
 }
 
+impl FileAnswer {
+    /// The paths that were changed.
+    pub(crate) fn changed(&self) -> Vec<&Path> {
+        match self {
+            Self::Written(written) => vec![&written.path],
+            Self::Edited(edited) => vec![&edited.path],
+            Self::Patched(patched) => patched.files.iter().map(|file| &*file.path).collect(),
+            Self::Read(_) | Self::Listed(_) | Self::Found(_) | Self::Grepped(_) | Self::Info(_) => Vec::new(),
+        }
+    }
+
+    /// Adds what there is to know of where that is.
+    pub(crate) fn add_note(&mut self, text: String) {
+        match self {
+            Self::Written(Written { note, .. })
+            | Self::Edited(Edited { note, .. })
+            | Self::Patched(Patched { note, .. }) => *note = Some(text),
+            Self::Read(_) | Self::Listed(_) | Self::Found(_) | Self::Grepped(_) | Self::Info(_) => {}
+        }
+    }
+}
+
 /// What was read.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FileRead {
@@ -101,6 +123,9 @@ pub struct Written {
     pub hash: FileHash,
     /// What changed, as a unified diff of at most 32 KiB; none if it is new or not text.
     pub diff: Option<String>,
+    /// What there is to know of where it is, such as that it does not last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// A file that was edited.
@@ -117,6 +142,9 @@ pub struct Edited {
     pub size: u64,
     /// Its state now.
     pub hash: FileHash,
+    /// What there is to know of where it is, such as that it does not last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// What a patch has changed.
@@ -124,6 +152,9 @@ pub struct Edited {
 pub struct Patched {
     /// The files, as they stand in the patch.
     pub files: Vec<PatchedFile>,
+    /// What there is to know of where it is, such as that it does not last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// A file that a patch has changed.

@@ -36,7 +36,7 @@ use super::Shieling;
 use super::entry::Entry;
 use super::refusal;
 use crate::approval::{Approved, Case, Refused};
-use crate::environment::{FileError, Files};
+use crate::environment::{FileError, Files, Places};
 use crate::files::{Context, FileAnswer, FileAsk, FilesError, Planned};
 use crate::policy::{Decision, Reason, Verdict};
 use crate::request::{Access, FileOp};
@@ -311,10 +311,16 @@ impl Shieling {
         mut entry: Entry,
     ) -> Result<(Entry, Result<FileAnswer, FilesError>), FilesError> {
         let holds = self.environment.confinement();
+        let places = self.environment.places();
         on_thread(self.turns.make().await, move || {
             entry.starting();
             let text = approved.into_request().text().to_owned();
-            let made = (planned.make)();
+            let mut made = (planned.make)();
+            if let (Ok(answer), Some(places)) = (&mut made, &places)
+                && let Some(note) = gone_later(answer, places)
+            {
+                answer.add_note(note);
+            }
             let end = match &made {
                 Err(FilesError::File(FileError::Changed(_))) => {
                     entry.not_started();
@@ -346,6 +352,22 @@ impl Shieling {
             Err(log) => unrecorded(&log),
         }
     }
+}
+
+/// What is told of a change that does not last.
+fn gone_later(answer: &FileAnswer, places: &Places) -> Option<String> {
+    let changed = answer.changed();
+    let private = changed.iter().filter(|path| places.is_private(path)).count();
+    let lasting: Vec<String> = places.lasting.iter().map(|path| format!("`{}`", path.display())).collect();
+    let what = match (private, changed.len()) {
+        (0, _) => return None,
+        (private, all) if private < all => "part of it is private",
+        _ => "private",
+    };
+    Some(match lasting.as_slice() {
+        [] => format!("{what}: gone with the sandbox"),
+        lasting => format!("{what}: gone with the sandbox; what is below {} lasts", lasting.join(", ")),
+    })
 }
 
 /// A path that is hidden by the name that was asked for: to whoever reads it is not there, and whoever

@@ -13,6 +13,7 @@ use super::{Shieling, unjudged};
 use crate::approval::Mode;
 use crate::describe::{Asking, Basis, Description, Limits, Patience, Persistence, PolicyInForce, Probe, ToolName};
 use crate::describe::{Shell, os_name, version_of};
+use crate::environment::Places;
 use crate::outcome::Outcome;
 use crate::policy::{Facts, Policy};
 use crate::process::run_to_end;
@@ -88,6 +89,7 @@ impl Shieling {
             },
             persistence: told.persistence,
             confinement: self.environment.confinement(),
+            places: self.environment.places().map(with_size),
         };
         let mut described = Description::probe(basis, tools, &probe, Patience::default()).await;
         described
@@ -95,6 +97,36 @@ impl Shieling {
             .extend(ground.into_iter().flat_map(|ground| ground.advice));
         described
     }
+}
+
+/// How many files of a kept home are counted at most.
+const COUNTED: usize = 100_000;
+
+/// With how much is in the kept home.
+#[expect(clippy::disallowed_methods, reason = "the sizes of the files in a kept home are added up here")]
+fn with_size(mut places: Places) -> Places {
+    let Some((_, kept)) = &places.kept_home else {
+        return places;
+    };
+    let (mut bytes, mut files) = (0_u64, 0);
+    let mut ahead = vec![kept.clone()];
+    while let Some(directory) = ahead.pop().filter(|_| files < COUNTED) {
+        for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
+            files += 1;
+            // Of a link itself, and not of what it leads to.
+            match entry.metadata() {
+                Ok(found) if found.is_dir() => ahead.push(entry.path()),
+                Ok(found) => bytes = bytes.saturating_add(found.len()),
+                Err(_) => {}
+            }
+        }
+    }
+    let at_least = if files < COUNTED { "" } else { "at least " };
+    places.notes.push(format!(
+        "The kept home holds {at_least}{}; start-up files that were left in it run in the shells here.",
+        ByteCount::bytes(bytes)
+    ));
+    places
 }
 
 fn kernel() -> String {

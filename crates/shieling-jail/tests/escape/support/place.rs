@@ -185,6 +185,11 @@ impl<'a> Making<'a> {
             watched.push(Watched::new(self.work())?);
         }
         self.field.watched.lock().expect("no panic").extend(watched);
+        self.start_unwatched()
+    }
+
+    /// The same, where the home may change: the workspace lies in it.
+    pub(crate) fn start_unwatched(self) -> Checked<Place<'a>> {
         let restrictions = restricted(self.restrictions, &self.policy);
         Place::over(self.field, self.root, self.secret, restrictions)
     }
@@ -225,7 +230,7 @@ impl<'a> Place<'a> {
     fn over(field: &'a Field<'a>, root: PathBuf, secret: String, restrictions: Restrictions) -> Checked<Self> {
         let shell = Shell::find(Some(&restrictions.shell))?;
         let sandbox = Arc::new(Sandbox::new(restrictions.clone(), shell));
-        let work = root.join("work");
+        let work = restrictions.workspace.clone();
         // The policy is open, and whatever it asks is answered with yes: what holds, the kernel holds.
         let shieling = Shieling::builder(Arc::clone(&sandbox) as _, Policy::open(), &work)
             .approval(Mode::OnAsk)
@@ -244,7 +249,16 @@ impl<'a> Place<'a> {
 
     /// The workspace.
     pub(crate) fn work(&self) -> PathBuf {
-        self.root.join("work")
+        self.restrictions.workspace.clone()
+    }
+
+    /// Why its sandbox does not start.
+    pub(crate) fn start_error(&self) -> Checked<String> {
+        self.field.attempted();
+        match self.field.runtime.block_on(self.sandbox.start()) {
+            Ok(_) => wrong(format!("it should not start: {:?}", self.restrictions)),
+            Err(error) => Ok(error.to_string()),
+        }
     }
 
     /// The text that must not be read.

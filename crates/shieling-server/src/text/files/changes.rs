@@ -9,7 +9,19 @@ use crate::dialect::Voice;
 use crate::text::{About, add};
 use crate::visible;
 
+/// With what there is to know of where it is, in every voice: a file that will be gone is not "created".
+fn noted(mut text: String, note: Option<&String>) -> String {
+    if let Some(note) = note {
+        add(&mut text, &format!("[{}]", visible::line(note, super::SHOWN)));
+    }
+    text
+}
+
 pub(super) fn written(file: &Written, deed: &Deed, about: &About) -> String {
+    noted(written_words(file, deed, about), file.note.as_ref())
+}
+
+fn written_words(file: &Written, deed: &Deed, about: &About) -> String {
     let name = asked(deed, &file.path, about);
     let mut text = match (about.offered.voice(), file.created) {
         (Voice::Claude, true) => return format!("File created successfully at: {name}"),
@@ -28,6 +40,10 @@ pub(super) fn written(file: &Written, deed: &Deed, about: &About) -> String {
 }
 
 pub(super) fn edited(file: &Edited, deed: &Deed, about: &About) -> String {
+    noted(edited_words(file, deed, about), file.note.as_ref())
+}
+
+fn edited_words(file: &Edited, deed: &Deed, about: &About) -> String {
     let name = asked(deed, &file.path, about);
     let count = file.replacements;
     let occurrences = if count == 1 { "occurrence" } else { "occurrences" };
@@ -44,6 +60,10 @@ pub(super) fn edited(file: &Edited, deed: &Deed, about: &About) -> String {
 }
 
 pub(super) fn patched(patched: &Patched, about: &About) -> String {
+    noted(patched_words(patched, about), patched.note.as_ref())
+}
+
+fn patched_words(patched: &Patched, about: &About) -> String {
     let mut text = String::new();
     if about.offered.voice() == Voice::Codex {
         text.push_str("Success. Updated the following files:");

@@ -32,6 +32,9 @@ use super::place::{self, below, is_clean, leads_through, shown};
 use super::{Restrictions, allowed, caches, etc, kept, masks, repository, toolchain, writable};
 use crate::environment::Network;
 
+/// What programs look up outside of `/usr` and `/etc`: packages that are installed, fonts, pages of manuals.
+const DATABASES: &[&str] = &["/var/lib/dpkg", "/var/cache/fontconfig", "/var/cache/man"];
+
 /// What a sandbox sees.
 #[derive(Debug)]
 pub(super) struct View {
@@ -232,6 +235,7 @@ pub(super) fn view(restrictions: &Restrictions) -> Result<View, ViewError> {
 
     let mut entries = place::system(any_program || !own_files);
     entries.push(shown("/sys/devices/system/cpu", false));
+    entries.extend(DATABASES.iter().map(|path| shown(*path, false)));
     if own_files {
         entries.extend(etc::entries(restrictions, &home).map_err(ViewError::Etc)?);
         entries.extend(private(restrictions, &home, any_program));

@@ -126,7 +126,10 @@ impl Work {
             }
             told.push(file);
         }
-        Ok(FileAnswer::Patched(Patched { files: told }))
+        Ok(FileAnswer::Patched(Patched {
+            files: told,
+            note: None,
+        }))
     }
 
     fn step(&self, step: Step, done: &mut Vec<Undo>) -> Result<(), FileError> {
