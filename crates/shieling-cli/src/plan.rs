@@ -13,8 +13,8 @@ use shieling::units::ByteCount;
 
 use crate::config::{self, Loaded};
 use crate::options::{
-    Approval, Assignment, Cpus, EnvironmentName, Home, Isolation, Network, Pids, PolicyName, Prefix, Rate, Settings, Size,
-    Timeout, VariableName,
+    Approval, Assignment, Cpus, EnvironmentName, Home, Isolation, Network, Pids, PolicyName, Prefix, Rate, Settings,
+    Size, Timeout, VariableName,
 };
 use crate::words::Failure;
 

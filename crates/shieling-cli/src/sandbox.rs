@@ -164,21 +164,28 @@ fn writable(path: &Path) -> Result<PathBuf, Failure> {
             reason(&error)
         ))
         .with("because", "what is not there cannot be made writable")
-        .with("instead", "make it first, outside of the sandbox, or name the directory above it")
+        .with(
+            "instead",
+            "make it first, outside of the sandbox, or name the directory above it",
+        )
     })
 }
 
 /// The directory that is the home of this workspace's commands, made if it is not there.
 fn kept_home(workspace: &Path, state: Option<&Path>) -> Result<PathBuf, Failure> {
     let nowhere = |why: String| {
-        Failure::new(format!("there is no place to keep a home in: {why}; nothing was started"))
-            .with("instead", "leave `--home persistent` out, or set XDG_STATE_HOME")
+        Failure::new(format!(
+            "there is no place to keep a home in: {why}; nothing was started"
+        ))
+        .with("instead", "leave `--home persistent` out, or set XDG_STATE_HOME")
     };
-    let state = state.ok_or_else(|| nowhere("neither XDG_STATE_HOME nor HOME is set, or it cannot be written".to_owned()))?;
+    let state =
+        state.ok_or_else(|| nowhere("neither XDG_STATE_HOME nor HOME is set, or it cannot be written".to_owned()))?;
     let homes = state.join("homes");
     let home = homes.join(files::name_of(workspace));
     for directory in [&homes, &home] {
-        files::private(directory).map_err(|error| nowhere(format!("`{}`: {}", Printable(directory), reason(&error))))?;
+        files::private(directory)
+            .map_err(|error| nowhere(format!("`{}`: {}", Printable(directory), reason(&error))))?;
     }
     files::canonical(&home).map_err(|error| nowhere(reason(&error)))
 }

@@ -402,14 +402,20 @@ fn list(paths: &[PathBuf]) -> String {
 fn of_places(places: &Places) -> Vec<String> {
     let private = match places.private.as_slice() {
         [] => String::new(),
-        private => format!(" {} are private, and gone with the environment.", list(private)),
+        private => format!(" Private, and gone with the environment: {}.", list(private)),
     };
     let mut advice = vec![match places.lasting.as_slice() {
         [] => format!("Nothing that is written lasts.{private} Everything else is read-only."),
-        lasting => format!("What is written below {} lasts.{private} Everything else is read-only.", list(lasting)),
+        lasting => format!(
+            "What is written below {} lasts.{private} Everything else is read-only.",
+            list(lasting)
+        ),
     }];
     if let Some((home, _)) = &places.kept_home {
-        advice.push(format!("The home {} is kept for later work in this directory.", home.display()));
+        advice.push(format!(
+            "The home {} is kept for later work in this directory.",
+            home.display()
+        ));
     }
     match (places.caches.as_slice(), places.caches_are_readonly) {
         ([], _) => {}
@@ -450,7 +456,12 @@ impl fmt::Display for Description {
         if let Some(places) = places {
             let kept = places.kept_home.iter();
             let kept = kept.map(|(home, at)| format!("{} (kept in {})", home.display(), at.display()));
-            let lasting: Vec<String> = places.lasting.iter().map(|path| path.display().to_string()).chain(kept).collect();
+            let lasting: Vec<String> = places
+                .lasting
+                .iter()
+                .map(|path| path.display().to_string())
+                .chain(kept)
+                .collect();
             match lasting.as_slice() {
                 [] => writeln!(f, "Lasts        nothing")?,
                 lasting => writeln!(f, "Lasts        {}", lasting.join(", "))?,
@@ -459,7 +470,11 @@ impl fmt::Display for Description {
                 writeln!(f, "Private      {}", list(&places.private))?;
             }
             if !places.caches.is_empty() {
-                let how = if places.caches_are_readonly { "read-only" } else { "written privately" };
+                let how = if places.caches_are_readonly {
+                    "read-only"
+                } else {
+                    "written privately"
+                };
                 writeln!(f, "Caches       {}: {how}", list(&places.caches))?;
             }
         }

@@ -213,7 +213,12 @@ fn anchor(settings: &mut Settings, directory: &Path) {
             *path = directory.join(&*path);
         }
     }
-    for path in settings.read.iter_mut().chain(&mut settings.write).chain(&mut settings.audit) {
+    for path in settings
+        .read
+        .iter_mut()
+        .chain(&mut settings.write)
+        .chain(&mut settings.audit)
+    {
         *path = directory.join(&*path);
     }
 }

@@ -475,12 +475,20 @@ fn more_can_be_written_if_it_is_asked_for_and_is_told() {
     ] {
         let shieling = exec_in(with_beside(), options, "python3 -c \"open('../lib/x','w')\"");
         let ran = shieling.run();
-        assert_eq!(shieling.workspace().join("../lib/x").exists(), written, "{options:?}: {ran}");
+        assert_eq!(
+            shieling.workspace().join("../lib/x").exists(),
+            written,
+            "{options:?}: {ran}"
+        );
         assert_eq!(ok(&ran), written, "{options:?}: {ran}");
     }
     let ran = with_beside().args(["describe", "--write", "../lib"]).run();
     assert!(ran.stdout.contains("Lasts        [PLACE]/lib, [PLACE]/work\n"), "{ran}");
-    assert!(ran.stdout.contains("Private      /tmp, /var/tmp, /dev/shm, /run, [PLACE]/home\n"), "{ran}");
+    assert!(
+        ran.stdout
+            .contains("Private      /tmp, /var/tmp, /dev/shm, /run, [PLACE]/home\n"),
+        "{ran}"
+    );
 }
 
 #[test]
@@ -510,12 +518,20 @@ fn a_place_that_cannot_be_made_writable_is_refused_with_the_cure() {
         }
     }
     for options in [["--write", "../lib"], ["--home", "persistent"]] {
-        let ran = exec_in(with_beside(), &["--isolation", "landlock", options[0], options[1]], "true").run();
+        let ran = exec_in(
+            with_beside(),
+            &["--isolation", "landlock", options[0], options[1]],
+            "true",
+        )
+        .run();
         assert_eq!(ran.exit, Some(125), "{options:?}: {ran}");
     }
     let shieling = with_beside().file("shieling.toml", "write = ['../lib']\n");
     let ran = exec_in(shieling, &[], "true").run();
-    assert!(ran.exit == Some(125) && ran.stderr.contains("`write` may not be set here"), "{ran}");
+    assert!(
+        ran.exit == Some(125) && ran.stderr.contains("`write` may not be set here"),
+        "{ran}"
+    );
     let shieling = with_beside();
     let lib = shieling.workspace().join("../lib").canonicalize().expect("it is there");
     let shieling = shieling.user_config(&format!("write = ['{}']\n", lib.display()));
@@ -527,14 +543,21 @@ fn a_home_is_gone_or_kept_as_it_was_asked_for() {
     let shieling = Shieling::in_workspace();
     let run = |options: &[&str], text: &str| {
         let last = ["--", text];
-        let words = ["exec"].iter().chain(options).chain(&last).map(|word| (*word).to_owned());
+        let words = ["exec"]
+            .iter()
+            .chain(options)
+            .chain(&last)
+            .map(|word| (*word).to_owned());
         shieling.ran(&shieling.command_of(words).output().expect("it starts"))
     };
     let kept = ["--home", "persistent"];
     assert!(ok(&run(&kept, "echo kept > ~/file; mkdir -p ~/.config/x")));
     assert_eq!(run(&kept, "cat ~/file").stdout, "kept\n");
     assert!(!ok(&run(&[], "cat ~/file")), "without a word it is another");
-    let refused = run(&["--home", "persistent", "--readonly"], "python3 -c \"import os; open(os.path.expanduser('~/y'),'w')\"");
+    let refused = run(
+        &["--home", "persistent", "--readonly"],
+        "python3 -c \"import os; open(os.path.expanduser('~/y'),'w')\"",
+    );
     assert!(!ok(&refused), "{refused}");
     assert!(!shieling.workspace().join("../home/file").exists());
     let homes = shieling.workspace().join("../state/shieling/homes");
@@ -546,6 +569,9 @@ fn a_home_is_gone_or_kept_as_it_was_asked_for() {
             .output()
             .expect("it starts"),
     );
-    assert!(told.stdout.contains("kept in [PLACE]/state/shieling/homes/work-"), "{told}");
+    assert!(
+        told.stdout.contains("kept in [PLACE]/state/shieling/homes/work-"),
+        "{told}"
+    );
     assert!(told.stdout.contains("The kept home holds"), "{told}");
 }

@@ -202,21 +202,24 @@ fn answer(ask: &FileAsk, path: PathBuf) -> FileAnswer {
             size: 12,
             hash,
         }),
-        FileAsk::Write(write) => FileAnswer::Written(Written { note: None,
+        FileAsk::Write(write) => FileAnswer::Written(Written {
+            note: None,
             created: !path.ends_with("old"),
             diff: path.ends_with("old").then(|| "-a\n+b\n".to_owned()),
             path,
             size: write.content.len() as u64,
             hash,
         }),
-        FileAsk::Edit(edit) => FileAnswer::Edited(Edited { note: None,
+        FileAsk::Edit(edit) => FileAnswer::Edited(Edited {
+            note: None,
             path,
             replacements: if edit.replace_all { 3 } else { 1 },
             diff: "@@ -1 +1 @@\n-a\n+b\n".to_owned(),
             size: 2,
             hash,
         }),
-        FileAsk::Patch(_) => FileAnswer::Patched(Patched { note: None,
+        FileAsk::Patch(_) => FileAnswer::Patched(Patched {
+            note: None,
             files: vec![
                 patched("/work/new.rs", "added", (3, 0)),
                 patched("/work/src/old.rs", "changed", (1, 2)),

@@ -67,7 +67,9 @@ impl Places {
             above.map(|place| place.components().count()).max()
         };
         let home = self.kept_home.as_ref().map(|(home, _)| home);
-        let kept = home.filter(|home| path.starts_with(home)).map(|home| home.components().count());
+        let kept = home
+            .filter(|home| path.starts_with(home))
+            .map(|home| home.components().count());
         let lasting = depth(&self.lasting).max(kept);
         depth(&self.private).max(depth(&self.caches)) > lasting
     }

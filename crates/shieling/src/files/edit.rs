@@ -78,7 +78,8 @@ pub(crate) fn plan_edit(context: Context<'_>, ask: &EditAsk) -> Result<Planned, 
             spot.replace(&edited, false, Expect::Stamp(meta.stamp))?;
             let hash = hash::written(spot.as_ref(), &edited);
             remembered.keep(&hash, &edited);
-            Ok(FileAnswer::Edited(Edited { note: None,
+            Ok(FileAnswer::Edited(Edited {
+                note: None,
                 path,
                 replacements,
                 diff: diff.text,

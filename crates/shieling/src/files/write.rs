@@ -85,7 +85,8 @@ pub(crate) fn plan_write(context: Context<'_>, ask: &WriteAsk) -> Result<Planned
             let hash = hash::written(spot.as_ref(), &content);
             remembered.keep(&hash, &content);
             let size = content.len() as u64;
-            Ok(FileAnswer::Written(Written { note: None,
+            Ok(FileAnswer::Written(Written {
+                note: None,
                 path,
                 created,
                 size,

@@ -358,7 +358,11 @@ impl Shieling {
 fn gone_later(answer: &FileAnswer, places: &Places) -> Option<String> {
     let changed = answer.changed();
     let private = changed.iter().filter(|path| places.is_private(path)).count();
-    let lasting: Vec<String> = places.lasting.iter().map(|path| format!("`{}`", path.display())).collect();
+    let lasting: Vec<String> = places
+        .lasting
+        .iter()
+        .map(|path| format!("`{}`", path.display()))
+        .collect();
     let what = match (private, changed.len()) {
         (0, _) => return None,
         (private, all) if private < all => "part of it is private",
@@ -366,7 +370,10 @@ fn gone_later(answer: &FileAnswer, places: &Places) -> Option<String> {
     };
     Some(match lasting.as_slice() {
         [] => format!("{what}: gone with the sandbox"),
-        lasting => format!("{what}: gone with the sandbox; what is below {} lasts", lasting.join(", ")),
+        lasting => format!(
+            "{what}: gone with the sandbox; what is below {} lasts",
+            lasting.join(", ")
+        ),
     })
 }
 

@@ -103,7 +103,10 @@ impl Shieling {
 const COUNTED: usize = 100_000;
 
 /// With how much is in the kept home.
-#[expect(clippy::disallowed_methods, reason = "the sizes of the files in a kept home are added up here")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the sizes of the files in a kept home are added up here"
+)]
 fn with_size(mut places: Places) -> Places {
     let Some((_, kept)) = &places.kept_home else {
         return places;

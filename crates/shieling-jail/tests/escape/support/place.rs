@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use shieling::approval::{Answer, Callback, Mode, Question, Scope};
 use shieling::environment::{Environment as _, Restrictions, Sandbox, Shell};
-use shieling::files::{FileAsk, WriteAsk};
+use shieling::files::{FileAnswer, FileAsk, WriteAsk};
 use shieling::outcome::{Outcome, Status};
 use shieling::policy::Policy;
 use shieling::process::Streams;
@@ -365,6 +365,16 @@ impl<'a> Place<'a> {
         let ask = FileAsk::Write(WriteAsk::new(self.work().join(name), text));
         let written = self.field.runtime.block_on(self.shieling.file(ask));
         written.map(drop).map_err(|error| Fail::Wrong(error.to_string()))
+    }
+
+    /// Writes a file as a file tool does, and gives what that says of its place.
+    pub(crate) fn write_note(&self, name: &str, text: &str) -> Checked<Option<String>> {
+        let ask = FileAsk::Write(WriteAsk::new(self.work().join(name), text));
+        match self.field.runtime.block_on(self.shieling.file(ask)) {
+            Ok(FileAnswer::Written(written)) => Ok(written.note),
+            Ok(answer) => wrong(format!("{answer:?}")),
+            Err(error) => wrong(error.to_string()),
+        }
     }
 
     /// Ends the sandbox and waits for it.

@@ -63,7 +63,9 @@ pub fn variables() -> impl Iterator<Item = &'static str> {
 /// What is shown of the user's caches. None that has to do with one of these directories, in which commands
 /// write, or that such a directory decides about by a link.
 pub(super) fn entries(restrictions: &Restrictions, writable: &[PathBuf]) -> Vec<Entry> {
-    let Some(home) = &restrictions.home else { return Vec::new() };
+    let Some(home) = &restrictions.home else {
+        return Vec::new();
+    };
     let mut entries = Vec::new();
     for row in TABLE {
         let named = restrictions.roots.get(row.variable);
@@ -116,7 +118,10 @@ fn source(target: &Path, restrictions: &Restrictions, writable: &[PathBuf]) -> O
                 && place::swallows(path).is_none()
                 && !toolchain::is_system(path)
                 && !below(path, "/etc")
-                && !restrictions.own.iter().any(|own| own.starts_with(path) || path.starts_with(own))
+                && !restrictions
+                    .own
+                    .iter()
+                    .any(|own| own.starts_with(path) || path.starts_with(own))
                 && !restrictions.home.as_ref().is_some_and(|home| home.starts_with(path))
         });
     fine.then_some(real)
@@ -124,7 +129,9 @@ fn source(target: &Path, restrictions: &Restrictions, writable: &[PathBuf]) -> O
 
 /// A `settings.xml` of Maven's in which no credential stands.
 pub(super) fn maven_settings(path: &Path) -> bool {
-    let Ok(text) = fs::read_to_string(path) else { return false };
+    let Ok(text) = fs::read_to_string(path) else {
+        return false;
+    };
     let mut bare = String::new();
     let mut rest = text.as_str();
     while let Some((before, comment)) = rest.split_once("<!--") {
@@ -133,7 +140,16 @@ pub(super) fn maven_settings(path: &Path) -> bool {
     }
     bare.push_str(rest);
     let bare = bare.to_ascii_lowercase();
-    let words = ["password", "passphrase", "privatekey", "token", "secret", "authorization", "httpheaders", "@"];
+    let words = [
+        "password",
+        "passphrase",
+        "privatekey",
+        "token",
+        "secret",
+        "authorization",
+        "httpheaders",
+        "@",
+    ];
     !words.iter().any(|word| bare.contains(word))
 }
 
@@ -160,10 +176,22 @@ mod tests {
     #[test]
     fn packages_are_shown_and_what_lies_beside_them_is_not() {
         let (_place, home, restrictions) = place();
-        for directory in [".npm/_cacache", ".npm/_logs", ".cargo/registry", ".m2/repository", "go/pkg/mod/cache/vcs"] {
+        for directory in [
+            ".npm/_cacache",
+            ".npm/_logs",
+            ".cargo/registry",
+            ".m2/repository",
+            "go/pkg/mod/cache/vcs",
+        ] {
             fs::create_dir_all(home.join(directory)).expect("made");
         }
-        let expected = [".cargo/registry", ".npm/_cacache", "go/pkg/mod/cache/vcs", "go/pkg/mod", ".m2/repository"];
+        let expected = [
+            ".cargo/registry",
+            ".npm/_cacache",
+            "go/pkg/mod/cache/vcs",
+            "go/pkg/mod",
+            ".m2/repository",
+        ];
         assert_eq!(shown(&restrictions), expected.map(|path| home.join(path)));
     }
 

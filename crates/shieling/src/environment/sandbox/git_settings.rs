@@ -124,7 +124,9 @@ struct Setting {
 /// there are none.
 pub(super) fn harmless(home: Option<&Path>) -> Option<String> {
     let own = home.map(|home| [home.join(".config/git/config"), home.join(".gitconfig")]);
-    let files = [PathBuf::from("/etc/gitconfig")].into_iter().chain(own.into_iter().flatten());
+    let files = [PathBuf::from("/etc/gitconfig")]
+        .into_iter()
+        .chain(own.into_iter().flatten());
     let text: String = files.filter_map(|path| read(&path)).map(|text| shown(&text)).collect();
     (!text.is_empty()).then_some(text)
 }
@@ -173,7 +175,8 @@ fn is_harmless(setting: &Setting) -> bool {
     }
     if section == "alias" {
         // One that begins with `!` is a shell's, and `-c` sets what this table leaves out.
-        let sets = |word: &str| word.starts_with("-c") || word.starts_with("--config-env") || word.starts_with("--exec-path");
+        let sets =
+            |word: &str| word.starts_with("-c") || word.starts_with("--config-env") || word.starts_with("--exec-path");
         return subsection.is_none() && !value.trim_start().starts_with('!') && !value.split_whitespace().any(sets);
     }
     SHOWN.iter().any(|row| match row.strip_suffix(".*") {
@@ -206,11 +209,15 @@ fn settings(text: &str) -> Vec<Setting> {
         if first == '#' || first == ';' {
             rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
         } else if first == '[' {
-            let Some((parsed, after)) = section(rest) else { return found };
+            let Some((parsed, after)) = section(rest) else {
+                return found;
+            };
             header = Some(parsed);
             rest = after;
         } else {
-            let name = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(rest.len());
+            let name = rest
+                .find(|c: char| !c.is_ascii_alphanumeric() && c != '-')
+                .unwrap_or(rest.len());
             let (key, after) = rest.split_at(name);
             let Some((section, subsection)) = header.clone().filter(|_| first.is_ascii_alphabetic()) else {
                 return found;
@@ -218,7 +225,9 @@ fn settings(text: &str) -> Vec<Setting> {
             let after = after.trim_start_matches([' ', '\t']);
             let (value, after) = match after.strip_prefix('=') {
                 Some(after) => {
-                    let Some((value, after)) = value(after) else { return found };
+                    let Some((value, after)) = value(after) else {
+                        return found;
+                    };
                     (Some(value), after)
                 }
                 None => (None, after),
@@ -342,7 +351,11 @@ mod tests {
         ];
         for (text, value) in lines {
             let found = settings(text);
-            assert_eq!(found.first().and_then(|found| found.value.as_deref()), value, "{text:?}");
+            assert_eq!(
+                found.first().and_then(|found| found.value.as_deref()),
+                value,
+                "{text:?}"
+            );
         }
         let shown = shown("[user]\n name = \"a\\n[core]\\npager = x\\\\\"\n");
         assert_eq!(settings(&shown).len(), 1, "{shown}");

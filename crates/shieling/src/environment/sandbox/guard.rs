@@ -115,11 +115,22 @@ impl Guard {
             })?;
             // A writable place in this one keeps its path.
             for inner in &roots[number + 1..] {
-                let above: Vec<&Path> = inner.ancestors().skip(1).take_while(|above| place::below(above, root)).collect();
+                let above: Vec<&Path> = inner
+                    .ancestors()
+                    .skip(1)
+                    .take_while(|above| place::below(above, root))
+                    .collect();
                 for target in above {
                     let target = target.to_path_buf();
                     if !one.entries.iter().any(|entry| *entry.target() == target) {
-                        one.entries.insert(0, Entry::Again { target, writable: true, executable: restrictions.programs.is_none() });
+                        one.entries.insert(
+                            0,
+                            Entry::Again {
+                                target,
+                                writable: true,
+                                executable: restrictions.programs.is_none(),
+                            },
+                        );
                     }
                 }
             }
@@ -134,7 +145,12 @@ impl Guard {
             })
         };
         // A file that is writable by itself has no names in it. The innermost is asked first.
-        let held = roots.iter().rev().map(PathBuf::as_path).filter(|root| root.is_dir()).chain(outside);
+        let held = roots
+            .iter()
+            .rev()
+            .map(PathBuf::as_path)
+            .filter(|root| root.is_dir())
+            .chain(outside);
         let mut guard = Self {
             workspace: restrictions.workspace.clone(),
             roots: held.map(hold).collect::<Result<_, _>>()?,

@@ -37,7 +37,9 @@ pub(super) fn prepare(kept: &Path, home: &Path, entries: &[Entry]) -> Result<(),
     }
     for (number, entry) in entries.iter().enumerate() {
         let target = entry.target();
-        let Ok(inside) = target.strip_prefix(home) else { continue };
+        let Ok(inside) = target.strip_prefix(home) else {
+            continue;
+        };
         let shown_in = |other: &Entry| below(other.target(), home) && below(target, other.target());
         if inside.as_os_str().is_empty() || entries[..number].iter().any(shown_in) {
             continue;
@@ -61,7 +63,9 @@ fn kind_of(entry: &Entry) -> Option<FileType> {
         Entry::Temporary { .. } | Entry::Directory { .. } | Entry::Proc { .. } | Entry::Dev { .. } => {
             Some(FileType::Directory)
         }
-        Entry::File { .. } | Entry::Link { .. } | Entry::Hide { .. } | Entry::Again { .. } | Entry::Protect { .. } => None,
+        Entry::File { .. } | Entry::Link { .. } | Entry::Hide { .. } | Entry::Again { .. } | Entry::Protect { .. } => {
+            None
+        }
     }
 }
 
@@ -80,7 +84,11 @@ fn make(root: &OwnedFd, inside: &Path, kind: FileType) -> Result<(), Errno> {
                 found => found?,
             };
             let is = FileType::from_raw_mode(rustix::fs::fstat(found.as_fd())?.st_mode);
-            return if is == FileType::RegularFile { Ok(()) } else { Err(Errno::EXIST) };
+            return if is == FileType::RegularFile {
+                Ok(())
+            } else {
+                Err(Errno::EXIST)
+            };
         }
         match rustix::fs::mkdirat(&here, name, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
@@ -145,12 +153,17 @@ mod tests {
         fs::create_dir(&outside).expect("made");
         symlink(&outside, kept.join("src")).expect("linked");
         let entries = [to_be_shown(&at, "/h/src/ws")];
-        let refused = prepare(&kept, Path::new("/h"), &entries).expect_err("a link is in the way").to_string();
+        let refused = prepare(&kept, Path::new("/h"), &entries)
+            .expect_err("a link is in the way")
+            .to_string();
         assert!(refused.contains("src/ws"), "{refused}");
         assert_eq!(fs::read_dir(&outside).expect("listed").count(), 0);
         fs::remove_file(kept.join("src")).expect("removed");
         symlink(&kept, at.join("link")).expect("linked");
-        assert!(prepare(&at.join("link"), Path::new("/h"), &entries).is_err(), "by a link");
+        assert!(
+            prepare(&at.join("link"), Path::new("/h"), &entries).is_err(),
+            "by a link"
+        );
         fs::set_permissions(&kept, fs::Permissions::from_mode(0o755)).expect("set");
         assert!(prepare(&kept, Path::new("/h"), &entries).is_err(), "others can read it");
     }

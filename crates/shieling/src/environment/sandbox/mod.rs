@@ -50,10 +50,10 @@ use crate::outcome::{Confinement, HeldBack, Hint, LimitHit, Outcome};
 use crate::process::{self, Counts, Jail, JailError, Process, SessionShell, SpawnError, Streams};
 use crate::request::Command;
 
+pub use caches::variables as cache_variables;
 use guard::Guard;
 pub use hidden::HiddenError;
 use hidden::HiddenFiles;
-pub use caches::variables as cache_variables;
 pub use place::leads_through;
 pub(super) use protect::protected;
 pub use repository::linked_repository;

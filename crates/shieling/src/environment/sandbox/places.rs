@@ -61,7 +61,9 @@ pub(super) fn of(restrictions: &Restrictions, unlayered: bool) -> Places {
 fn hidden_repository(restrictions: &Restrictions) -> Option<PathBuf> {
     let above = writable::repository_above(&restrictions.workspace)?;
     let shown = restrictions.write.iter().chain(&restrictions.read);
-    let is_shown = shown.into_iter().any(|path| above.starts_with(path) || path.starts_with(above.join(".git")));
+    let is_shown = shown
+        .into_iter()
+        .any(|path| above.starts_with(path) || path.starts_with(above.join(".git")));
     (!is_shown && restrictions.repository.is_none()).then_some(above)
 }
 
@@ -77,9 +79,16 @@ pub(super) fn explain(restrictions: &Restrictions, outcome: &Outcome, hints: &mu
         });
     }
     let roots = writable::roots(restrictions);
-    let own = [&*place::home(restrictions), Path::new("/tmp"), Path::new("/dev/shm"), Path::new("/run")];
+    let own = [
+        &*place::home(restrictions),
+        Path::new("/tmp"),
+        Path::new("/dev/shm"),
+        Path::new("/run"),
+    ];
     for line in outcome.stderr.lines().filter(|line| line.contains(READ_ONLY)) {
-        let Some(path) = named(line, &outcome.cwd) else { continue };
+        let Some(path) = named(line, &outcome.cwd) else {
+            continue;
+        };
         let root = roots.iter().rfind(|root| path.starts_with(root));
         if hints.len() >= HINTS || hints.iter().any(|hint| hint.path == path) {
             continue;
@@ -93,7 +102,8 @@ pub(super) fn explain(restrictions: &Restrictions, outcome: &Outcome, hints: &mu
             ),
             None => {
                 let parent = path.parent().unwrap_or(Path::new("/"));
-                let leads = roots.iter().any(|root| root.starts_with(parent)) && own.iter().any(|own| parent.starts_with(own));
+                let leads =
+                    roots.iter().any(|root| root.starts_with(parent)) && own.iter().any(|own| parent.starts_with(own));
                 let because = match leads {
                     true => format!(
                         "`{}` only leads to the workspace here: what is written in it would be gone with the sandbox",
@@ -120,13 +130,20 @@ pub(super) fn explain(restrictions: &Restrictions, outcome: &Outcome, hints: &mu
 fn named(line: &str, cwd: &Path) -> Option<PathBuf> {
     let before = line.split(READ_ONLY).next()?;
     let before = before.trim_end_matches([' ', ':', '(', '"', '\'']);
-    let quoted = [('\'', '\''), ('‘', '’'), ('`', '\''), ('"', '"')].into_iter().find_map(|(open, close)| {
-        let (rest, last) = line.rsplit_once(close)?;
-        let (_, inside) = rest.rsplit_once(open)?;
-        (!last.contains('/') && !inside.is_empty()).then_some(inside)
-    });
-    let bare = before.rsplit(": ").find(|part| part.contains('/') || !part.contains(' '));
-    let text = quoted.or(bare).map(str::trim).filter(|text| !text.is_empty() && text.len() < 4_096)?;
+    let quoted = [('\'', '\''), ('‘', '’'), ('`', '\''), ('"', '"')]
+        .into_iter()
+        .find_map(|(open, close)| {
+            let (rest, last) = line.rsplit_once(close)?;
+            let (_, inside) = rest.rsplit_once(open)?;
+            (!last.contains('/') && !inside.is_empty()).then_some(inside)
+        });
+    let bare = before
+        .rsplit(": ")
+        .find(|part| part.contains('/') || !part.contains(' '));
+    let text = quoted
+        .or(bare)
+        .map(str::trim)
+        .filter(|text| !text.is_empty() && text.len() < 4_096)?;
     // A program's words are not trusted to be a path.
     if text.chars().any(char::is_control) {
         return None;
@@ -156,14 +173,22 @@ mod tests {
             ("bash: line 1: ../out.txt: Read-only file system", "/w/out.txt"),
             ("/bin/sh: 1: cannot create /srv/x: Read-only file system", ""),
             ("OSError: [Errno 30] Read-only file system: '/srv/y'", "/srv/y"),
-            ("error: failed to write `/w/t/x`: Read-only file system (os error 30)", ""),
+            (
+                "error: failed to write `/w/t/x`: Read-only file system (os error 30)",
+                "",
+            ),
             ("mkdir: cannot create directory 'z': Read-only file system", "/w/a/z"),
             ("Read-only file system", ""),
         ] {
             let found = named(line, Path::new("/w/a"));
             if path.is_empty() {
                 // Found or not: never something that the line does not name.
-                assert!(found.as_ref().is_none_or(|found| line.contains(&*found.file_name().unwrap_or_default().to_string_lossy())), "{line}: {found:?}");
+                assert!(
+                    found
+                        .as_ref()
+                        .is_none_or(|found| line.contains(&*found.file_name().unwrap_or_default().to_string_lossy())),
+                    "{line}: {found:?}"
+                );
             } else {
                 assert_eq!(found.as_deref(), Some(Path::new(path)), "{line}");
             }

@@ -181,7 +181,9 @@ pub(super) fn names_of_a_home() -> impl Iterator<Item = &'static str> {
 /// The name from which something runs by itself, or which speaks for the user, that this path is or lies in,
 /// if it is one: of a home, of a project, of a git directory.
 pub(super) fn runs_by_itself(path: &Path, home: Option<&Path>) -> Option<PathBuf> {
-    let of_home = home.into_iter().flat_map(|home| names_of_a_home().map(|name| home.join(name)));
+    let of_home = home
+        .into_iter()
+        .flat_map(|home| names_of_a_home().map(|name| home.join(name)));
     if let Some(name) = of_home.into_iter().find(|name| path.starts_with(name)) {
         return Some(name);
     }

@@ -450,7 +450,8 @@ fn lead_to(roots: &[PathBuf], home: &Path, restrictions: &Restrictions, entries:
             let taken = |entry: &Entry| {
                 entry.target() == target
                     || target.starts_with(entry.target()) && below(entry.target(), private)
-                    || below(entry.target(), &target) && matches!(entry, Entry::Layered { .. } | Entry::Temporary { .. })
+                    || below(entry.target(), &target)
+                        && matches!(entry, Entry::Layered { .. } | Entry::Temporary { .. })
             };
             if !hidden && !home.starts_with(&target) && !entries.iter().any(taken) {
                 entries.push(Entry::Directory { target });

@@ -63,7 +63,10 @@ pub(super) fn roots(restrictions: &Restrictions) -> Vec<PathBuf> {
 /// # Errors
 /// [`ViewError::NotWritable`].
 pub(super) fn check(restrictions: &Restrictions) -> Result<(), ViewError> {
-    restrictions.write.iter().try_for_each(|path| check_one(path, restrictions))
+    restrictions
+        .write
+        .iter()
+        .try_for_each(|path| check_one(path, restrictions))
 }
 
 fn check_one(path: &Path, restrictions: &Restrictions) -> Result<(), ViewError> {
@@ -103,7 +106,9 @@ fn check_one(path: &Path, restrictions: &Restrictions) -> Result<(), ViewError> 
     }
     if let Some(shared) = SHARED.iter().find(|shared| Path::new(shared) == path) {
         return refuse(
-            format!("programs of this host share `{shared}`, and have their sockets in it; the sandbox has one of its own"),
+            format!(
+                "programs of this host share `{shared}`, and have their sockets in it; the sandbox has one of its own"
+            ),
             "name a directory in it",
         );
     }
@@ -123,10 +128,16 @@ fn check_one(path: &Path, restrictions: &Restrictions) -> Result<(), ViewError> 
     if restrictions.open_protected {
         return Ok(());
     }
-    let home = restrictions.home.as_deref().and_then(|home| fs::canonicalize(home).ok());
+    let home = restrictions
+        .home
+        .as_deref()
+        .and_then(|home| fs::canonicalize(home).ok());
     if let Some(name) = protect::runs_by_itself(path, home.as_deref()) {
         return refuse(
-            format!("tools of yours run code from `{}`, or speak for you by it", name.display()),
+            format!(
+                "tools of yours run code from `{}`, or speak for you by it",
+                name.display()
+            ),
             "name a directory beside it, or allow it with `--open-protected`",
         );
     }
@@ -135,7 +146,10 @@ fn check_one(path: &Path, restrictions: &Restrictions) -> Result<(), ViewError> 
     });
     if let Some(directory) = on_path {
         return refuse(
-            format!("`{}` is on your PATH: you would run what a command puts there", directory.display()),
+            format!(
+                "`{}` is on your PATH: you would run what a command puts there",
+                directory.display()
+            ),
             "name a directory beside it, or allow it with `--open-protected`",
         );
     }
@@ -164,7 +178,16 @@ mod tests {
     fn place() -> (tempfile::TempDir, PathBuf, Restrictions) {
         let place = tempfile::tempdir().expect("a directory");
         let at = place.path().canonicalize().expect("it is there");
-        for directory in ["ws", "home/.ssh/x", "home/src", "home/.config", "repo/.git/hooks", "repo/.git/objects", "bin/x", "state"] {
+        for directory in [
+            "ws",
+            "home/.ssh/x",
+            "home/src",
+            "home/.config",
+            "repo/.git/hooks",
+            "repo/.git/objects",
+            "bin/x",
+            "state",
+        ] {
             fs::create_dir_all(at.join(directory)).expect("made");
         }
         fs::write(at.join("repo/.git/HEAD"), "ref: refs/heads/main").expect("written");
@@ -210,7 +233,10 @@ mod tests {
             let refused = check(&restrictions).err().map(|error| error.to_string());
             match expected {
                 None => assert_eq!(refused, None, "{path:?}"),
-                Some(word) => assert!(refused.as_ref().is_some_and(|told| told.contains(word)), "{path:?}: {refused:?}"),
+                Some(word) => assert!(
+                    refused.as_ref().is_some_and(|told| told.contains(word)),
+                    "{path:?}: {refused:?}"
+                ),
             }
         }
         restrictions.write = vec![own("home/src")];
@@ -222,8 +248,13 @@ mod tests {
     fn each_place_is_there_once_and_the_outermost_first() {
         let (_place, at, mut restrictions) = place();
         restrictions.workspace = at.join("repo/a");
-        restrictions.write = ["repo", "repo/b", "repo/a/c", "home/src", "home/src"].map(|path| at.join(path)).into();
-        assert_eq!(roots(&restrictions), ["repo", "home/src", "repo/a"].map(|path| at.join(path)));
+        restrictions.write = ["repo", "repo/b", "repo/a/c", "home/src", "home/src"]
+            .map(|path| at.join(path))
+            .into();
+        assert_eq!(
+            roots(&restrictions),
+            ["repo", "home/src", "repo/a"].map(|path| at.join(path))
+        );
     }
 
     #[test]

@@ -342,7 +342,7 @@ fn where_a_home_is_held_nothing_is_moved_aside_and_beside_it_is() {
     let home = place.root.join("u");
     let mut restrictions = Restrictions::new(&place.root, "/bin/bash");
     restrictions.home = Some(home.clone());
-    let held = homes::hold(&[home.clone()].into(), &restrictions).expect("it is small");
+    let held = homes::hold(&[home.clone()].into(), &home, &restrictions).expect("it is small");
     let (guard, entries) = Guard::start(&restrictions, &held)
         .expect("there is little")
         .expect("it is writable");

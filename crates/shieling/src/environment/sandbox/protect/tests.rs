@@ -32,6 +32,7 @@ fn scope<'a>(workspace: &'a Path, home: &'a Path) -> Scope<'a> {
     Scope {
         workspace,
         home,
+        on_path: &[],
         outside: None,
         fixed: &[],
         fixed_alone: false,
