@@ -313,7 +313,7 @@ fn git_settings(field: &Field) -> Checked {
     fs::write(making.root.join("home/.gitconfig"), text).expect("written");
     let place = making.start()?;
     let told = place.works(
-        "unset GIT_CONFIG_NOSYSTEM; git init -q r && cd r && git symbolic-ref HEAD && git st && git config user.email",
+        "unset GIT_CONFIG_NOSYSTEM; cat /etc/gitconfig; git init -q r && cd r && git symbolic-ref HEAD && git st && git config user.email",
     )?;
     check(told.contains("refs/heads/trunk") && told.contains("u@h"), || {
         told.clone()
