@@ -313,13 +313,13 @@ fn git_settings(field: &Field) -> Checked {
     fs::write(making.root.join("home/.gitconfig"), text).expect("written");
     let place = making.start()?;
     let told = place.works(
-        "unset GIT_CONFIG_NOSYSTEM; cat /etc/gitconfig; git init -q r && cd r && git symbolic-ref HEAD && git st && git config user.email",
+        "unset GIT_CONFIG_NOSYSTEM; export GIT_CONFIG_SYSTEM=/etc/gitconfig; git init -q r && cd r && git symbolic-ref HEAD && git st && git config user.email",
     )?;
     check(told.contains("refs/heads/trunk") && told.contains("u@h"), || {
         told.clone()
     })?;
     for text in [
-        "unset GIT_CONFIG_NOSYSTEM; cd r && git x",
+        "unset GIT_CONFIG_NOSYSTEM; export GIT_CONFIG_SYSTEM=/etc/gitconfig; cd r && git x",
         "git config http.extraHeader",
         "git config core.pager",
         "grep -r helper /etc/gitconfig",
