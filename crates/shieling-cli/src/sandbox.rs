@@ -139,6 +139,10 @@ pub(crate) fn restrictions(
     restrictions.fixed = plan.fixed.clone();
     // Hidden where it stands, so it has to.
     let state = caller.state.clone().filter(|state| files::make(state));
+    for root in &restrictions.write {
+        // Commands can lay a `.git` file below it, for whoever works there later.
+        let _recorded = repository::find(root, state.as_deref());
+    }
     match repository::find(&plan.workspace, state.as_deref()) {
         Repository::None => {}
         Repository::Shown(git) => restrictions.repository = Some(git),

@@ -18,8 +18,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::environment::Places;
-use crate::outcome::Confinement;
+use crate::outcome::{Confinement, Places};
 use crate::units::ByteCount;
 
 /// The tools that are looked for unless the caller names others.

@@ -3,7 +3,7 @@
 //! This is the shape of contract section 2, the same in the CLI's `--json`, in MCP and in Python.
 //! Wording for people and models is made elsewhere.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -54,6 +54,39 @@ impl Status {
             Self::Lost => "lost",
             Self::Failed => "failed",
         }
+    }
+}
+
+/// Where in an environment what is written lasts, and where not. What is in neither list is read-only.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Places {
+    /// Files and directories of the host that commands write, absolute.
+    pub lasting: Vec<PathBuf>,
+    /// Directories of the environment's own, absolute: what is in them is gone with it.
+    pub private: Vec<PathBuf>,
+    /// Of these, caches of the user: read as they are, and written privately; or only read.
+    pub caches: Vec<PathBuf>,
+    /// Whether caches are only read.
+    pub caches_are_readonly: bool,
+    /// The home, and where on the host it is kept, if it is.
+    pub kept_home: Option<(PathBuf, PathBuf)>,
+    /// What else there is to know of them, one sentence each.
+    pub notes: Vec<String>,
+}
+
+impl Places {
+    /// Whether what is written at a path is gone with the environment.
+    pub fn is_private(&self, path: &Path) -> bool {
+        let depth = |places: &[PathBuf]| {
+            let above = places.iter().filter(|place| path.starts_with(place));
+            above.map(|place| place.components().count()).max()
+        };
+        let home = self.kept_home.as_ref().map(|(home, _)| home);
+        let kept = home
+            .filter(|home| path.starts_with(home))
+            .map(|home| home.components().count());
+        let lasting = depth(&self.lasting).max(kept);
+        depth(&self.private).max(depth(&self.caches)) > lasting
     }
 }
 

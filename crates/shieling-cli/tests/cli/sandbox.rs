@@ -575,3 +575,33 @@ fn a_home_is_gone_or_kept_as_it_was_asked_for() {
     );
     assert!(told.stdout.contains("The kept home holds"), "{told}");
 }
+
+#[test]
+fn a_git_file_that_a_command_lays_in_a_writable_place_shows_no_repository_later() {
+    if !prerequisite::has(&["git"]) {
+        return;
+    }
+    let shieling = with_beside();
+    let place = shieling.workspace().join("..").canonicalize().expect("it is there");
+    let git = place.join("main/.git/worktrees/sub");
+    std::fs::create_dir_all(&git).expect("it can be made");
+    std::fs::create_dir_all(place.join("main/.git/objects")).expect("it can be made");
+    let sub = place.join("lib/sub");
+    for (path, text) in [
+        (place.join("main/.git/HEAD"), "ref: refs/heads/main\n".to_owned()),
+        (git.join("gitdir"), format!("{}\n", sub.join(".git").display())),
+        (git.join("commondir"), "../..\n".to_owned()),
+    ] {
+        std::fs::write(path, text).expect("it can be written");
+    }
+    let run = |words: &[&str]| {
+        let words = words.iter().map(|word| (*word).to_owned());
+        shieling.ran(&shieling.command_of(words).output().expect("it starts"))
+    };
+    let lay = format!("mkdir ../lib/sub && echo 'gitdir: {}' > ../lib/sub/.git", git.display());
+    let laid = run(&["exec", "--write", "../lib", "--", &lay]);
+    assert!(ok(&laid), "{laid}");
+    let look = format!("ls {}", place.join("main/.git").display());
+    let later = run(&["exec", "--workspace", "../lib/sub", "--", &look]);
+    assert!(!ok(&later) && later.stderr.contains("is not shown"), "{later}");
+}

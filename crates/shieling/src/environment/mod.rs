@@ -17,6 +17,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::approval::Approved;
+pub use crate::outcome::Places;
 use crate::outcome::{Confinement, HeldBack, Hint, LimitHit, Outcome};
 use crate::process::{Counts, Process, SessionShell, SpawnError, Streams, Struck};
 use crate::request::Command;
@@ -40,39 +41,6 @@ pub struct Ground {
     pub kernel: String,
     /// What whoever works there must know of it, one piece of advice each.
     pub advice: Vec<String>,
-}
-
-/// Where in an environment what is written lasts, and where not. What is in neither list is read-only.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Places {
-    /// Files and directories of the host that commands write, absolute.
-    pub lasting: Vec<std::path::PathBuf>,
-    /// Directories of the environment's own, absolute: what is in them is gone with it.
-    pub private: Vec<std::path::PathBuf>,
-    /// Of these, caches of the user: read as they are, and written privately; or only read.
-    pub caches: Vec<std::path::PathBuf>,
-    /// Whether caches are only read.
-    pub caches_are_readonly: bool,
-    /// The home, and where on the host it is kept, if it is.
-    pub kept_home: Option<(std::path::PathBuf, std::path::PathBuf)>,
-    /// What else there is to know of them, one sentence each.
-    pub notes: Vec<String>,
-}
-
-impl Places {
-    /// Whether what is written at a path is gone with the environment.
-    pub fn is_private(&self, path: &std::path::Path) -> bool {
-        let depth = |places: &[std::path::PathBuf]| {
-            let above = places.iter().filter(|place| path.starts_with(place));
-            above.map(|place| place.components().count()).max()
-        };
-        let home = self.kept_home.as_ref().map(|(home, _)| home);
-        let kept = home
-            .filter(|home| path.starts_with(home))
-            .map(|home| home.components().count());
-        let lasting = depth(&self.lasting).max(kept);
-        depth(&self.private).max(depth(&self.caches)) > lasting
-    }
 }
 
 /// What of the network a command may reach.
