@@ -294,7 +294,8 @@ fn host_state(field: &Field) -> Checked {
         "/run/dbus/system_bus_socket",
         "/run/containerd",
         "/run/lock",
-        "/var/cache",
+        "/var/cache/apt",
+        "/var/cache/debconf",
         "/var/spool",
         "/var/mail",
     ] {
