@@ -145,12 +145,8 @@ impl Guard {
             })
         };
         // A file that is writable by itself has no names in it. The innermost is asked first.
-        let held = roots
-            .iter()
-            .rev()
-            .map(PathBuf::as_path)
-            .filter(|root| root.is_dir())
-            .chain(outside);
+        let directories = writable::directories(restrictions);
+        let held = directories.iter().rev().map(PathBuf::as_path).chain(outside);
         let mut guard = Self {
             workspace: restrictions.workspace.clone(),
             roots: held.map(hold).collect::<Result<_, _>>()?,

@@ -130,9 +130,11 @@ impl HiddenFiles {
     /// Of each place in which commands write, whose top is then what patterns are relative to; nothing is
     /// looked at yet. None if nothing is hidden.
     pub(super) fn of_all(restrictions: &Restrictions) -> Vec<Self> {
-        let roots = writable::roots(restrictions);
-        let directories = roots.iter().filter(|root| root.is_dir());
-        directories.filter_map(|root| Self::new(root, restrictions)).collect()
+        let directories = writable::directories(restrictions);
+        directories
+            .iter()
+            .filter_map(|root| Self::new(root, restrictions))
+            .collect()
     }
 
     fn new(root: &Path, restrictions: &Restrictions) -> Option<Self> {

@@ -191,7 +191,7 @@ pub(super) fn runs_by_itself(path: &Path, home: Option<&Path>) -> Option<PathBuf
     let names: Vec<&str> = in_projects.map(|row| row.path).collect();
     path.ancestors()
         .find(|above| {
-            let in_git = |name: &str| GIT_NAMES.iter().any(|git| name == *git);
+            let in_git = |name: &str| GIT_NAMES.contains(&name);
             let name = above.file_name().and_then(|name| name.to_str());
             let is_gits = name.is_some_and(in_git) && above.parent().is_some_and(is_git_directory);
             is_gits || names.iter().any(|name| above.ends_with(name))

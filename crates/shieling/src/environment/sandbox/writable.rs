@@ -58,6 +58,13 @@ pub(super) fn roots(restrictions: &Restrictions) -> Vec<PathBuf> {
     roots
 }
 
+/// Those of them that are directories.
+pub(super) fn directories(restrictions: &Restrictions) -> Vec<PathBuf> {
+    let mut roots = roots(restrictions);
+    roots.retain(|root| root.is_dir());
+    roots
+}
+
 /// Checks what the caller wants to be writable beside the workspace. Homes are looked at elsewhere.
 ///
 /// # Errors
