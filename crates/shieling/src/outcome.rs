@@ -206,6 +206,10 @@ pub enum HintKind {
     Protected,
     /// Permission bits that no command can set.
     Permissions,
+    /// A place that is read-only here.
+    ReadOnly,
+    /// Something outside that commands do not see.
+    NotShown,
     /// A network that there is not.
     Network,
 }

@@ -54,6 +54,7 @@ pub use caches::variables as cache_variables;
 use guard::Guard;
 pub use hidden::HiddenError;
 use hidden::HiddenFiles;
+use homes::Homes;
 pub use place::leads_through;
 pub(super) use protect::protected;
 pub use repository::linked_repository;

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use super::place::{self, is_clean};
 use super::{Restrictions, caches, writable};
 use crate::environment::Places;
-use crate::outcome::{Hint, Outcome};
+use crate::outcome::{Hint, HintKind, Outcome};
 
 /// What programs say where nothing can be written.
 const READ_ONLY: &str = "Read-only file system";
@@ -73,9 +73,10 @@ pub(super) fn explain(restrictions: &Restrictions, outcome: &Outcome, hints: &mu
         && let Some(above) = hidden_repository(restrictions)
     {
         hints.push(Hint {
+            kind: HintKind::NotShown,
             because: "the workspace is a directory of this repository, which is not shown".to_owned(),
             instead: format!("a person can start with `--write {}`", above.display()),
-            path: above,
+            path: Some(above),
         });
     }
     let roots = writable::roots(restrictions);
@@ -90,7 +91,7 @@ pub(super) fn explain(restrictions: &Restrictions, outcome: &Outcome, hints: &mu
             continue;
         };
         let root = roots.iter().rfind(|root| path.starts_with(root));
-        if hints.len() >= HINTS || hints.iter().any(|hint| hint.path == path) {
+        if hints.len() >= HINTS || hints.iter().any(|hint| hint.path.as_ref() == Some(&path)) {
             continue;
         }
         let (because, instead) = match root {
@@ -121,7 +122,12 @@ pub(super) fn explain(restrictions: &Restrictions, outcome: &Outcome, hints: &mu
                 )
             }
         };
-        hints.push(Hint { path, because, instead });
+        hints.push(Hint {
+            kind: HintKind::ReadOnly,
+            path: Some(path),
+            because,
+            instead,
+        });
     }
 }
 
