@@ -14,7 +14,7 @@ use shieling_jail::plan::{Entry, Isolation, Network, Plan};
 
 use crate::confine::{self, Confinement};
 use crate::keeper::{ORDER, Order, answer, order_of, read};
-use crate::limits::{Enforcement, Held, Journal};
+use crate::limits::{self, Enforcement, Held, Journal};
 use crate::own;
 use crate::refusal::{Step, While as _, refuse};
 use crate::server::Server;
@@ -30,6 +30,8 @@ pub(crate) struct Outside {
     pub(crate) keeper: i32,
     /// The limits.
     pub(crate) held: Held,
+    /// How many of the descriptors that come with this are for [`limits::enter`].
+    pub(crate) entrances: usize,
 }
 
 /// Who the user is, on the host and in the jail alike.
@@ -81,6 +83,7 @@ pub(crate) fn in_place(plan: &Plan, order: Order, host: &OwnedFd, limits: &Enfor
     let outside = Outside {
         keeper: rustix::process::getpid().as_raw_pid(),
         held: limits.held(),
+        entrances: 0,
     };
     let files = limits.counters().into_iter().map(|file| file.try_clone_to_owned());
     let files = files.collect::<Result<Vec<_>, _>>().map_err(|_| Errno::MFILE);
@@ -150,7 +153,7 @@ fn root() -> Step<OwnedFd> {
 
 /// Over the files as they are seen now: limits, the locks, and a look from inside at whether all holds.
 fn finish(plan: &Plan, mut server: Server, outside: Outside, mut files: Vec<OwnedFd>) -> Step<Built> {
-    let Outside { keeper, held } = outside;
+    let Outside { keeper, held, .. } = outside;
     held.apply()?;
     let mut enforced: Vec<String> = Vec::new();
     let mut missing = held.missing.clone();
@@ -205,15 +208,17 @@ fn finish(plan: &Plan, mut server: Server, outside: Outside, mut files: Vec<Owne
     Ok((server, ready, files))
 }
 
-/// What the keeper says, once the limits hold or nothing could reach one before they do.
+/// What the keeper says of the limits, which hold for this process from here on, and the kernel's counts of them.
 fn outside(keeper: &OwnedFd) -> Step<(Outside, Vec<OwnedFd>)> {
-    let Ok(Some((text, files))) = socket::receive(keeper, RecvFlags::empty()) else {
+    let Ok(Some((text, mut entrances))) = socket::receive(keeper, RecvFlags::empty()) else {
         return refuse(Layer::Limits, "the keeper went before the limits held");
     };
     let Some(outside) = message::decode::<Outside>(&text) else {
         return refuse(Layer::Limits, "what the keeper says of the limits cannot be read");
     };
-    Ok((outside, files))
+    let counters = entrances.split_off(outside.entrances.min(entrances.len()));
+    limits::enter(&entrances)?;
+    Ok((outside, counters))
 }
 
 /// The directories in memory: what lies in them is memory too.

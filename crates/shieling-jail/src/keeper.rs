@@ -157,9 +157,11 @@ fn keep(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Ste
         ready.end();
     }
     let limits = limits::prepare(&plan.limits, plan.isolation)?;
-    let done = limits
-        .attach(rustix::process::getpid().as_raw_pid())
+    let entrances: Vec<_> = limits.entrances().collect();
+    let done = limits::enter(&entrances)
+        .and_then(|()| limits.attach(rustix::process::getpid().as_raw_pid()))
         .and_then(|()| inside::in_place(plan, order, host, &limits));
+    drop(entrances);
     limits.remove();
     done
 }
@@ -242,23 +244,18 @@ impl Server {
         socket::send(&self.told, JAIL, &fds).or_refuse(Layer::Start, || "handing the plan to the jail".to_owned())
     }
 
-    /// Tells it of its limits: before they hold for it only where nothing could reach one meanwhile.
+    /// Tells it of its limits, which hold for it once it has entered the groups of v1 by itself.
     fn limit(&self, limits: &Enforcement) -> Step {
+        limits.attach(self.number.as_raw_pid())?;
+        let entrances: Vec<_> = limits.entrances().collect();
         let outside = Outside {
             keeper: rustix::process::getpid().as_raw_pid(),
             held: limits.held(),
+            entrances: entrances.len(),
         };
-        let held = message::encode(&outside);
-        let counters = limits.counters();
-        let tell =
-            || socket::send(&self.told, &held, &counters).or_refuse(Layer::Limits, || "telling the jail".to_owned());
-        if limits.urgent() {
-            limits.attach(self.number.as_raw_pid())?;
-            tell()
-        } else {
-            tell()?;
-            limits.attach(self.number.as_raw_pid())
-        }
+        let fds: Vec<_> = entrances.into_iter().chain(limits.counters()).collect();
+        socket::send(&self.told, &message::encode(&outside), &fds)
+            .or_refuse(Layer::Limits, || "telling the jail".to_owned())
     }
 
     /// Until pid 1 is gone, and everything in its pid namespace with it. The host's end ends it; and so does

@@ -153,9 +153,21 @@ impl Group {
         fs::File::open(self.directory.join(file)).ok()
     }
 
-    /// Moves a process in, with all its threads.
+    /// Moves another process in, with all its threads. The kernel waits for all processors meanwhile, which
+    /// takes 5 to 15 ms on an idle machine.
     pub(super) fn attach(&self, process: i32) -> Result<(), Why> {
         self.write("cgroup.procs", &process.to_string())
+    }
+
+    /// The file by which a process of one thread moves itself in, which no lock of the kernel delays (5.5);
+    /// none on v2, which has such a file for threads of one process only.
+    pub(super) fn entrance(&self) -> Result<Option<fs::File>, Why> {
+        if self.version == Version::Two {
+            return Ok(None);
+        }
+        let path = self.directory.join("tasks");
+        let file = fs::OpenOptions::new().write(true).open(&path);
+        file.map(Some).map_err(|error| Why::at("to open", &path, &error))
     }
 
     /// Removes it. Everything in it is dead; the kernel may need a moment to see it.

@@ -8,16 +8,15 @@
 //! supervisor, and one that waits for the next job. So commands never have more than N processes and
 //! threads at once; each further job at the same time takes one of the N for its supervisor.
 //!
-//! **What a group does not stop.** Memory that was touched before its process was attached stays
-//! uncounted; tasks count when they are attached, though then there may be too many of them already.
-//! Where a limit could be reached in that time, [`Enforcement::urgent`] says that commands must wait.
+//! **How a process gets into a group.** Pid 1 is in it before it starts anything, so everything else is born
+//! in it. On v1 it moves itself, which costs microseconds; on v2 it is cloned into it or, where that is not
+//! possible, moved by the keeper.
 
 #![expect(
     clippy::disallowed_methods,
     reason = "control groups and processes are told about in files"
 )]
 
-mod attach;
 mod eye;
 mod group;
 mod groups;
@@ -32,7 +31,7 @@ mod witness;
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -40,7 +39,7 @@ use shieling_jail::message::{Counter, Layer, Refusal};
 use shieling_jail::plan::{Isolation, Limits};
 
 pub(crate) use eye::Eye;
-use group::{Controller, Group, Why};
+use group::{Controller, Group, Version, Why};
 use groups::{Groups, Host};
 pub(crate) use journal::Journal;
 pub(crate) use kills::Kills;
@@ -51,9 +50,6 @@ use witness::Witness;
 pub(crate) const RESERVED: u64 = 3;
 /// Fewer open files leave too few for pid 1 and the supervisors, which the limit holds for too.
 const FEWEST_FILES: u64 = 64;
-/// Below these, a command could reach its limit while it is being attached, which takes about 15 ms.
-const URGENT_MEMORY: u64 = 1 << 30;
-const URGENT_PIDS: u64 = 256;
 
 /// What holds one limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,8 +70,8 @@ pub(crate) struct Enforcement {
     pids: Option<Way>,
     /// Whether swap adds to the memory.
     swaps: bool,
-    /// Whether the descendants of a process can be listed.
-    lists: bool,
+    /// By which pid 1 moves itself into the groups of v1, opened before it can no longer see them.
+    entrances: Vec<File>,
     /// The kernel's counts, opened before the sandbox can no longer see them.
     counters: Vec<(Counter, File)>,
 }
@@ -104,7 +100,7 @@ fn prepare_on(host: &Host, limits: &Limits, isolation: Isolation, name: &str) ->
         memory: None,
         pids: None,
         swaps: false,
-        lists: attach::can_list(&host.root.join("proc")),
+        entrances: Vec::new(),
         counters: Vec::new(),
     };
     match enforcement.set(host, limits, isolation) {
@@ -181,6 +177,10 @@ impl Enforcement {
             }
             self.effective.open_files = Some(resources::within_hard(resources::FILES, files));
         }
+        for group in &self.groups.made {
+            let entrance = group.entrance().map_err(|why| refusal(why.what, why.errno))?;
+            self.entrances.extend(entrance);
+        }
         Ok(())
     }
 
@@ -209,32 +209,17 @@ impl Enforcement {
         swap.into_iter().collect()
     }
 
-    /// Whether the first command must wait for [`Self::attach`]; otherwise it may go on beside.
-    pub(crate) fn urgent(&self) -> bool {
-        let Limits {
-            memory,
-            pids,
-            cpu_thousandths,
-            ..
-        } = self.effective;
-        let memory = self.memory == Some(Way::Group) && memory < Some(URGENT_MEMORY);
-        let pids = self.pids == Some(Way::Group) && pids < Some(URGENT_PIDS);
-        memory || pids || cpu_thousandths.is_some() || !self.groups.made.is_empty() && !self.lists
+    /// In the keeper: puts pid 1, by its number here and before it starts anything, into the groups that it
+    /// cannot move itself into.
+    pub(crate) fn attach(&self, pid_1: i32) -> Result<(), Refusal> {
+        let mut others = self.groups.made.iter().filter(|group| group.version == Version::Two);
+        let attached = others.try_for_each(|group| group.attach(pid_1));
+        attached.map_err(|why| refusal(why.what, why.errno))
     }
 
-    /// In the keeper: puts `root`, by its number here, and all its descendants into the groups. Where
-    /// [`Self::urgent`], it must be called before `root` starts anything.
-    pub(crate) fn attach(&self, root: i32) -> Result<(), Refusal> {
-        let take = |process| self.groups.made.iter().try_for_each(|group| group.attach(process));
-        if self.groups.made.is_empty() {
-            return Ok(());
-        }
-        let attached = if self.lists {
-            attach::everyone(Path::new("/proc"), root, take)
-        } else {
-            take(root)
-        };
-        attached.map_err(|why| refusal(why.what, why.errno))
+    /// For [`enter`].
+    pub(crate) fn entrances(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.entrances.iter().map(|file| file.as_fd())
     }
 
     /// What pid 1 has to know and to do.
@@ -262,6 +247,16 @@ impl Enforcement {
     pub(crate) fn remove(self) {
         self.groups.remove();
     }
+}
+
+/// Moves this process, which has one thread and no child, into the groups of [`Enforcement::entrances`].
+pub(crate) fn enter(entrances: &[impl AsFd]) -> Result<(), Refusal> {
+    entrances.iter().try_for_each(|entrance| {
+        let entered = rustix::io::write(entrance, b"0");
+        entered
+            .map(drop)
+            .map_err(|errno| refusal("to enter a control group".to_owned(), errno.raw_os_error()))
+    })
 }
 
 /// What pid 1 has to know of the limits, and to do for them.

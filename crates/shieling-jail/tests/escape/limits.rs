@@ -14,7 +14,9 @@ use super::outside::{groups, processes};
 use super::support::{Case, Checked, Field, Making, Place, alone, check, line, skip, wrong};
 
 use files::{disk, file_size, flood, inodes, open_files};
-use memory::{memory_in_files, memory_of_many, memory_of_one, memory_shared, sent_and_not_received};
+use memory::{
+    memory_in_files, memory_of_many, memory_of_one, memory_shared, sent_and_not_received,
+};
 
 pub(crate) const CASES: &[Case] = &[
     alone(
@@ -40,6 +42,10 @@ pub(crate) const CASES: &[Case] = &[
     alone("what is sent and not received counts as memory", sent_and_not_received),
     alone("a flood of output is bounded, and its producer goes on", flood),
     alone("control groups cannot be seen, left or changed", control_groups),
+    alone(
+        "the first command is in its control groups from its first instruction on, however much they give",
+        first_command,
+    ),
 ];
 
 const MIB: u64 = 1 << 20;
@@ -206,6 +212,39 @@ fn control_groups(field: &Field<'_>) -> Checked {
     if field.is_root() && made.is_empty() {
         return skip("no control group can be made here, even by root");
     }
+    Ok(())
+}
+
+/// Bounds that a command would take long to reach hold for it as soon as narrow ones do.
+fn first_command(field: &Field<'_>) -> Checked {
+    let limits = Limits {
+        memory: Some(8 << 30),
+        pids: Some(4000),
+        ..Limits::default()
+    };
+    for _ in 0..10 {
+        let place = limited(field, limits).start()?;
+        field.attempted();
+        let confinement = field.runtime.block_on(place.sandbox.start())?;
+        // As the shell's own first act, with no process in between.
+        let own = place.run("printf '%s\\n' \"$(< /proc/self/cgroup)\"")?.stdout;
+        for (controller, layer) in [("memory", "cgroup.memory"), ("pids", "cgroup.pids")] {
+            if !confinement.enforced.iter().any(|enforced| enforced == layer) {
+                continue;
+            }
+            // On v2 its group is the root of what it sees.
+            let version_1 = own.lines().find(|line| {
+                line.split(':')
+                    .nth(1)
+                    .is_some_and(|has| has.split(',').any(|one| one == controller))
+            });
+            check(version_1.is_none_or(|line| line.contains("/shieling-")), || {
+                format!("ESCAPED: outside of the group for {controller}:\n{own}")
+            })?;
+        }
+        place.close();
+    }
+    field.worked();
     Ok(())
 }
 

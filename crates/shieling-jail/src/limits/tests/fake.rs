@@ -83,6 +83,7 @@ fn make(path: &Path) -> io::Result<()> {
     fs::create_dir(path)?;
     for file in [
         "cgroup.procs",
+        "tasks",
         "memory.limit_in_bytes",
         "memory.memsw.limit_in_bytes",
         "memory.max",
@@ -121,7 +122,8 @@ fn v1_gets_one_group_in_each_hierarchy_and_tells_what_it_reads_back() {
     let enforcement = tree.full().unwrap();
     assert_eq!(enforcement.held().effective, limits());
     assert_eq!(enforcement.enforced(), IN_GROUPS);
-    assert!(enforcement.urgent() && enforcement.missing().is_empty());
+    assert!(enforcement.missing().is_empty());
+    assert_eq!(enforcement.entrances().count(), 3);
     assert_eq!(kills(&enforcement).count(), 3);
     let read = |file: &str| tree.text(&format!("cg/{}/{NAME}/{file}", file.split('.').next().unwrap()));
     assert_eq!(read("memory.limit_in_bytes"), "67108864");
@@ -209,6 +211,7 @@ fn v2_puts_the_group_below_its_own_where_that_gives_controllers() {
         (limits(), IN_GROUPS.map(str::to_owned).to_vec())
     );
     assert_eq!(kills(&enforcement).count(), 5);
+    assert_eq!(enforcement.entrances().count(), 0, "it is moved by another process");
     let read = |file: &str| tree.text(&format!("cg/mine/{NAME}/{file}"));
     let expected = [
         ("memory.max", "67108864"),
@@ -263,7 +266,7 @@ fn without_groups_an_ordinary_user_gets_a_resource_limit_and_a_watch() {
         ["watch.memory", "rlimit.pids", "rlimit.open_files", "rlimit.core"]
     );
     assert_eq!(enforcement.held().effective, two);
-    assert!(!enforcement.urgent(), "there is nothing to attach to");
+    assert_eq!(enforcement.entrances().count(), 0, "there is nothing to enter");
     assert_eq!(kills(&enforcement).count(), 0);
 }
 
@@ -381,34 +384,6 @@ fn swap_that_adds_to_the_memory_is_told() {
         let enforcement = tree.prepare(&only, Isolation::Full).unwrap();
         assert_eq!(enforcement.missing(), missing);
         assert_eq!(enforcement.held().effective, only);
-    }
-}
-
-#[test]
-fn only_what_could_be_reached_while_attaching_is_urgent() {
-    let all = "35 31 0:32 / /cg rw - cgroup cgroup rw,memory,pids,cpu\n";
-    let cases = [
-        (Some(1 << 30), Some(256), None, false),
-        (Some((1 << 30) - 4096), Some(256), None, true),
-        (Some(1 << 30), Some(255), None, true),
-        (Some(4 << 30), Some(512), Some(1000), true),
-        (None, None, None, false),
-    ];
-    for (memory, pids, cpu_thousandths, urgent) in cases {
-        let tree = Tree::new("4:memory,pids,cpu:/\n", all, &map(0));
-        tree.file("proc/thread-self/children", "");
-        fs::create_dir_all(tree.0.root.join("cg")).unwrap();
-        let limits = Limits {
-            memory,
-            pids,
-            cpu_thousandths,
-            open_files: None,
-        };
-        assert_eq!(
-            tree.prepare(&limits, Isolation::Full).unwrap().urgent(),
-            urgent,
-            "{limits:?}"
-        );
     }
 }
 

@@ -257,7 +257,7 @@ fn inside_delegated() {
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();
-    enforcement.attach(child.id().cast_signed()).unwrap();
+    super::group::attach(&enforcement, child.id().cast_signed()).unwrap();
     drop(child.stdin.take());
     let status = child.wait().unwrap();
     assert_eq!(
