@@ -207,8 +207,7 @@ impl Server {
             }
             let [control, children, host, taken, updates] = fds.map(|fd| !fd.revents().is_empty());
             if children {
-                let mut record = [0_u8; 1024];
-                while matches!(rustix::io::read(&self.jobs.children, &mut record), Ok(1..)) {}
+                drain(&self.jobs.children);
             }
             if control || host {
                 return Ok(());
@@ -285,8 +284,16 @@ impl Jobs {
     fn end(mut self) {
         let until = Instant::now() + ENDING;
         self.alive = None;
-        while self.reap() && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(1));
+        while self.reap() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            let mut fds = [PollFd::new(&self.children, PollFlags::IN)];
+            // Rounded up: below a millisecond it would not wait at all.
+            let timeout = timespec(u64::try_from(left.as_millis()).unwrap_or(u64::MAX).saturating_add(1));
+            let _ = poll(&mut fds, Some(&timeout));
+            drain(&self.children);
         }
     }
 
@@ -310,6 +317,12 @@ impl Jobs {
         }
         true
     }
+}
+
+/// Takes what is there of the news of ended children, which are looked for afterwards.
+fn drain(children: &OwnedFd) {
+    let mut record = [0_u8; 1024];
+    while matches!(rustix::io::read(children, &mut record), Ok(1..)) {}
 }
 
 /// To a child of ours, which keeps its number until we reap it.
