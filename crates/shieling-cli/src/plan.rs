@@ -148,6 +148,8 @@ pub(crate) struct Plan {
     pub(crate) require_shell_approval: bool,
     /// Whether every change of files by a tool is asked about.
     pub(crate) require_write_approval: bool,
+    /// Whether one command is all that starts.
+    pub(crate) once: bool,
     timeout: Duration,
     /// What somebody asked for; the default holds for outcomes alone.
     output_limit: Option<ByteCount>,
@@ -246,6 +248,7 @@ impl Plan {
                 settings.pids.or(limits.pids),
                 settings.cpus,
             ),
+            once: matches!(purpose, Purpose::Exec | Purpose::Shell | Purpose::Describe),
             timeout: match purpose {
                 Purpose::Shell => typed_timeout.map_or(Duration::MAX, Timeout::get),
                 Purpose::Exec => settings.timeout.map_or(EXEC_TIMEOUT, Timeout::get),

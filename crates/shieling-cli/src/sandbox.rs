@@ -137,6 +137,7 @@ pub(crate) fn restrictions(
     restrictions.open_protected = plan.open_protected;
     restrictions.allow_home = plan.allow_home;
     restrictions.fixed = plan.fixed.clone();
+    restrictions.once = plan.once;
     // Hidden where it stands, so it has to.
     let state = caller.state.clone().filter(|state| files::make(state));
     for root in &restrictions.write {

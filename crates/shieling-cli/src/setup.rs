@@ -60,7 +60,7 @@ impl Place {
         let shell = shell(plan.shell.as_deref())?;
         if plan.env == EnvironmentName::Local {
             let local = Local::new(shell).with_workspace(&plan.workspace);
-            return Ok(Self::Local(Arc::new(local)));
+            return Ok(Self::Local(Arc::new(if plan.once { local.once() } else { local })));
         }
         let restrictions = sandbox::restrictions(plan, &policy(plan)?, caller, shell.program())?;
         let loopback = plan.network == crate::options::Network::Loopback;

@@ -184,6 +184,9 @@ fn finish(plan: &Plan, mut server: Server, outside: Outside, mut files: Vec<Owne
         }
     }
     enforced.extend(held.enforced.iter().cloned());
+    if plan.once {
+        server.expect_one();
+    }
     let mut in_memory = temporary(plan);
     if let Some(view) = server.view() {
         in_memory.extend(view.layers().map(Path::to_path_buf));

@@ -19,7 +19,7 @@ use crate::refusal::{Step, While as _, refuse};
 use crate::socket::{self, read_whole};
 use crate::sys::{self, Copied};
 use crate::view;
-use crate::zygote::{COLD, WARM};
+use crate::zygote::{COLD, LATER, WARM};
 
 /// The longest plan, in bytes: a hundred thousand hidden files, and room to spare.
 const LONGEST_PLAN: usize = 16 * 1024 * 1024;
@@ -86,10 +86,10 @@ pub(crate) fn run(orders: OwnedFd, host: OwnedFd, taken: OwnedFd, warm: bool) {
     drop(orders);
     let read = read(&order.plan);
     let own_network = |plan: &Plan| plan.isolation == Isolation::Full && plan.network != Network::Host;
-    let next = if read.as_ref().is_ok_and(own_network) {
-        WARM
-    } else {
-        COLD
+    let next = match &read {
+        Ok(plan) if plan.once => LATER,
+        Ok(plan) if own_network(plan) => WARM,
+        Ok(_) | Err(_) => COLD,
     };
     // The zygote is gone if this cannot be written; the jail is made all the same.
     let _ = rustix::io::write(&taken, &[next]);

@@ -54,6 +54,8 @@ pub struct Plan {
     /// Where a write must fail and where one must succeed, as probed from inside before the first
     /// command.
     pub probes: Vec<Probe>,
+    /// Whether one command is expected: then neither a supervisor nor a jail is made before it is asked for.
+    pub once: bool,
 }
 
 /// A directory of the host that belongs to another user, shown as if it were this user's: what is made in it

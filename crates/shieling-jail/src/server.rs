@@ -46,6 +46,8 @@ pub(crate) struct Server {
     eye: Option<Eye>,
     /// Whether there were jobs when it last looked.
     looked: bool,
+    /// Whether no supervisor waits beside a job: one is made when there is an order for it.
+    once: bool,
     jobs: Jobs,
 }
 
@@ -90,6 +92,7 @@ impl Server {
             kills,
             eye: None,
             looked: false,
+            once: false,
             jobs: Jobs {
                 children: sys::child_signals().or_refuse(Layer::Start, start)?,
                 alive: Some(alive),
@@ -99,6 +102,11 @@ impl Server {
                 waiting: None,
             },
         })
+    }
+
+    /// Has no supervisor made ahead of its order, but for the first.
+    pub(crate) fn expect_one(&mut self) {
+        self.once = true;
     }
 
     /// The view of files of its own, if it has one.
@@ -156,9 +164,10 @@ impl Server {
     }
 
     fn serve(&mut self) -> Result<(), Errno> {
+        let mut wanted = true;
         loop {
             self.jobs.reap();
-            if self.jobs.waiting.is_none() {
+            if self.jobs.waiting.is_none() && wanted {
                 match self.make_supervisor(None) {
                     Ok(heard) => self.jobs.waiting = Some(heard),
                     // Commands have used up the processes, or memory; they end, and it is tried again.
@@ -166,23 +175,28 @@ impl Server {
                     Err(errno) => return Err(errno),
                 }
             }
-            // The one that waits is no job. Once more when the last has ended: its end may be what is to be seen.
-            let busy = self.jobs.supervisors.len() > 1;
+            // Once more when the last has ended: its end may be what is to be seen.
+            let busy = self.jobs.are_there();
             let due = match &mut self.eye {
                 Some(eye) if busy || self.looked => Some(eye.tick()).filter(|_| busy),
                 _ => None,
             };
             self.looked = busy;
             let due = match self.jobs.waiting {
-                Some(_) => due,
-                None => Some(due.map_or(AGAIN, |due| due.min(AGAIN))),
+                None if wanted => Some(due.map_or(AGAIN, |due| due.min(AGAIN))),
+                Some(_) | None => due,
             };
             let timeout = due.map(|due| timespec(u64::try_from(due.as_millis()).unwrap_or(u64::MAX)));
             let host = self.host.as_ref().unwrap_or(&self.control);
             let taken = self.jobs.waiting.as_ref().unwrap_or(&self.control);
-            // Of the control socket only its end is ours.
+            // Of the control socket only its end is ours, and that there is an order for whom nobody waits.
+            let orders = if self.jobs.waiting.is_none() && !wanted {
+                PollFlags::IN
+            } else {
+                PollFlags::empty()
+            };
             let mut fds = [
-                PollFd::new(&self.control, PollFlags::empty()),
+                PollFd::new(&self.control, orders),
                 PollFd::new(&self.jobs.children, PollFlags::IN),
                 PollFd::new(
                     host,
@@ -205,17 +219,20 @@ impl Server {
             if poll(&mut fds, timeout.as_ref()).is_err() {
                 continue;
             }
+            let ordered = fds[0].revents() == PollFlags::IN;
             let [control, children, host, taken, updates] = fds.map(|fd| !fd.revents().is_empty());
             if children {
                 drain(&self.jobs.children);
             }
-            if control || host {
+            if control && !ordered || host {
                 return Ok(());
             }
             if taken {
                 // It has a job now, or somebody has killed it: either way it waits no longer.
                 self.jobs.waiting = None;
+                wanted = !self.once;
             }
+            wanted |= ordered;
             if updates {
                 match self.update() {
                     Ok(true) | Err(Errno::AGAIN | Errno::INTR) => {}
@@ -280,6 +297,11 @@ impl Server {
 }
 
 impl Jobs {
+    /// Whether there is any: the supervisor that waits is none.
+    fn are_there(&self) -> bool {
+        self.supervisors.len() > usize::from(self.waiting.is_some())
+    }
+
     /// Ends every job: supervisors end theirs once the pipe of life ends, and what has none is killed.
     fn end(mut self) {
         let until = Instant::now() + ENDING;

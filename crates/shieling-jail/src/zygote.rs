@@ -2,9 +2,9 @@
 //! not for each jail: on some machines, the start of a C library alone takes longer than a jail.
 //!
 //! The process that the host starts makes a copy of itself, the zygote, and is gone: so that the host
-//! has no child to wait for, and gets no signal later that it did not expect. The zygote always has
-//! one keeper ready that waits for an order by itself, and makes the next one when that is taken. It
-//! knows nothing of any plan, and ends with its host.
+//! has no child to wait for, and gets no signal later that it did not expect. The zygote has one keeper
+//! ready that waits for an order by itself, and makes the next one when that is taken: at once, or with the
+//! next order where none is expected. It knows nothing of any plan, and ends with its host.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
@@ -22,6 +22,8 @@ use crate::sys::{self, Copied};
 pub(crate) const WARM: u8 = b'w';
 /// That it shall not.
 pub(crate) const COLD: u8 = b'c';
+/// That there shall be none before the next order.
+pub(crate) const LATER: u8 = b'l';
 
 /// Runs the zygote and, in copies of it, the keepers. Nothing if it was started without its descriptor.
 pub(crate) fn run() -> Option<()> {
@@ -50,7 +52,27 @@ pub(crate) fn run() -> Option<()> {
             }
             Copied::Parent(_) => drop(told),
         }
-        warm = taken(&heard, &host)? == WARM;
+        warm = match taken(&heard, &host)? {
+            WARM => true,
+            LATER => {
+                ordered(&orders, &host)?;
+                false
+            }
+            _ => false,
+        };
+    }
+}
+
+/// Waits until there is an order, which the next keeper takes; nothing once the host has gone.
+fn ordered(orders: &OwnedFd, host: &OwnedFd) -> Option<()> {
+    loop {
+        let mut fds = [PollFd::new(orders, PollFlags::IN), PollFd::new(host, PollFlags::IN)];
+        match poll(&mut fds, None) {
+            Err(Errno::INTR) => {}
+            Err(_) => return None,
+            Ok(_) if fds[1].revents().is_empty() => return Some(()),
+            Ok(_) => return None,
+        }
     }
 }
 

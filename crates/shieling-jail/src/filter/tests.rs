@@ -15,6 +15,7 @@ fn plan(isolation: Isolation, network: Network) -> Plan {
         executable: None,
         limits: Limits::default(),
         probes: Vec::new(),
+        once: false,
     }
 }
 

@@ -15,13 +15,17 @@ use super::support::{Case, Checked, Field, Making, Place, alone, check, line, sk
 
 use files::{disk, file_size, flood, inodes, open_files};
 use memory::{
-    memory_in_files, memory_of_many, memory_of_one, memory_shared, sent_and_not_received,
+    memory_in_files, memory_of_many, memory_of_one, memory_of_the_only_one, memory_shared, sent_and_not_received,
 };
 
 pub(crate) const CASES: &[Case] = &[
     alone(
         "one process gets no more memory than the limit, and its end says so",
         memory_of_one,
+    ),
+    alone(
+        "the one command that is expected gets no more memory",
+        memory_of_the_only_one,
     ),
     alone("many processes get no more memory together", memory_of_many),
     alone("shared memory counts, in every form", memory_shared),

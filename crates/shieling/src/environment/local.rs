@@ -24,6 +24,7 @@ const FILES: [Ability; 2] = [Ability::ReadFiles, Ability::WriteFiles];
 pub struct Local {
     shell: Shell,
     workspace: Option<PathBuf>,
+    once: bool,
     files: OnceLock<Arc<HostFiles>>,
     starter: Mutex<Option<Arc<Jail>>>,
 }
@@ -35,6 +36,7 @@ impl Local {
         Self {
             shell,
             workspace: None,
+            once: false,
             files: OnceLock::new(),
             starter: Mutex::new(None),
         }
@@ -49,6 +51,12 @@ impl Local {
             files: OnceLock::new(),
             ..self
         }
+    }
+
+    /// Expects one command: nothing is kept ready for another, which would take longer to start.
+    #[must_use]
+    pub fn once(self) -> Self {
+        Self { once: true, ..self }
     }
 
     fn confined_files(&self) -> Result<Arc<HostFiles>, SpawnError> {
@@ -70,7 +78,9 @@ impl Local {
         if let Some(starter) = starter.as_ref().filter(|starter| starter.is_alive()) {
             return Ok(Arc::clone(starter));
         }
-        Ok(Arc::clone(starter.insert(Arc::new(Jail::unconfined().await?))))
+        Ok(Arc::clone(
+            starter.insert(Arc::new(Jail::on_this_host(self.once).await?)),
+        ))
     }
 }
 

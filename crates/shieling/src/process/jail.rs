@@ -82,6 +82,11 @@ impl Jail {
     /// # Cancel safety
     /// As [`Self::start`].
     pub async fn unconfined() -> Result<Self, JailError> {
+        Self::on_this_host(false).await
+    }
+
+    /// As [`Self::unconfined`]. With `once`, nothing is kept ready for a second command.
+    pub(crate) async fn on_this_host(once: bool) -> Result<Self, JailError> {
         let plan = shieling_jail::plan::Plan {
             isolation: Isolation::None,
             network: shieling_jail::plan::Network::Host,
@@ -91,6 +96,7 @@ impl Jail {
             executable: None,
             limits: shieling_jail::plan::Limits::default(),
             probes: Vec::new(),
+            once,
         };
         Self::start(&plan).await
     }

@@ -30,6 +30,26 @@ pub(super) fn exhausts(place: &Place<'_>, text: &str) -> Checked {
     place.works("true").map(drop)
 }
 
+/// Where no supervisor waits beside a job, it is looked after all the same; and more jobs than one can be.
+pub(super) fn memory_of_the_only_one(field: &Field<'_>) -> Checked {
+    let limits = Limits {
+        memory: Some(64 * MIB),
+        ..Limits::default()
+    };
+    let place = field
+        .place()
+        .with(|asked| {
+            asked.limits = limits;
+            asked.once = true;
+        })
+        .start()?;
+    exhausts(&place, r#"exec "$TOOLS/eat" memory 400"#)?;
+    place.works(r#""$TOOLS/eat" memory 30"#)?;
+    exhausts(&place, r#"exec "$TOOLS/eat" memory 400"#)?;
+    field.worked();
+    Ok(())
+}
+
 pub(super) fn memory_of_one(field: &Field<'_>) -> Checked {
     let place = with_memory(field, 64)?;
     exhausts(&place, r#"exec "$TOOLS/eat" memory 400"#)?;

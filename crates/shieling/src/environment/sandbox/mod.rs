@@ -276,6 +276,7 @@ fn prepare(restrictions: &Restrictions) -> Result<Prepared, SandboxError> {
         executable: view.executable,
         limits: restrictions.limits,
         probes: view.probes,
+        once: restrictions.once,
     };
     Ok((plan, hidden, view.guard))
 }

@@ -102,6 +102,8 @@ pub struct Restrictions {
     pub shell: PathBuf,
     /// How much the private directories hold.
     pub sizes: Sizes,
+    /// Whether one command is expected: nothing is then kept ready for another, which would take longer to start.
+    pub once: bool,
 }
 
 impl Restrictions {
@@ -131,6 +133,7 @@ impl Restrictions {
             own: Vec::new(),
             shell: shell.into(),
             sizes: Sizes::default(),
+            once: false,
         }
     }
 }
