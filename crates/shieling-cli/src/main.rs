@@ -43,6 +43,7 @@ use options::{Cli, Subcommands};
 use words::{FAILED, Failure};
 
 fn main() -> ExitCode {
+    start_ahead();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return ExitCode::from(options::answer(error)),
@@ -64,6 +65,20 @@ fn main() -> ExitCode {
         let _ = writeln!(io::stderr().lock(), "{failure}");
         FAILED
     }))
+}
+
+/// Has the program that makes sandboxes start beside the reading of options and files, where a command will need
+/// it. A wrong guess costs time and nothing else.
+fn start_ahead() {
+    let words = std::env::args_os().skip(1).take_while(|word| word != "--");
+    let words: Vec<_> = words.filter_map(|word| word.into_string().ok()).collect();
+    let starts = words.first().is_some_and(|first| matches!(&**first, "exec" | "shell"));
+    let needless = ["-h", "--help", "memory", "--env=memory"];
+    if starts && !words.iter().any(|word| needless.contains(&&**word)) {
+        // Whoever needs it first waits for it; if there is no thread for it, they start it.
+        let thread = std::thread::Builder::new().spawn(shieling::process::start_ahead);
+        drop(thread);
+    }
 }
 
 fn completions(shell: clap_complete::Shell) -> Result<u8, Failure> {

@@ -18,6 +18,19 @@ static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/shieling-jail"
 /// The zygote, and the process whose it is.
 static ZYGOTE: Mutex<Option<(u32, OwnedFd)>> = Mutex::new(None);
 
+/// Starts the program that makes sandboxes, and has commands run on this host, if it has not been started: for a
+/// caller that has other things to do before it knows what is to run. Without this call, the first command does so.
+///
+/// Nothing comes of it if it fails: the first command then says why.
+pub fn start_ahead() {
+    let mut zygote = ZYGOTE.lock().unwrap_or_else(PoisonError::into_inner);
+    if zygote.is_none()
+        && let Ok(orders) = start()
+    {
+        *zygote = Some((std::process::id(), orders));
+    }
+}
+
 /// Orders a jail, with its descriptors.
 pub(super) fn order(fds: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut zygote = ZYGOTE.lock().unwrap_or_else(PoisonError::into_inner);
