@@ -43,6 +43,8 @@ struct Server {
     pinned: OwnedFd,
     /// The way to it.
     told: OwnedFd,
+    /// Whether it was cloned into its control group.
+    limited: bool,
 }
 
 /// Which namespace it is that cannot be made: all of them were asked for in one call.
@@ -75,8 +77,8 @@ fn refuse_namespaces<T>(asked: i32, errno: Errno) -> Step<T> {
 pub(crate) fn run(orders: OwnedFd, host: OwnedFd, taken: OwnedFd, warm: bool) {
     sys::wait_for_children();
     // If it cannot be made now, the order will say why.
-    let ready = if warm {
-        Server::make(true, &[&orders, &host, &taken]).ok()
+    let ready = if warm && !limits::at_birth() {
+        Server::make(true, &[&orders, &host, &taken], None).ok()
     } else {
         None
     };
@@ -168,20 +170,29 @@ fn keep(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Ste
 
 /// Makes the jail, and waits for its end or the host's.
 fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Step {
-    let server = match ready {
-        Some(ready) if plan.network != Network::Host => ready,
+    let prepare = || limits::prepare(&plan.limits, plan.isolation);
+    let (server, prepared) = match ready {
+        Some(ready) if plan.network != Network::Host => (ready, None),
         other => {
             if let Some(unfit) = other {
                 unfit.end();
             }
-            Server::make(plan.network != Network::Host, &[host])?
+            let prepared = limits::at_birth().then(prepare).transpose()?;
+            let group = prepared.as_ref().and_then(Enforcement::birthplace);
+            match Server::make(plan.network != Network::Host, &[host], group.as_ref()) {
+                Ok(server) => (server, prepared),
+                Err(refusal) => {
+                    prepared.into_iter().for_each(Enforcement::remove);
+                    return Err(refusal);
+                }
+            }
         }
     };
     // It builds its view while the limits are made.
     let begun = own::mounts(&plan.foreign)
         .and_then(|foreign| server.begin(&order, &foreign))
         .and_then(|()| {
-            let limits = limits::prepare(&plan.limits, plan.isolation)?;
+            let limits = prepared.map_or_else(prepare, Ok)?;
             let held = server.limit(&limits);
             Ok((limits, held))
         });
@@ -207,8 +218,8 @@ fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Ste
 
 impl Server {
     /// In new namespaces: all of them, but a network only if it is to be its own.
-    /// `outside` is what the keeper has open and it shall not.
-    fn make(own_network: bool, outside: &[&OwnedFd]) -> Step<Self> {
+    /// `outside` is what the keeper has open and it shall not; `group` is where it is cloned into.
+    fn make(own_network: bool, outside: &[&OwnedFd], group: Option<&OwnedFd>) -> Step<Self> {
         let start = || "starting".to_owned();
         let (told, hears) = socket::pair().or_refuse(Layer::Start, start)?;
         let identity = Identity::ours();
@@ -219,7 +230,14 @@ impl Server {
             | libc::CLONE_NEWUTS
             | libc::CLONE_NEWCGROUP;
         let own = if own_network { own | libc::CLONE_NEWNET } else { own };
-        match sys::copy(own).or_else(|errno| refuse_namespaces(own, errno))? {
+        // An older kernel does not know it, and a filter around us may not let it through.
+        let born = group.and_then(|group| sys::copy_into(own, group.as_fd()).ok());
+        let limited = born.is_some();
+        let copied = match born {
+            Some(copied) => copied,
+            None => sys::copy(own).or_else(|errno| refuse_namespaces(own, errno))?,
+        };
+        match copied {
             Copied::Child => {
                 drop(told);
                 // An orders socket that is open in it would look alive when the zygote no longer is.
@@ -232,7 +250,12 @@ impl Server {
                     return refuse(Layer::Start, "the jail has no number");
                 };
                 let pinned = rustix::process::pidfd_open(number, PidfdFlags::empty()).or_refuse(Layer::Start, start)?;
-                Ok(Self { number, pinned, told })
+                Ok(Self {
+                    number,
+                    pinned,
+                    told,
+                    limited,
+                })
             }
         }
     }
@@ -246,7 +269,9 @@ impl Server {
 
     /// Tells it of its limits, which hold for it once it has entered the groups of v1 by itself.
     fn limit(&self, limits: &Enforcement) -> Step {
-        limits.attach(self.number.as_raw_pid())?;
+        if !self.limited {
+            limits.attach(self.number.as_raw_pid())?;
+        }
         let entrances: Vec<_> = limits.entrances().collect();
         let outside = Outside {
             keeper: rustix::process::getpid().as_raw_pid(),

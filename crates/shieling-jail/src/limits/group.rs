@@ -7,6 +7,7 @@
 
 use std::fs;
 use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -168,6 +169,12 @@ impl Group {
         let path = self.directory.join("tasks");
         let file = fs::OpenOptions::new().write(true).open(&path);
         file.map(Some).map_err(|error| Why::at("to open", &path, &error))
+    }
+
+    /// The group itself, for a process to be cloned into; none on v1, which cannot do that.
+    pub(super) fn birthplace(&self) -> Option<OwnedFd> {
+        let directory = || fs::File::open(&self.directory).ok().map(OwnedFd::from);
+        (self.version == Version::Two).then(directory).flatten()
     }
 
     /// Removes it. Everything in it is dead; the kernel may need a moment to see it.

@@ -142,6 +142,18 @@ impl Groups {
     }
 }
 
+/// Whether the controllers that can be used here are in v2, where a process is best cloned into its group.
+pub(super) fn in_v2(host: &Host) -> bool {
+    let own = fs::read_to_string(host.root.join("proc/self/cgroup")).unwrap_or_default();
+    let limits = |line: &str| {
+        let controllers = line.split(':').nth(1).unwrap_or_default();
+        controllers
+            .split(',')
+            .any(|one| matches!(one, "memory" | "pids" | "cpu"))
+    };
+    own.lines().any(|line| line.starts_with("0::")) && !own.lines().any(limits)
+}
+
 /// Which of these controllers the children of a group of v2 have, once those that can be are enabled.
 /// The kernel refuses that where a group has processes of its own, unless it is the root.
 fn enabled(place: &Path, wanted: &[Controller]) -> Vec<Controller> {

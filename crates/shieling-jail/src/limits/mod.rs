@@ -76,13 +76,21 @@ pub(crate) struct Enforcement {
     counters: Vec<(Counter, File)>,
 }
 
-/// In the keeper, before pid 1 is cloned: makes the groups, sets the limits, reads them back.
-pub(crate) fn prepare(limits: &Limits, isolation: Isolation) -> Result<Enforcement, Refusal> {
-    let host = Host {
+/// Whether pid 1 is cloned into its group, which must be there before.
+pub(crate) fn at_birth() -> bool {
+    groups::in_v2(&this_host())
+}
+
+fn this_host() -> Host {
+    Host {
         root: PathBuf::from("/"),
         make: |path| std::fs::create_dir(path),
-    };
-    prepare_on(&host, limits, isolation, &groups::name())
+    }
+}
+
+/// In the keeper: makes the groups, sets the limits, reads them back.
+pub(crate) fn prepare(limits: &Limits, isolation: Isolation) -> Result<Enforcement, Refusal> {
+    prepare_on(&this_host(), limits, isolation, &groups::name())
 }
 
 fn prepare_on(host: &Host, limits: &Limits, isolation: Isolation, name: &str) -> Result<Enforcement, Refusal> {
@@ -215,6 +223,11 @@ impl Enforcement {
         let mut others = self.groups.made.iter().filter(|group| group.version == Version::Two);
         let attached = others.try_for_each(|group| group.attach(pid_1));
         attached.map_err(|why| refusal(why.what, why.errno))
+    }
+
+    /// The group that pid 1 is cloned into, if it can be.
+    pub(crate) fn birthplace(&self) -> Option<OwnedFd> {
+        self.groups.made.iter().find_map(group::Group::birthplace)
     }
 
     /// For [`enter`].
