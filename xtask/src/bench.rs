@@ -9,6 +9,7 @@ mod memory;
 mod process;
 mod sandbox;
 mod session;
+mod start;
 mod target;
 mod verdict;
 
@@ -73,8 +74,8 @@ pub(crate) fn work(arguments: &[String]) -> anyhow::Result<ExitCode> {
 }
 
 /// What is measured, by the name that a section goes by on the command line.
-const SECTIONS: [&str; 8] = [
-    "verdicts", "command", "output", "timeout", "session", "files", "sandbox", "memory",
+const SECTIONS: [&str; 9] = [
+    "verdicts", "command", "start", "output", "timeout", "session", "files", "sandbox", "memory",
 ];
 
 /// Those that measure the library alone.
@@ -106,6 +107,7 @@ fn sections(only: Option<&str>) -> anyhow::Result<Vec<(&'static str, String)>> {
         sections.push(match name {
             "verdicts" => ("Verdicts", verdict::run(&subject::judges())),
             "command" => ("One command", one_command(program.as_ref(), missing.as_deref())?),
+            "start" => ("Start to exit", start::run(&path)?),
             "output" => {
                 let scratch = Scratch::new("flood")?;
                 (

@@ -10,6 +10,10 @@ mod files;
 mod size;
 mod start;
 
+pub(super) use bubblewrap::Same;
+pub(super) use exec::Exec;
+pub(super) use start::bare;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::Path;

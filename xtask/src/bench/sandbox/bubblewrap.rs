@@ -12,7 +12,7 @@ use crate::subject::{Caller, Place};
 const WHAT_IS_SEEN: &str = "cat /proc/self/mountinfo; echo; printf '%s\\n' /* /etc/*";
 
 /// `bwrap` with the view of a sandbox.
-pub(super) struct Same<'a> {
+pub(in crate::bench) struct Same<'a> {
     arguments: Vec<String>,
     caller: &'a Caller,
 }
@@ -22,7 +22,7 @@ impl<'a> Same<'a> {
     ///
     /// # Errors
     /// It is not there, or does not run a command with that view.
-    pub(super) fn new(place: &Place<'_>, caller: &'a Caller) -> anyhow::Result<Self> {
+    pub(in crate::bench) fn new(place: &Place<'_>, caller: &'a Caller) -> anyhow::Result<Self> {
         let outcome = place.run(WHAT_IS_SEEN)?;
         let arguments = arguments(&outcome.stdout, caller)?;
         let same = Self { arguments, caller };
@@ -37,7 +37,7 @@ impl<'a> Same<'a> {
         Ok(same)
     }
 
-    pub(super) fn command(&self, text: &str) -> Command {
+    pub(in crate::bench) fn command(&self, text: &str) -> Command {
         let mut command = Command::new("bwrap");
         command
             .args(&self.arguments)

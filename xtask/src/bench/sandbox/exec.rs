@@ -12,7 +12,7 @@ use crate::subject::Caller;
 const PROOF: &str = "readlink /proc/self/ns/mnt; exit 7";
 
 /// `shieling exec` in one environment, once it has proved to run commands there.
-pub(super) struct Exec<'a> {
+pub(in crate::bench) struct Exec<'a> {
     program: PathBuf,
     environment: &'static str,
     caller: &'a Caller,
@@ -21,7 +21,7 @@ pub(super) struct Exec<'a> {
 impl<'a> Exec<'a> {
     /// # Errors
     /// What it did instead: a program that does nothing is fast and must not be measured.
-    pub(super) fn new(program: &Path, environment: &'static str, caller: &'a Caller) -> anyhow::Result<Self> {
+    pub(in crate::bench) fn new(program: &Path, environment: &'static str, caller: &'a Caller) -> anyhow::Result<Self> {
         let exec = Self {
             program: program.to_path_buf(),
             environment,
@@ -43,7 +43,7 @@ impl<'a> Exec<'a> {
         Ok(exec)
     }
 
-    pub(super) fn command(&self, text: &str) -> Command {
+    pub(in crate::bench) fn command(&self, text: &str) -> Command {
         let mut command = Command::new(&self.program);
         command.args(["exec", "--env", self.environment]);
         match self.environment {

@@ -180,7 +180,7 @@ fn first_elsewhere(caller: &Caller) -> anyhow::Result<Duration> {
 }
 
 /// The floor: the text in bash, with what the caller gives a command and nothing else.
-pub(super) fn bare(text: &str, caller: &Caller) -> Command {
+pub(in crate::bench) fn bare(text: &str, caller: &Caller) -> Command {
     let mut command = Command::new("/bin/bash");
     command
         .args(["--noprofile", "--norc", "-c", text])
