@@ -189,13 +189,16 @@ fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Ste
         }
     };
     // It builds its view while the limits are made.
-    let begun = own::mounts(&plan.foreign)
-        .and_then(|foreign| server.begin(&order, &foreign))
-        .and_then(|()| {
-            let limits = prepared.map_or_else(prepare, Ok)?;
-            let held = server.limit(&limits);
-            Ok((limits, held))
-        });
+    let handed = own::mounts(&plan.foreign).and_then(|foreign| server.begin(&order, &foreign));
+    if let Err(refusal) = handed {
+        server.end();
+        prepared.into_iter().for_each(Enforcement::remove);
+        return Err(refusal);
+    }
+    let begun = prepared.map_or_else(prepare, Ok).map(|limits| {
+        let held = server.limit(&limits);
+        (limits, held)
+    });
     match begun {
         Err(refusal) => {
             server.end();
