@@ -274,6 +274,12 @@ pub trait Environment: Send + Sync {
         Vec::new()
     }
 
+    /// The variables that commands find in it besides those of the command, each only where the command has none
+    /// of that name: what has programs notice its limits and its network.
+    fn added_variables(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     /// Where what is written in it lasts, if that differs.
     fn places(&self) -> Option<Places> {
         None

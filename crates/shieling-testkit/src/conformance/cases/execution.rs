@@ -54,10 +54,12 @@ pub(crate) fn cases() -> Vec<Case> {
                 let said = at.says("env").await?;
                 let given = at.command("true").variables().clone();
                 let own = ["PWD", "OLDPWD", "SHLVL", "_"];
+                let added = at.shieling.environment().added_variables();
                 let foreign: Vec<_> = said
                     .lines()
                     .filter_map(|line| line.split_once('=').map(|(name, _)| name))
                     .filter(|name| !given.contains_key(*name) && !own.contains(name))
+                    .filter(|name| added.iter().all(|(added, _)| added != name))
                     .collect();
                 same("variables besides those that are given", foreign, Vec::<&str>::new())
             })

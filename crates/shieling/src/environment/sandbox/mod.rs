@@ -502,6 +502,10 @@ impl Environment for Sandbox {
         self.guarded(|guard| guard.kept_settings(directory)).flatten()
     }
 
+    fn added_variables(&self) -> Vec<(&'static str, String)> {
+        fit::variables(&self.restrictions, rustix::process::geteuid().is_root())
+    }
+
     fn places(&self) -> Option<Places> {
         let unlayered = self.confinement().missing.iter().any(|missing| missing == UNLAYERED);
         Some(places::of(&self.restrictions, unlayered))
@@ -554,9 +558,8 @@ impl Sandbox {
     }
 
     fn plan(&self, running: &Running, command: &Command) -> process::Plan {
-        let root = rustix::process::geteuid().is_root();
-        let fitted = fit::variables(&self.restrictions, root).into_iter();
-        let plan = fitted.fold(self.shell.plan(command), |plan, (name, value)| {
+        let added = self.added_variables().into_iter();
+        let plan = added.fold(self.shell.plan(command), |plan, (name, value)| {
             plan.with_variable_unless_set(name, &value)
         });
         match running.jail.ready().temporary.as_deref().and_then(Path::to_str) {
