@@ -277,7 +277,7 @@ fn half_done(field: &Field) -> Checked {
         "git -C wt branch -m old new",
         "git -c a.b=c submodule add ./nested sub",
     ] {
-        let outcome = place.attempt(text)?;
+        let outcome = place.answer(text)?;
         let denial = outcome.denial.as_ref();
         check(
             outcome.status == Status::Denied && denial.is_some_and(|denial| denial.layer == Layer::Environment),

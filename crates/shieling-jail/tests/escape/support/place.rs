@@ -12,7 +12,7 @@ use std::time::Duration;
 use shieling::approval::{Answer, Callback, Mode, Question, Scope};
 use shieling::environment::{Environment as _, Restrictions, Sandbox, Shell};
 use shieling::files::{FileAnswer, FileAsk, WriteAsk};
-use shieling::outcome::{Outcome, Status};
+use shieling::outcome::{Layer, Outcome, Status};
 use shieling::policy::Policy;
 use shieling::process::Streams;
 use shieling::request::Command;
@@ -279,12 +279,21 @@ impl<'a> Place<'a> {
             .with_deadline(self.deadline)?)
     }
 
-    /// Runs a text in the sandbox, whatever it gives. What it prints must not hold the secret.
+    /// What becomes of a text, also if it does not run.
+    pub(crate) fn answer(&self, text: &str) -> Checked<Outcome> {
+        let command = self.command(text)?;
+        Ok(self.field.runtime.block_on(self.shieling.run(command, None)))
+    }
+
+    /// Runs a text in the sandbox, whatever it gives. What it prints must not hold the secret. A text that is
+    /// refused before it begins, since it would stop half-way, is run by another shell, which is not looked into:
+    /// here the kernel is to refuse it.
     pub(crate) fn run(&self, text: &str) -> Checked<Outcome> {
-        let outcome = self
-            .field
-            .runtime
-            .block_on(self.shieling.run(self.command(text)?, None));
+        let mut outcome = self.answer(text)?;
+        if outcome.denial.as_ref().is_some_and(|denial| denial.layer == Layer::Environment) {
+            let quoted = text.replace('\'', r"'\''");
+            outcome = self.answer(&format!("bash -c '{quoted}'"))?;
+        }
         let leaked = [&outcome.stdout, &outcome.stderr]
             .iter()
             .any(|out| out.contains(&self.secret));

@@ -137,6 +137,7 @@ impl Guard {
             found.entries.append(&mut one.entries);
             found.fixed.append(&mut one.fixed);
             found.watched.append(&mut one.watched);
+            found.git_directories.append(&mut one.git_directories);
         }
         let hold = |path: &Path| {
             Beneath::hold(path).map_err(|errno| ViewError::NotHeld {

@@ -112,14 +112,16 @@ pub(super) fn explain(restrictions: &Restrictions, outcome: &Outcome, hints: &mu
                     ),
                     false => "only the workspace can be written here, and private directories".to_owned(),
                 };
-                (
-                    because,
-                    format!(
-                        "write below `{}`, or in `/tmp` what need not last; a person can start with `--write {}`",
-                        restrictions.workspace.display(),
-                        parent.display()
-                    ),
-                )
+                let mut instead = format!(
+                    "write below `{}`, or in `/tmp` what need not last",
+                    restrictions.workspace.display()
+                );
+                // Never what would be refused.
+                let there = parent.ancestors().find(|above| above.is_dir());
+                if let Some(there) = there.filter(|there| writable::check_one(there, restrictions).is_ok()) {
+                    instead += &format!("; a person can start with `--write {}`", there.display());
+                }
+                (because, instead)
             }
         };
         hints.push(Hint {

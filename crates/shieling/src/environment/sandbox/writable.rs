@@ -76,7 +76,8 @@ pub(super) fn check(restrictions: &Restrictions) -> Result<(), ViewError> {
         .try_for_each(|path| check_one(path, restrictions))
 }
 
-fn check_one(path: &Path, restrictions: &Restrictions) -> Result<(), ViewError> {
+/// Whether this one can be made writable.
+pub(super) fn check_one(path: &Path, restrictions: &Restrictions) -> Result<(), ViewError> {
     let refuse = |because: String, instead: &'static str| {
         Err(ViewError::NotWritable {
             path: path.to_path_buf(),

@@ -465,8 +465,8 @@ fn the_probes_follow_the_network() {
         assert!(
             view.probes.contains(&Probe::NoWrite("/usr".into())) && view.probes.contains(&Probe::Write("/tmp".into()))
         );
-        let resolver = seen(&view, Path::new("/etc/resolv.conf"));
-        assert_eq!(resolver.is_some(), !no_connect);
+        // The host's, or one that answers at once that there is nobody to ask.
+        assert!(seen(&view, Path::new("/etc/resolv.conf")).is_some());
     }
 }
 
