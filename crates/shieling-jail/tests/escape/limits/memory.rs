@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use shieling::outcome::Status;
+use shieling::outcome::{Limited, Status};
 use shieling_jail::plan::Limits;
 
 use super::{MIB, during, inside, limited, space};
@@ -22,8 +22,11 @@ pub(super) fn with_memory<'a>(field: &'a Field<'a>, mib: u64) -> Checked<Place<'
 /// Some of it was killed for memory, and the command says so if it was its main process. All of it fits
 /// into the limit afterwards.
 pub(super) fn exhausts(place: &Place<'_>, text: &str) -> Checked {
-    let outcome = place.attempt(text)?;
-    check(outcome.status == Status::OutOfMemory, || {
+    let outcome = place.answer(text)?;
+    // Where the memory of one that was killed is not given back at once, the kernel may choose the supervisor next.
+    let named = outcome.limits_hit.iter().any(|hit| hit.limit == Limited::Memory);
+    let is_lost = outcome.status == Status::Lost && named;
+    check(outcome.status == Status::OutOfMemory || is_lost, || {
         format!("`{text}` ended otherwise than by its memory: {}", line(&outcome))
     })?;
     check(outcome.survivors == 0, || line(&outcome))?;

@@ -290,7 +290,11 @@ impl<'a> Place<'a> {
     /// here the kernel is to refuse it.
     pub(crate) fn run(&self, text: &str) -> Checked<Outcome> {
         let mut outcome = self.answer(text)?;
-        if outcome.denial.as_ref().is_some_and(|denial| denial.layer == Layer::Environment) {
+        if outcome
+            .denial
+            .as_ref()
+            .is_some_and(|denial| denial.layer == Layer::Environment)
+        {
             let quoted = text.replace('\'', r"'\''");
             outcome = self.answer(&format!("bash -c '{quoted}'"))?;
         }
