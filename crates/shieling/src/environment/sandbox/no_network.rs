@@ -10,6 +10,10 @@ use crate::outcome::{Hint, HintKind, Outcome, Status};
 /// How much of each stream is looked at, from its end: what made a command fail is told last.
 const LOOKED_AT: usize = 32 * 1024;
 
+/// How many of its last lines are looked at where the command says that it succeeded: `npm install 2>&1 | tail`
+/// does, however `npm` ends.
+const LAST_LINES: usize = 8;
+
 /// What is said where a name is looked up or an address is tried that is not there, in lower case.
 const SAID: [&str; 19] = [
     "could not resolve host",
@@ -41,20 +45,20 @@ const WITH_A_HOST: [&str; 4] = [
     "failed to connect",
 ];
 
-/// What explains the failure of a command where this is all of the network; nothing if it did not fail,
-/// or says nothing of the kind.
+/// What explains the failure of a command, or of a part of it, where this is all of the network; nothing if it
+/// says nothing of the kind.
 pub(super) fn hint(network: Network, outcome: &Outcome) -> Option<Hint> {
-    let failed = match outcome.status {
-        Status::Exited => outcome.exit_code != Some(0),
-        Status::TimedOut => true,
-        _ => false,
+    let lines = match (outcome.status, outcome.exit_code) {
+        (Status::Exited, Some(0)) => LAST_LINES,
+        (Status::Exited | Status::TimedOut, _) => usize::MAX,
+        _ => return None,
     };
-    if network == Network::Host || !failed {
+    if network == Network::Host {
         return None;
     }
     let said = [&outcome.stderr, &outcome.stdout]
         .iter()
-        .any(|text| tells(text, network));
+        .any(|text| tells(text, lines, network));
     said.then(|| Hint {
         kind: HintKind::Network,
         path: None,
@@ -70,10 +74,10 @@ pub(super) fn hint(network: Network, outcome: &Outcome) -> Option<Hint> {
     })
 }
 
-fn tells(text: &str, network: Network) -> bool {
+fn tells(text: &str, lines: usize, network: Network) -> bool {
     let start = text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT));
     let tail = text.get(start..).unwrap_or_default().to_ascii_lowercase();
-    tail.lines().any(|line| {
+    tail.lines().rev().take(lines).any(|line| {
         SAID.iter().any(|said| line.contains(said))
             || WITH_A_HOST.iter().any(|said| line.contains(said)) && names_another_host(line)
             // What Landlock answers where nothing may be connected to.
@@ -143,7 +147,11 @@ mod tests {
             assert!(hint.instead.contains("--network host"), "{hint:?}");
             assert!(super::hint(Network::None, &said(Status::TimedOut, Some(124), text)).is_some());
             assert!(super::hint(Network::Host, &failed).is_none());
-            assert!(super::hint(Network::Loopback, &said(Status::Exited, Some(0), text)).is_none());
+            // `… 2>&1 | tail`, which succeeds; and a log that was read, in the middle of which it stands.
+            let piped = said(Status::Exited, Some(0), text);
+            assert!(super::hint(Network::Loopback, &piped).is_some(), "{text}");
+            let read = said(Status::Exited, Some(0), &format!("{text}\n{}", "a line\n".repeat(LAST_LINES)));
+            assert!(super::hint(Network::Loopback, &read).is_none(), "{text}");
         }
     }
 
