@@ -231,6 +231,7 @@ fn temporary(plan: &Plan) -> Vec<PathBuf> {
         Entry::Dev { target, .. } => Some(target.join("shm")),
         Entry::Bind { .. }
         | Entry::Layered { .. }
+        | Entry::Listed { .. }
         | Entry::Directory { .. }
         | Entry::File { .. }
         | Entry::Link { .. }

@@ -107,6 +107,16 @@ pub enum Entry {
         /// Whether files in it can be executed.
         executable: bool,
     },
+    /// An entry of a directory of the host, at its own place, as it was listed: it may be gone since, or closed
+    /// to its own owner, and is then passed over. No link is followed, neither on the way nor in its place.
+    Listed {
+        /// Where it is on the host, and where it is seen.
+        target: PathBuf,
+        /// Whether it can be changed.
+        writable: bool,
+        /// Whether files in it can be executed.
+        executable: bool,
+    },
     /// A private directory in memory, which can be written to and is gone with the jail.
     Temporary {
         /// Where it is seen.
@@ -184,6 +194,7 @@ impl Entry {
         match self {
             Self::Bind { target, .. }
             | Self::Layered { target, .. }
+            | Self::Listed { target, .. }
             | Self::Temporary { target, .. }
             | Self::Directory { target }
             | Self::File { target, .. }

@@ -158,6 +158,11 @@ fn build(plan: &Plan, version: i64) -> Result<Rules, landlock::RulesetError> {
                 writable,
                 executable,
                 ..
+            }
+            | Entry::Listed {
+                target,
+                writable,
+                executable,
             } => (target.as_path(), *writable, *executable),
             Entry::Temporary { target, executable, .. } | Entry::Layered { target, executable, .. } => {
                 (target.as_path(), true, *executable)

@@ -102,15 +102,10 @@ impl View {
                 };
                 let tree = match found {
                     Ok(tree) => tree,
-                    Err(Errno::NOENT | Errno::ACCESS | Errno::NOTDIR | Errno::LOOP) if *optional => return Ok(()),
+                    Err(errno) if *optional && is_absence(errno) => return Ok(()),
                     Err(errno) => return Err(errno),
                 };
-                let read_only = if *writable { NONE } else { RDONLY };
-                let no_exec = if *executable { NONE } else { NOEXEC };
-                sys::set_mount(tree.as_fd(), NOSUID | NODEV | read_only | no_exec, true)?;
-                let kind = kind_of(tree.as_fd())?;
-                let at = self.place(target, kind)?;
-                attach(&tree, &at)
+                self.bind(&tree, target, *writable, *executable)
             }
             Entry::Layered {
                 source,
@@ -119,6 +114,15 @@ impl View {
                 files,
                 executable,
             } => self.layer(source, target, (*bytes, *files), *executable),
+            Entry::Listed {
+                target,
+                writable,
+                executable,
+            } => match open_source(target, false) {
+                Ok(tree) => self.bind(&tree, target, *writable, *executable),
+                Err(errno) if is_absence(errno) => Ok(()),
+                Err(errno) => Err(errno),
+            },
             Entry::Temporary {
                 target,
                 bytes,
@@ -160,6 +164,16 @@ impl View {
             } => self.again(target, *writable, *executable),
             Entry::Protect { target } => self.protect(target),
         }
+    }
+
+    /// Mounts what was opened on the host.
+    fn bind(&self, tree: &OwnedFd, target: &Path, writable: bool, executable: bool) -> Result<(), Errno> {
+        let read_only = if writable { NONE } else { RDONLY };
+        let no_exec = if executable { NONE } else { NOEXEC };
+        sys::set_mount(tree.as_fd(), NOSUID | NODEV | read_only | no_exec, true)?;
+        let kind = kind_of(tree.as_fd())?;
+        let at = self.place(target, kind)?;
+        attach(tree, &at)
     }
 
     /// Makes the new root the root of this process and lets go of the old one.
@@ -251,6 +265,11 @@ impl View {
     }
 }
 
+/// Whether an error says that something of the host is not there, or not for us.
+fn is_absence(errno: Errno) -> bool {
+    matches!(errno, Errno::NOENT | Errno::ACCESS | Errno::NOTDIR | Errno::LOOP)
+}
+
 /// A copy of what is mounted at a place of the host. What must be there was judged by this very path,
 /// and whoever can write on the way to it may have put a link there since: none is followed.
 pub(crate) fn open_source(source: &Path, optional: bool) -> Result<OwnedFd, Errno> {
@@ -297,6 +316,7 @@ fn kind_of(place: BorrowedFd<'_>) -> Result<FileType, Errno> {
 fn describe(entry: &Entry) -> String {
     match entry {
         Entry::Bind { source, target, .. } if source == target => format!("showing `{}`", target.display()),
+        Entry::Listed { target, .. } => format!("showing `{}`", target.display()),
         Entry::Bind { source, target, .. } => {
             format!("showing `{}` as `{}`", source.display(), target.display())
         }

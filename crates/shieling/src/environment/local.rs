@@ -140,7 +140,7 @@ impl Environment for Local {
 
     fn close(&self) -> Later<'_, ()> {
         Box::pin(async {
-            if let Some(starter) = self.starter.lock().await.take().and_then(Arc::into_inner) {
+            if let Some(starter) = self.starter.lock().await.take() {
                 starter.close().await;
             }
         })

@@ -330,17 +330,34 @@ impl Jail {
         }
     }
 
-    /// Ends everything in it, and waits until all of it is gone. Whether that was seen.
+    /// Ends everything in it, whoever else holds it, and waits until all of it is gone. Whether that was seen.
     ///
     /// # Cancel safety
     /// Everything ends also if the future is dropped; only nobody waits for it.
-    pub async fn close(self) -> bool {
+    pub async fn close(&self) -> bool {
         self.let_go();
         let Ok(keeper) = self.keeper.try_clone().and_then(sys::watch) else {
             return false;
         };
         let gone = async { keeper.readable().await.is_ok() };
         tokio::time::timeout(CLOSING, gone).await.unwrap_or(false)
+    }
+
+    /// As [`Self::close`], where nothing can be awaited. Waits at most `patience`; a jail ends within milliseconds.
+    pub(crate) fn close_blocking(&self, patience: Duration) -> bool {
+        self.let_go();
+        let deadline = Instant::now() + patience;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let left = rustix::event::Timespec::try_from(left).unwrap_or_default();
+            let mut fds = [rustix::event::PollFd::new(&*self.keeper, rustix::event::PollFlags::IN)];
+            match rustix::event::poll(&mut fds, Some(&left)) {
+                Ok(0) => return false,
+                Ok(_) => return true,
+                Err(Errno::INTR) => {}
+                Err(_) => return false,
+            }
+        }
     }
 
     fn let_go(&self) {
