@@ -148,6 +148,19 @@ pub(crate) fn read(path: &Path, links: Links) -> io::Result<Option<String>> {
     Ok(Some(text))
 }
 
+/// What keeps a path from being reached or read, if its permissions do: a directory above it, or the file itself.
+pub(crate) fn closed(path: &Path) -> Option<PathBuf> {
+    let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+    if std::fs::symlink_metadata(path).is_err_and(denied) {
+        let above = path
+            .ancestors()
+            .skip(1)
+            .find(|above| std::fs::symlink_metadata(above).is_ok());
+        return above.map(Path::to_path_buf);
+    }
+    std::fs::File::open(path).is_err_and(denied).then(|| path.to_path_buf())
+}
+
 /// Opens a log for reading. It may be large, and may be a pipe.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     File::open(path)
@@ -387,6 +400,37 @@ mod tests {
             leads_through(Path::new("/etc/passwd"), Path::new("/")),
             "a workspace that is everything"
         );
+    }
+
+    #[test]
+    fn what_keeps_a_file_from_being_read_is_named_as_an_ordinary_user() {
+        shieling_testkit::again_as_user(&[
+            "--exact",
+            "config::files::tests::what_keeps_a_file_from_being_read_is_named",
+        ]);
+    }
+
+    #[test]
+    fn what_keeps_a_file_from_being_read_is_named() {
+        let place = tempfile::tempdir().unwrap();
+        let (directory, file) = (place.path().join("work"), place.path().join("work/file"));
+        std::fs::create_dir(&directory).unwrap();
+        std::fs::write(&file, "").unwrap();
+        let shut = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap()
+        };
+        assert_eq!(closed(&file), None);
+        assert_eq!(closed(&directory.join("absent")), None);
+        if rustix::process::geteuid().is_root() {
+            // Nothing is closed to it.
+            return;
+        }
+        shut(&file, 0o000);
+        assert_eq!(closed(&file), Some(file.clone()));
+        shut(&directory, 0o000);
+        assert_eq!(closed(&file), Some(directory.clone()));
+        assert_eq!(closed(&directory.join("absent")), Some(directory.clone()));
+        shut(&directory, 0o700);
     }
 
     #[test]

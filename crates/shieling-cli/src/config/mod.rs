@@ -233,8 +233,21 @@ struct Layer {
 
 impl Layer {
     fn read(path: &Path, links: Links) -> Result<Option<Self>, Failure> {
-        let text = files::read(path, links)
-            .map_err(|error| Failure::new(format!("{} cannot be read: {}", Printable(path), reason(&error))))?;
+        let text = files::read(path, links).map_err(|error| {
+            let failure = Failure::new(format!("{} cannot be read: {}", Printable(path), reason(&error)));
+            match files::closed(path) {
+                Some(closed) => failure
+                    .with(
+                        "because",
+                        format!("{} does not let its files be reached", Printable(&closed)),
+                    )
+                    .with(
+                        "instead",
+                        format!("let its owner in: `chmod u+rwX {}`", Printable(&closed)),
+                    ),
+                None => failure,
+            }
+        })?;
         let Some(text) = text else { return Ok(None) };
         let mut settings = match toml::from_str::<Settings>(&text) {
             Ok(settings) => settings,
