@@ -149,12 +149,14 @@ pub(crate) struct Settings {
     #[serde(skip_serializing_if = "is_false")]
     pub(crate) open_protected: bool,
 
-    /// Let the workspace be a home directory, or a directory that holds one
+    /// Let the workspace be a home directory, hold one, or be a part of one such as ~/.dotfiles
     ///
-    /// Without this it is refused in `sandbox`. With it nothing can be made, replaced or removed at the
-    /// home's top, nor in directories such as ~/.config and ~/.local where a file could stand that starts by
-    /// itself; what is there of such files cannot be changed. Projects in it work as usual, and everything
-    /// in it can be read, keys too. Refused with `--isolation landlock`, which cannot hold this.
+    /// Without this it is refused in `sandbox`, with `--readonly` too. With it nothing can be made, replaced or
+    /// removed at the home's top, and every name that begins with a dot is read-only with all below it, but for
+    /// caches and checkouts (~/.cache, ~/.npm, ~/.cargo/registry, ~/.m2/repository, ~/.local/src, …). ~/bin and
+    /// other directories of the PATH are read-only too. Projects in it work as usual, and everything in it
+    /// can be read, keys too. A part such as ~/.ssh or ~/.config, from which something starts by itself, needs
+    /// `--open-protected` as well. Refused with `--isolation landlock`, which cannot hold this, unless `--readonly`.
     #[arg(long, help_heading = "Reach")]
     #[serde(skip_serializing_if = "is_false")]
     pub(crate) allow_home: bool,

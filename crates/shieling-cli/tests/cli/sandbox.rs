@@ -433,7 +433,12 @@ fn a_home_as_workspace_is_refused_with_the_cure_and_held_where_it_is_allowed() {
         ran.exit == Some(125) && ran.stderr.contains("--isolation landlock"),
         "{ran}"
     );
-    assert!(ok(&at_home(&["--readonly"], "cat .bashrc").run()));
+    let ran = at_home(&["--readonly"], "cat .bashrc").run();
+    assert!(
+        ran.exit == Some(125) && ran.stderr.contains("--allow-home"),
+        "keys can be read: {ran}"
+    );
+    assert!(ok(&at_home(&["--readonly", "--allow-home"], "cat .bashrc").run()));
 }
 
 #[test]

@@ -38,6 +38,18 @@ pub(crate) const CASES: &[Case] = &[
         "directories of hooks and files of settings that git's settings name are protected",
         named,
     ),
+    case(
+        "programs and settings are protected in every form that git reads them in",
+        named_in_every_form,
+    ),
+    case(
+        "what a command closes is not taken for absent by the next sandbox",
+        closed,
+    ),
+    case(
+        "a workspace that its owner cannot look into is refused with the cure",
+        closed_whole,
+    ),
     case("a protected name that is a link is kept, and what it leads to", links),
     case("settings of editors and agents that are there cannot be changed", tools),
     case(
@@ -71,6 +83,11 @@ pub(crate) const CASES: &[Case] = &[
         home,
     ),
     case("nor where a link of the home leads", linked_home),
+    case(
+        "without a word no part of a home is taken, to change it or to read it",
+        parts_of_a_home,
+    ),
+    case("what a home outside leads to in the workspace is kept", led_to),
     case(
         "nor in a home that the workspace holds; and without a word no home is taken",
         homes_held,
@@ -425,6 +442,110 @@ fn named(field: &Field) -> Checked {
     place.works("echo y > tools/other && mkdir tools/more").map(drop)
 }
 
+fn named_in_every_form(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .host(
+            r#"git init -q . && mkdir -p tools evil && echo x > inc2 && for name in smudge y.sh tc free; do echo x > tools/$name; done
+               cat >> .git/config <<'END'
+[include]
+ path = ../inc2 ; comment
+[core]
+ hooksPath = \
+  evil
+[filter "f"] smudge = 'tools/smudge' %f
+[alias]
+ y = "!bash tools/y.sh"
+[diff "d"]
+ textconv = sh tools/tc
+END"#,
+        )?
+        .start()?;
+    all_refused(
+        &place,
+        "inc2 evil tools/smudge tools/y.sh tools/tc",
+        &[
+            "echo x >> inc2",
+            "echo x > evil/post-checkout",
+            "echo x >> tools/smudge",
+            "echo x >> tools/y.sh",
+            "rm tools/tc",
+            "mv tools other",
+        ],
+    )?;
+    place
+        .works("echo y > tools/free && git config --list > /dev/null")
+        .map(drop)
+}
+
+fn closed(field: &Field) -> Checked {
+    let names =
+        ".git/modules/m/hooks .git/modules/m/config sub/.git/hooks sub/.git/config .vscode/x .git/config .git/hooks";
+    let place = field
+        .place()
+        .host(
+            "git init -q . && git init -q sub && mkdir -p .git/modules .vscode && echo x > .vscode/x && \
+             cp -r sub/.git .git/modules/m",
+        )?
+        .start()?;
+    let before = place.host(&format!("md5sum $(find {names} -type f | sort)"))?;
+    place.works("chmod 000 .git/modules sub; chmod 300 .; chmod 700 .")?;
+    place.close();
+    for (closed, mode) in [
+        ("", "000"),
+        (".git", "000"),
+        (".git", "300"),
+        ("sub/.git .git/modules/m", "600"),
+    ] {
+        if !closed.is_empty() {
+            place.host(&format!("chmod 700 .git .git/modules sub; chmod {mode} {closed}"))?;
+        }
+        let next = Place::beside(&place)?;
+        next.attempt(
+            "chmod 700 .git .git/modules .git/modules/m sub sub/.git; for d in .git/modules/m sub/.git .git; do \
+             mkdir -p $d/hooks; echo evil > $d/hooks/post-checkout; echo evil >> $d/config; echo ../x > $d/commondir; done",
+        )?;
+        let told = held(&next, "true")?;
+        next.close();
+        place.host("chmod 700 .git .git/modules .git/modules/m sub sub/.git")?;
+        let after = place.host(&format!("md5sum $(find {names} -type f | sort)"))?;
+        let is_there = |name: &str| place.work().join(name).symlink_metadata().is_ok();
+        check(
+            before == after
+                && ![".git", "sub/.git", ".git/modules/m"]
+                    .iter()
+                    .any(|git| is_there(&format!("{git}/commondir"))),
+            || format!("ESCAPED: `{closed}` with {mode}: it was {before} and is {after}; {told:?} was told"),
+        )?;
+        check(told.iter().all(|name| name.ends_with("commondir")), || {
+            format!("the user's own {told:?} was moved aside")
+        })?;
+        place.host("find . -name 'commondir.held-back*' -delete")?;
+    }
+    place.works("git status --short").map(drop)
+}
+
+fn closed_whole(field: &Field) -> Checked {
+    if rustix::process::geteuid().is_root() {
+        // Nothing is closed to it.
+        field.attempted();
+        field.worked();
+        return Ok(());
+    }
+    let place = field.place().host("git init -q sub")?.start()?;
+    for mode in ["000", "300"] {
+        place.host(&format!("chmod {mode} ."))?;
+        field.attempted();
+        let started = Place::beside(&place)?.run("true");
+        fs::set_permissions(place.work(), std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+        match started {
+            Err(Fail::Wrong(said)) if said.contains("chmod u+rwX") => {}
+            other => return wrong(format!("{mode}: {:?}", other.map(|outcome| outcome.status))),
+        }
+    }
+    place.works("true").map(drop)
+}
+
 fn links(field: &Field) -> Checked {
     let place = field
         .place()
@@ -752,6 +873,16 @@ fn home(field: &Field) -> Checked {
         "bin/x",
         ".tmux.conf",
         ".npmrc",
+        ".cargo/env",
+        ".fzf.bash",
+        ".bash_completion",
+        ".config/i3/config",
+        ".config/app/settings",
+        ".gitconfig.local",
+        ".nvm/nvm.sh",
+        ".local/lib/python3.11/site-packages/x.pth",
+        ".cache/p10k-instant-prompt-u.zsh",
+        "miniconda3/etc/profile.d/conda.sh",
     ];
     let mut making = field.place();
     for name in names {
@@ -760,7 +891,8 @@ fn home(field: &Field) -> Checked {
     let work = making.work();
     let place = making
         .file("project/README", "x")
-        .file(".config/app/settings", "x")
+        .file(".cache/pip/x", "x")
+        .file(".cargo/registry/x", "x")
         .file("notes", "x")
         .secret_file(".local/state/shieling/x")
         .with(|restrictions| {
@@ -796,8 +928,8 @@ fn home(field: &Field) -> Checked {
     check(held.is_empty(), || format!("{held:?} was held back"))?;
     place
         .works(
-            "echo x > project/new && mkdir project/deep && mv project/new project/deep && echo x > .config/app/new && \
-             echo x > notes",
+            "echo x > project/new && mkdir project/deep && mv project/new project/deep && echo x > .cache/new && \
+             echo x > .cache/pip/x && rm .cargo/registry/x && echo x > .cargo/registry/new && echo x > notes",
         )
         .map(drop)
 }
@@ -817,6 +949,9 @@ const ABSENT: &[&str] = &[
     ".local/share/systemd/user/x.service",
     ".cargo/bin/x",
     ".vscode/tasks.json",
+    ".config/app/new",
+    ".local/lib/python3.11/site-packages/new.pth",
+    ".nvm/alias",
     "anything",
 ];
 
@@ -824,10 +959,13 @@ fn linked_home(field: &Field) -> Checked {
     let making = field
         .place()
         .file("dotfiles/deep/config/app", "x")
+        .file("dotfiles/other/x", "x")
         .file("project/x", "x")
         .host(
             "ln -s dotfiles/deep/config .config && ln -s dotfiles/bashrc .bashrc && ln -s ../work/project/.. up && \
-             ln -s project/profile .profile",
+             ln -s project/profile .profile && mkdir -p .app/bin stow/app && echo x > stow/app/init && \
+             ln -s ../stow/app/init .app/init && ln -s ../stow/app/absent .app/absent && ln -s stow/rc .rc && \
+             ln -s ../../project/x .app/bin/x",
         )?;
     let work = making.work();
     let place = making
@@ -839,6 +977,7 @@ fn linked_home(field: &Field) -> Checked {
     for text in [
         "mkdir -p .config/autostart",
         "mkdir -p dotfiles/deep/config/autostart",
+        "echo x >> dotfiles/deep/config/app",
         "mv dotfiles/deep dotfiles/other",
         "mv dotfiles other",
         "echo x > .bashrc",
@@ -848,6 +987,9 @@ fn linked_home(field: &Field) -> Checked {
         "echo x > project/profile",
         "rm .config",
         "ln -sfn project .config",
+        "echo x > stow/app/init",
+        "rm stow/app/init",
+        "mv stow other",
     ] {
         place.refused(text)?;
     }
@@ -861,9 +1003,54 @@ fn linked_home(field: &Field) -> Checked {
             format!("ESCAPED: {name} was made")
         })?;
     }
-    place
-        .works("echo x >> project/x && echo x >> dotfiles/deep/config/app")
-        .map(drop)
+    place.works("echo x >> project/x && echo x >> dotfiles/other/x && echo x > stow/app/new && mkdir stow/more")?;
+    for name in ["stow/app/absent", "stow/rc"] {
+        is_held(&place, &format!("echo x > {name}"), name)?;
+    }
+    place.works("true").map(drop)
+}
+
+fn parts_of_a_home(field: &Field) -> Checked {
+    for (part, readonly, allowed) in [
+        (".ssh", false, false),
+        (".ssh", false, true),
+        (".ssh", true, false),
+        (".config/autostart", false, false),
+        (".dotfiles", false, false),
+        ("", true, false),
+    ] {
+        let making = field.place();
+        let home = making.work().join("home");
+        fs::create_dir_all(home.join(part))?;
+        let place = making
+            .with(|restrictions| {
+                restrictions.workspace = home.join(part);
+                restrictions.home = Some(home);
+                restrictions.readonly = readonly;
+                restrictions.allow_home = allowed;
+            })
+            .start()?;
+        field.attempted();
+        match place.run("true") {
+            Err(Fail::Wrong(told)) if told.contains("--allow-home") => {}
+            other => return wrong(format!("`{part}` was taken without a word: {other:?}")),
+        }
+    }
+    field.worked();
+    Ok(())
+}
+
+fn led_to(field: &Field) -> Checked {
+    let making = field.place().file("bash/rc", "the user's").file("x", "x");
+    let (home, work) = (making.root.join("home"), making.work());
+    std::os::unix::fs::symlink(work.join("bash/rc"), home.join(".bashrc"))?;
+    std::os::unix::fs::symlink(work.join("profile"), home.join(".profile"))?;
+    let place = making.start()?;
+    for text in ["echo x > bash/rc", "rm bash/rc", "mv bash other"] {
+        place.refused(text)?;
+    }
+    is_held(&place, "echo x > profile", "profile")?;
+    place.works("echo x > x && echo x > bash/other").map(drop)
 }
 
 fn homes_held(field: &Field) -> Checked {

@@ -6,7 +6,9 @@
 //! it is not there   watched                                               moved aside, and told
 //! ```
 //!
-//! In a home that is held ([`homes`](super::homes)) no name can be made, and none is watched.
+//! In a home that is held ([`homes`](super::homes)) no name can be made, and none is watched, but where a link
+//! leads to something absent. What could not be seen at the start is never taken for absent: it is protected as a
+//! whole, or nothing starts.
 //!
 //! What was there at the start is held by mounts in the sandbox. Those sit on files, and fall off when the
 //! user's own tools replace one; so each name is looked at again before a command, and protected anew.
@@ -38,11 +40,21 @@ use super::repository::{self, is_git_directory};
 use super::{Restrictions, ViewError, place, toolchain, writable};
 use crate::outcome::{HeldBack, Hint, HintKind, Outcome};
 
-/// How many that were moved aside are remembered until somebody asks.
-const REMEMBERED: usize = 256;
+/// How much is done at once, and kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// How many that were moved aside are named when somebody asks; of more it is told how many.
+    remembered: usize,
+    /// How often a name is moved aside at once that somebody makes again and again.
+    again: usize,
+}
 
-/// How often a name is moved aside at once that somebody makes again and again.
-const AGAIN: usize = 4;
+impl Bounds {
+    const ALL: Self = Self {
+        remembered: 256,
+        again: 4,
+    };
+}
 
 /// What programs say where a name is held by a mount, in small letters: C libraries, node, Go.
 const HELD: [&str; 2] = ["resource busy", "read-only file system"];
@@ -64,8 +76,11 @@ pub(super) struct Guard {
     /// The protected git directories that were whole at the last look.
     repositories: Vec<PathBuf>,
     held_back: Vec<HeldBack>,
+    /// How many more there were.
+    more: u64,
     /// What could not be moved aside, and has been told.
     stuck: BTreeSet<PathBuf>,
+    bounds: Bounds,
 }
 
 #[derive(Debug)]
@@ -92,7 +107,7 @@ impl Guard {
     /// Where homes are held, they keep their names by themselves.
     ///
     /// # Errors
-    /// [`ViewError`]: more than is looked after, or a workspace that cannot be held.
+    /// [`ViewError`]: more than is looked after, what cannot be seen, or a workspace that cannot be held.
     pub(super) fn start(restrictions: &Restrictions, homes: &Homes) -> Result<Option<(Self, Vec<Entry>)>, ViewError> {
         if restrictions.readonly || restrictions.open_protected && restrictions.fixed.is_empty() {
             return Ok(None);
@@ -112,6 +127,8 @@ impl Guard {
                 fixed: &restrictions.fixed,
                 fixed_alone: restrictions.open_protected,
                 executable: restrictions.programs.is_none(),
+                led_to: if is_workspace { &homes.led_to } else { &[] },
+                bounds: protect::Bounds::ALL,
             })?;
             // A writable place in this one keeps its path.
             for inner in &roots[number + 1..] {
@@ -155,9 +172,12 @@ impl Guard {
             fixed: found.fixed,
             repositories: found.git_directories,
             held_back: Vec::new(),
+            more: 0,
             stuck: BTreeSet::new(),
+            bounds: Bounds::ALL,
         };
         let mut entries = found.entries;
+        entries.retain(|entry| !homes.is_fixed(entry.target()));
         entries.retain(|entry| !matches!(entry, Entry::Again { target, .. } if homes.has_closed(target)));
         let there = entries.iter().filter_map(|entry| match entry {
             Entry::Protect { target } => Some((target, Kind::Protected)),
@@ -165,11 +185,14 @@ impl Guard {
             _ => None,
         });
         for (path, kind) in there {
-            guard.know(path, kind, false);
+            guard.know(path, kind, false)?;
+        }
+        for path in &homes.fixed {
+            guard.know(path, Kind::Protected, false)?;
         }
         for path in &found.watched {
             if !guard.is_in_closed(path, homes) {
-                guard.know(path, Kind::Protected, true);
+                guard.know(path, Kind::Protected, true)?;
             }
         }
         Ok(Some((guard, entries)))
@@ -179,15 +202,23 @@ impl Guard {
     fn is_in_closed(&self, path: &Path, homes: &Homes) -> bool {
         let mut above = path.ancestors().skip(1);
         let there = above.find(|above| matches!(self.look(above), Stands::There(_)));
-        there.is_some_and(|above| homes.closed.contains(above))
+        there.is_some_and(|above| homes.closed.contains(above) || homes.is_fixed(above))
     }
 
-    fn know(&mut self, path: &Path, kind: Kind, watched: bool) {
+    /// # Errors
+    /// It cannot be seen any more whether something stands there, as it could a moment ago: who takes that for
+    /// nothing would move the user's own file aside.
+    fn know(&mut self, path: &Path, kind: Kind, watched: bool) -> Result<(), ViewError> {
         let was = match self.look(path) {
             Stands::There(file) => Some(file),
-            Stands::Nothing | Stands::Closed(_) => None,
+            Stands::Nothing => None,
             // A link of the user's, which leads out of the workspace: nothing can be made there.
-            Stands::BehindLink(_) => return,
+            Stands::BehindLink(_) => return Ok(()),
+            Stands::Closed(errno) => {
+                let source = errno.into();
+                let path = path.parent().unwrap_or(path).to_path_buf();
+                return Err(ViewError::Closed { path, source });
+            }
         };
         let known = self.known.entry(path.to_path_buf()).or_insert(Known {
             kind,
@@ -195,6 +226,7 @@ impl Guard {
             was,
         });
         known.watched |= watched;
+        Ok(())
     }
 
     /// With what another one before it has moved aside and nobody has asked for.
@@ -251,10 +283,19 @@ impl Guard {
             .filter(|(_, known)| known.watched && known.was.is_none());
         let absent: Vec<PathBuf> = absent.map(|(path, _)| path.clone()).collect();
         for path in absent {
-            for _ in 0..AGAIN {
-                if !self.sweep_one(&path) {
-                    break;
-                }
+            let mut moved = 0;
+            while moved < self.bounds.again && self.sweep_one(&path) {
+                moved += 1;
+            }
+            let stands = moved == self.bounds.again
+                && match self.look(&path) {
+                    Stands::There(_) => !self.roots.iter().any(|root| is_harmless(root, &path)),
+                    Stands::BehindLink(_) | Stands::Closed(_) => true,
+                    Stands::Nothing => false,
+                };
+            if stands {
+                let why = format!("it was moved aside {moved} times and made again each time");
+                self.stays(&path, &why);
             }
         }
     }
@@ -286,7 +327,7 @@ impl Guard {
             Stands::There(_) | Stands::Closed(Errno::ACCESS) => name.to_path_buf(),
             // Laid there in the place of a directory, so that the name leads to something prepared.
             Stands::BehindLink(link) => link,
-            Stands::Closed(errno) => return self.stays(name, errno),
+            Stands::Closed(errno) => return self.cannot_be_moved(name, errno),
         };
         match root.move_aside(&path) {
             Ok(None) => false,
@@ -298,7 +339,7 @@ impl Guard {
             }
             // Somebody else's directory, into which no command comes either.
             Err(Errno::ACCESS | Errno::PERM) if closed => false,
-            Err(errno) => self.stays(&path, errno),
+            Err(errno) => self.cannot_be_moved(&path, errno),
         }
     }
 
@@ -310,23 +351,30 @@ impl Guard {
                 shown.display()
             ),
             instead: format!(
-                "it was moved to `{}`: look at it, and if it is wanted, move it back once the sandbox has ended, \
-                 or start with `--open-protected`",
-                aside.display()
+                "it was moved to `{}`: look at it, and if it is wanted, move it back in the workspace once the sandbox \
+                 has ended: `mv {} {}`; or start with `--open-protected`",
+                aside.display(),
+                quoted(&aside),
+                quoted(&shown),
             ),
             path: shown,
         }
     }
 
-    /// Tells once that something could not be moved aside.
-    fn stays(&mut self, path: &Path, errno: Errno) -> bool {
+    fn cannot_be_moved(&mut self, path: &Path, errno: Errno) -> bool {
+        let why = format!("it could not be moved aside: {}", std::io::Error::from(errno));
+        self.stays(path, &why);
+        false
+    }
+
+    /// Tells once that something stands where it was made.
+    fn stays(&mut self, path: &Path, why: &str) {
         if self.stuck.insert(path.to_path_buf()) {
             let shown = self.shown(path);
             self.tell(HeldBack {
                 because: format!(
-                    "it was not there when the sandbox started, tools of the user run code from it, and it could \
-                     not be moved aside: {}",
-                    std::io::Error::from(errno)
+                    "it was not there when the sandbox started, tools of the user run code from it, and it still \
+                     stands there: {why}"
                 ),
                 instead: format!(
                     "look at `{}` before a tool of yours reads it, and remove it",
@@ -335,18 +383,31 @@ impl Guard {
                 path: shown,
             });
         }
-        false
     }
 
     fn tell(&mut self, held: HeldBack) {
-        if self.held_back.len() < REMEMBERED {
+        if self.held_back.len() < self.bounds.remembered {
             self.held_back.push(held);
+        } else {
+            self.more += 1;
         }
     }
 
     /// What was moved aside since this was last asked.
     pub(super) fn take_held_back(&mut self) -> Vec<HeldBack> {
-        std::mem::take(&mut self.held_back)
+        let mut held = std::mem::take(&mut self.held_back);
+        let more = std::mem::take(&mut self.more);
+        if let Some(last) = held.last().filter(|_| more > 0) {
+            held.push(HeldBack {
+                path: last.path.clone(),
+                because: format!(
+                    "and {more} more, of which this is not told one by one, since only the first {} are named",
+                    self.bounds.remembered
+                ),
+                instead: "look for names that end in `.held-back`, with or without a number".to_owned(),
+            });
+        }
+        held
     }
 
     /// Those of these paths that are moved aside after they are made, or lie below one that is.
@@ -496,6 +557,17 @@ fn named(line: &str, path: &Path) -> Option<(usize, bool)> {
     };
     let found = [Some(path), within].into_iter().flatten().find(|path| names(path))?;
     Some((found.len(), found.len() == path.len()))
+}
+
+/// A path relative to the workspace, as a word of a command.
+fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "._-/+,@%".contains(char);
+    let lead = if text.starts_with('-') { "./" } else { "" };
+    match text.chars().all(is_plain) {
+        true => format!("{lead}{text}"),
+        false => format!("'{lead}{}'", text.replace('\'', "'\\''")),
+    }
 }
 
 /// Whether nothing runs from what stands there: git's own samples, which `git init` puts into a directory of

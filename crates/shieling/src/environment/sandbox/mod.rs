@@ -11,6 +11,7 @@
 
 mod restrictions;
 mod view;
+mod steps;
 mod place;
 mod etc;
 mod git_settings;
@@ -24,6 +25,7 @@ mod masks;
 mod protect;
 mod homes;
 mod beneath;
+mod settings;
 mod guard;
 mod repository;
 mod refused;
@@ -38,6 +40,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use shieling_jail::message::{COVERS, Update};
@@ -64,6 +67,9 @@ pub use writable::repository_above;
 
 /// How often what appeared is looked for before a command starts, until nothing more does.
 const ROUNDS: usize = 100;
+
+/// How long the end of a jail that nobody has closed is waited for, so that the last look comes after it.
+const ENDING: Duration = Duration::from_secs(2);
 
 /// How many of the processes that there may be are for one shell that stays.
 const SHARE: u64 = 4;
@@ -98,7 +104,7 @@ pub struct Sandbox {
     /// What the limits of the jail that was started last do.
     counts: Mutex<Option<Arc<Counts>>>,
     /// Looks after the protected names of the jail that was started last.
-    guard: Guarding,
+    guard: Mutex<Guarding>,
 }
 
 /// A guard that a jail and the ends of its commands share; none where nothing is protected.
@@ -145,7 +151,7 @@ impl Sandbox {
             running: tokio::sync::Mutex::new(None),
             holds: Mutex::default(),
             counts: Mutex::default(),
-            guard: Guarding::default(),
+            guard: Mutex::default(),
         }
     }
 
@@ -175,7 +181,9 @@ impl Sandbox {
             return Ok(Arc::clone(running));
         }
         // What the one before has left must not be taken for the user's.
-        retire(&self.guard);
+        if let Some(before) = running.take() {
+            before.end(before.jail.close().await);
+        }
         // Without hidden files a few are looked at; with them a whole tree is, on a thread of its own.
         let prepared = if self.restrictions.hidden.is_some() {
             let restrictions = self.restrictions.clone();
@@ -187,11 +195,12 @@ impl Sandbox {
         let (plan, hidden, guard) = prepared?;
         let jail = Jail::start(&plan).await?;
         let slow = !hidden.is_empty() || guard.as_ref().is_some_and(Guard::is_large);
-        {
-            let mut guarding = lock(&self.guard);
-            let told = guarding.as_mut().map(Guard::take_held_back).unwrap_or_default();
-            *guarding = guard.map(|guard| guard.with_held_back(told));
-        }
+        let guarding = {
+            let mut latest = self.guard.lock().unwrap_or_else(PoisonError::into_inner);
+            let told = lock(&latest).as_mut().map(Guard::take_held_back).unwrap_or_default();
+            *latest = Arc::new(Mutex::new(guard.map(|guard| guard.with_held_back(told))));
+            Arc::clone(&latest)
+        };
         // Hidden by their paths so far; whether that met them is asked before the first command.
         let pending = Update {
             hide: hidden.iter().flat_map(HiddenFiles::told).collect(),
@@ -210,7 +219,7 @@ impl Sandbox {
             jail,
             files: Arc::new(HostFiles::new(view)),
             hidden: Mutex::new(hidden),
-            guard: Arc::clone(&self.guard),
+            guard: guarding,
             slow,
             pending: Mutex::new(pending),
         });
@@ -312,13 +321,6 @@ fn lock(guard: &Guarding) -> MutexGuard<'_, Option<Guard>> {
     guard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has a guard look for the last time.
-fn retire(guard: &Guarding) {
-    if let Some(guard) = &mut *lock(guard) {
-        guard.retire();
-    }
-}
-
 /// Moves aside what stands at protected names that were not there.
 fn sweep(guard: &Guarding) {
     if let Some(guard) = &mut *lock(guard) {
@@ -353,6 +355,17 @@ impl Running {
 }
 
 impl Running {
+    /// Looks for the last time if nothing runs any more that could make something after it. Otherwise another
+    /// look is taken when this is dropped.
+    fn end(&self, is_over: bool) {
+        if let Some(guard) = &mut *lock(&self.guard) {
+            match is_over {
+                true => guard.retire(),
+                false => guard.sweep(),
+            }
+        }
+    }
+
     /// What is done once a command is over.
     fn sweeper(&self) -> Box<dyn FnOnce() + Send> {
         let guard = Arc::clone(&self.guard);
@@ -368,6 +381,15 @@ impl Running {
         pending.hide.retain(|path| !update.hide.contains(path));
         pending.protect.retain(|path| !update.protect.contains(path));
         pending.pin.retain(|path| !update.pin.contains(path));
+    }
+}
+
+impl Drop for Running {
+    /// Ends the jail, where nobody has closed it, before the last look at what it has left. A command's own
+    /// look after its end finds nothing more to do.
+    fn drop(&mut self) {
+        let is_over = self.jail.close_blocking(ENDING);
+        self.end(is_over);
     }
 }
 
@@ -465,7 +487,8 @@ impl Environment for Sandbox {
     }
 
     fn held_back(&self) -> Vec<HeldBack> {
-        let mut guard = lock(&self.guard);
+        let guard = self.guarding();
+        let mut guard = lock(&guard);
         guard.as_mut().map_or_else(Vec::new, |guard| {
             guard.sweep();
             guard.take_held_back()
@@ -473,9 +496,10 @@ impl Environment for Sandbox {
     }
 
     fn hints(&self, outcome: &Outcome) -> Vec<Hint> {
-        let mut guard = lock(&self.guard);
-        let mut hints = guard.as_mut().map_or_else(Vec::new, |guard| guard.explain(outcome));
-        drop(guard);
+        let guard = self.guarding();
+        let mut hints = lock(&guard)
+            .as_mut()
+            .map_or_else(Vec::new, |guard| guard.explain(outcome));
         hints.extend(refused::explain(&outcome.stderr));
         hints.extend(no_network::hint(self.restrictions.network, outcome));
         places::explain(&self.restrictions, outcome, &mut hints);
@@ -512,18 +536,18 @@ impl Environment for Sandbox {
     }
 
     fn holds_back(&self, paths: &[&Path]) -> Vec<usize> {
-        lock(&self.guard)
+        let guard = self.guarding();
+        lock(&guard)
             .as_ref()
             .map_or_else(Vec::new, |guard| guard.holds_back(paths))
     }
 
     fn close(&self) -> Later<'_, ()> {
         Box::pin(async {
-            if let Some(running) = self.running.lock().await.take().and_then(Arc::into_inner) {
-                running.jail.close().await;
+            // Also where a command that starts at this moment holds it.
+            if let Some(running) = self.running.lock().await.take() {
+                running.end(running.jail.close().await);
             }
-            // Nothing runs any more that could make one after this look.
-            retire(&self.guard);
         })
     }
 }
@@ -570,7 +594,7 @@ impl Sandbox {
 
     /// What is kept, as the running sandbox knows it, or one that would start now.
     fn guarded<T>(&self, look: impl FnOnce(&Guard) -> T) -> Option<T> {
-        if let Some(guard) = &*lock(&self.guard) {
+        if let Some(guard) = &*lock(&self.guarding()) {
             return Some(look(guard));
         }
         if self.restrictions.isolation != Isolation::Full {
@@ -580,6 +604,10 @@ impl Sandbox {
         let found = look(&guard);
         guard.forget();
         Some(found)
+    }
+
+    fn guarding(&self) -> Guarding {
+        Arc::clone(&self.guard.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Where the home of commands is.
@@ -592,3 +620,6 @@ impl Sandbox {
         &self.restrictions.workspace
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -150,7 +150,11 @@ mod tests {
             // `… 2>&1 | tail`, which succeeds; and a log that was read, in the middle of which it stands.
             let piped = said(Status::Exited, Some(0), text);
             assert!(super::hint(Network::Loopback, &piped).is_some(), "{text}");
-            let read = said(Status::Exited, Some(0), &format!("{text}\n{}", "a line\n".repeat(LAST_LINES)));
+            let read = said(
+                Status::Exited,
+                Some(0),
+                &format!("{text}\n{}", "a line\n".repeat(LAST_LINES)),
+            );
             assert!(super::hint(Network::Loopback, &read).is_none(), "{text}");
         }
     }

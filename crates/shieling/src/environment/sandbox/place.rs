@@ -1,17 +1,17 @@
 //! Where things stand: which places are the system's, what a home may be, and small entries of a view.
-//! Looks at nothing but the text of paths, except for [`system`].
+//! Looks at nothing but the text of paths, except for [`system`] and [`leads_through`].
 #![expect(
     clippy::disallowed_methods,
     reason = "which directories this host has is looked up here"
 )]
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use shieling_jail::plan::Entry;
 
 use super::Restrictions;
+use super::steps::{LINKS, Steps};
 
 /// Places that neither a workspace nor a home may be, or contain: they would lie over the system.
 const SYSTEM: &[&str] = &[
@@ -86,40 +86,15 @@ pub(super) fn below(path: &Path, ancestor: impl AsRef<Path>) -> bool {
 /// Whether whoever can write in `directory` can decide what the absolute `path` names: the file, or
 /// a directory or link on the way to it, is in there. `directory` has no links in it.
 pub fn leads_through(path: &Path, directory: &Path) -> bool {
-    let mut here = PathBuf::from("/");
-    let mut ahead: Vec<OsString> = parts(path);
-    // As many steps as no real path has; a loop of links cannot be opened either.
-    for _ in 0..1_000 {
-        if here.starts_with(directory) {
-            return true;
-        }
-        let Some(part) = ahead.pop() else { return false };
-        if part == ".." {
-            here.pop();
-            continue;
-        }
-        let next = here.join(part);
-        match fs::read_link(&next) {
-            Ok(target) => {
-                if target.is_absolute() {
-                    here = PathBuf::from("/");
-                }
-                ahead.extend(parts(&target));
-            }
-            Err(_) => here = next,
-        }
+    if directory == Path::new("/") {
+        return true;
     }
-    true
-}
-
-/// The parts of a path without its root, the last one first.
-pub(super) fn parts(path: &Path) -> Vec<OsString> {
-    let named = path.components().rev().filter_map(|part| match part {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some("..".into()),
-        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
-    });
-    named.collect()
+    Steps::to(path, LINKS).any(|step| {
+        // What is not known may lead anywhere; a loop of links cannot be opened either.
+        step.map_or(true, |step| {
+            step.directory.starts_with(directory) || !step.is_link() && step.path.starts_with(directory)
+        })
+    })
 }
 
 /// The home inside: the caller's own path, since toolchains are made for it. Where there is none, or

@@ -1,8 +1,10 @@
 //! What a writable workspace always protects: what later commands of the *user*, outside of any
 //! sandbox, would run code from. A command may change what the user reads, never what runs by itself.
 //!
-//! What is there is protected where it stands. A name that is free is *watched*: what a command makes there
-//! is moved aside after it (see [`guard`](super::guard)).
+//! What is there is protected where it stands, with every link in the workspace that leads to it. A name that is
+//! free is *watched*: what a command makes there is moved aside after it (see [`guard`](super::guard)). Free is
+//! only what the kernel says is absent: a directory of ours that is closed to us, which a command could open
+//! again, is protected as a whole, and any other error keeps the sandbox from starting.
 //!
 //! A directory above something protected is pinned by a bind of itself, writable: what is mounted on
 //! cannot be renamed, so that nobody moves `.git` away and makes another. Another jail over the same
@@ -26,14 +28,19 @@
 )]
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use shieling_jail::plan::Entry;
 
 use super::ViewError;
-use super::place::{below, parts};
-use super::repository::{LONGEST, is_git_directory, read, setting};
+use super::place::below;
+use super::repository::{self, LONGEST, Unread};
+use super::settings::{self, Setting};
+use super::steps::{LINKS, Steps, Unknown, is_absence};
 
 /// A name at the top of the workspace, or of a home in it.
 struct Row {
@@ -145,6 +152,15 @@ const TABLE: &[Row] = &[
     of_home(".local/share/dbus-1"),
     of_home(".local/share/systemd"),
     of_home("bin"),
+    of_home("sbin"),
+    of_home("go/bin"),
+    // What start-up files enter into every shell; and where node looks from every directory of a home.
+    of_home("anaconda3"),
+    of_home("mambaforge"),
+    of_home("miniconda3"),
+    of_home("miniforge3"),
+    of_home("perl5"),
+    of_home("node_modules"),
     of_home(".cshrc"),
     of_home(".tcshrc"),
     of_home(".login"),
@@ -193,7 +209,7 @@ pub(super) fn runs_by_itself(path: &Path, home: Option<&Path>) -> Option<PathBuf
         .find(|above| {
             let in_git = |name: &str| GIT_NAMES.contains(&name);
             let name = above.file_name().and_then(|name| name.to_str());
-            let is_gits = name.is_some_and(in_git) && above.parent().is_some_and(is_git_directory);
+            let is_gits = name.is_some_and(in_git) && above.parent().is_some_and(repository::is_git_directory);
             is_gits || names.iter().any(|name| above.ends_with(name))
         })
         .map(Path::to_path_buf)
@@ -202,20 +218,42 @@ pub(super) fn runs_by_itself(path: &Path, home: Option<&Path>) -> Option<PathBuf
 /// What git runs code from in a git directory; `commondir` makes it read another directory's settings.
 const GIT_NAMES: [&str; 4] = ["hooks", "config", "config.worktree", "commondir"];
 
-/// How many entries of the workspace's top are looked at for repositories.
-const TOP: usize = 20_000;
-/// How many git directories there may be: of nested repositories and of submodules, at any depth.
-const GIT_DIRECTORIES: usize = 2_000;
-/// How many directories may stand in one `modules` that are no git directories, and how deep: the name of
-/// a submodule may hold slashes.
-const MODULE_DIRECTORIES: usize = 10_000;
-const MODULE_DEPTH: usize = 16;
-/// How many linked trees one repository may have.
-const LINKED_TREES: usize = 1_000;
-/// How many files and directories the settings of one repository may name.
-const NAMED: usize = 1_000;
-/// How many mounts all of it may take. Each costs the start some 20 µs.
-const MOUNTS: usize = 12_000;
+/// How much is looked after. More than that is refused.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// Entries of the workspace's top, which are looked at for repositories.
+    pub(super) top: usize,
+    /// Git directories: of nested repositories and of submodules, at any depth.
+    pub(super) git_directories: usize,
+    /// Directories in one `modules` that are no git directories, and how deep: the name of a submodule may
+    /// hold slashes.
+    pub(super) module_directories: usize,
+    pub(super) module_depth: usize,
+    /// Linked trees of one repository.
+    pub(super) linked_trees: usize,
+    /// Files and directories that the settings of one repository name.
+    pub(super) named: usize,
+    /// Files of settings that those of one repository include, one by the other.
+    pub(super) included: usize,
+    /// Mounts for all of it. Each costs the start some 20 µs.
+    pub(super) mounts: usize,
+    /// Links on the way to one file.
+    pub(super) links: usize,
+}
+
+impl Bounds {
+    pub(super) const ALL: Self = Self {
+        top: 20_000,
+        git_directories: 2_000,
+        module_directories: 10_000,
+        module_depth: 16,
+        linked_trees: 1_000,
+        named: 1_000,
+        included: 100,
+        mounts: 12_000,
+        links: LINKS,
+    };
+}
 
 fn exceeded(place: &Path, what: &'static str, bound: usize) -> ViewError {
     ViewError::Exceeded {
@@ -255,16 +293,25 @@ pub(super) struct Scope<'a> {
     pub(super) fixed_alone: bool,
     /// Whether files in the workspace can be executed.
     pub(super) executable: bool,
+    /// Links from which something starts by itself, or places in the workspace to which they lead.
+    pub(super) led_to: &'a [PathBuf],
+    /// How much is looked after.
+    pub(super) bounds: Bounds,
 }
 
 /// Finds what is to be protected in a writable workspace.
 ///
 /// # Errors
-/// [`ViewError::Exceeded`]: there is more than is looked after.
+/// [`ViewError::Exceeded`]: there is more than is looked after. [`ViewError::Closed`]: what there is cannot be
+/// seen, and nobody would keep a command from opening it.
 pub(super) fn find(scope: &Scope<'_>) -> Result<Protection, ViewError> {
     let &Scope { workspace, home, .. } = scope;
     let mut search = Search {
         workspace,
+        home,
+        outside: scope.outside,
+        bounds: scope.bounds,
+        closed: BTreeSet::new(),
         pins: BTreeSet::new(),
         protected: Vec::new(),
         is_protected: BTreeSet::new(),
@@ -284,8 +331,12 @@ pub(super) fn find(scope: &Scope<'_>) -> Result<Protection, ViewError> {
         search.names(names_of_a_home().map(|name| home.join(name)))?;
     }
     search.names(scope.on_path.iter().cloned())?;
+    for path in scope.led_to {
+        search.existing(path)?;
+        search.watch(path.clone())?;
+    }
     search.repository(workspace)?;
-    if is_git_directory(workspace) {
+    if search.is_git_directory(workspace)? {
         // A bare repository is worked in.
         search.git_directory(workspace)?;
     }
@@ -310,6 +361,8 @@ pub(in crate::environment) fn protected(paths: &[&Path], workspace: &Path) -> Ve
         fixed: &[],
         fixed_alone: false,
         executable: true,
+        led_to: &[],
+        bounds: Bounds::ALL,
     };
     let Ok(found) = find(&scope) else {
         // More than is looked after: any may be one of them.
@@ -335,8 +388,30 @@ pub(in crate::environment) fn protected(paths: &[&Path], workspace: &Path) -> Ve
     (0..paths.len()).filter(|number| is_protected(paths[*number])).collect()
 }
 
+/// The way to a path.
+#[derive(Debug, Default)]
+struct Way {
+    /// The links on it, at their real places.
+    links: Vec<PathBuf>,
+    /// Where it ends; nothing where that is not known.
+    end: Option<PathBuf>,
+    /// Whether something stands there.
+    is_there: bool,
+}
+
+impl Way {
+    fn there(&mut self) -> Option<PathBuf> {
+        self.end.take().filter(|_| self.is_there)
+    }
+}
+
 struct Search<'a> {
     workspace: &'a Path,
+    home: &'a Path,
+    outside: Option<&'a Path>,
+    bounds: Bounds,
+    /// Directories that cannot be looked into, and are protected as a whole.
+    closed: BTreeSet<PathBuf>,
     pins: BTreeSet<PathBuf>,
     protected: Vec<PathBuf>,
     is_protected: BTreeSet<PathBuf>,
@@ -346,13 +421,84 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// What stands at a path, links as such; nothing where nothing does, or where what does is closed to
+    /// commands too.
+    fn look(&mut self, path: &Path) -> Result<Option<Metadata>, ViewError> {
+        match fs::symlink_metadata(path) {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if is_absence(&error) => Ok(None),
+            Err(error) if is_too_long(path, &error) => Ok(None),
+            Err(error) => {
+                let closed = path
+                    .ancestors()
+                    .skip(1)
+                    .find(|above| fs::symlink_metadata(above).is_ok());
+                self.closed(closed.unwrap_or(path), error)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// A file or directory that cannot be read or searched. Whose owner we are is what commands could open:
+    /// in the workspace it is protected as a whole, its mode with it. Where somebody else owns it, no command
+    /// gets in.
+    fn closed(&mut self, path: &Path, source: io::Error) -> Result<(), ViewError> {
+        let is_denied = Errno::from_io_error(&source) == Some(Errno::ACCESS);
+        let found = fs::symlink_metadata(path).ok().filter(|_| is_denied);
+        let is_directory = found.as_ref().is_some_and(Metadata::is_dir);
+        let is_own = found.is_none_or(|found| found.uid() == rustix::process::geteuid().as_raw());
+        let is_inside = below(path, self.workspace);
+        let is_looked_after = path == self.workspace || self.outside.is_some_and(|git| path.starts_with(git));
+        if is_denied && is_inside && is_own && is_directory {
+            self.protect(path)?;
+            self.closed.insert(path.to_path_buf());
+            return Ok(());
+        }
+        if is_denied && (is_inside && !is_own || !is_inside && !is_looked_after) {
+            return Ok(());
+        }
+        Err(ViewError::Closed {
+            path: path.to_path_buf(),
+            source,
+        })
+    }
+
+    /// The way to a path, as far as it is not closed to commands too.
+    fn way(&mut self, path: &Path) -> Result<Way, ViewError> {
+        let mut way = Way::default();
+        for step in Steps::to(path, self.bounds.links) {
+            match step {
+                Ok(step) if step.is_link() => way.links.push(step.path),
+                Ok(step) => {
+                    way.is_there = step.found.is_some();
+                    way.end = Some(step.path);
+                }
+                Err(Unknown::TooManyLinks) => return Err(exceeded(path, "links on the way to it", self.bounds.links)),
+                Err(Unknown::Closed(closed, error)) => {
+                    self.closed(&closed, error)?;
+                    way.end = None;
+                    return Ok(way);
+                }
+            }
+        }
+        Ok(way)
+    }
+
+    /// What a path really is, if it is there.
+    fn real(&mut self, path: &Path) -> Result<Option<PathBuf>, ViewError> {
+        Ok(self.way(path)?.there())
+    }
+
     /// Protects files by their names, with every link in the workspace that leads to them.
     fn fixed(&mut self, files: &[PathBuf]) -> Result<(), ViewError> {
-        for step in files.iter().flat_map(|file| steps(file)) {
-            let is_link = fs::symlink_metadata(&step).is_ok_and(|found| found.is_symlink());
-            if below(&step, self.workspace) && (is_link || !is_directory(&step)) {
-                self.protect(&step)?;
-                self.fixed.push(step);
+        for file in files {
+            let way = self.way(file)?;
+            let end = way.end.filter(|end| !is_directory(end));
+            for step in way.links.into_iter().chain(end) {
+                if below(&step, self.workspace) {
+                    self.protect(&step)?;
+                    self.fixed.push(step);
+                }
             }
         }
         Ok(())
@@ -369,7 +515,7 @@ impl Search<'_> {
             let path = base.join(row.path);
             self.existing(&path)?;
             if watched {
-                self.watch(path);
+                self.watch(path)?;
             }
         }
         Ok(())
@@ -380,7 +526,7 @@ impl Search<'_> {
         for name in names {
             if below(&name, self.workspace) {
                 self.existing(&name)?;
-                self.watch(name);
+                self.watch(name)?;
             }
         }
         Ok(())
@@ -388,30 +534,37 @@ impl Search<'_> {
 
     /// Watches a name, where it really is: the user's own link on the way may lead elsewhere in the
     /// workspace.
-    fn watch(&mut self, path: PathBuf) {
+    fn watch(&mut self, path: PathBuf) -> Result<(), ViewError> {
         let real = match (path.parent(), path.file_name()) {
-            (Some(parent), Some(name)) => fs::canonicalize(parent).ok().map(|parent| parent.join(name)),
+            (Some(parent), Some(name)) => self.real(parent)?.map(|parent| parent.join(name)),
             _ => None,
         };
         let path = real.filter(|real| below(real, self.workspace)).unwrap_or(path);
-        if super::place::is_clean(&path) {
-            self.watched.push(path);
-        }
+        // A link that leads to nothing leads to what is made there.
+        let way = self.way(&path)?;
+        let end = way
+            .end
+            .filter(|end| *end != path && !way.is_there && below(end, self.workspace));
+        let names = std::iter::once(path).chain(end);
+        self.watched.extend(names.filter(|name| super::place::is_clean(name)));
+        Ok(())
     }
 
-    /// Protects what is there; a link and, in the workspace, what it leads to.
-    fn existing(&mut self, path: &Path) -> Result<bool, ViewError> {
-        let Ok(found) = fs::symlink_metadata(path) else {
-            return Ok(false);
-        };
-        self.protect(path)?;
-        if found.is_symlink()
-            && let Ok(real) = fs::canonicalize(path)
-            && below(&real, self.workspace)
-        {
-            self.protect(&real)?;
+    /// Protects what is there, by its real place, and the links in the workspace that lead to it: each could
+    /// be exchanged for another.
+    fn existing(&mut self, path: &Path) -> Result<(), ViewError> {
+        if self.look(path)?.is_none() {
+            return Ok(());
         }
-        Ok(true)
+        let mut way = self.way(path)?;
+        let end = way.there();
+        for step in way.links.into_iter().chain(end) {
+            let is_outside = self.outside.is_some_and(|git| step.starts_with(git));
+            if below(&step, self.workspace) || is_outside {
+                self.protect(&step)?;
+            }
+        }
+        Ok(())
     }
 
     fn protect(&mut self, path: &Path) -> Result<(), ViewError> {
@@ -419,8 +572,12 @@ impl Search<'_> {
             self.pin_above(path);
             self.protected.push(path.to_path_buf());
         }
-        if self.protected.len() + self.pins.len() > MOUNTS {
-            return Err(exceeded(self.workspace, "protected files and directories", MOUNTS));
+        if self.protected.len() + self.pins.len() > self.bounds.mounts {
+            return Err(exceeded(
+                self.workspace,
+                "protected files and directories",
+                self.bounds.mounts,
+            ));
         }
         Ok(())
     }
@@ -442,53 +599,98 @@ impl Search<'_> {
         }
     }
 
-    /// The git directory of a working tree, or the file or link that stands in its place.
+    /// The git directory of a working tree, or the file or link that stands in its place. What `git init`
+    /// makes where there is none is protected from the next sandbox on.
     fn repository(&mut self, tree: &Path) -> Result<(), ViewError> {
         let git = tree.join(".git");
-        match fs::symlink_metadata(&git) {
-            Ok(found) if found.is_dir() => self.git_directory(&git)?,
-            Ok(found) if found.is_symlink() => {
-                self.existing(&git)?;
-            }
-            // A pointer to a linked tree's or a submodule's git directory.
-            Ok(_) => {
-                self.existing(&git)?;
-                let text = self.read(&git)?;
-                let real = text
-                    .as_deref()
-                    .and_then(|text| fs::canonicalize(tree.join(text.strip_prefix("gitdir:")?.trim())).ok());
-                if let Some(real) = real.filter(|real| below(real, self.workspace)) {
-                    self.git_directory(&real)?;
-                }
-            }
-            // `git init` must work, and what it makes is protected from the next sandbox on.
-            Err(_) => {}
+        let Some(found) = self.look(&git)? else { return Ok(()) };
+        if found.is_dir() {
+            return self.git_directory(&git);
+        }
+        self.existing(&git)?;
+        // A pointer to a linked tree's or a submodule's git directory.
+        if found.is_file()
+            && let Some(text) = self.read(&git)?
+            && let Some(place) = text.strip_prefix(b"gitdir:")
+            && let Some(real) = self.real(&tree.join(repository::path(place)))?
+            && below(&real, self.workspace)
+        {
+            self.git_directory(&real)?;
         }
         Ok(())
     }
 
-    fn read(&self, path: &Path) -> Result<Option<String>, ViewError> {
-        read(path).map_err(|_| exceeded(path, "bytes", LONGEST))
+    fn read(&mut self, path: &Path) -> Result<Option<Vec<u8>>, ViewError> {
+        match repository::read(path) {
+            Ok(text) => Ok(text),
+            Err(Unread::TooLong) => Err(exceeded(path, "bytes", LONGEST)),
+            Err(Unread::Closed(error)) => {
+                // It, or a directory above it.
+                let found = fs::symlink_metadata(path).is_ok();
+                let closed = path
+                    .ancestors()
+                    .skip(1)
+                    .find(|above| fs::symlink_metadata(above).is_ok());
+                self.closed(closed.filter(|_| !found).unwrap_or(path), error)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// The real directories in a directory, in no order; none if it is a link itself.
+    fn directories(&mut self, path: &Path, most: usize, what: &'static str) -> Result<Vec<PathBuf>, ViewError> {
+        if !self.look(path)?.is_some_and(|found| found.is_dir()) {
+            return Ok(Vec::new());
+        }
+        let entries = match fs::read_dir(path) {
+            Ok(entries) => entries,
+            Err(error) if is_absence(&error) => return Ok(Vec::new()),
+            Err(error) => {
+                self.closed(path, error)?;
+                return Ok(Vec::new());
+            }
+        };
+        let unknown = |source| ViewError::Closed {
+            path: path.to_path_buf(),
+            source,
+        };
+        let mut found = Vec::new();
+        for (count, entry) in entries.enumerate() {
+            if count >= most {
+                return Err(exceeded(path, what, most));
+            }
+            let entry = entry.map_err(unknown)?;
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => found.push(entry.path()),
+                Ok(_) => {}
+                Err(error) if is_absence(&error) => {}
+                Err(error) => return Err(unknown(error)),
+            }
+        }
+        Ok(found)
     }
 
     fn nested(&mut self) -> Result<(), ViewError> {
-        let Ok(entries) = fs::read_dir(self.workspace) else {
-            return Ok(());
-        };
-        for (count, entry) in entries.flatten().enumerate() {
-            if count >= TOP {
-                return Err(exceeded(self.workspace, "entries", TOP));
-            }
-            if entry.file_name() == ".git" || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+        let workspace = self.workspace;
+        for tree in self.directories(workspace, self.bounds.top, "entries")? {
+            if tree.file_name().is_some_and(|name| name == ".git") {
                 continue;
             }
-            let tree = entry.path();
-            if fs::symlink_metadata(tree.join(".git")).is_ok() {
-                self.pin_above(&tree.join(".git"));
+            let git = tree.join(".git");
+            if self.look(&git)?.is_some() {
+                self.pin_above(&git);
                 self.repository(&tree)?;
             }
         }
         Ok(())
+    }
+
+    /// Whether git would take this directory for a git directory.
+    fn is_git_directory(&mut self, path: &Path) -> Result<bool, ViewError> {
+        if self.look(&path.join("HEAD"))?.is_none() {
+            return Ok(false);
+        }
+        Ok(self.look(&path.join("objects"))?.is_some() || self.look(&path.join("commondir"))?.is_some())
     }
 
     /// What git runs code from: hooks, and settings (`core.fsmonitor`, `core.hooksPath`, filters,
@@ -500,8 +702,9 @@ impl Search<'_> {
             return Ok(());
         }
         self.git_directories.push(git.to_path_buf());
-        if self.git_directories.len() > GIT_DIRECTORIES {
-            return Err(exceeded(self.workspace, "repositories and submodules", GIT_DIRECTORIES));
+        let most = self.bounds.git_directories;
+        if self.git_directories.len() > most {
+            return Err(exceeded(self.workspace, "repositories and submodules", most));
         }
         if below(git, self.workspace) {
             self.pin_above(git);
@@ -510,88 +713,130 @@ impl Search<'_> {
         for name in GIT_NAMES {
             let path = git.join(name);
             self.existing(&path)?;
-            self.watch(path);
+            self.watch(path)?;
         }
-        self.named_by_settings(git)?;
+        let mut trees = Vec::new();
+        let mut settings = vec![git.join("config"), git.join("config.worktree")];
+        for tree in self.directories(&git.join("worktrees"), self.bounds.linked_trees, "linked trees")? {
+            for name in ["config.worktree", "commondir", "gitdir"] {
+                let path = tree.join(name);
+                self.existing(&path)?;
+                self.watch(path)?;
+            }
+            settings.push(tree.join("config.worktree"));
+            if let Some(pointer) = self.read(&tree.join("gitdir"))? {
+                trees.extend(tree.join(repository::path(&pointer)).parent().map(Path::to_path_buf));
+            }
+        }
+        self.named_by_settings(git, settings, trees)?;
         let mut modules = vec![(git.join("modules"), 0)];
         let mut plain = 0;
         while let Some((directory, depth)) = modules.pop() {
-            for path in directories(&directory) {
-                if is_git_directory(&path) {
+            for path in self.directories(&directory, usize::MAX, "entries")? {
+                if self.is_git_directory(&path)? {
                     self.git_directory(&path)?;
                     continue;
                 }
                 plain += 1;
-                if plain > MODULE_DIRECTORIES {
-                    return Err(exceeded(&git.join("modules"), "directories", MODULE_DIRECTORIES));
+                if plain > self.bounds.module_directories {
+                    let modules = git.join("modules");
+                    return Err(exceeded(&modules, "directories", self.bounds.module_directories));
                 }
-                if depth >= MODULE_DEPTH {
-                    return Err(exceeded(&directory, "levels of directories above it", MODULE_DEPTH));
+                if depth >= self.bounds.module_depth {
+                    return Err(exceeded(
+                        &directory,
+                        "levels of directories above it",
+                        self.bounds.module_depth,
+                    ));
                 }
                 modules.push((path, depth + 1));
-            }
-        }
-        for (count, tree) in directories(&git.join("worktrees")).enumerate() {
-            if count >= LINKED_TREES {
-                return Err(exceeded(&git.join("worktrees"), "linked trees", LINKED_TREES));
-            }
-            for name in ["config.worktree", "commondir", "gitdir"] {
-                let path = tree.join(name);
-                self.existing(&path)?;
-                self.watch(path);
             }
         }
         Ok(())
     }
 
-    /// Directories of hooks, files of settings, and programs in the workspace that the settings name.
-    fn named_by_settings(&mut self, git: &Path) -> Result<(), ViewError> {
-        let path = git.join("config");
-        let Some(config) = self.read(&path)? else {
-            return Ok(());
-        };
-        let tree = git.parent().unwrap_or(git);
-        let hooks = setting(&config, "core", "hookspath").map(|value| tree.join(value));
-        let included = ["include", "includeif"]
-            .into_iter()
-            .flat_map(|section| setting(&config, section, "path"))
-            .map(|value| git.join(value));
-        let settings: Vec<PathBuf> = hooks.chain(included).collect();
-        // `core.fsmonitor`, filters, aliases and the like name programs, by a path if they are here.
-        let programs = config
-            .lines()
-            .filter_map(|line| line.split_once('='))
-            .filter_map(|(_, value)| {
-                value
-                    .trim()
-                    .trim_start_matches(['"', '!'])
-                    .split([' ', '\t', '"'])
-                    .next()
-            })
-            .filter(|word| word.contains('/'))
-            .map(|word| tree.join(word))
-            .filter(|path| path.is_file());
-        let programs: Vec<PathBuf> = programs.take(NAMED + 1).collect();
-        if settings.len() + programs.len() > NAMED {
-            return Err(exceeded(&path, "settings that name a file", NAMED));
+    /// Directories of hooks, files of settings, and programs in the workspace that the settings name, in the
+    /// files that they include too. `trees` are the linked trees, from which a relative path may start.
+    fn named_by_settings(
+        &mut self,
+        git: &Path,
+        mut files: Vec<PathBuf>,
+        mut trees: Vec<PathBuf>,
+    ) -> Result<(), ViewError> {
+        let mut read: BTreeSet<PathBuf> = BTreeSet::new();
+        let mut found: Vec<Setting> = Vec::new();
+        let (mut length, mut named) = (0, BTreeSet::new());
+        while let Some(path) = files.pop() {
+            let Some(text) = self.read(&path)? else { continue };
+            length += text.len();
+            if length > LONGEST {
+                return Err(exceeded(&path, "bytes, with the settings that include it,", LONGEST));
+            }
+            let directory = path.parent().unwrap_or(git).to_path_buf();
+            read.insert(path);
+            for setting in settings::parse(&text) {
+                for included in setting.paths().into_iter().filter(|_| setting.is_include()) {
+                    let included = directory.join(self.at_home(&included));
+                    named.insert(included.clone());
+                    let Some(real) = self.real(&included)? else { continue };
+                    if below(&real, self.workspace) && !read.contains(&real) {
+                        files.push(real);
+                    }
+                }
+                found.push(setting);
+            }
+            if read.len() + files.len() > self.bounds.included {
+                return Err(exceeded(git, "files of settings", self.bounds.included));
+            }
         }
-        for path in &settings {
+        // Where git stands when it runs something: in a working tree, or in a bare repository itself.
+        let own = found.iter().filter(|setting| setting.is("core.worktree"));
+        let own: Vec<PathBuf> = own.flat_map(Setting::paths).map(|path| git.join(path)).collect();
+        match git.file_name() {
+            Some(name) if name == ".git" => trees.extend(git.parent().map(Path::to_path_buf)),
+            _ if own.is_empty() => trees.push(git.to_path_buf()),
+            _ => {}
+        }
+        trees.extend(own);
+        let mut programs = BTreeSet::new();
+        for setting in &found {
+            for tree in &trees {
+                if setting.is("core.hookspath") || setting.is("init.templatedir") {
+                    named.extend(setting.paths().iter().map(|path| tree.join(self.at_home(path))));
+                }
+                for word in setting.words() {
+                    let path = tree.join(self.at_home(&word));
+                    if path.is_file() {
+                        programs.insert(path);
+                    }
+                }
+            }
+            if named.len() + programs.len() > self.bounds.named {
+                return Err(exceeded(git, "settings that name a file", self.bounds.named));
+            }
+        }
+        for path in named {
+            self.existing(&path)?;
             // Hooks and settings that are not there: whoever makes them decides what git runs.
-            let parent = path.parent().and_then(|parent| fs::canonicalize(parent).ok());
+            let parent = path.parent().map(|parent| self.real(parent)).transpose()?.flatten();
             let real = parent.zip(path.file_name()).map(|(parent, name)| parent.join(name));
-            let named = real.unwrap_or_else(|| path.clone());
+            let named = real.unwrap_or(path);
             if below(&named, self.workspace) {
-                self.watch(named);
+                self.watch(named)?;
             }
         }
-        for path in settings.iter().chain(&programs) {
-            if let Ok(real) = fs::canonicalize(path)
-                && below(&real, self.workspace)
-            {
-                self.protect(&real)?;
-            }
+        for path in programs {
+            self.existing(&path)?;
         }
         Ok(())
+    }
+
+    /// A path as git reads it, in which `~` is the home.
+    fn at_home(&self, path: &Path) -> PathBuf {
+        match path.strip_prefix("~") {
+            Ok(rest) => self.home.join(rest),
+            Err(_) => path.to_path_buf(),
+        }
     }
 
     fn finish(self, executable: bool) -> Protection {
@@ -609,52 +854,26 @@ impl Search<'_> {
         let protected = self.protected.iter().filter(|path| !covered(path));
         let protected = protected.map(|path| Entry::Protect { target: path.clone() });
         let entries = pins.chain(protected).collect();
+        // What is closed keeps what is in it, and lets nothing be made.
+        let is_closed = |path: &PathBuf| path.ancestors().skip(1).any(|above| self.closed.contains(above));
+        let watched = self.watched.iter().filter(|path| !is_closed(path));
         Protection {
             entries,
+            watched: watched.cloned().collect(),
             fixed: self.fixed,
-            watched: self.watched,
             git_directories: self.git_directories,
         }
     }
-}
-
-/// Every link on the way that an absolute path takes, where each really stands, and at last what it names.
-fn steps(path: &Path) -> Vec<PathBuf> {
-    let mut steps = Vec::new();
-    let (mut here, mut ahead) = (PathBuf::from("/"), parts(path));
-    while let Some(part) = ahead.pop() {
-        if part == ".." {
-            here.pop();
-            continue;
-        }
-        let next = here.join(part);
-        match fs::read_link(&next) {
-            // As many as the kernel follows.
-            Ok(target) if steps.len() < 40 => {
-                if target.is_absolute() {
-                    here = "/".into();
-                }
-                ahead.extend(parts(&target));
-                steps.push(next);
-            }
-            _ => here = next,
-        }
-    }
-    steps.push(here);
-    steps
 }
 
 fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }
 
-/// The real directories in a directory, in no order; none if it is a link itself.
-fn directories(path: &Path) -> impl Iterator<Item = PathBuf> {
-    let entries = is_directory(path).then(|| fs::read_dir(path).ok()).flatten();
-    let found = entries.into_iter().flatten().flatten();
-    found
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-        .map(|entry| entry.path())
+/// Whether an error says that a name is longer than any that can be made.
+fn is_too_long(path: &Path, error: &io::Error) -> bool {
+    let longest = path.iter().map(std::ffi::OsStr::len).max().unwrap_or(0);
+    Errno::from_io_error(error) == Some(Errno::NAMETOOLONG) && longest > 255
 }
 
 #[cfg(test)]

@@ -10,19 +10,28 @@
 //! reaches. [`linked_repository`] says what the files say, for the one who keeps that record.
 #![expect(clippy::disallowed_methods, reason = "git's own files are read here")]
 
+use std::ffi::OsStr;
 use std::fs;
-use std::io::Read as _;
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::place;
+use rustix::io::Errno;
+
+use super::{place, settings};
 
 /// The longest of git's pointer files and settings that is read, in bytes.
 pub(super) const LONGEST: usize = 1 << 20;
 
-/// A file of git's that is longer than [`LONGEST`].
+/// A file of git's of which it is not known what it says.
 #[derive(Debug)]
-pub(super) struct TooLong;
+pub(super) enum Unread {
+    /// It is longer than [`LONGEST`].
+    TooLong,
+    /// It cannot be opened or read.
+    Closed(io::Error),
+}
 
 /// The git directory to which the `.git` *file* of a working tree leads, outside of it, if that names the
 /// tree as its own: a linked tree by the `gitdir` file of its git directory, a submodule by
@@ -44,9 +53,11 @@ pub fn linked_repository(workspace: &Path) -> Option<PathBuf> {
             (back == pointer && git.parent() == Some(&common.join("worktrees"))).then_some(common)?
         }
         None => {
-            let config = small(&git.join("config"))?;
-            let back = setting(&config, "core", "worktree").next()?;
-            (fs::canonicalize(git.join(back)).ok()? == workspace).then_some(git)?
+            let config = read(&git.join("config")).ok().flatten()?;
+            let settings = settings::parse(&config);
+            let back = settings.iter().rfind(|setting| setting.is("core.worktree"))?;
+            let is_this = |path: &PathBuf| fs::canonicalize(git.join(path)).is_ok_and(|real| real == workspace);
+            back.paths().iter().any(is_this).then_some(git)?
         }
     };
     let fine = is_git_directory(&common)
@@ -87,52 +98,49 @@ pub(super) fn git_directory(top: &Path) -> Option<PathBuf> {
     }
 }
 
-/// The values of a setting, as they are written: git's own rules on quotes matter for none of those
-/// asked for here, which are paths.
-pub(super) fn setting<'a>(config: &'a str, section: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
-    let mut inside = false;
-    config.lines().filter_map(move |line| {
-        let mut line = line.trim();
-        if let Some((header, rest)) = line.strip_prefix('[').and_then(|line| line.split_once(']')) {
-            let name = header.split([' ', '\t', '"', '.']).next().unwrap_or_default();
-            inside = name.eq_ignore_ascii_case(section);
-            line = rest.trim();
-        }
-        let (found, value) = line.split_once('=').filter(|_| inside)?;
-        found
-            .trim()
-            .eq_ignore_ascii_case(key)
-            .then(|| value.trim().trim_matches('"'))
-    })
+/// The path that one of git's pointer files holds.
+pub(super) fn path(text: &[u8]) -> PathBuf {
+    OsStr::from_bytes(text.trim_ascii()).into()
 }
 
-/// A small regular file; nothing if there is none, or git could not read it either. Never waits, even if
-/// somebody put a pipe there.
+/// A small regular file; nothing if there is none. Never waits, even if somebody put a pipe there.
 ///
 /// # Errors
-/// [`TooLong`]: what it says is not known.
-pub(super) fn read(path: &Path) -> Result<Option<String>, TooLong> {
+/// [`Unread`]: what it says is not known.
+pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, Unread> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let flags = i32::try_from(flags.bits()).expect("open's flags fit into an int");
-    let Ok(file) = fs::OpenOptions::new().read(true).custom_flags(flags).open(path) else {
-        return Ok(None);
+    let file = match fs::OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
+        Err(error) => {
+            // A link, a socket, or a device that is not there says nothing to git either.
+            let says_nothing = matches!(
+                Errno::from_io_error(&error),
+                Some(Errno::NXIO | Errno::NODEV | Errno::NAMETOOLONG)
+            );
+            return match says_nothing || super::steps::is_absence(&error) {
+                true => Ok(None),
+                false => Err(Unread::Closed(error)),
+            };
+        }
     };
-    if !file.metadata().is_ok_and(|found| found.is_file()) {
+    if !file.metadata().map_err(Unread::Closed)?.is_file() {
         return Ok(None);
     }
     let mut text = Vec::new();
-    if file.take(LONGEST as u64 + 1).read_to_end(&mut text).is_err() {
-        return Ok(None);
-    }
+    file.take(LONGEST as u64 + 1)
+        .read_to_end(&mut text)
+        .map_err(Unread::Closed)?;
     if text.len() > LONGEST {
-        return Err(TooLong);
+        return Err(Unread::TooLong);
     }
-    Ok(Some(String::from_utf8_lossy(&text).into_owned()))
+    Ok(Some(text))
 }
 
-/// As [`read`], where what is too long says nothing.
+/// As [`read`], where what is not known says nothing.
 pub(super) fn small(path: &Path) -> Option<String> {
-    read(path).ok().flatten()
+    let text = read(path).ok().flatten()?;
+    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 #[cfg(test)]
@@ -211,13 +219,5 @@ mod tests {
         assert!(read(&path).is_ok_and(|text| text.is_some_and(|text| text.len() == LONGEST)));
         write(&path, &"x".repeat(LONGEST + 1));
         assert!(read(&path).is_err());
-    }
-
-    #[test]
-    fn settings_are_read_as_git_writes_them() {
-        let config = "[core]\n\tHooksPath = .husky/_\n[include \"x\"] path = a\n[includeIf \"gitdir:x\"]\n\tpath = b\n";
-        assert_eq!(setting(config, "core", "hookspath").collect::<Vec<_>>(), [".husky/_"]);
-        assert_eq!(setting(config, "include", "path").collect::<Vec<_>>(), ["a"]);
-        assert_eq!(setting(config, "includeif", "path").collect::<Vec<_>>(), ["b"]);
     }
 }

@@ -20,6 +20,7 @@
 //! private home, and nothing can be hidden or protected.
 #![expect(clippy::disallowed_methods, reason = "what this host has is looked up here")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -67,7 +68,8 @@ pub enum ViewError {
     /// The workspace is a home, or holds one, and nobody asked for that.
     #[error(
         "the workspace `{}` {}, where files that start by themselves and credentials stand; \
-         choose a project directory, or allow it with `--allow-home`: nothing can then be made or replaced at the home's top",
+         choose a project directory, or allow it with `--allow-home`: nothing can then be made or replaced at the home's top, \
+         what begins with a dot is read-only, and all of it can be read",
         .workspace.display(), is_or_holds(.workspace, .home)
     )]
     WorkspaceIsHome {
@@ -75,6 +77,35 @@ pub enum ViewError {
         workspace: PathBuf,
         /// The home.
         home: PathBuf,
+    },
+    /// The workspace is a part of a home that is not worked in as such.
+    #[error(
+        "the workspace `{}` is `{}` of the home directory `{}`, where files that start by themselves and credentials \
+         stand; choose a project directory, or allow it with `{}`",
+        .workspace.display(), .name.display(), .home.display(), part_cure(*.starts, *.readonly)
+    )]
+    WorkspaceIsInHome {
+        /// The workspace.
+        workspace: PathBuf,
+        /// The home.
+        home: PathBuf,
+        /// The name in the home by which the workspace is reached.
+        name: PathBuf,
+        /// Whether something there is known to start by itself.
+        starts: bool,
+        /// Whether nothing was to be changed.
+        readonly: bool,
+    },
+    /// What is in the workspace cannot be seen, and so not be protected.
+    #[error(
+        "cannot see what tools of yours run code from in `{}`: {source}; let its owner in with `chmod u+rwX {}`, or \
+         choose another workspace", .path.display(), .path.display()
+    )]
+    Closed {
+        /// What cannot be read or searched.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
     },
     /// The workspace is a home, or holds one, where names cannot be held.
     #[error(
@@ -206,9 +237,19 @@ pub enum ViewError {
     Etc(#[source] io::Error),
 }
 
+/// What opens a part of a home: what starts by itself stays read-only until that is opened too.
+fn part_cure(starts: bool, readonly: bool) -> &'static str {
+    match starts && !readonly {
+        true => "--allow-home --open-protected",
+        false => "--allow-home",
+    }
+}
+
 fn is_or_holds(workspace: &Path, home: &Path) -> String {
     if workspace == home {
         "is a home directory".to_owned()
+    } else if workspace.starts_with(home) {
+        format!("is a part of the home directory `{}`", home.display())
     } else {
         format!("holds the home directory `{}`", home.display())
     }
@@ -388,33 +429,56 @@ fn check_workspace(workspace: &Path) -> Result<(), ViewError> {
     Ok(())
 }
 
-/// Refuses a home that nobody asked for or that cannot be held; otherwise says what stands in its place. A
-/// readonly one is like any other directory, since nothing can be made in it.
+/// Refuses a home, or a part of one, that nobody asked for or that cannot be held; otherwise says what stands in
+/// its place. In a readonly one nothing can be made, but keys can be read.
 fn check_home(root: &Path, restrictions: &Restrictions, own_files: bool) -> Result<Homes, ViewError> {
-    if restrictions.readonly {
-        return Ok(Homes::default());
-    }
-    let held = homes::held(root, restrictions);
-    let Some(home) = held.first().cloned() else {
-        return Ok(Homes::default());
-    };
+    let known = homes::known(restrictions);
     let workspace = root.to_path_buf();
-    if *root != restrictions.workspace && !restrictions.allow_home {
-        return Err(ViewError::NotWritable {
-            because: format!(
-                "it {}, where files that start by themselves and credentials stand",
-                is_or_holds(root, &home)
-            ),
-            path: workspace,
-            instead: "name a directory in it, or allow it with `--allow-home`",
-        });
+    let is_workspace = *root == restrictions.workspace;
+    let held: BTreeSet<PathBuf> = known.iter().filter(|home| home.starts_with(root)).cloned().collect();
+    let is_held_here = own_files && !restrictions.readonly && !restrictions.open_protected;
+    if let Some(home) = held.first().cloned() {
+        if !is_workspace && !restrictions.allow_home {
+            return Err(ViewError::NotWritable {
+                because: format!(
+                    "it {}, where files that start by themselves and credentials stand",
+                    is_or_holds(root, &home)
+                ),
+                path: workspace,
+                instead: "name a directory in it, or allow it with `--allow-home`",
+            });
+        }
+        if !restrictions.readonly && !own_files {
+            return Err(ViewError::HomeNotHeld { workspace, home });
+        }
+        if !restrictions.allow_home {
+            return Err(ViewError::WorkspaceIsHome { workspace, home });
+        }
+        if is_held_here {
+            return homes::hold(&held, root, restrictions);
+        }
+    } else if is_workspace && let Some(part) = homes::part(&known, &workspace) {
+        let homes::Part { home, name, starts } = part;
+        if !restrictions.readonly && !own_files {
+            return Err(ViewError::HomeNotHeld { workspace, home });
+        }
+        if !restrictions.allow_home || starts && is_held_here {
+            return Err(ViewError::WorkspaceIsInHome {
+                workspace,
+                home,
+                name,
+                starts,
+                readonly: restrictions.readonly,
+            });
+        }
     }
-    match (restrictions.allow_home, own_files) {
-        (_, false) => Err(ViewError::HomeNotHeld { workspace, home }),
-        (false, true) => Err(ViewError::WorkspaceIsHome { workspace, home }),
-        (true, true) if restrictions.open_protected => Ok(Homes::default()),
-        (true, true) => homes::hold(&held, root, restrictions),
-    }
+    Ok(Homes {
+        led_to: match is_held_here && is_workspace {
+            true => homes::led_to(&known, &workspace),
+            false => Vec::new(),
+        },
+        ..Homes::default()
+    })
 }
 
 /// Refuses a kept home where no home of the sandbox's own stands.

@@ -346,9 +346,16 @@ fn where_a_home_is_held_nothing_is_moved_aside_and_beside_it_is() {
     let (guard, entries) = Guard::start(&restrictions, &held)
         .expect("there is little")
         .expect("it is writable");
-    assert!(entries.contains(&Entry::Protect {
-        target: home.join(".bashrc")
-    }));
+    assert_eq!(
+        entries.iter().find(|entry| entry.target() == home.join(".bashrc")),
+        None,
+        "it is shown read-only"
+    );
+    let hints = guard.explain_text("bash: u/.bashrc: Read-only file system");
+    assert!(
+        hints.len() == 1 && hints[0].path.as_deref() == Some(Path::new("u/.bashrc")),
+        "{hints:?}"
+    );
     let opens = |entry: &&Entry| matches!(entry, Entry::Again { target, .. } if held.has_closed(target));
     assert_eq!(
         entries.iter().find(opens),
@@ -417,4 +424,80 @@ fn an_error_that_names_what_is_held_is_explained() {
             .len(),
         1
     );
+}
+
+#[test]
+fn a_repository_that_was_closed_at_the_start_is_not_moved_aside_when_it_is_opened() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let root = directory.path().canonicalize().expect("just made").join("work");
+    REPOSITORY.iter().for_each(|name| write(&root, name, "the user's"));
+    let set = |mode| fs::set_permissions(root.join(".git"), fs::Permissions::from_mode(mode)).expect("ours");
+    set(0o000);
+    let (mut guard, entries) = started(&root);
+    set(0o700);
+    guard.sweep();
+    let held = guard.take_held_back();
+    assert!(held.is_empty(), "{held:?}");
+    assert_eq!(
+        fs::read_to_string(root.join(".git/config")).expect("there"),
+        "the user's"
+    );
+    let is_kept =
+        |entry: &Entry| matches!(entry, Entry::Protect { target } if root.join(".git/config").starts_with(target));
+    assert!(entries.iter().any(is_kept), "{entries:?}");
+}
+
+#[test]
+fn what_is_more_than_is_remembered_is_counted_and_told() {
+    let mut place = place(&[]);
+    place.guard.bounds.remembered = 2;
+    for name in [".claude", ".cursor", ".vscode"] {
+        write(&place.root, name, "");
+    }
+    place.guard.sweep();
+    write(&place.root, ".vscode", "");
+    place.guard.sweep();
+    let held = place.guard.take_held_back();
+    assert_eq!(held.len(), 3, "{held:?}");
+    assert!(held[2].because.contains("and 2 more"), "{held:?}");
+    assert!(place.guard.take_held_back().is_empty(), "told once");
+}
+
+#[test]
+fn a_name_that_is_made_again_and_again_is_told_to_stand() {
+    let mut place = place(&[]);
+    place.guard.bounds.again = 0;
+    write(&place.root, ".vscode", "");
+    place.guard.sweep();
+    place.guard.sweep();
+    let held = place.guard.take_held_back();
+    assert_eq!(held.len(), 1, "told once: {held:?}");
+    assert!(held[0].because.contains("still stands there"), "{held:?}");
+    assert!(place.root.join(".vscode").exists());
+    place.guard.bounds.again = 1;
+    place.guard.sweep();
+    assert!(!place.root.join(".vscode").exists());
+    assert!(place.guard.take_held_back()[0].instead.contains("moved to"));
+}
+
+#[test]
+fn the_line_that_moves_a_name_back_is_told_and_does_it() {
+    let mut place = place(&REPOSITORY[..3]);
+    let config = "[core]\n\thooksPath = \"it's hooks\"\n";
+    write(&place.root, ".git/config", config);
+    (place.guard, _) = started(&place.root);
+    for name in [".vscode", "it's hooks"] {
+        write(&place.root, name, "wanted");
+        place.guard.sweep();
+        let held = place.guard.take_held_back();
+        let (_, rest) = held[0].instead.split_once('`').expect("where it is");
+        let line = rest.split('`').find(|text| text.starts_with("mv ")).expect("a line");
+        let done = std::process::Command::new("/bin/sh")
+            .args(["-c", line])
+            .current_dir(&place.root)
+            .status();
+        assert!(done.expect("a shell").success(), "{line}");
+        assert_eq!(fs::read_to_string(place.root.join(name)).expect("back"), "wanted");
+        fs::remove_file(place.root.join(name)).expect("ours");
+    }
 }

@@ -37,6 +37,8 @@ fn scope<'a>(workspace: &'a Path, home: &'a Path) -> Scope<'a> {
         fixed: &[],
         fixed_alone: false,
         executable: true,
+        led_to: &[],
+        bounds: Bounds::ALL,
     }
 }
 
@@ -134,39 +136,143 @@ fn ordinary_large_workspaces_are_protected_whole() {
     }
 }
 
-/// What is said where there is more than is looked after.
-fn refusal(tree: &Tree) -> String {
-    let found = find(&scope(&tree.1, Path::new("/elsewhere")));
-    found.expect_err("a bound is exceeded").to_string()
-}
-
 #[test]
 fn what_exceeds_a_bound_is_refused_by_its_name() {
-    let deep = (0..=MODULE_DEPTH).fold(".git/modules".to_owned(), |path, level| format!("{path}/{level}"));
-    let deep = format!("{deep}/");
-    let long = Tree::with(&GIT);
-    fs::write(long.1.join(".git/config"), "#".repeat(LONGEST + 1)).expect("written");
-    let trees: Vec<String> = (0..=LINKED_TREES)
-        .map(|number| format!(".git/worktrees/{number}/"))
-        .collect();
-    let trees: Vec<&str> = GIT.into_iter().chain(trees.iter().map(String::as_str)).collect();
-    let named = Tree::with(&GIT);
-    fs::write(named.1.join(".git/config"), "[include]\npath = x/y\n".repeat(NAMED + 1)).expect("written");
-    let modules: Vec<String> = (0..=GIT_DIRECTORIES)
-        .flat_map(|number| ["HEAD", "objects/"].map(|name| format!(".git/modules/{number}/{name}")))
-        .collect();
-    let modules: Vec<&str> = GIT.into_iter().chain(modules.iter().map(String::as_str)).collect();
-    for (tree, said) in [
-        (Tree::with(&[&GIT[..], &[&deep]].concat()), "more than 16 levels"),
-        (long, "more than 1048576 bytes"),
-        (Tree::with(&trees), "more than 1000 linked trees"),
-        (named, "more than 1000 settings"),
-        (Tree::with(&modules), "more than 2000 repositories"),
+    let all = Bounds::ALL;
+    let tree = Tree::with(
+        &[
+            &GIT[..],
+            &[
+                "a/b",
+                "c/.git/config",
+                ".git/modules/d/e/f/",
+                ".git/worktrees/t/gitdir",
+                ".git/worktrees/u/",
+            ],
+            &["tools/x", "more", "link/"],
+        ]
+        .concat(),
+    );
+    fs::write(
+        tree.1.join(".git/config"),
+        "[include]\n\tpath = ../more\n[filter \"x\"]\n\tclean = tools/x\n",
+    )
+    .expect("written");
+    symlink("link", tree.1.join(".vscode")).expect("linked");
+    let refused = |bounds| {
+        let mut scope = scope(&tree.1, Path::new("/elsewhere"));
+        scope.bounds = bounds;
+        find(&scope).expect_err("a bound is exceeded").to_string()
+    };
+    for (bounds, said) in [
+        (Bounds { top: 3, ..all }, "more than 3 entries"),
+        (
+            Bounds {
+                git_directories: 1,
+                ..all
+            },
+            "more than 1 repositories",
+        ),
+        (
+            Bounds {
+                module_directories: 2,
+                ..all
+            },
+            "more than 2 directories",
+        ),
+        (Bounds { module_depth: 1, ..all }, "more than 1 levels"),
+        (Bounds { linked_trees: 1, ..all }, "more than 1 linked trees"),
+        (Bounds { named: 1, ..all }, "more than 1 settings"),
+        (Bounds { included: 1, ..all }, "more than 1 files of settings"),
+        (Bounds { mounts: 4, ..all }, "more than 4 protected"),
+        (Bounds { links: 0, ..all }, "more than 0 links"),
     ] {
-        let message = refusal(&tree);
+        let message = refused(bounds);
         assert!(
             message.contains(said) && message.contains("--open-protected"),
             "{said}: {message}"
+        );
+    }
+    let mut within = scope(&tree.1, Path::new("/elsewhere"));
+    within.bounds = Bounds {
+        top: 20,
+        git_directories: 2,
+        module_directories: 3,
+        module_depth: 3,
+        linked_trees: 2,
+        named: 2,
+        included: 5,
+        mounts: 30,
+        links: 1,
+    };
+    assert!(find(&within).is_ok(), "{:?}", find(&within));
+    fs::write(tree.1.join(".git/config"), "#".repeat(LONGEST + 1)).expect("written");
+    assert!(refused(all).contains("more than 1048576 bytes"));
+}
+
+/// Takes all permissions from a path for as long as it is held.
+struct Shut(PathBuf, fs::Permissions);
+
+impl Shut {
+    fn with(path: &Path, mode: u32) -> Self {
+        use std::os::unix::fs::PermissionsExt as _;
+        let before = fs::metadata(path).expect("there").permissions();
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("ours");
+        Self(path.to_path_buf(), before)
+    }
+}
+
+impl Drop for Shut {
+    fn drop(&mut self) {
+        fs::set_permissions(&self.0, self.1.clone()).expect("ours");
+    }
+}
+
+#[test]
+fn a_directory_that_is_closed_is_protected_as_a_whole_and_not_taken_for_an_empty_one() {
+    if rustix::process::geteuid().is_root() {
+        // Nothing is closed to it; these tests run again as an ordinary user.
+        return;
+    }
+    let names = [
+        ".git/modules/m/HEAD",
+        ".git/modules/m/objects/",
+        "sub/.git/config",
+        ".vscode/x",
+    ];
+    for (closed, mode) in [
+        (".git/modules", 0o000),
+        (".git/modules", 0o300),
+        ("sub", 0o000),
+        ("sub", 0o600),
+        ("sub/.git", 0o000),
+        (".git", 0o000),
+        (".git/modules/m", 0o000),
+    ] {
+        let tree = Tree::with(&[&GIT[..], &names].concat());
+        let shut = Shut::with(&tree.1.join(closed), mode);
+        let [protected, watched, _] = sorted(&tree.find("/elsewhere"), &tree.1);
+        drop(shut);
+        assert!(
+            protected.contains(&closed.to_owned()),
+            "{closed} {mode:o}: {protected:?}"
+        );
+        assert!(
+            !watched
+                .iter()
+                .any(|path| Path::new(path).starts_with(closed) && path != closed),
+            "nothing in {closed} is taken for absent: {watched:?}"
+        );
+    }
+    for (closed, mode) in [("", 0o000), ("", 0o300), (".git/config", 0o000)] {
+        let tree = Tree::with(&[&GIT[..], &names].concat());
+        let shut = Shut::with(&tree.1.join(closed), mode);
+        let refused = find(&scope(&tree.1, Path::new("/elsewhere")));
+        drop(shut);
+        let told = refused.expect_err("what is in it is not known").to_string();
+        assert!(
+            told.contains("chmod u+rwX") && told.contains(closed),
+            "{closed}: {told}"
         );
     }
 }
@@ -230,8 +336,96 @@ fn programs_that_the_settings_name_are_protected_and_other_values_are_not() {
     let text = "[core]\n\tfsmonitor = ./tools/watch\n[filter \"x\"]\n\tclean = \"tools/clean --all\"\n[branch \"b\"]\n\tmerge = main/y\n\tremote = plain\n";
     fs::write(tree.1.join(".git/config"), text).expect("written");
     let [protected, _, pinned] = sorted(&tree.find("/elsewhere"), &tree.1);
-    assert_eq!(protected, [".git/hooks", ".git/config", "tools/watch", "tools/clean"]);
+    assert_eq!(protected, [".git/hooks", ".git/config", "tools/clean", "tools/watch"]);
     assert!(pinned.contains(&"tools".to_owned()));
+}
+
+#[test]
+fn settings_and_programs_are_found_in_every_form_that_git_reads() {
+    let files = [
+        "inc2",
+        "evil/x",
+        "tools/smudge",
+        "tools/y.sh",
+        "tools/tc",
+        "tools/in",
+        "deep/inc3",
+        "deep/inc4",
+    ];
+    let tree = Tree::with(&[&GIT[..], &files].concat());
+    let text = "[include]\n path = ../inc2 ; comment\n[core]\n hooksPath = \\\n  evil\n\
+                [filter \"f\"] smudge = 'tools/smudge' %f\n[alias]\n y = \"!bash tools/y.sh\"\n\
+                [diff \"d\"]\n textconv = sh tools/tc\n[includeIf \"gitdir:**\"] path = \"../deep/inc3\" # c\n";
+    fs::write(tree.1.join(".git/config"), text).expect("written");
+    fs::write(
+        tree.1.join("deep/inc3"),
+        "[include]\n\tpath = inc4\n\tpath = inc3\n\tpath = inc5\n",
+    )
+    .expect("written");
+    fs::write(tree.1.join("deep/inc4"), "[core]\n\tfsmonitor = ./tools/in\n").expect("written");
+    let [protected, watched, _] = sorted(&tree.find("/elsewhere"), &tree.1);
+    let whole = [
+        "inc2",
+        "evil",
+        "tools/smudge",
+        "tools/y.sh",
+        "tools/tc",
+        "tools/in",
+        "deep/inc3",
+        "deep/inc4",
+    ];
+    for name in whole {
+        assert!(protected.contains(&name.to_owned()), "{name}: {protected:?}");
+    }
+    assert!(watched.contains(&"deep/inc5".to_owned()), "{watched:?}");
+}
+
+#[test]
+fn settings_of_a_linked_tree_and_of_a_submodule_name_files_from_their_own_trees() {
+    let files = [
+        ".git/worktrees/t/gitdir",
+        "t/tools/x",
+        ".git/modules/m/HEAD",
+        ".git/modules/m/objects/",
+        "m/tools/y",
+    ];
+    let tree = Tree::with(&[&GIT[..], &files].concat());
+    fs::write(tree.1.join(".git/config"), "[core]\n\tfsmonitor = tools/x\n").expect("written");
+    fs::write(
+        tree.1.join(".git/worktrees/t/gitdir"),
+        tree.1.join("t/.git").to_str().expect("text"),
+    )
+    .expect("written");
+    let text = "[core]\n\tworktree = ../../../m\n\tfsmonitor = tools/y\n";
+    fs::write(tree.1.join(".git/modules/m/config"), text).expect("written");
+    let [protected, _, _] = sorted(&tree.find("/elsewhere"), &tree.1);
+    for name in ["t/tools/x", "m/tools/y"] {
+        assert!(protected.contains(&name.to_owned()), "{name}: {protected:?}");
+    }
+}
+
+#[test]
+fn every_link_on_the_way_to_what_is_protected_is_protected_and_what_a_link_lacks_is_watched() {
+    let tree = Tree::with(&["real/settings/", "conf/"]);
+    symlink("conf/code", tree.1.join(".vscode")).expect("linked");
+    symlink("../real/settings", tree.1.join("conf/code")).expect("linked");
+    symlink("conf/absent", tree.1.join(".claude")).expect("linked");
+    let [protected, watched, pinned] = sorted(&tree.find("/elsewhere"), &tree.1);
+    assert_eq!(protected, [".vscode", "conf/code", "real/settings", ".claude"]);
+    assert!(watched.contains(&"conf/absent".to_owned()), "{watched:?}");
+    assert_eq!(pinned, ["conf", "real"]);
+}
+
+#[test]
+fn where_a_home_leads_to_is_protected() {
+    let tree = Tree::with(&["bash/rc", "x"]);
+    let led_to = [tree.1.join("bash/rc"), tree.1.join("zsh/rc")];
+    let elsewhere = Path::new("/elsewhere");
+    let mut scope = scope(&tree.1, elsewhere);
+    scope.led_to = &led_to;
+    let [protected, watched, _] = sorted(&find(&scope).expect("there is little"), &tree.1);
+    assert_eq!(protected, ["bash/rc"]);
+    assert!(watched.contains(&"zsh/rc".to_owned()), "{watched:?}");
 }
 
 #[test]

@@ -488,9 +488,13 @@ fn a_home_as_workspace_is_refused_unless_it_is_asked_for_and_a_project_in_it_is_
             restrictions.isolation = Isolation::Landlock;
             let refused = view(&restrictions).expect_err("nothing can be held").to_string();
             assert!(refused.contains("--isolation landlock"), "{refused}");
-            restrictions.allow_home = false;
             restrictions.readonly = true;
             made(&restrictions);
+            restrictions.isolation = Isolation::Full;
+            made(&restrictions);
+            restrictions.allow_home = false;
+            let refused = view(&restrictions).expect_err("keys could be read").to_string();
+            assert!(refused.contains("--allow-home"), "{refused}");
         }
         let mut restrictions = asked(&home.join("project"));
         restrictions.home = Some(named.clone());
@@ -512,5 +516,45 @@ fn the_home_of_a_user_of_this_host_is_one_whatever_the_callers_is() {
         let mut restrictions = asked(Path::new("/root"));
         restrictions.home = home;
         assert!(matches!(view(&restrictions), Err(ViewError::WorkspaceIsHome { .. })));
+    }
+}
+
+#[test]
+fn a_part_of_a_home_is_refused_with_what_opens_it() {
+    let place = place_in("/var/tmp");
+    let home = place.1.join("home");
+    for name in [".ssh", ".config/nvim", ".dotfiles", ".cache/x", ".local/src/x"] {
+        fs::create_dir_all(home.join(name)).expect("made");
+    }
+    for (name, cure) in [
+        (".ssh", "`--allow-home --open-protected`"),
+        (".config", "`--allow-home --open-protected`"),
+        (".config/nvim", "`--allow-home --open-protected`"),
+        (".dotfiles", "`--allow-home`"),
+    ] {
+        let mut restrictions = asked(&home.join(name));
+        restrictions.home = Some(home.clone());
+        let refusal = |restrictions: &Restrictions| view(restrictions).expect_err("it is a part").to_string();
+        let refused = refusal(&restrictions);
+        assert!(refused.contains(cure) && refused.contains(name), "{refused}");
+        restrictions.isolation = Isolation::Landlock;
+        assert!(refusal(&restrictions).contains("--isolation landlock"));
+        restrictions.isolation = Isolation::Full;
+        restrictions.readonly = true;
+        let refused = refusal(&restrictions);
+        assert!(refused.contains("`--allow-home`"), "keys could be read: {refused}");
+        restrictions.allow_home = true;
+        made(&restrictions);
+        restrictions.readonly = false;
+        if cure.contains("--open-protected") {
+            assert!(refusal(&restrictions).contains(cure));
+            restrictions.open_protected = true;
+        }
+        made(&restrictions);
+    }
+    for name in [".cache/x", ".local/src/x"] {
+        let mut restrictions = asked(&home.join(name));
+        restrictions.home = Some(home.clone());
+        made(&restrictions);
     }
 }
