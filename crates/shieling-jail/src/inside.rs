@@ -238,6 +238,7 @@ fn temporary(plan: &Plan) -> Vec<PathBuf> {
         | Entry::Proc { .. }
         | Entry::Hide { .. }
         | Entry::Again { .. }
+        | Entry::Unseen { .. }
         | Entry::Protect { .. } => None,
     });
     directories.collect()

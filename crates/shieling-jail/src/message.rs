@@ -46,9 +46,12 @@ pub struct Update {
     pub protect: Vec<PathBuf>,
     /// What is to keep its name from now on, and can still be changed inside.
     pub pin: Vec<PathBuf>,
+    /// The same, by mounts that nobody meets, in what [`Entry::Unseen`](crate::plan::Entry::Unseen) names;
+    /// directories and links.
+    pub hold: Vec<Hide>,
 }
 
-/// Something that is to be hidden: by its path, and only if it is what the host has seen there. Who
+/// Something that is to be hidden, or held: by its path, and only if it is what the host has seen there. Who
 /// moves directories about could otherwise have another one hidden in its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hide {
@@ -60,7 +63,7 @@ pub struct Hide {
 
 /// An update with its number, so that its answer is not taken for another's.
 pub type Numbered = (u64, Update);
-/// What came of the update of this number: what was to be hidden and was not there any more.
+/// What came of the update of this number: what was to be hidden or held and was not there any more.
 pub type Updated = (u64, Result<Vec<PathBuf>, Refusal>);
 
 /// What can be read from a descriptor about limits that were reached.

@@ -180,6 +180,13 @@ pub enum Entry {
         /// Whether files in it can be executed.
         executable: bool,
     },
+    /// What was put here before, a second time in a place that no path leads to. The mounts stand there that
+    /// keep names ([`Update::hold`](crate::message::Update::hold)): what is mounted on in any of its places can
+    /// be renamed in none, and where nobody sees the mount, no rename and no link has to cross it.
+    Unseen {
+        /// Where it is seen.
+        target: PathBuf,
+    },
     /// What was put here before can still be read, and no longer changed, replaced or removed. Nothing
     /// there means nothing to do.
     Protect {
@@ -203,6 +210,7 @@ impl Entry {
             | Self::Dev { target, .. }
             | Self::Hide { target }
             | Self::Again { target, .. }
+            | Self::Unseen { target }
             | Self::Protect { target } => target,
         }
     }

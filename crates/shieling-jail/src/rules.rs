@@ -192,6 +192,7 @@ fn build(plan: &Plan, version: i64) -> Result<Rules, landlock::RulesetError> {
             | Entry::Proc { .. }
             | Entry::Hide { .. }
             | Entry::Again { .. }
+            | Entry::Unseen { .. }
             | Entry::Protect { .. } => continue,
         };
         let run = if free && executable { run } else { BitFlags::EMPTY };

@@ -3,11 +3,16 @@
 //! A hidden file lies under a link that leads nowhere: opening, reading, writing and `stat` find
 //! nothing, and it can be neither removed nor replaced. Its name is still listed, since no mount
 //! changes what a real, writable directory lists. A hidden directory lies under an empty one.
+//!
+//! A directory above it may have to keep its name, since a pattern names it. The kernel refuses to rename,
+//! exchange or remove whatever is mounted on anywhere in the namespace of who asks, by any path to it. So the
+//! mount stands in a second copy of the workspace, which lies under an empty directory: in the workspace
+//! itself there is none, and files can be renamed and linked into the directory and out of it.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 use rustix::mount::MountAttrFlags;
 
@@ -20,6 +25,8 @@ const NOWHERE: &str = "/proc/hidden-by-shieling";
 /// Where in the new root the covers are made. They have to stand in it, since only what is mounted
 /// can be copied by kernels before 6.15.
 const PLACE: &str = ".shieling";
+/// The same place as it is found in a finished root, for the second copy of what names are held in.
+const UNSEEN: &str = "/.shieling/unseen";
 
 /// What hidden things lie under.
 pub(super) struct Covers {
@@ -36,6 +43,7 @@ impl Covers {
         let place = rustix::fs::openat(root, PLACE, flags, Mode::empty())?;
         rustix::fs::symlinkat(NOWHERE, &place, c"link")?;
         rustix::fs::mkdirat(&place, c"directory", directory)?;
+        rustix::fs::mkdirat(&place, c"unseen", directory)?;
         let open = |name| rustix::fs::openat(&place, name, flags, Mode::empty());
         Ok(Self {
             link: open(c"link")?,
@@ -53,6 +61,12 @@ fn mount_of(found: &OwnedFd) -> Result<u64, Errno> {
         return Err(Errno::NOTSUP);
     }
     Ok(stat.stx_mnt_id)
+}
+
+/// Whether this is the root of a mount, and so something is mounted on what lies under it.
+fn is_mounted(found: &OwnedFd) -> Result<bool, Errno> {
+    let stat = rustix::fs::statx(found, c"", AtFlags::EMPTY_PATH, StatxFlags::TYPE)?;
+    Ok(stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
 fn file_of(found: &OwnedFd) -> Result<(u64, u64), Errno> {
@@ -145,6 +159,66 @@ impl View {
             attach(&copy, found)
         });
         mounted.map(drop)
+    }
+
+    /// Puts what stands at a target a second time where nobody sees it.
+    pub(super) fn unseen(&mut self, target: &Path) -> Result<(), Errno> {
+        let found = self.find(target)?.ok_or(Errno::NOENT)?;
+        let copy = copy_of(found.as_fd())?;
+        sys::set_mount(copy.as_fd(), NONE, true)?;
+        let place = self.find(Path::new(UNSEEN))?.ok_or(Errno::NOENT)?;
+        attach(&copy, &place)?;
+        // Over its root: from here on only the descriptor leads into it.
+        let cover = copy_of(self.covers.directory.as_fd())?;
+        sys::set_mount(cover.as_fd(), RDONLY | NOSUID | NODEV | NOEXEC, false)?;
+        attach(&cover, &copy)?;
+        self.unseen = Some((target.to_path_buf(), copy));
+        Ok(())
+    }
+
+    /// Keeps the name of what stands at a target, if it is this file. Whether it is kept now.
+    pub(super) fn hold_if(&mut self, target: &Path, file: (u64, u64)) -> Result<bool, Errno> {
+        if !self.hold_unseen(target, file)? {
+            return Ok(false);
+        }
+        // A link holds nothing that could be moved into it or out of it. The host, which looks from another
+        // namespace, sees by the mount that the link keeps its name.
+        let pinned = self.on(target, |_, found| {
+            if kind_of(found.as_fd())? != FileType::Symlink || is_mounted(found)? {
+                return Ok(());
+            }
+            attach(&copy_of(found.as_fd())?, found)
+        });
+        pinned.map(|_| true)
+    }
+
+    fn hold_unseen(&self, target: &Path, file: (u64, u64)) -> Result<bool, Errno> {
+        let (seen, root) = self.unseen.as_ref().ok_or(Errno::INVAL)?;
+        let path = target.strip_prefix(seen).map_err(|_| Errno::INVAL)?;
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let mut tried = 0;
+        loop {
+            let found = match rustix::fs::openat2(root, path, flags, Mode::empty(), how) {
+                Ok(found) => found,
+                // Something was moved meanwhile, and is looked for again.
+                Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR | Errno::AGAIN) => return Ok(false),
+                Err(errno) => return Err(errno),
+            };
+            if file_of(&found)? != file {
+                return Ok(false);
+            }
+            if is_mounted(&found)? {
+                return Ok(true);
+            }
+            // Itself, so that what lies deeper is still found.
+            let copy = copy_of(found.as_fd())?;
+            tried += 1;
+            match attach(&copy, &found) {
+                Err(Errno::NOENT) if tried < REPLACED => {}
+                done => return done.map(|()| true),
+            }
+        }
     }
 
     /// Makes what stands at a target read-only and keeps its name.

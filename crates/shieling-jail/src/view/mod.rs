@@ -43,6 +43,8 @@ pub(crate) struct View {
     covers: cover::Covers,
     /// For each mount of a cover the numbers of the device and the file that lie under it.
     covered: HashMap<u64, (u64, u64)>,
+    /// What stands a second time where nobody sees it: where it is seen, and its root.
+    unseen: Option<(PathBuf, OwnedFd)>,
     /// What becomes read-only once everything is in it.
     unfinished: Vec<OwnedFd>,
     /// Where what is written above read-only directories goes.
@@ -65,6 +67,7 @@ impl View {
             own: vec![device],
             covers,
             covered: HashMap::new(),
+            unseen: None,
             unfinished: Vec::new(),
             layers: layer::Layers::default(),
         })
@@ -162,6 +165,7 @@ impl View {
                 writable,
                 executable,
             } => self.again(target, *writable, *executable),
+            Entry::Unseen { target } => self.unseen(target),
             Entry::Protect { target } => self.protect(target),
         }
     }
@@ -332,12 +336,13 @@ fn describe(entry: &Entry) -> String {
         Entry::Dev { target, .. } => format!("making devices in `{}`", target.display()),
         Entry::Hide { target } => format!("hiding `{}`", target.display()),
         Entry::Again { target, .. } => format!("keeping `{}` in its place", target.display()),
+        Entry::Unseen { target } => format!("preparing to hold names in `{}`", target.display()),
         Entry::Protect { target } => format!("protecting `{}`", target.display()),
     }
 }
 
-/// Hides and protects what appeared since, in the root that is in use.
-/// Gives what was to be hidden and is another file by now.
+/// Hides, holds and protects what appeared since, in the root that is in use.
+/// Gives what was to be hidden or held and is another file by now.
 pub(crate) fn update(view: &mut View, update: &Update) -> Step<Vec<PathBuf>> {
     let mut missed = Vec::new();
     for Hide { target, file } in &update.hide {
@@ -345,6 +350,14 @@ pub(crate) fn update(view: &mut View, update: &Update) -> Step<Vec<PathBuf>> {
             .hide_if(target, *file)
             .or_refuse(Layer::Mount, || format!("hiding `{}`", target.display()))?;
         if !hidden {
+            missed.push(target.clone());
+        }
+    }
+    for Hide { target, file } in &update.hold {
+        let held = view
+            .hold_if(target, *file)
+            .or_refuse(Layer::Mount, || format!("holding the name of `{}`", target.display()))?;
+        if !held {
             missed.push(target.clone());
         }
     }
