@@ -53,7 +53,7 @@ pub struct Update {
 
 /// Something that is to be hidden, or held: by its path, and only if it is what the host has seen there. Who
 /// moves directories about could otherwise have another one hidden in its place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Hide {
     /// Where it was.
     pub target: PathBuf,

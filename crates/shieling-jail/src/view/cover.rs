@@ -172,7 +172,7 @@ impl View {
         let cover = copy_of(self.covers.directory.as_fd())?;
         sys::set_mount(cover.as_fd(), RDONLY | NOSUID | NODEV | NOEXEC, false)?;
         attach(&cover, &copy)?;
-        self.unseen = Some((target.to_path_buf(), copy));
+        self.unseen.push((target.to_path_buf(), copy));
         Ok(())
     }
 
@@ -193,8 +193,14 @@ impl View {
     }
 
     fn hold_unseen(&self, target: &Path, file: (u64, u64)) -> Result<bool, Errno> {
-        let (seen, root) = self.unseen.as_ref().ok_or(Errno::INVAL)?;
-        let path = target.strip_prefix(seen).map_err(|_| Errno::INVAL)?;
+        // Of a place in another one, its own.
+        let copies = self
+            .unseen
+            .iter()
+            .filter_map(|(seen, root)| Some((target.strip_prefix(seen).ok()?, root)));
+        let (path, root) = copies
+            .min_by_key(|(path, _)| path.as_os_str().len())
+            .ok_or(Errno::INVAL)?;
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let mut tried = 0;

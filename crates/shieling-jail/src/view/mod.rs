@@ -44,7 +44,7 @@ pub(crate) struct View {
     /// For each mount of a cover the numbers of the device and the file that lie under it.
     covered: HashMap<u64, (u64, u64)>,
     /// What stands a second time where nobody sees it: where it is seen, and its root.
-    unseen: Option<(PathBuf, OwnedFd)>,
+    unseen: Vec<(PathBuf, OwnedFd)>,
     /// What becomes read-only once everything is in it.
     unfinished: Vec<OwnedFd>,
     /// Where what is written above read-only directories goes.
@@ -67,7 +67,7 @@ impl View {
             own: vec![device],
             covers,
             covered: HashMap::new(),
-            unseen: None,
+            unseen: Vec::new(),
             unfinished: Vec::new(),
             layers: layer::Layers::default(),
         })

@@ -4,6 +4,8 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
+use shieling::files::{DeleteAsk, FileAsk, MoveAsk};
+
 use super::support::{Case, Checked, Field, Place, case, check, wrong};
 
 pub(crate) const CASES: &[Case] = &[
@@ -40,6 +42,45 @@ pub(crate) const CASES: &[Case] = &[
         "a hidden file stays hidden when the directory around it is renamed and made anew",
         parent_made_anew,
     ),
+    case(
+        "a directory that a pattern names on the way to what it hides keeps its name, for the next sandbox too",
+        named_above,
+    ),
+    case(
+        "what patterns for a place hide is hidden in the next sandbox, whatever a command moved",
+        moved_before_the_next,
+    ),
+    case(
+        "an exception from a pattern cannot be brought about by renaming",
+        exceptions,
+    ),
+    case(
+        "a directory that comes to be needed while a sandbox runs keeps its name from the next command on",
+        needed_later,
+    ),
+    case(
+        "a directory that the user puts in the place of a held one is held",
+        held_anew,
+    ),
+    case(
+        "what leads to the target of a hidden link stays as it is, for the next sandbox too",
+        way_of_a_link,
+    ),
+    case(
+        "a sandbox that is killed has held the names, and the next one hides what it did",
+        held_until_killed,
+    ),
+    case(
+        "file tools do not move what a pattern names on the way to what it hides",
+        file_tools_move,
+    ),
+    case(
+        "in a home that is the workspace, directories that a pattern names keep their names",
+        held_in_a_home,
+    ),
+    case("a held directory is worked in as any other", work_in_held),
+    case("directories that no pattern needs are renamed", free_to_rename),
+    case("a refused rename of a held directory says why", hint_of_a_held_name),
     case("other names of a hidden file are hidden with it", hard_links),
     case("no link leads to a hidden file", links),
     case(
@@ -285,6 +326,334 @@ fn parent_made_anew(field: &Field) -> Checked {
     place.attempt("ln -s a l; cat l/.env; mv a b; cat l/.env b/.env")?;
     place.refused("cat b/.env")?;
     place.works("mkdir d && echo own > d/.env && cat d/.env").map(drop)
+}
+
+/// Each way to give `FROM` another name, or another place.
+const MOVES: &[&str] = &[
+    "mv FROM moved",
+    "mv FROM other/",
+    "python3 -c 'import os; os.rename(\"FROM\", \"moved\")'",
+    "python3 -c 'import os; os.rename(os.path.abspath(\"FROM\"), \"other/moved\")'",
+    "python3 -c 'import os; os.rename(\"FROM\", \"empty\")'",
+    "\"$TOOLS/files\" exchange FROM other",
+    "\"$TOOLS/files\" exchange other FROM",
+    "\"$TOOLS/files\" noreplace FROM moved",
+    "cd $(dirname FROM) && mv $(basename FROM) moved-beside",
+    "mv /proc/self/cwd/FROM moved",
+    "mv FROM FROM-x",
+    "git init -q /tmp/g && git --git-dir=/tmp/g/.git --work-tree=. add -A && git --git-dir=/tmp/g/.git --work-tree=. mv FROM moved",
+];
+
+fn named_above(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file("config/keys/k.pem")
+        .file("config/app.toml", "x")
+        .secret_file("a/b/prod.env")
+        .file("a/b/dev.env", "x")
+        .secret_file("p/q/x/y")
+        .file("p/q/x/own", "x")
+        .file("other/own", "x")
+        .file("empty/.keep", "")
+        .host("rm empty/.keep")?
+        .ignore(&["config/keys/**", "a/b/prod.env", "**/x/y"])
+        .start()?;
+    for from in ["config", "a", "a/b", "p/q/x"] {
+        for text in MOVES {
+            place.refused(&text.replace("FROM", from))?;
+        }
+        place.attempt(&format!("rm -rf {from}"))?;
+    }
+    place.close();
+    let next = Place::beside(&place)?;
+    for path in ["config/keys/k.pem", "a/b/prod.env", "p/q/x/y"] {
+        next.refused(&format!("cat {path}"))?;
+        unchanged(&next, path)?;
+    }
+    next.attempt("grep -r SECRET- .").map(drop)
+}
+
+fn moved_before_the_next(field: &Field) -> Checked {
+    for (file, pattern, moving) in [
+        ("config/keys/k.pem", "config/keys/**", "os.rename('config', 'c2')"),
+        ("a/b/prod.env", "a/b/prod.env", "os.rename('a/b', 'a/b2')"),
+        ("a/b/prod.env", "/a/b/prod.env", "os.rename('a', 'a2')"),
+        ("A/b/prod.env", "a/B/*.env", "os.rename('A/b', 'A/b2')"),
+        ("a/prod.env", "*/prod.env", "os.rename('a', 'd/a')"),
+        ("a/b/prod.env", "*/*/prod.env", "os.rename('a/b', 'b')"),
+        ("a/prod.env", "[!z]/prod.env", "os.rename('a', 'z')"),
+        ("p/x/y", "**/x/y", "os.rename('p/x', 'p/z')"),
+        ("p/x/deep/er/y", "**/x/**/y", "os.rename('p/x/deep', 'p/deep')"),
+        ("a/s/k", "a/s/", "os.rename('a', 'a2')"),
+        ("a/s/k", "a/*", "os.rename('a', 'a2')"),
+        ("a/s/.k", "a/**/.*", "os.rename('a/s', 'd/s')"),
+        ("a\nb/\u{e4} c/k", "a?b/*c/k", "os.rename('a\\nb', 'e')"),
+    ] {
+        let place = field
+            .place()
+            .secret_file(file)
+            .file("d/own", "x")
+            .ignore(&[pattern])
+            .start()?;
+        place.attempt(&format!("python3 -c \"import os; {moving}\""))?;
+        place.close();
+        let next = Place::beside(&place)?;
+        next.attempt("grep -r SECRET- .; find . -type f -exec cat {} +")?;
+        unchanged(&next, file)?;
+        next.works("cat d/own")?;
+    }
+    Ok(())
+}
+
+fn exceptions(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file("a/k.pem")
+        .secret_file("b/s/k")
+        .file("own/x", "x")
+        .secret_file("own/.env")
+        .ignore(&["*.pem", "!pub/*.pem", "**/s/*", "!open/s/k", ".env"])
+        .start()?;
+    place.refused("mv a pub")?;
+    place.refused("mkdir pub && mv a pub/pub")?;
+    place.refused("mv b open")?;
+    place.refused("mkdir open && mv b/s open/s")?;
+    place.works("mv own pub2")?;
+    place.close();
+    let next = Place::beside(&place)?;
+    next.attempt("grep -r SECRET- .; find . -type f -exec cat {} +")?;
+    next.refused("cat a/k.pem || cat b/s/k || cat pub2/.env")?;
+    next.works("cat pub2/x").map(drop)
+}
+
+fn needed_later(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .file("config/own", "x")
+        .file("b/own", "x")
+        .ignore(&["config/keys/*.pem", "b/c/d/**"])
+        .start()?;
+    place.works("mv config c2 && mv c2 config")?;
+    fs::create_dir(place.work().join("config/keys"))?;
+    fs::write(place.work().join("config/keys/k.pem"), place.secret())?;
+    place.works("cd b && mkdir -p c && cat own")?;
+    place.refused("mv config c2")?;
+    place.refused("mv config/keys config/k2")?;
+    // Below what is held already, and above what is.
+    fs::create_dir_all(place.work().join("b/c/d/e"))?;
+    fs::write(place.work().join("b/c/d/e/k"), place.secret())?;
+    place.refused("mv b/c b/c2")?;
+    place.refused("mv b b2")?;
+    place.works("mv config/own own2 && mv own2 config/own && ln config/own b/linked")?;
+    place.close();
+    let next = Place::beside(&place)?;
+    next.attempt("grep -r SECRET- .")?;
+    next.refused("cat config/keys/k.pem").map(drop)
+}
+
+fn held_anew(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file("config/keys/k.pem")
+        .file("own", "x")
+        .ignore(&["config/keys/**"])
+        .start()?;
+    place.refused("mv config c2")?;
+    // As another branch is checked out; the same directory in a new one; away and back.
+    place.host("mv config old && cp -r old config && rm -rf old")?;
+    place.refused("mv config c2")?;
+    place.host("mkdir new && mv config/keys new/ && rmdir config && mv new config")?;
+    place.refused("mv config c2")?;
+    place.host("mv config away")?;
+    place.works("cat own")?;
+    place.host("mv away config")?;
+    place.refused("mv config c2")?;
+    place.refused("cat config/keys/k.pem").map(drop)
+}
+
+fn way_of_a_link(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file("real/deep/secret.txt")
+        .file("real/deep/own", "x")
+        .file("other/own", "x")
+        .file("decoy/deep/secret.txt", "decoy")
+        .host("ln -s real current; mkdir d; ln -s ../current/deep/secret.txt d/.env")?
+        .ignore(&[".env"])
+        .start()?;
+    for text in [
+        "mv real r2",
+        "mv real/deep real/d2",
+        "rm current",
+        "mv current c2",
+        "ln -sfn decoy current",
+        "\"$TOOLS/files\" exchange real decoy",
+        "mkdir e && mv d e/d",
+    ] {
+        place.refused(text)?;
+    }
+    place.works("readlink current && cat current/deep/own && ls current/ && rm -r other")?;
+    let work = place.work();
+    place.refused_tool(FileAsk::Delete(DeleteAsk::new(work.join("current"))))?;
+    for name in ["current", "real", "d"] {
+        let moving = MoveAsk::new(work.join(name), work.join("moved"));
+        place.refused_tool(FileAsk::Move(moving))?;
+    }
+    place.close();
+    let next = Place::beside(&place)?;
+    next.attempt("cat d/.env; grep -r SECRET- .")?;
+    next.refused("cat real/deep/secret.txt")?;
+    next.works("mv decoy decoy2 && cat decoy2/deep/secret.txt").map(drop)
+}
+
+fn held_until_killed(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file("config/keys/k.pem")
+        .file("own", "x")
+        .ignore(&["config/keys/**"])
+        .start()?;
+    place.works("cat own")?;
+    place.attempt("mv config c2")?;
+    // Everything that the sandbox consists of; a new one is made for the next command.
+    place.attempt("kill -9 -1; kill -9 1; mv config c2")?;
+    place.attempt("mv config c2")?;
+    place.attempt("grep -r SECRET- .")?;
+    let next = Place::beside(&place)?;
+    next.attempt("grep -r SECRET- .")?;
+    next.refused("cat config/keys/k.pem")?;
+    next.works("cat own").map(drop)
+}
+
+fn file_tools_move(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file("config/keys/k.pem")
+        .secret_file("a/b/prod.env")
+        .file("other/own", "x")
+        .ignore(&["config/keys/**", "a/b/prod.env"])
+        .start()?;
+    let work = place.work();
+    for name in ["config", "a", "a/b"] {
+        for to in ["moved", "other"] {
+            let moving = MoveAsk::new(work.join(name), work.join(to));
+            place.refused_tool(FileAsk::Move(moving))?;
+        }
+        let mut all = DeleteAsk::new(work.join(name));
+        all.recursive = true;
+        place.refused_tool(FileAsk::Delete(all))?;
+    }
+    place.write("config/new", "x")?;
+    place.works("mv config/new other/ && cat other/new")?;
+    unchanged(&place, "config/keys/k.pem")?;
+    unchanged(&place, "a/b/prod.env")
+}
+
+fn held_in_a_home(field: &Field) -> Checked {
+    let making = field.place();
+    let work = making.work();
+    let place = making
+        .secret_file("project/config/keys/k.pem")
+        .file("project/own", "x")
+        .secret_file(".config/app/token")
+        .file(".config/app/own", "x")
+        .ignore(&["project/config/keys/**", ".config/*/token"])
+        .with(|restrictions| {
+            restrictions.home = Some(work);
+            restrictions.allow_home = true;
+        })
+        .start()?;
+    place.refused("mv project/config project/c2")?;
+    place.refused("mv project p2")?;
+    place.refused("mv .config/app .config/app2")?;
+    place.works("cat project/own && mv project/own project/config/ && mv project/config/own project/")?;
+    place.close();
+    let next = Place::beside(&place)?;
+    next.attempt("cat project/*/keys/* .config/*/token")?;
+    next.works("cat project/own .config/app/own").map(drop)
+}
+
+fn work_in_held(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file("src/keys/k.pem")
+        .file("src/lib/a.rs", "a")
+        .file("other/b.rs", "b")
+        .host("git init -q . && git add other src/lib && git commit -qm 1 && git switch -qc two && git mv src/lib/a.rs other/ && git commit -qm 2 && git switch -q -")?
+        .ignore(&["src/keys/**"])
+        .start()?;
+    for text in [
+        "mv other/b.rs src/ && mv src/b.rs other/",
+        "mv other src/ && mv src/other .",
+        "ln other/b.rs src/b2.rs && rm src/b2.rs",
+        "python3 -c 'import os; os.rename(\"src/lib\", \"lib\"); os.rename(\"lib\", \"src/lib\")'",
+        "git mv src/lib lib && git mv lib src/lib",
+        "git switch -q two && git switch -q - && git stash -q -u && git status",
+        "git merge -q two && git reset -q --hard HEAD~1 && git clean -fdq -e src",
+        "cp -al src/lib linked && rm -r linked src/lib && git checkout -q -- src",
+        "touch src/new && mkdir -p src/more/dirs && mv src/more/dirs src/d && rm -r src/more src/d src/new",
+        "chmod 755 src && tar cf /tmp/x.tar other && df . && df",
+    ] {
+        place.works(text)?;
+    }
+    place.refused("mv src s2")?;
+    // By any name that leads to the second copy, in which nothing is hidden.
+    place.attempt("find / -xdev -name k.pem -exec cat {} + ; cat /.shieling/*/src/keys/k.pem; cat $(awk '{print $5}' /proc/self/mountinfo | sed 's,$,/k.pem,')")?;
+    place.refused("ls -A /.shieling/unseen | grep .")?;
+    place.refused("umount /.shieling/unseen || umount -l /.shieling/unseen")?;
+    unchanged(&place, "src/keys/k.pem")
+}
+
+fn free_to_rename(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file("a/b/.env")
+        .secret_file("c/secrets/k")
+        .secret_file("p/q/x/y")
+        .file("config/dev/own", "x")
+        .secret_file("config/prod/k")
+        .ignore(&[".env", "**/secrets/**", "**/x/y", "config/prod/*"])
+        .start()?;
+    for text in [
+        "mv a a2 && mv a2/b b && cat b/.env; test -e b",
+        "mv c c2",
+        "mv p p2 && mv p2/q q && ls q/x",
+        "mv config/dev config/dev2 && mv config/dev2 dev",
+    ] {
+        place.works(text)?;
+    }
+    place.close();
+    let next = Place::beside(&place)?;
+    next.attempt("grep -r SECRET- .; find . -type f -exec cat {} +")?;
+    next.works("cat dev/own").map(drop)
+}
+
+fn hint_of_a_held_name(field: &Field) -> Checked {
+    let place = field
+        .place()
+        .secret_file("a/config/keys/k.pem")
+        .file("own", "x")
+        .ignore(&["a/config/keys/**"])
+        .start()?;
+    for (text, path) in [
+        ("mv a/config a/c2", "a/config"),
+        ("cd a && mv config c2", "a/config"),
+        ("python3 -c 'import os; os.rename(\"a\", \"b\")'", "a"),
+    ] {
+        let outcome = place.refused(text)?;
+        let hint = outcome
+            .hints
+            .iter()
+            .find(|hint| hint.path.as_deref() == Some(path.as_ref()));
+        check(
+            hint.is_some_and(|hint| hint.because.contains("hidden") && hint.instead.contains("--ignore")),
+            || format!("`{text}` is not explained: {:?}", outcome.hints),
+        )?;
+    }
+    let outcome = place.run("cat own; mv own missing/own")?;
+    check(outcome.hints.is_empty(), || {
+        format!("nothing to explain: {:?}", outcome.hints)
+    })
 }
 
 fn hard_links(field: &Field) -> Checked {

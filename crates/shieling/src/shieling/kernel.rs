@@ -1,7 +1,8 @@
 //! What a policy means to a kernel: the restrictions under which an environment makes harmless what
 //! the reading of a text has let through.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::environment::{Hidden, Restrictions};
@@ -15,7 +16,7 @@ use crate::policy::Policy;
 pub fn restricted(mut restrictions: Restrictions, policy: &Policy) -> Restrictions {
     restrictions.readonly |= policy.is_readonly();
     if !policy.hidden().is_empty() {
-        restrictions.hidden = Some(Arc::new(Ignored(policy.clone())));
+        restrictions.hidden = Some(Arc::new(Ignored::new(policy)));
     }
     if let Some(programs) = policy.programs() {
         restrictions.programs = Some(programs);
@@ -23,10 +24,122 @@ pub fn restricted(mut restrictions: Restrictions, policy: &Policy) -> Restrictio
     restrictions
 }
 
-struct Ignored(Policy);
+/// What a policy hides, and which names of directories that depends on.
+struct Ignored {
+    policy: Policy,
+    /// Of its patterns those that hide below any directory (`name`, `**/a/name`), and the exceptions from them
+    /// by a name alone (`!name`). What these hide of the end of a path is hidden whatever stands before it.
+    anywhere: Policy,
+    /// The last names of exceptions by a place (`!a/name`), which could be brought about for such a name.
+    excepted: Policy,
+    has_exceptions: bool,
+    /// Whether a pattern names a directory at all.
+    names_directories: bool,
+}
+
+impl Ignored {
+    fn new(policy: &Policy) -> Self {
+        let (mut anywhere, mut excepted, mut names_directories) = (Vec::new(), Vec::new(), false);
+        for line in policy.hidden() {
+            if line.starts_with('#') {
+                continue;
+            }
+            let (exception, pattern) = match line.strip_prefix('!') {
+                Some(pattern) => (true, pattern),
+                None => (false, line.as_str()),
+            };
+            let pattern = pattern.trim_end().trim_end_matches('/');
+            let last = pattern.rsplit('/').next().unwrap_or_default();
+            let by_name = last.len() == pattern.len();
+            names_directories |= !by_name;
+            if exception && !by_name {
+                excepted.push(last.to_owned());
+            } else if by_name || pattern.starts_with("**/") {
+                anywhere.push(line.clone());
+            }
+        }
+        let list = |lines: &[String]| Policy::open().with_ignore(lines);
+        // Parts of patterns that were accepted; should one be none by itself, nothing is hidden anywhere and
+        // every name is excepted, so that every directory is needed.
+        let everything = || list(&["*".to_owned()]).unwrap_or_else(|_| Policy::open());
+        Self {
+            policy: policy.clone(),
+            anywhere: list(&anywhere).unwrap_or_else(|_| Policy::open()),
+            has_exceptions: !excepted.is_empty(),
+            excepted: list(&excepted).unwrap_or_else(|_| everything()),
+            names_directories,
+        }
+    }
+}
+
+fn hides(policy: &Policy, relative: &Path, is_directory: bool) -> bool {
+    policy.hides_entry(relative, is_directory) || is_directory && policy.hides_all_in(relative)
+}
 
 impl Hidden for Ignored {
     fn hides(&self, relative: &Path, is_directory: bool) -> bool {
-        self.0.hides_entry(relative, is_directory) || is_directory && self.0.hides_all_in(relative)
+        hides(&self.policy, relative, is_directory)
+    }
+
+    fn needs_above(&self, relative: &Path, is_directory: bool) -> usize {
+        let names: Vec<&OsStr> = relative.iter().collect();
+        let all = names.len().saturating_sub(1);
+        if !self.names_directories {
+            return 0;
+        }
+        // A directory stands for everything in it, of which an exception could be anything.
+        let could_be_excepted = self.has_exceptions
+            && (is_directory
+                || names
+                    .last()
+                    .is_some_and(|name| self.excepted.hides_entry(Path::new(name), true)));
+        if could_be_excepted {
+            return all;
+        }
+        let end = |above: usize| names[all - above..].iter().collect::<PathBuf>();
+        (0..all)
+            .find(|above| hides(&self.anywhere, &end(*above), is_directory))
+            .unwrap_or(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_directories_that_a_pattern_needs_are_needed() {
+        let directory = true;
+        for (lines, path, is_directory, expected) in [
+            (&[".env"][..], "a/b/.env", false, 0),
+            (&["secrets/"], "a/secrets", directory, 0),
+            (&["**/secrets/**"], "a/b/secrets", directory, 0),
+            (&["**/.env"], "a/b/.env", false, 0),
+            (&["config/keys/**"], "config/keys", directory, 1),
+            (&["a/b/prod.env"], "a/b/prod.env", false, 2),
+            (&["/prod.env"], "prod.env", false, 0),
+            (&["*/prod.env"], "a/prod.env", false, 1),
+            (&["[!x]/prod.env"], "a/prod.env", false, 1),
+            (&["**/x/y"], "a/b/x/y", false, 1),
+            (&["**/x/y"], "A/B/X/Y", false, 1),
+            (&["**/a/**/y"], "p/a/b/y", false, 2),
+            (&["**/x/*", "!keep"], "a/x/y", false, 1),
+            // Another pattern hides it by its name alone.
+            (&["a/.env", ".env"], "a/.env", false, 0),
+            (&["a/b/c", "*.pem"], "q/k.pem", false, 0),
+            // What an exception could be brought about for.
+            (&["*.pem", "!pub/*.pem"], "a/b/k.pem", false, 2),
+            (&["*.pem", "!pub/**"], "a/b/k.pem", false, 2),
+            (&[".env", "config/*", "!config/keep"], "a/b/.env", false, 0),
+            (&["secrets/", "!a/secrets/keep"], "b/c/secrets", directory, 2),
+            (&["*.pem", "!keep.pem"], "a/b/k.pem", false, 0),
+            // Hidden for another reason than its name.
+            (&["*.pem"], "a/b/closed", directory, 0),
+            (&["a/b/c"], "a/b/closed", directory, 2),
+        ] {
+            let policy = Policy::open().with_ignore(lines).expect("patterns");
+            let needed = Ignored::new(&policy).needs_above(Path::new(path), is_directory);
+            assert_eq!(needed, expected, "{lines:?} {path}");
+        }
     }
 }

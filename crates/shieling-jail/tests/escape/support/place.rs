@@ -390,6 +390,14 @@ impl<'a> Place<'a> {
         }
     }
 
+    /// A file tool must refuse this.
+    pub(crate) fn refused_tool(&self, ask: FileAsk) -> Checked {
+        self.field.attempted();
+        let words = format!("{ask:?}");
+        let done = self.field.runtime.block_on(self.shieling.file(ask));
+        check(done.is_err(), || format!("{words} was not refused"))
+    }
+
     /// Ends the sandbox and waits for it.
     pub(crate) fn close(&self) {
         self.field.runtime.block_on(self.sandbox.close());

@@ -60,7 +60,7 @@ impl Bounds {
 const HELD: [&str; 2] = ["resource busy", "read-only file system"];
 
 /// How many hints one outcome has at most.
-const HINTS: usize = 8;
+pub(super) const HINTS: usize = 8;
 
 /// So many names are looked at in less time than a thread of its own takes.
 const FEW: usize = 256;
@@ -544,7 +544,7 @@ impl Drop for Guard {
 
 /// How much of a path, relative to the workspace, a line names, in bytes, if it does, and whether that is all of
 /// it: it may begin with `.git`, as from within the repository.
-fn named(line: &str, path: &Path) -> Option<(usize, bool)> {
+pub(super) fn named(line: &str, path: &Path) -> Option<(usize, bool)> {
     let path = path.to_str()?;
     let within = path.rfind("/.git/").and_then(|at| path.get(at + 1..));
     let is_name = |char: char| char.is_alphanumeric() || "._-".contains(char);

@@ -1,5 +1,6 @@
 //! Hidden files: which files and directories of the workspace a policy hides, found before each
-//! command. Decides nothing itself and hides nothing: it asks [`Hidden`] and gives a list.
+//! command, and which names have to be held so that they stay hidden. Decides nothing itself, hides and
+//! holds nothing: it asks [`Hidden`] and gives lists.
 //!
 //! The first look walks the whole workspace. Later ones ask for the times of each directory and read
 //! those again that changed, or that were read so shortly after a change that another in the same
@@ -14,11 +15,19 @@
 //!   known can be opened without reading the directory;
 //! - a directory deeper than 200 levels or behind a path of 3,000 bytes: nothing in it can be named.
 //!
+//! What is hidden cannot be moved, since something lies over it. But a directory above it could be, and
+//! the next sandbox would not know it by its new path. So the names are *held* that it depends on:
+//!
+//! - the directories above it that a pattern names, as [`Hidden::needs_above`] says;
+//! - for a hidden link to something in the workspace, every directory above the two, and every link on the way.
+//!
+//! A held name can be neither renamed, exchanged nor removed; what is in the directory can.
+//!
 //! No link is followed: each directory is opened beneath the workspace, whatever is renamed meanwhile.
 //! What appears during the look, or later, is found by the next. File systems whose listings give other
 //! inode numbers than their files (some overlays) keep their hard links.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
@@ -34,11 +43,18 @@ use rustix::time::{ClockId, clock_gettime};
 
 use shieling_jail::message::Hide;
 
+use super::guard::{self, HINTS};
 use super::place::below;
+use super::steps::{LINKS, Steps};
 use super::{Hidden, Restrictions, writable};
+use crate::outcome::{Hint, HintKind};
 
 /// How many entries are looked at before a workspace is refused.
 const MOST_ENTRIES: usize = 2_000_000;
+/// How many names are held before a workspace is refused. Each is a mount.
+const MOST_HELD: usize = 10_000;
+/// What programs say where a name is held, in small letters.
+const BUSY: &str = "resource busy";
 const DEEPEST: usize = 200;
 const LONGEST: usize = 3_000;
 /// How many looks in a row must at first see every directory where the one before saw it; how many
@@ -55,11 +71,16 @@ pub(super) struct HiddenFiles {
     workspace: PathBuf,
     hidden: Arc<dyn Hidden>,
     most: usize,
+    most_held: usize,
     tree: Directory,
     /// Hidden regular files by inode number, which a listing tells, with one hidden name of each.
     files: HashMap<u64, Vec<(File, PathBuf)>>,
     links: BTreeSet<PathBuf>,
     told: HashMap<PathBuf, Identity>,
+    /// The names to hold, and what was last given to be held by each. None in a workspace that is read-only.
+    held: Option<BTreeMap<PathBuf, Option<File>>>,
+    /// Directories, absolute, in whose place another stands for commands, which keeps the names in it by itself.
+    closed: BTreeSet<PathBuf>,
     /// The directories that the last look saw, and where.
     places: HashMap<File, u64>,
 }
@@ -73,6 +94,17 @@ pub enum HiddenError {
          hide none, or choose a smaller workspace", .workspace.display()
     )]
     TooMany {
+        /// The workspace.
+        workspace: PathBuf,
+        /// How many there may be.
+        limit: usize,
+    },
+    /// What is hidden depends on too many names.
+    #[error(
+        "what is hidden in the workspace `{}` depends on the names of more than {limit} directories, too many to \
+         hold them; use patterns that name no directory (`*.pem` in place of `a/*.pem`), or hide less", .workspace.display()
+    )]
+    TooManyHeld {
         /// The workspace.
         workspace: PathBuf,
         /// How many there may be.
@@ -99,7 +131,7 @@ pub enum HiddenError {
 impl From<HiddenError> for io::Error {
     fn from(error: HiddenError) -> Self {
         let kind = match &error {
-            HiddenError::TooMany { .. } => io::ErrorKind::QuotaExceeded,
+            HiddenError::TooMany { .. } | HiddenError::TooManyHeld { .. } => io::ErrorKind::QuotaExceeded,
             HiddenError::Moving { .. } => io::ErrorKind::ResourceBusy,
             HiddenError::Look { source, .. } => source.kind(),
         };
@@ -125,15 +157,17 @@ struct Directory {
 }
 
 type Stamp = (File, i128, i128);
+/// Something hidden, and how many of the directories above it keep it so by their names.
+type Found = (PathBuf, Identity, usize);
 
 impl HiddenFiles {
     /// Of each place in which commands write, whose top is then what patterns are relative to; nothing is
     /// looked at yet. None if nothing is hidden.
-    pub(super) fn of_all(restrictions: &Restrictions) -> Vec<Self> {
+    pub(super) fn of_all(restrictions: &Restrictions, closed: &BTreeSet<PathBuf>) -> Vec<Self> {
         let directories = writable::directories(restrictions);
         directories
             .iter()
-            .filter_map(|root| Self::new(root, restrictions))
+            .filter_map(|root| Some(Self::new(root, restrictions)?.with_closed(closed.clone())))
             .collect()
     }
 
@@ -142,12 +176,20 @@ impl HiddenFiles {
             workspace: root.to_path_buf(),
             hidden: restrictions.hidden.clone()?,
             most: MOST_ENTRIES,
+            most_held: MOST_HELD,
             tree: Directory::default(),
             files: HashMap::new(),
             links: BTreeSet::new(),
             told: HashMap::new(),
+            held: (!restrictions.readonly).then(BTreeMap::new),
+            closed: BTreeSet::new(),
             places: HashMap::new(),
         })
+    }
+
+    /// With these directories, whose names nobody can change anyway.
+    pub(super) fn with_closed(self, closed: BTreeSet<PathBuf>) -> Self {
+        Self { closed, ..self }
     }
 
     /// The hidden files and directories that are new since the last look, by absolute paths: all of
@@ -181,9 +223,7 @@ impl HiddenFiles {
 
     /// One look: what is new, and whether every directory is where it was.
     fn look(&mut self) -> Result<(Vec<PathBuf>, bool), HiddenError> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let root: OwnedFd =
-            rustix::fs::openat(CWD, &self.workspace, flags, Mode::empty()).map_err(|error| self.failed("", error))?;
+        let root = self.root()?;
         let mut look = Look {
             root: root.as_fd(),
             hidden: &*self.hidden,
@@ -228,6 +268,76 @@ impl HiddenFiles {
         Ok((self.tell(found, root.as_fd()), settled))
     }
 
+    fn root(&self) -> Result<OwnedFd, HiddenError> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat(CWD, &self.workspace, flags, Mode::empty()).map_err(|error| self.failed("", error))
+    }
+
+    /// The names to hold that are new since the last call, or belong to something else than then; what lies
+    /// deeper comes later.
+    ///
+    /// # Errors
+    /// [`HiddenError`]: there are too many.
+    pub(super) fn hold(&mut self) -> Result<Vec<Hide>, HiddenError> {
+        let root = self.root()?;
+        let Some(held) = &mut self.held else {
+            return Ok(Vec::new());
+        };
+        if held.len() > self.most_held {
+            held.retain(|path, _| status(root.as_fd(), path).is_ok());
+        }
+        if held.len() > self.most_held {
+            return Err(HiddenError::TooManyHeld {
+                workspace: self.workspace.clone(),
+                limit: self.most_held,
+            });
+        }
+        let mut new = Vec::new();
+        for (path, was) in held {
+            // Gone: then so is what it was held for, or it is told by another path.
+            let Ok(stat) = status(root.as_fd(), path) else {
+                continue;
+            };
+            let file @ (major, minor, inode) = file(&stat);
+            if was.replace(file) != Some(file) {
+                new.push(Hide {
+                    target: self.workspace.join(path),
+                    file: (rustix::fs::makedev(major, minor), inode),
+                });
+            }
+        }
+        Ok(new)
+    }
+
+    /// Has the names of so many directories above a path held.
+    fn hold_above(&mut self, path: &Path, above: usize) {
+        if let Some(held) = &mut self.held {
+            let above = path.ancestors().skip(1).take(above);
+            let named = above.filter(|name| !name.as_os_str().is_empty());
+            for name in named.filter(|name| !self.closed.contains(&self.workspace.join(name))) {
+                held.entry(name.to_path_buf()).or_insert(None);
+            }
+        }
+    }
+
+    /// Has everything held by which a link leads to where it does.
+    fn hold_way(&mut self, link: &Path) {
+        // What ends it is hidden too, and lies under a cover. A way that cannot be seen to its end leads nowhere.
+        let steps = Steps::to(&self.workspace.join(link), LINKS).map_while(Result::ok);
+        let last = steps.last().map(|last| last.path);
+        let steps = Steps::to(&self.workspace.join(link), LINKS).map_while(Result::ok);
+        for step in steps.filter(|step| step.is_link() || Some(&step.path) == last.as_ref()) {
+            let is_link = step.is_link();
+            let Ok(name) = step.path.strip_prefix(&self.workspace) else {
+                continue;
+            };
+            self.hold_above(name, usize::MAX);
+            if let Some(held) = self.held.as_mut().filter(|_| is_link) {
+                held.entry(name.to_path_buf()).or_insert(None);
+            }
+        }
+    }
+
     /// What was told, for who hides it: where it is, and which file it is.
     pub(super) fn told(&self) -> Vec<Hide> {
         let all = self.told.keys().map(|path| self.workspace.join(path));
@@ -251,6 +361,9 @@ impl HiddenFiles {
         for path in paths {
             if let Ok(path) = path.strip_prefix(&self.workspace) {
                 self.told.remove(path);
+                if let Some(was) = self.held.as_mut().and_then(|held| held.get_mut(path)) {
+                    *was = None;
+                }
             }
         }
         if !paths.is_empty() {
@@ -269,8 +382,8 @@ impl HiddenFiles {
 
     /// What hidden links lead to, as of now: a target may come later than its link.
     #[expect(clippy::disallowed_methods, reason = "where a hidden link leads is looked up here")]
-    fn targets(&mut self, root: BorrowedFd<'_>) -> Vec<(PathBuf, Identity)> {
-        let mut targets = Vec::new();
+    fn targets(&mut self, root: BorrowedFd<'_>) -> Vec<Found> {
+        let (mut targets, mut ways) = (Vec::new(), Vec::new());
         self.links.retain(|link| {
             let path = self.workspace.join(link);
             if std::fs::read_link(&path).is_err() {
@@ -282,15 +395,19 @@ impl HiddenFiles {
                 && let Ok(target) = real.strip_prefix(&self.workspace)
                 && let Ok(stat) = status(root, target)
             {
-                targets.push((target.to_path_buf(), identity(&stat)));
+                targets.push((target.to_path_buf(), identity(&stat), 0));
+                ways.push(link.clone());
             }
             true
         });
+        for link in ways {
+            self.hold_way(&link);
+        }
         targets
     }
 
     /// Those that were not told, topmost only.
-    fn tell(&mut self, mut found: Vec<(PathBuf, Identity)>, root: BorrowedFd<'_>) -> Vec<PathBuf> {
+    fn tell(&mut self, mut found: Vec<Found>, root: BorrowedFd<'_>) -> Vec<PathBuf> {
         // An ancestor is shorter, so it is told before what is below it.
         found.sort_by(|a, b| {
             a.0.as_os_str()
@@ -299,7 +416,7 @@ impl HiddenFiles {
                 .then_with(|| a.0.cmp(&b.0))
         });
         let mut new = Vec::new();
-        for (path, identity) in found {
+        for (path, identity, above) in found {
             // Told once and replaced since is another directory, which nothing lies over.
             let is_told = |above: &Path| {
                 self.told
@@ -310,6 +427,7 @@ impl HiddenFiles {
             if under || self.told.get(&path) == Some(&identity) {
                 continue;
             }
+            self.hold_above(&path, above);
             new.push(self.workspace.join(&path));
             self.told.insert(path, identity);
         }
@@ -323,7 +441,7 @@ struct Look<'a> {
     hidden: &'a dyn Hidden,
     files: &'a mut HashMap<u64, Vec<(File, PathBuf)>>,
     links: &'a mut BTreeSet<PathBuf>,
-    found: Vec<(PathBuf, Identity)>,
+    found: Vec<Found>,
     entries: usize,
     most: usize,
     /// Whether every directory is read, whatever its times say.
@@ -469,7 +587,8 @@ impl Look<'_> {
         let Ok(stat) = status(self.root, path) else {
             return false;
         };
-        self.found.push((path.to_path_buf(), identity(&stat)));
+        let above = self.hidden.needs_above(path, true);
+        self.found.push((path.to_path_buf(), identity(&stat), above));
         directory.children.clear();
         directory.entries = 0;
         true
@@ -494,7 +613,12 @@ impl Look<'_> {
         if is_link {
             self.links.insert(path.to_path_buf());
         }
-        self.found.push((path.to_path_buf(), identity(&stat)));
+        // Another name of a hidden file is found by its number, whatever it is called.
+        let above = match by_name || too_deep {
+            true => self.hidden.needs_above(path, kind == FileType::Directory),
+            false => 0,
+        };
+        self.found.push((path.to_path_buf(), identity(&stat), above));
         true
     }
 
@@ -553,6 +677,37 @@ fn stamp(stat: &Statx) -> Stamp {
 
 fn nanoseconds(seconds: i64, nanoseconds: i64) -> i128 {
     i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)
+}
+
+/// What of an error output is due to a name that is held: a line that says "busy" and names it.
+pub(super) fn explain(stderr: &str, held: &BTreeSet<PathBuf>) -> Vec<Hint> {
+    let mut hints: Vec<Hint> = Vec::new();
+    for line in stderr.lines().filter(|line| line.to_ascii_lowercase().contains(BUSY)) {
+        // By its path, or by its name alone, as from the directory that it lies in.
+        let named = held.iter().filter_map(|path| {
+            let last = path.file_name().map_or(Path::new(""), Path::new);
+            Some((guard::named(line, path).or_else(|| guard::named(line, last))?, path))
+        });
+        let Some((_, path)) = named.max_by_key(|(much, path)| (*much, path.as_os_str().len())) else {
+            continue;
+        };
+        if hints.len() == HINTS || hints.iter().any(|hint| hint.path.as_ref() == Some(path)) {
+            continue;
+        }
+        hints.push(Hint {
+            kind: HintKind::Protected,
+            because: format!(
+                "`{}` cannot be renamed or removed: something lies in it, or is reached through it, that is hidden by \
+                 a pattern for this path, and another path would show it",
+                path.display()
+            ),
+            instead: "move what is in it, or have a person rename it outside of the sandbox and adapt `--ignore`; a \
+                      pattern that names no directory, such as `*.pem`, needs none to keep its name"
+                .to_owned(),
+            path: Some(path.clone()),
+        });
+    }
+    hints
 }
 
 #[cfg(test)]

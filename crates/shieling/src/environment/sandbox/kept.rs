@@ -63,9 +63,12 @@ fn kind_of(entry: &Entry) -> Option<FileType> {
         Entry::Temporary { .. } | Entry::Directory { .. } | Entry::Proc { .. } | Entry::Dev { .. } => {
             Some(FileType::Directory)
         }
-        Entry::File { .. } | Entry::Link { .. } | Entry::Hide { .. } | Entry::Again { .. } | Entry::Protect { .. } => {
-            None
-        }
+        Entry::File { .. }
+        | Entry::Link { .. }
+        | Entry::Hide { .. }
+        | Entry::Again { .. }
+        | Entry::Unseen { .. }
+        | Entry::Protect { .. } => None,
     }
 }
 

@@ -35,7 +35,7 @@ mod foreign;
 mod no_network;
 mod struck;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
-use shieling_jail::message::{COVERS, Update};
+use shieling_jail::message::{COVERS, Hide, Update};
 use shieling_jail::plan::{self, Isolation, Plan};
 
 use super::files::host::{Confined, HostFiles, View};
@@ -105,7 +105,12 @@ pub struct Sandbox {
     counts: Mutex<Option<Arc<Counts>>>,
     /// Looks after the protected names of the jail that was started last.
     guard: Mutex<Guarding>,
+    /// The names that were held for hidden files in that jail, to explain what could not be renamed.
+    held: Held,
 }
+
+/// Names in the workspace, relative to it.
+type Held = Arc<Mutex<BTreeSet<PathBuf>>>;
 
 /// A guard that a jail and the ends of its commands share; none where nothing is protected.
 type Guarding = Arc<Mutex<Option<Guard>>>;
@@ -136,6 +141,8 @@ struct Running {
     files: Arc<HostFiles>,
     hidden: Mutex<Vec<HiddenFiles>>,
     guard: Guarding,
+    held: Held,
+    workspace: PathBuf,
     /// Whether looking takes long enough to need a thread of its own.
     slow: bool,
     /// What has appeared, and of which it is not known that the jail has been told.
@@ -152,6 +159,7 @@ impl Sandbox {
             holds: Mutex::default(),
             counts: Mutex::default(),
             guard: Mutex::default(),
+            held: Held::default(),
         }
     }
 
@@ -201,6 +209,7 @@ impl Sandbox {
             *latest = Arc::new(Mutex::new(guard.map(|guard| guard.with_held_back(told))));
             Arc::clone(&latest)
         };
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
         // Hidden by their paths so far; whether that met them is asked before the first command.
         let pending = Update {
             hide: hidden.iter().flat_map(HiddenFiles::told).collect(),
@@ -220,6 +229,8 @@ impl Sandbox {
             files: Arc::new(HostFiles::new(view)),
             hidden: Mutex::new(hidden),
             guard: guarding,
+            held: Arc::clone(&self.held),
+            workspace: self.restrictions.workspace.clone(),
             slow,
             pending: Mutex::new(pending),
         });
@@ -264,7 +275,7 @@ fn prepare(restrictions: &Restrictions) -> Result<Prepared, SandboxError> {
             "Shieling's own files lie in the workspace, and this isolation cannot hide them",
         ));
     }
-    let mut hidden = HiddenFiles::of_all(restrictions);
+    let mut hidden = HiddenFiles::of_all(restrictions, &view.homes.closed);
     for hidden in &mut hidden {
         let found = hidden.refresh()?;
         // One is enough to see that hiding works at all.
@@ -333,11 +344,16 @@ impl Running {
     ///
     /// It is told until the jail has said that it is done: a caller may stop to wait in between.
     fn appeared(&self) -> Result<Update, HiddenError> {
-        let mut hide = Vec::new();
+        let (mut hide, mut hold) = (Vec::new(), Vec::new());
         for hidden in &mut *self.hidden.lock().unwrap_or_else(PoisonError::into_inner) {
             let found = hidden.refresh()?;
             hide.extend(hidden.described(found));
+            hold.extend(hidden.hold()?);
         }
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).extend(
+            hold.iter()
+                .filter_map(|held| Some(held.target.strip_prefix(&self.workspace).ok()?.to_path_buf())),
+        );
         let (protect, pin) = match &mut *lock(&self.guard) {
             Some(guard) => {
                 // What a job has made since the last command ended.
@@ -348,6 +364,7 @@ impl Running {
         };
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         pending.hide.extend(hide);
+        pending.hold.extend(hold);
         pending.protect.extend(protect);
         pending.pin.extend(pin);
         Ok(pending.clone())
@@ -378,7 +395,10 @@ impl Running {
             hidden.forget(missed);
         }
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        pending.hide.retain(|path| !update.hide.contains(path));
+        // Thousands, each.
+        let [hidden, held]: [HashSet<&Hide>; 2] = [&update.hide, &update.hold].map(|done| done.iter().collect());
+        pending.hide.retain(|hide| !hidden.contains(hide));
+        pending.hold.retain(|hold| !held.contains(hold));
         pending.protect.retain(|path| !update.protect.contains(path));
         pending.pin.retain(|path| !update.pin.contains(path));
     }
@@ -500,6 +520,13 @@ impl Environment for Sandbox {
         let mut hints = lock(&guard)
             .as_mut()
             .map_or_else(Vec::new, |guard| guard.explain(outcome));
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        for hint in hidden::explain(&outcome.stderr, &held) {
+            if hints.iter().all(|other| other.path != hint.path) {
+                hints.push(hint);
+            }
+        }
+        drop(held);
         hints.extend(refused::explain(&outcome.stderr));
         hints.extend(no_network::hint(self.restrictions.network, outcome));
         places::explain(&self.restrictions, outcome, &mut hints);

@@ -13,6 +13,13 @@ use crate::environment::Network;
 pub trait Hidden: Send + Sync {
     /// Whether this path, relative to the workspace and never empty, is hidden.
     fn hides(&self, path_relative_to_workspace: &Path, is_directory: bool) -> bool;
+
+    /// How many of the directories right above a hidden path have to keep their names and places for it to stay
+    /// hidden, whatever those above them are called. All of them, unless an implementation knows better.
+    fn needs_above(&self, path_relative_to_workspace: &Path, is_directory: bool) -> usize {
+        let _ = is_directory;
+        path_relative_to_workspace.components().count().saturating_sub(1)
+    }
 }
 
 impl fmt::Debug for dyn Hidden {

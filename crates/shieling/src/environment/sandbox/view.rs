@@ -386,6 +386,11 @@ pub(super) fn view(restrictions: &Restrictions) -> Result<View, ViewError> {
     let mut probes = probes(restrictions, own_files, &roots);
     probes.extend(homes.closed.iter().cloned().map(Probe::NoWrite));
     entries.extend(homes.entries.iter().cloned());
+    if own_files && restrictions.hidden.is_some() && !restrictions.readonly {
+        // Before the mounts that protect, which would only be there twice.
+        let held = writable::directories(restrictions);
+        entries.extend(held.into_iter().map(|target| Entry::Unseen { target }));
+    }
     let guard = if own_files {
         Guard::start(restrictions, &homes)?
     } else {

@@ -294,3 +294,99 @@ fn too_many_entries_are_refused_and_the_next_look_starts_anew() {
         "nothing of the failed look is taken as told"
     );
 }
+
+fn held(place: &mut Place) -> Vec<String> {
+    let held = place.files.hold().expect("not too many");
+    let name = |held: &Hide| {
+        held.target
+            .strip_prefix(&place.root)
+            .expect("in it")
+            .display()
+            .to_string()
+    };
+    held.iter().map(name).collect()
+}
+
+#[test]
+fn the_directories_that_something_hidden_needs_are_held_until_they_are_others() {
+    let mut place = Place::with(&["a/b/.env", "a/b/c/secrets/x", "d/own", "top/secrets/x", ".env"]);
+    place.new_ones();
+    // `Names` does not say which it needs.
+    assert_eq!(held(&mut place), ["a", "a/b", "a/b/c", "top"]);
+    assert_eq!(held(&mut place), Vec::<String>::new());
+    place.write("d/e/.env");
+    place.new_ones();
+    assert_eq!(held(&mut place), ["d", "d/e"]);
+    fs::rename(place.at("a"), place.at("old")).expect("moved");
+    fs::create_dir(place.at("a")).expect("made");
+    fs::rename(place.at("old/b"), place.at("a/b")).expect("moved");
+    place.new_ones();
+    assert_eq!(held(&mut place), ["a"], "the only one that is another now");
+    place.files.forget(&[place.at("a/b")]);
+    place.new_ones();
+    assert_eq!(held(&mut place), ["a/b"], "what was not there is held once more");
+}
+
+#[test]
+fn each_link_on_the_way_to_what_a_hidden_link_leads_to_is_held() {
+    let mut place = Place::with(&["real/deep/x", "l/own"]);
+    symlink("../real", place.at("l/current")).expect("a link");
+    symlink(place.at("l"), place.at("first")).expect("a link");
+    fs::create_dir(place.at("d")).expect("made");
+    symlink("../first/current/deep/x", place.at("d/.env")).expect("a link");
+    symlink("nowhere", place.at("l/hidden")).expect("a link");
+    assert_eq!(place.new_ones(), ["d/.env", "l/hidden", "real/deep/x"]);
+    let expected = ["d", "d/.env", "first", "l", "l/current", "real", "real/deep"];
+    assert_eq!(held(&mut place), expected);
+}
+
+#[test]
+fn nothing_is_held_where_nothing_can_be_renamed() {
+    let place = Place::with(&["a/.env"]);
+    let mut restrictions = Restrictions::new(&place.root, "/bin/sh");
+    restrictions.hidden = Some(Arc::new(Names));
+    restrictions.readonly = true;
+    let mut files = HiddenFiles::new(&restrictions.workspace, &restrictions).expect("something is hidden");
+    assert_eq!(files.refresh().expect("it can be looked at").len(), 1);
+    assert_eq!(files.hold().expect("nothing"), Vec::new());
+}
+
+#[test]
+fn more_names_than_are_held_are_an_error_until_they_are_gone() {
+    let mut place = Place::with(&[]);
+    place.files.most_held = 3;
+    for number in 0..4 {
+        place.write(&format!("{number}/.env"));
+    }
+    place.new_ones();
+    let error = place.files.hold().expect_err("one too many").to_string();
+    assert!(error.contains("more than 3 directories"), "{error}");
+    fs::remove_dir_all(place.at("1")).expect("removed");
+    place.new_ones();
+    assert_eq!(held(&mut place), ["0", "2", "3"]);
+}
+
+#[test]
+fn an_error_that_names_a_held_directory_is_explained() {
+    let held: BTreeSet<PathBuf> = ["a", "a/config", "b"].map(PathBuf::from).into();
+    for (line, expected) in [
+        (
+            "mv: cannot move 'a/config' to 'x': Device or resource busy",
+            Some("a/config"),
+        ),
+        (
+            "mv: cannot move 'config' to 'x': Device or resource busy",
+            Some("a/config"),
+        ),
+        ("OSError: [Errno 16] Device or resource busy: 'a' -> 'x'", Some("a")),
+        ("rename /w/a/config /w/c: device or resource busy", Some("a/config")),
+        ("Error: EBUSY: resource busy or locked, rename 'b' -> 'c'", Some("b")),
+        ("mv: cannot move 'c' to 'x': Device or resource busy", None),
+        ("mv: cannot move 'reconfig' to 'bx': Device or resource busy", None),
+        ("mv: cannot move 'a/config' to 'x': No such file or directory", None),
+    ] {
+        let hints = explain(line, &held);
+        let found = hints.first().and_then(|hint| hint.path.as_ref()?.to_str());
+        assert_eq!((found, hints.len() < 2), (expected, true), "{line}");
+    }
+}
