@@ -78,8 +78,10 @@ fn ask(question: &Question) -> io::Result<Answer> {
     }
     let mut terminal = files::terminal()?;
     show(&mut terminal, &shown)?;
-    // Keys that were pressed before the question was seen do not answer it.
+    // Keys that were pressed before the question was seen do not answer it. Those that follow its last words do.
     rustix::termios::tcflush(&terminal, rustix::termios::QueueSelector::IFlush)?;
+    write!(terminal, "y = yes, n = no [n] ")?;
+    terminal.flush()?;
     let mut line = String::new();
     BufReader::new(terminal.take(64)).read_line(&mut line)?;
     Ok(if is_yes(&line) {
@@ -133,7 +135,6 @@ fn show(to: &mut impl Write, question: &Shown<'_>) -> io::Result<()> {
         writeln!(to, "{:<8} {}", "because", words::sentence(reason))?;
         writeln!(to, "{:<8} {}", "rule", crate::escape::line(&reason.rule))?;
     }
-    write!(to, "y = yes, n = no [n] ")?;
     to.flush()
 }
 

@@ -673,8 +673,8 @@ fn wait_for(path: &std::path::Path) -> Checked {
 
 fn later(field: &Field) -> Checked {
     let place = field.place().start()?;
-    let job = "while [ ! -e go ]; do sleep 0.01; done; mkdir .cursor; echo x > .cursor/x; touch made; \
-               while [ ! -e again ]; do sleep 0.01; done; mkdir .cursor; echo y > .cursor/y; touch made-again; sleep 100";
+    let job = "while [ ! -e go ]; do sleep 0.01; done; mkdir a; echo x > a/x; mv a .cursor; touch made; \
+               while [ ! -e again ]; do sleep 0.01; done; mkdir a; echo y > a/y; mv a .cursor; touch made-again; sleep 100";
     let running = Background::start(field, &place, job)?;
     place.works("touch go")?;
     wait_for(&place.work().join("made"))?;

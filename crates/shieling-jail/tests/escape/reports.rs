@@ -126,7 +126,14 @@ fn no_network(field: &Field<'_>) -> Checked {
         }
         for (text, expected) in [
             ("echo 'curl: (6) Could not resolve host: example.org' >&2; exit 6", true),
-            ("echo 'curl: (6) Could not resolve host: example.org' >&2", false),
+            (
+                "echo 'curl: (6) Could not resolve host: example.org' >&2; seq 9 >&2",
+                false,
+            ),
+            (
+                "(echo 'curl: (6) Could not resolve host: example.org' >&2; exit 6) 2>&1 | tail -n 3",
+                true,
+            ),
             ("echo 'connect ECONNREFUSED 127.0.0.1:5432' >&2; exit 1", false),
             ("exit 1", false),
         ] {

@@ -234,8 +234,18 @@ pub(super) struct Homes {
 impl Homes {
     /// With those of another place.
     pub(super) fn join(&mut self, other: Self) {
-        self.entries.extend(other.entries);
-        self.closed.extend(other.closed);
+        let Self {
+            entries,
+            closed,
+            fixed,
+            open,
+            led_to,
+        } = other;
+        self.entries.extend(entries);
+        self.closed.extend(closed);
+        self.fixed.extend(fixed);
+        self.open.extend(open);
+        self.led_to.extend(led_to);
     }
 
     /// Whether this is such a directory, or one is in it. It is kept in its place here, and mounted once more
