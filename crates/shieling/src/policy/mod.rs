@@ -31,6 +31,7 @@ mod script;
 mod verdict;
 mod word;
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
@@ -260,10 +261,14 @@ impl Policy {
             Err(unreadable) => return unreadable_verdict(text, unreadable),
         };
         let mut reasons: Vec<Reason> = Vec::new();
+        // By their spans, of which a long text has many.
+        let mut places: HashMap<Option<Span>, Vec<usize>> = HashMap::new();
         for part in &self.parts {
             for (rule, finding) in judge_part(part, &reading, facts) {
                 let reason = reason(rule, finding);
-                if !reasons.contains(&reason) {
+                let same = places.entry(reason.span).or_default();
+                if !same.iter().any(|place| reasons[*place] == reason) {
+                    same.push(reasons.len());
                     reasons.push(reason);
                 }
             }

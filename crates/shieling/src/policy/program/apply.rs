@@ -57,7 +57,7 @@ pub(super) fn find_sub(program: &'static Program, operands: &[Word]) -> Option<(
         program
             .subs
             .iter()
-            .find(|sub| sub.names.contains(&name))
+            .find(|sub| sub.names.contains(&name.as_str()))
             .map(|sub| (sub.program(), count))
     })
 }

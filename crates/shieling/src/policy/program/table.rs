@@ -124,8 +124,7 @@
 //! also the harmless ones. Where an option could ever make the program write, start something or
 //! talk to the network, say so; when in doubt, `! unknown WHY`.
 
-use std::collections::HashMap;
-use std::sync::{LazyLock, OnceLock};
+use std::sync::OnceLock;
 
 use crate::policy::word::Hidden;
 
@@ -474,7 +473,7 @@ pub(crate) struct Program {
 /// A subcommand, read when it is first asked for: some programs have hundreds.
 #[derive(Debug, Clone)]
 pub(crate) struct Sub {
-    pub(crate) names: Vec<String>,
+    pub(crate) names: &'static [&'static str],
     block: &'static str,
     parsed: OnceLock<Program>,
 }
@@ -482,8 +481,11 @@ pub(crate) struct Sub {
 impl Sub {
     /// What is known of it.
     pub(crate) fn program(&self) -> &Program {
-        self.parsed
-            .get_or_init(|| parse(self.names.clone(), self.block, &|shared| INDEX.shared(shared)).0)
+        self.parsed.get_or_init(|| self.read().0)
+    }
+
+    fn read(&self) -> (Program, Vec<String>) {
+        parse(self.names.iter().map(|name| (*name).to_owned()).collect(), self.block)
     }
 }
 
@@ -567,81 +569,52 @@ impl Program {
     }
 }
 
-/// The tables, in the order in which a name is looked up.
-const TABLES: &[(&str, &str)] = &[
-    ("archive.prog", include_str!("tables/archive.prog")),
-    ("builtins.prog", include_str!("tables/builtins.prog")),
-    ("coreutils.prog", include_str!("tables/coreutils.prog")),
-    ("devtools.prog", include_str!("tables/devtools.prog")),
-    ("edit.prog", include_str!("tables/edit.prog")),
-    ("git.prog", include_str!("tables/git.prog")),
-    ("inspect.prog", include_str!("tables/inspect.prog")),
-    ("interpreters.prog", include_str!("tables/interpreters.prog")),
-    ("misc.prog", include_str!("tables/misc.prog")),
-    ("network.prog", include_str!("tables/network.prog")),
-    ("run.prog", include_str!("tables/run.prog")),
-    ("search.prog", include_str!("tables/search.prog")),
-    ("system.prog", include_str!("tables/system.prog")),
-];
-
-/// Where each program's block stands.
-struct Index {
-    programs: HashMap<&'static str, usize>,
-    blocks: Vec<(&'static str, &'static str)>,
-    shared: HashMap<&'static str, &'static str>,
-    parsed: Vec<OnceLock<Program>>,
+/// Where a program's block stands in its table.
+struct Block {
+    table: usize,
+    /// Its own lines, without those of its subcommands.
+    own: (usize, usize),
+    /// The names of each subcommand, and where its lines begin and end.
+    subs: &'static [(&'static [&'static str], usize, usize)],
 }
 
-static INDEX: LazyLock<Index> = LazyLock::new(|| {
-    let mut index = Index {
-        programs: HashMap::new(),
-        blocks: Vec::new(),
-        shared: HashMap::new(),
-        parsed: Vec::new(),
-    };
-    for (file, text) in TABLES {
-        let mut heading: Option<(usize, &'static str)> = None;
-        let mut at = 0;
-        for line in text.split_inclusive('\n').chain(std::iter::once("program ")) {
-            if line.starts_with("program ") || line.starts_with("options ") {
-                if let Some((start, heading)) = heading {
-                    index.add(file, heading, &text[start..at]);
-                }
-                heading = Some((at + line.len(), line.trim()));
-            }
-            at = (at + line.len()).min(text.len());
-        }
+impl Block {
+    /// The block of this program, with where its subcommands are.
+    fn read(&self, names: Vec<String>) -> (Program, Vec<String>) {
+        let text = TABLES[self.table].1;
+        let (mut program, faults) = parse(names, &text[self.own.0..self.own.1]);
+        let sub = |(names, start, end): &(&'static [&'static str], usize, usize)| Sub {
+            names,
+            block: &text[*start..*end],
+            parsed: OnceLock::new(),
+        };
+        program.subs = self.subs.iter().map(sub).collect();
+        (program, faults)
     }
-    index.parsed.resize_with(index.blocks.len(), OnceLock::new);
-    index
-});
+}
 
-impl Index {
-    fn add(&mut self, file: &'static str, heading: &'static str, block: &'static str) {
-        let heading = heading.split(" #").next().unwrap_or_default();
-        let mut words = heading.split_whitespace();
-        if words.next() == Some("options") {
-            self.shared.insert(words.next().unwrap_or_default(), block);
-            return;
-        }
-        let number = self.blocks.len();
-        self.blocks.push((file, block));
-        for name in words {
-            self.programs.entry(name).or_insert(number);
-        }
-    }
+// The tables, in the order in which a name is looked up, and what stands where in them: `TABLES`, `BLOCKS`, and
+// `NAMES` and `SHARED`, which are sorted. Made by the build script from the tables themselves.
+include!(concat!(env!("OUT_DIR"), "/programs.rs"));
 
-    /// The options of a shared block; an unreadable line in it is found by the tests.
-    fn shared(&self, name: &str) -> Option<Vec<Choice>> {
-        let block = self.shared.get(name)?;
-        let mut program = Program::default();
-        for line in lines(block) {
-            program
-                .line(line, &|inner| if inner == name { None } else { self.shared(inner) })
-                .ok()?;
-        }
-        Some(program.options)
+static READ: [OnceLock<Program>; BLOCKS.len()] = [const { OnceLock::new() }; BLOCKS.len()];
+
+/// The options of a shared block; an unreadable line in it is found by the tests.
+fn shared(name: &str) -> Option<Vec<Choice>> {
+    let place = SHARED.binary_search_by_key(&name, |(known, _)| known).ok()?;
+    let mut program = Program::default();
+    for line in lines(shared_block(place)) {
+        program
+            .line(line, &|inner| if inner == name { None } else { shared(inner) })
+            .ok()?;
     }
+    Some(program.options)
+}
+
+/// The lines of a shared block, by its place among them.
+fn shared_block(place: usize) -> &'static str {
+    let (table, start, end) = SHARED[place].1;
+    &TABLES[table].1[start..end]
 }
 
 /// The lines of a block without comments and blank ones.
@@ -662,84 +635,52 @@ fn lines(block: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Reads a block; every line that cannot be read is reported.
-fn parse(
-    names: Vec<String>,
-    block: &'static str,
-    shared: &dyn Fn(&str) -> Option<Vec<Choice>>,
-) -> (Program, Vec<String>) {
+/// Reads the lines of a program or a subcommand; every line that cannot be read is reported.
+fn parse(names: Vec<String>, block: &'static str) -> (Program, Vec<String>) {
     let mut program = Program {
         names,
         ..Program::default()
     };
     let mut faults = Vec::new();
-    let mut starts: Vec<(usize, &'static str)> = Vec::new();
-    let mut at = 0;
-    for line in block.split_inclusive('\n') {
-        at += line.len();
-        if let Some(names) = line.trim_start().strip_prefix("sub ") {
-            starts.push((at, names.split(" #").next().unwrap_or_default().trim()));
-        }
-    }
-    let end = |number: usize| {
-        starts.get(number).map_or(block.len(), |(start, _)| {
-            block[..start - 1].rfind('\n').map_or(0, |line| line + 1)
-        })
-    };
-    for line in lines(&block[..end(0)]) {
+    for line in lines(block) {
         let example = ["allow:", "ask:", "deny:"]
             .iter()
             .find_map(|verdict| Some((*verdict, line.strip_prefix(verdict)?)));
         match example {
-            Some((verdict, command)) => {
+            // What is only looked at by tests costs others nothing.
+            Some((verdict, command)) if cfg!(test) => {
                 program
                     .examples
                     .push((verdict.trim_end_matches(':').to_owned(), command.trim().to_owned()));
             }
-            None => faults.extend(program.line(line, shared).err()),
+            Some(_) => {}
+            None => faults.extend(program.line(line, &shared).err()),
         }
-    }
-    for (number, (start, names)) in starts.iter().enumerate() {
-        program.subs.push(Sub {
-            names: names.split('|').map(|name| name.trim().to_owned()).collect(),
-            block: &block[*start..end(number + 1)],
-            parsed: OnceLock::new(),
-        });
     }
     (program, faults)
 }
 
 /// What is known of a program, by its name without directories.
 pub(crate) fn find(name: &str) -> Option<&'static Program> {
-    let index = &*INDEX;
-    let number = *index.programs.get(name)?;
-    Some(index.parsed[number].get_or_init(|| {
-        parse(vec![name.to_owned()], index.blocks[number].1, &|shared| {
-            index.shared(shared)
-        })
-        .0
-    }))
+    let place = NAMES.binary_search_by_key(&name, |(known, _)| known).ok()?;
+    let number = NAMES[place].1;
+    Some(READ[number].get_or_init(|| BLOCKS[number].read(vec![name.to_owned()]).0))
 }
 
 /// Every example of every table: the verdict that it states, and the command.
 #[cfg(test)]
 pub(in crate::policy) fn examples() -> Vec<(&'static str, String, String)> {
-    let index = &*INDEX;
-    index
-        .blocks
+    BLOCKS
         .iter()
-        .flat_map(|(file, block)| {
-            let (program, _) = parse(Vec::new(), block, &|shared| index.shared(shared));
+        .flat_map(|block| {
+            let (program, _) = block.read(Vec::new());
             let subs: Vec<_> = program
                 .subs
                 .iter()
                 .flat_map(|sub| sub.program().examples.clone())
                 .collect();
-            program
-                .examples
-                .into_iter()
-                .chain(subs)
-                .map(|(verdict, command)| (*file, verdict, command))
+            let all = program.examples.into_iter().chain(subs);
+            all.map(|(verdict, command)| (TABLES[block.table].0, verdict, command))
                 .collect::<Vec<_>>()
         })
         .collect()
@@ -747,6 +688,8 @@ pub(in crate::policy) fn examples() -> Vec<(&'static str, String, String)> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
     use crate::policy::{Decision, Facts, Policy};
 
@@ -787,21 +730,19 @@ mod tests {
 
     #[test]
     fn every_line_of_every_table_is_understood() {
-        let index = &*INDEX;
         let mut faults = Vec::new();
-        for (file, block) in &index.blocks {
-            let (program, mut found) = parse(Vec::new(), block, &|shared| index.shared(shared));
-            for sub in &program.subs {
-                found.extend(parse(sub.names.clone(), sub.block, &|shared| index.shared(shared)).1);
-            }
+        for block in &BLOCKS {
+            let (program, mut found) = block.read(Vec::new());
+            found.extend(program.subs.iter().flat_map(|sub| sub.read().1));
+            let file = TABLES[block.table].0;
             faults.extend(found.into_iter().map(|fault| format!("{file}: {fault}")));
         }
-        for (name, block) in &index.shared {
+        for (place, (name, _)) in SHARED.iter().enumerate() {
             let mut program = Program::default();
-            for line in lines(block) {
+            for line in lines(shared_block(place)) {
                 faults.extend(
                     program
-                        .line(line, &|inner| index.shared(inner))
+                        .line(line, &shared)
                         .err()
                         .map(|fault| format!("options {name}: {fault}")),
                 );

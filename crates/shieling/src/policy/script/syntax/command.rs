@@ -398,6 +398,7 @@ impl Parser<'_> {
 
     fn simple(&mut self) -> Result<Command> {
         let mut command = SimpleCommand::default();
+        let mut redirected = false;
         let start = self.at;
         loop {
             self.blanks();
@@ -406,7 +407,8 @@ impl Parser<'_> {
                 if command.name.is_none() {
                     command.prefix.push(item)
                 } else {
-                    command.suffix.push(item)
+                    command.suffix.push(item);
+                    redirected = true;
                 }
                 continue;
             }
@@ -445,7 +447,6 @@ impl Parser<'_> {
                     "declare" | "typeset" | "local" | "export" | "readonly" | "eval" | "alias"
                 )
             });
-            let redirected = command.suffix.iter().any(|item| matches!(item, Item::Redirect(_)));
             if (command.name.is_none() || (declares && !redirected))
                 && let Some(assignment) = self.assignment()?
             {
