@@ -36,9 +36,11 @@ pub struct Facts {
     /// Whether the directory where the command starts holds names that begin with a dash; unknown if
     /// nobody looked.
     pub dashed_names: Option<bool>,
-    /// Every hidden path that is there, without what lies below another; unknown if nobody looked, or
-    /// there is too much to look at.
+    /// Every hidden path that is there, without what lies below another, directories with a slash at their
+    /// ends; unknown if nobody looked, or there is too much to look at.
     pub(crate) hidden_there: Option<Vec<String>>,
+    /// Words of the text that are paths of files that are there.
+    pub(crate) files_named: BTreeSet<String>,
     /// What texts that ran before in the same shell may have left behind in it.
     #[serde(skip)]
     pub(crate) left: Left,
@@ -56,6 +58,7 @@ impl Facts {
             shadowed: BTreeSet::new(),
             dashed_names: None,
             hidden_there: None,
+            files_named: BTreeSet::new(),
             left: Left::default(),
         }
     }

@@ -287,14 +287,25 @@ impl Policy {
             return Vec::new();
         };
         let bases = ignore::bases(&reading, facts);
-        let walks = reading.effects.into_iter().filter_map(|effect| match effect.deed {
-            Deed::Walks(walk) => Some(Walked {
+        let undashed = facts.dashed_names == Some(false) && reading.bases.is_empty();
+        let many = reading.commands.len() > 1;
+        let walks = reading.effects.into_iter().filter_map(|effect| {
+            let walk = match effect.deed {
+                Deed::Walks(walk) if walk.if_dashed && undashed => return None,
+                Deed::Walks(walk) => walk,
+                // What comes after it could read below the new name.
+                Deed::Renames(word) if many => Walk {
+                    root: Some(word),
+                    ..Walk::default()
+                },
+                _ => return None,
+            };
+            Some(Walked {
                 walk,
                 bases: bases.clone(),
                 object: script::escaped(&effect.object),
                 span: effect.span,
-            }),
-            _ => None,
+            })
         });
         walks.collect()
     }

@@ -407,14 +407,14 @@ impl Rule {
                     // What is written into a directory lies below it.
                     let mut inner = word.clone();
                     inner.atoms.push(super::word::Atom::Text("/x".to_owned()));
-                    globs.named(&inner, &bases, reading.dotglob, facts)
+                    globs.named(&inner, &bases, reading.dotglob, facts, false)
                 });
             if let (Some(Known::Yes), false) = (below, surely) {
                 findings.extend(finding(Known::Maybe, effect.object.clone(), effect.span));
             }
             if let Some(globs) = globs {
                 findings.extend(finding(
-                    globs.named(word, &bases, reading.dotglob, facts),
+                    globs.named(word, &bases, reading.dotglob, facts, false),
                     effect.object.clone(),
                     effect.span,
                 ));

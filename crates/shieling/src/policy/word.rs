@@ -173,6 +173,31 @@ impl Word {
             .collect()
     }
 
+    /// Whether it starts with a name that a wildcard matches in the directory where the command stands.
+    pub(crate) fn is_of_names(&self) -> bool {
+        self.fields != Fields::Any && matches!(self.atoms.first(), Some(Atom::Star | Atom::One))
+    }
+
+    /// Whether all that is not known of it is names that wildcards of the shell match, with no `..` behind one.
+    pub(crate) fn is_of_wildcards(&self) -> bool {
+        fn plain(atoms: &[Atom], behind: &mut bool) -> bool {
+            atoms.iter().all(|atom| match atom {
+                Atom::Text(text) => !(*behind && text.split('/').any(|part| part == "..")),
+                Atom::One | Atom::Star => {
+                    *behind = true;
+                    true
+                }
+                Atom::OneOf(choices) => {
+                    let all = choices.iter().all(|choice| plain(choice, behind));
+                    all
+                }
+                Atom::Found | Atom::Hidden(_) => false,
+            })
+        }
+        let mut behind = false;
+        self.fields != Fields::Any && plain(&self.atoms, &mut behind) && behind
+    }
+
     /// Whether it is what a program found below directories that are named: with what is there it is then known
     /// which paths it can be.
     pub(crate) fn is_found_below(&self) -> bool {

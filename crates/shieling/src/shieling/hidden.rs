@@ -35,15 +35,18 @@ enum Met {
     TooMuch,
 }
 
-/// Every hidden path of a workspace, without what lies below another, and the links that lead to one; nothing
-/// if there is too much to look at.
+/// Every hidden path of a workspace, without what lies below another, and the links that lead to one; directories
+/// with a slash at their ends. Nothing if there is too much to look at.
 pub(super) fn there(policy: &Policy, workspace: &Path) -> Option<Vec<String>> {
-    let mut search = Search::new(policy, workspace);
+    let mut search = Search {
+        tells_whole: true,
+        ..Search::new(policy, workspace)
+    };
     let mut found = Vec::new();
     let everything = Walk::default();
     search
-        .below(workspace, Path::new("."), &everything, &mut |path| {
-            found.push(path);
+        .below(workspace, Path::new("."), &everything, &mut |path, is_directory| {
+            found.push(if is_directory { format!("{path}/") } else { path });
             true
         })
         .then_some(found)
@@ -197,6 +200,8 @@ struct Search<'a> {
     policy: &'a Policy,
     workspace: &'a Path,
     left: usize,
+    /// Whether a directory of which everything is hidden is told of in place of what is in it.
+    tells_whole: bool,
 }
 
 impl<'a> Search<'a> {
@@ -205,6 +210,7 @@ impl<'a> Search<'a> {
             policy,
             workspace,
             left: ENTRIES,
+            tells_whole: false,
         }
     }
 
@@ -213,7 +219,7 @@ impl<'a> Search<'a> {
         let roots = roots(walked, command, self.workspace, facts);
         roots.into_iter().find_map(|(start, spelled)| {
             let mut first = None;
-            let whole = self.below(&start, &spelled, &walked.walk, &mut |path| {
+            let whole = self.below(&start, &spelled, &walked.walk, &mut |path, _| {
                 first = Some(path);
                 false
             });
@@ -227,7 +233,7 @@ impl<'a> Search<'a> {
 
     /// Tells the hidden paths that a walk from here can look at, until it is told to stop; false if it was, or
     /// if there is more than is looked at.
-    fn below(&mut self, start: &Path, spelled: &Path, walk: &Walk, tell: &mut dyn FnMut(String) -> bool) -> bool {
+    fn below(&mut self, start: &Path, spelled: &Path, walk: &Walk, tell: &mut dyn FnMut(String, bool) -> bool) -> bool {
         // A directory above the workspace holds all of it.
         let above = self.workspace.starts_with(start) && self.workspace != start;
         let start = if above { self.workspace } else { start };
@@ -287,7 +293,8 @@ impl<'a> Search<'a> {
                 let hidden = hidden_here
                     || self.hides(&inner.path, is_directory)
                     || self.hides(&inner.real, is_directory)
-                    || self.hides(&entry.path(), is_directory);
+                    || self.hides(&entry.path(), is_directory)
+                    || self.tells_whole && is_directory && self.hides_all_in(&inner.real);
                 let chosen = walk.only.is_empty()
                     || walk
                         .only
@@ -295,7 +302,7 @@ impl<'a> Search<'a> {
                         .any(|pick| (!is_directory || pick.kind != PickKind::Files) && fits(pick, true));
                 // Names stay listed, but not those in a directory that is hidden.
                 let shown = hidden && chosen && (!walk.names || hidden_here) && !left_out(false);
-                if shown && !tell(self.shown(&inner.path)) {
+                if shown && !tell(self.shown(&inner.path), is_directory) {
                     return false;
                 }
                 // Nothing more is to be told of a hidden directory that is told of.

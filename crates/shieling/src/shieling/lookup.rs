@@ -57,7 +57,22 @@ pub(super) fn facts(command: &Command, workspace: &Path, place: &Place) -> Facts
     if command.text().contains(['*', '?', '[']) {
         facts.dashed_names = dashed_names(command.cwd(), place);
     }
+    if command.text().contains("git") {
+        facts.files_named = files_named(command, place);
+    }
     facts
+}
+
+/// The plain words of a text that are paths of files that are there.
+fn files_named(command: &Command, place: &Place) -> BTreeSet<String> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
+    let words = command.text().split_ascii_whitespace();
+    words
+        .filter(|word| !word.starts_with('-') && word.bytes().all(plain))
+        .take(DIRECTORIES)
+        .filter(|word| place.is_file(&command.cwd().join(word)))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The names of the programs that stand on the path in the workspace, before the system's.

@@ -4,10 +4,10 @@
 //! find nothing, and where it does not, the environment's own check asks.
 
 use super::Finding;
-use super::paths::Hidden;
+use super::paths::{Hidden, Meets};
 use crate::policy::facts::Facts;
 use crate::policy::program;
-use crate::policy::script::{Base, Deed, Doubt, Reading, Via};
+use crate::policy::script::{Base, Deed, Doubt, Effect, Reading, Via};
 use crate::policy::verdict::Decision::{Ask, Deny};
 use crate::policy::verdict::Span;
 use crate::policy::word::{Atom, Fields, Known, Word, found};
@@ -38,16 +38,23 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
         dotglob: reading.dotglob,
         facts,
         there: facts.hidden_there.as_deref().filter(|_| !brings_files(reading)),
+        // What is known of names is known of the directory where the text starts.
+        undashed: facts.dashed_names == Some(false) && reading.bases.is_empty(),
     };
     let mut findings = Vec::new();
     for effect in &reading.effects {
         let (object, span) = (effect.object.clone(), effect.span);
         match &effect.deed {
-            Deed::Reads(word) | Deed::Names(word) | Deed::Writes(word) => {
-                findings.extend(check.path(word, &object, span))
+            Deed::Reads(word) | Deed::Names(word) if check.reads_files_alone(reading, effect) => {
+                findings.extend(check.path(word, &object, span, true));
             }
+            Deed::Reads(word) | Deed::Names(word) | Deed::Writes(word) => {
+                findings.extend(check.path(word, &object, span, false))
+            }
+            // A program of the project, where there is nothing that it could find.
+            Deed::RunsFile(word) if check.nothing_there() => findings.extend(check.path(word, &object, span, false)),
             Deed::RunsFile(word) => {
-                findings.extend(check.path(word, &object, span));
+                findings.extend(check.path(word, &object, span, false));
                 let because = format!("it runs a program that could read hidden files{}", check.such_as());
                 findings.push(Finding::new(Ask, object, span, because));
             }
@@ -57,13 +64,13 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
                 let mut found: Vec<Finding> = check.rename(word, &object, span).into_iter().collect();
                 if effect.via == Via::Option {
                     // Perhaps: where it would be read from is not known.
-                    found.extend(check.path(word, &object, span));
+                    found.extend(check.path(word, &object, span, false));
                     found.iter_mut().for_each(|finding| finding.decision = Ask);
                 }
                 findings.extend(found);
             }
-            // A build, or a test, where there is nothing that it could find.
-            Deed::Doubt(Doubt::Program, _) if check.nothing_there() && runs_the_project(reading, effect.by) => {}
+            // So is a build, or a test.
+            Deed::Doubt(Doubt::Program, _) if check.nothing_there() => {}
             Deed::Doubt(Doubt::Launch | Doubt::Program | Doubt::Setting | Doubt::Variable, because) => {
                 let because = format!("{because}, so it could read hidden files{}", check.such_as());
                 findings.push(Finding::new(Ask, object, span, because));
@@ -77,7 +84,7 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
         }
     }
     for command in &reading.commands {
-        if program::prints_history(command) {
+        if program::prints_history(command, &|path| check.is_file(path)) {
             findings.push(
                 Finding::new(
                     Ask,
@@ -99,7 +106,7 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
                     .iter()
                     .skip(1)
                     .filter(|word| word.known().is_some())
-                    .filter_map(|word| check.path(word, &word.shown(), word.span)),
+                    .filter_map(|word| check.path(word, &word.shown(), word.span, false)),
             );
         }
     }
@@ -127,17 +134,6 @@ fn chained(bases: &mut Vec<Base>) {
             }
         }
     }
-}
-
-/// Whether a command runs what the project says, and neither code of the text nor a file that it names.
-fn runs_the_project(reading: &Reading, by: Option<usize>) -> bool {
-    let own = |effect: &&crate::policy::script::Effect| effect.by == by;
-    by.is_some_and(|by| program::builds(&reading.commands[by]))
-        && !reading
-            .effects
-            .iter()
-            .filter(own)
-            .any(|effect| matches!(effect.deed, Deed::Code(_) | Deed::RunsFile(_)))
 }
 
 /// Whether a text can bring files under names that it does not spell out: then what is there before it
@@ -175,28 +171,54 @@ struct Check<'a> {
     facts: &'a Facts,
     /// The hidden paths that can be met, if that is known.
     there: Option<&'a [String]>,
+    /// Whether no name that a wildcard matches is an option.
+    undashed: bool,
 }
 
 impl Check<'_> {
-    fn named(&self, word: &Word) -> Known {
-        self.hidden.named(word, &self.bases, self.dotglob, self.facts)
+    /// Whether what an effect reads of a directory that it names is nothing: the list of a loop, and programs for
+    /// files alone.
+    fn reads_files_alone(&self, reading: &Reading, effect: &Effect) -> bool {
+        let Some(by) = effect.by else {
+            return matches!(effect.deed, Deed::Names(_));
+        };
+        let command = &reading.commands[by];
+        command.files && (self.undashed || !command.argv.iter().any(Word::is_of_names))
     }
 
-    fn path(&self, word: &Word, object: &str, span: Span) -> Option<Finding> {
-        match self.named(word) {
+    /// Finds a hidden path that a word names. With `files`, of a directory that a wildcard matches only what is in it
+    /// counts.
+    fn path(&self, word: &Word, object: &str, span: Span, files: bool) -> Option<Finding> {
+        let Self {
+            hidden, bases, facts, ..
+        } = self;
+        let dotglob = self.dotglob;
+        // Wildcards that stand for any name meet what is there, and are not meant for what could be.
+        let any_name = word.is_of_wildcards() && !hidden.is_meant(word, bases, dotglob, facts);
+        let files = files && any_name;
+        match hidden.named(word, bases, dotglob, facts, files) {
             Known::Yes => Some(Finding::new(Deny, object, span, "this path is hidden")),
             Known::Maybe => {
-                let among = |there| self.hidden.among(there, word, &self.bases, self.dotglob, self.facts);
+                let meets = match files {
+                    true => Meets::Below { dotglob },
+                    false => Meets::At { dotglob },
+                };
+                let among = |there| hidden.met(there, word, bases, meets, facts);
                 let met = match self.there {
-                    // A wildcard or a variable is not held to what is there: it was written to name anything.
-                    Some(there) if word.is_found_below() => Some(among(there)?),
-                    Some(_) | None => self.facts.hidden_there.as_deref().and_then(among),
+                    // Any other wildcard or variable is not held to what is there: it was written to name anything.
+                    Some(there) if any_name || word.is_found_below() => Some(among(there)?),
+                    Some(_) | None => facts.hidden_there.as_deref().and_then(among),
                 };
                 let because = format!("it could name a hidden path{}", such_as(met));
                 Some(Finding::new(Ask, object, span, because).instead("name the file itself"))
             }
             Known::No => None,
         }
+    }
+
+    /// Whether this is the path of a file that is there, from where the text starts.
+    fn is_file(&self, path: &str) -> bool {
+        self.bases.is_empty() && self.facts.files_named.contains(path)
     }
 
     /// Another name for a directory with what is hidden in it.
@@ -206,7 +228,7 @@ impl Check<'_> {
             return None;
         }
         let there = self.facts.hidden_there.as_deref();
-        let met = there.and_then(|there| self.hidden.below(there, word, &self.bases, self.facts));
+        let met = there.and_then(|there| self.hidden.met(there, word, &self.bases, Meets::Above, self.facts));
         if met.is_none() && word.is_found_below() && self.there.is_some() {
             return None;
         }
@@ -242,7 +264,7 @@ impl Check<'_> {
         let whole = if at.is_some() {
             None
         } else {
-            self.path(word, object, span)
+            self.path(word, object, span, false)
         };
         if whole.as_ref().is_some_and(|finding| finding.decision == Deny) {
             return whole;
@@ -282,7 +304,7 @@ impl Check<'_> {
                 });
             }
         };
-        let inner = part.and_then(|part| self.path(&part, object, span));
+        let inner = part.and_then(|part| self.path(&part, object, span, false));
         match (whole, inner) {
             (_, Some(inner)) => Some(inner),
             (whole, None) => whole.filter(|_| at.is_none() && whole_known),
@@ -303,6 +325,7 @@ impl Check<'_> {
             },
             object,
             span,
+            false,
         )
     }
 
@@ -311,7 +334,10 @@ impl Check<'_> {
         let text = word.known()?;
         text.split(|c: char| c.is_whitespace() || "\"'`()[]{},;=<>|&".contains(c))
             .filter(|part| !part.is_empty())
-            .any(|part| self.named(&Word::text(part, span)) == Known::Yes)
+            .any(|part| {
+                let word = Word::text(part, span);
+                self.hidden.named(&word, &self.bases, self.dotglob, self.facts, false) == Known::Yes
+            })
             .then(|| Finding::new(Deny, object, span, "the code names a hidden path"))
     }
 }

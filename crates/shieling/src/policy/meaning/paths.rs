@@ -13,6 +13,9 @@ const ANY: char = '\u{e002}';
 /// A run without a slash that may start with a dot.
 const FOUND: char = '\u{e003}';
 
+/// A character of no name, which only a pattern for every name matches.
+const UNTHOUGHT: char = '\u{e004}';
+
 /// The name of no file, which only a pattern for every name matches.
 const UNTHOUGHT_OF: &str = "\u{e000}\u{e001}\u{e002}";
 
@@ -43,13 +46,41 @@ pub(in crate::policy) fn is_harmless_device(word: &Word) -> bool {
 pub(in crate::policy) struct Hidden {
     lines: Vec<String>,
     exact: ignore::gitignore::Gitignore,
-    patterns: Vec<Vec<Token>>,
+    patterns: Vec<Pattern>,
     /// What matches the directories that a pattern names on the way to what it hides.
     above: Vec<Vec<Token>>,
     /// Whether a pattern begins at the top, so that another name for the workspace gets round it.
     from_top: bool,
     /// Those that take something out again (`!keep`), each with its place in the list.
     kept: Vec<(usize, Vec<Token>)>,
+}
+
+/// A line of a list, as a pattern for whole paths.
+#[derive(Debug, Clone)]
+struct Pattern {
+    tokens: Vec<Token>,
+    /// Whether it hides directories alone, and what is in them.
+    directory: bool,
+}
+
+impl Pattern {
+    /// What matches only what is in the directories that it hides.
+    fn below(&self) -> Vec<Token> {
+        let mut tokens = self.tokens.clone();
+        tokens.insert(tokens.len() - 1, Token::One);
+        tokens
+    }
+}
+
+/// How a word meets a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::policy) enum Meets {
+    /// It names the path, or what lies below it.
+    At { dotglob: bool },
+    /// It names the path, if that is no directory, or what lies below it.
+    Below { dotglob: bool },
+    /// It names the path, or a directory above it.
+    Above,
 }
 
 /// Why a pattern cannot be used.
@@ -98,13 +129,19 @@ impl Hidden {
             if let Some(line) = line.strip_prefix('!') {
                 kept.push((place, pattern(line)));
             } else if !line.starts_with('#') {
-                patterns.push(pattern(line));
+                patterns.push(Pattern {
+                    tokens: pattern(line),
+                    directory: line.trim_end().ends_with('/'),
+                });
                 if let Some(whole) = line
                     .trim_end()
                     .strip_suffix("/**")
                     .filter(|whole| !whole.ends_with('*') && !whole.is_empty())
                 {
-                    patterns.push(pattern(&format!("/{}", whole.trim_start_matches('/'))));
+                    patterns.push(Pattern {
+                        tokens: pattern(&format!("/{}", whole.trim_start_matches('/'))),
+                        directory: true,
+                    });
                 }
                 above.extend(directories_above(line));
                 from_top |= begins_at_top(line);
@@ -174,9 +211,17 @@ impl Hidden {
             .any(|(later, pattern)| *later > place && intersect(&below, pattern))
     }
 
-    /// Whether a word names a hidden path, from any directory that the text may be in.
-    pub(in crate::policy) fn named(&self, word: &Word, bases: &[Base], dotglob: bool, facts: &Facts) -> Known {
-        read(word, bases, |path| self.path(path, dotglob, facts))
+    /// Whether a word names a hidden path, from any directory that the text may be in. With `files`, a directory
+    /// that a wildcard matches does not count, but what is in it.
+    pub(in crate::policy) fn named(
+        &self,
+        word: &Word,
+        bases: &[Base],
+        dotglob: bool,
+        facts: &Facts,
+        files: bool,
+    ) -> Known {
+        read(word, bases, |path| self.path(path, dotglob, facts, files))
     }
 
     /// Whether a word names a directory whose content a pattern would not hide under another name.
@@ -203,57 +248,53 @@ impl Hidden {
         })
     }
 
-    /// The first of these paths, or what lies below it, that a word can name.
-    pub(in crate::policy) fn among<'a>(
-        &self,
-        paths: &'a [String],
-        word: &Word,
-        bases: &[Base],
-        dotglob: bool,
-        facts: &Facts,
-    ) -> Option<&'a String> {
-        paths.iter().find(|path| {
-            let there = [
-                vec![Token::Char('/')],
-                path.to_lowercase().chars().map(Token::Char).collect(),
-                vec![Token::Char('/'), Token::Any],
-            ]
-            .concat();
-            read(word, bases, |path| match place(path, facts) {
-                Place::Unknown | Place::Above => Known::Maybe,
-                Place::Elsewhere => Known::No,
-                Place::Inside(inside) => match intersect(&shell_tokens(&inside.to_lowercase(), dotglob), &there) {
-                    true => Known::Maybe,
-                    false => Known::No,
-                },
-            }) != Known::No
-        })
+    /// Whether a word is meant for hidden paths: names one even where each wildcard that is a whole name, and so
+    /// fits any, stands for a name that nobody thought of.
+    pub(in crate::policy) fn is_meant(&self, word: &Word, bases: &[Base], dotglob: bool, facts: &Facts) -> bool {
+        let anything = |path: &str| {
+            let part = |part: &str| match !part.is_empty() && part.chars().all(|c| c == STAR) {
+                true => UNTHOUGHT.to_string(),
+                false => part.to_owned(),
+            };
+            path.split('/').map(part).collect::<Vec<_>>().join("/")
+        };
+        read(word, bases, |path| self.path(&anything(path), dotglob, facts, false)) != Known::No
     }
 
-    /// The first of these paths that lies below the directory that a word can name, or is it.
-    pub(in crate::policy) fn below<'a>(
+    /// The first of these paths that a word can meet in this way; directories end with a slash.
+    pub(in crate::policy) fn met<'a>(
         &self,
-        paths: &'a [String],
+        there: &'a [String],
         word: &Word,
         bases: &[Base],
+        meets: Meets,
         facts: &Facts,
     ) -> Option<&'a String> {
-        paths.iter().find(|path| {
-            let whole: Vec<Token> = path.to_lowercase().chars().map(Token::Char).collect();
-            read(word, bases, |path| match place(path, facts) {
+        there.iter().find(|hidden| {
+            let (name, directory) = match hidden.strip_suffix('/') {
+                Some(name) => (name, true),
+                None => (hidden.as_str(), false),
+            };
+            let mut pattern = vec![Token::Char('/')];
+            pattern.extend(name.to_lowercase().chars().map(Token::Char));
+            pattern.push(Token::Char('/'));
+            match meets {
+                _ if !directory => {}
+                // At least one character more.
+                Meets::Below { .. } => pattern.extend([Token::One, Token::Any]),
+                Meets::At { .. } | Meets::Above => pattern.push(Token::Any),
+            }
+            read(word, bases, |path| match place(&with_any_directories(path), facts) {
                 Place::Unknown | Place::Above => Known::Maybe,
                 Place::Elsewhere => Known::No,
-                Place::Inside(inside) if inside.is_empty() => Known::Maybe,
+                Place::Inside(inside) if inside.is_empty() && meets == Meets::Above => Known::Maybe,
                 Place::Inside(inside) => {
-                    let mut tokens = shell_tokens(&inside.to_lowercase(), true);
-                    tokens.extend([Token::Char('/'), Token::Any]);
-                    let framed = [
-                        vec![Token::Char('/')],
-                        whole.clone(),
-                        vec![Token::Char('/'), Token::Any],
-                    ]
-                    .concat();
-                    match intersect(&tokens, &framed) {
+                    let inside = inside.to_lowercase();
+                    let tokens = match meets {
+                        Meets::At { dotglob } | Meets::Below { dotglob } => shell_tokens(&inside, dotglob),
+                        Meets::Above => [shell_tokens(&inside, true), vec![Token::Char('/'), Token::Any]].concat(),
+                    };
+                    match intersect(&tokens, &pattern) {
                         true => Known::Maybe,
                         false => Known::No,
                     }
@@ -262,18 +303,22 @@ impl Hidden {
         })
     }
 
-    fn path(&self, path: &str, dotglob: bool, facts: &Facts) -> Known {
+    fn path(&self, path: &str, dotglob: bool, facts: &Facts, files: bool) -> Known {
         match place(path, facts) {
             Place::Unknown => Known::Maybe,
             Place::Elsewhere | Place::Above => Known::No,
-            Place::Inside(inside) => self.path_inside(&inside, dotglob),
+            Place::Inside(inside) => self.path_inside(&inside, dotglob, files),
         }
     }
 
-    fn path_inside(&self, inside: &str, dotglob: bool) -> Known {
+    fn path_inside(&self, inside: &str, dotglob: bool, files: bool) -> Known {
         if inside.contains([ONE, STAR, ANY, FOUND]) {
             let tokens = shell_tokens(&inside.to_lowercase(), dotglob);
-            if self.patterns.iter().any(|pattern| intersect(&tokens, pattern)) {
+            let matches = |pattern: &&Pattern| match files && pattern.directory {
+                true => intersect(&tokens, &pattern.below()),
+                false => intersect(&tokens, &pattern.tokens),
+            };
+            if self.patterns.iter().any(|pattern| matches(&pattern)) {
                 Known::Maybe
             } else {
                 Known::No
@@ -368,6 +413,15 @@ fn with_stand_ins(word: &Word) -> String {
         }
     }
     path
+}
+
+/// The path with any directories in place of `**`, which the shell can be told to take so.
+fn with_any_directories(path: &str) -> String {
+    let part = |part: &str| match part.chars().all(|c| c == STAR) && part.chars().count() > 1 {
+        true => ANY.to_string(),
+        false => part.to_owned(),
+    };
+    path.split('/').map(part).collect::<Vec<_>>().join("/")
 }
 
 fn join(start: &str, path: &str) -> String {

@@ -4,6 +4,7 @@ use super::apply::find_sub;
 use super::parse::parse;
 use super::table::find;
 use crate::policy::script::Invocation;
+use crate::policy::word::Word;
 
 /// Options after which only names, numbers or messages are printed.
 const BRIEF: &[&str] = &[
@@ -45,8 +46,9 @@ const PATCH: &[&str] = &[
     "--diff-merges",
 ];
 
-/// Whether this command prints contents of commits without being told of which paths.
-pub(crate) fn prints_history(command: &Invocation) -> bool {
+/// Whether this command prints contents of commits without being told of which paths. A word that is the path of
+/// a file that is there is no revision to git, which refuses what could be both.
+pub(crate) fn prints_history(command: &Invocation, is_file: &dyn Fn(&str) -> bool) -> bool {
     let told = || {
         if command.program()? != "git" {
             return Some(false);
@@ -63,14 +65,20 @@ pub(crate) fn prints_history(command: &Invocation) -> bool {
                 .any(|given| given.choice.spellings.iter().any(|own| names.contains(&own.as_str())))
         };
         let limited = found.before_dashes.is_some_and(|before| {
-            found.operands[before.min(found.operands.len())..]
-                .iter()
-                .any(|word| !word.prefix().starts_with([':', '-']) || word.prefix().starts_with(":/"))
+            found.operands[before.min(found.operands.len())..].iter().any(|word| {
+                !is_everything(word) && (!word.prefix().starts_with([':', '-']) || word.prefix().starts_with(":/"))
+            })
         }) || (!found.operands.is_empty()
             && found
                 .operands
                 .iter()
-                .all(|word| word.prefix().contains(':') && !word.prefix().starts_with(':')));
+                .all(|word| word.prefix().contains(':') && !word.prefix().starts_with(':')))
+            || found.before_dashes.is_none()
+                && found
+                    .operands
+                    .last()
+                    .and_then(Word::known)
+                    .is_some_and(|path| is_file(&path));
         let brief = given(BRIEF) && !given(&["-p", "-u", "--patch"]);
         Some(match sub.names.first().map(String::as_str)? {
             "show" => !brief && !limited,
@@ -94,6 +102,12 @@ pub(crate) fn prints_history(command: &Invocation) -> bool {
         })
     };
     told().unwrap_or(false)
+}
+
+/// Whether a pathspec leaves nothing out: `.`, `./`, `*`, `:/`.
+fn is_everything(word: &Word) -> bool {
+    let plain = |text: &str| text.bytes().all(|byte| b"./*:".contains(&byte));
+    word.known().is_none_or(|text| plain(&text))
 }
 
 /// Whether an operand of `git grep` is a revision rather than a path.

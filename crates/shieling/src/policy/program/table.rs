@@ -108,6 +108,7 @@
 //! | `walks` | it reads the directories below its operands, or below the current one; `walks with -r -R` only with one of these options, `walks unless --stat` not with one of these, but for those of a `walks with` |
 //! | `undotted unless -a` | when it walks it skips names that start with a dot, but with one of these options |
 //! | `lists` | when it walks it shows the names of files and nothing of what is in them; `lists with --files` with one of these options |
+//! | `files` | of a directory that is named to it, it reads nothing, unless it walks; `files with -d` with one of these options |
 //! | `named` | whatever it changes is named on the line: nothing comes into being under names that are not |
 //! | `special NAME` | the arguments are read by a function of that name in Rust instead (`find`, `dd`, `test`) |
 //!
@@ -466,6 +467,8 @@ pub(crate) struct Program {
     pub(crate) walks: Option<Walks>,
     /// Whether whatever it changes is named on the line.
     pub(crate) named: bool,
+    /// With which options it reads nothing of directories that are named to it; in any case if there are none.
+    pub(crate) files: Option<Vec<String>>,
     /// Commands with what the readonly meaning must say of them.
     pub(crate) examples: Vec<(String, String)>,
 }
@@ -525,6 +528,13 @@ impl Program {
             "pager" => self.pager = true,
             "assignments" => self.assignments = true,
             "named" => self.named = true,
+            "files" => {
+                let mut words = rest.split_whitespace();
+                if !matches!(words.next(), None | Some("with")) {
+                    return Err(format!("`{line}` is not understood"));
+                }
+                self.files = Some(words.map(str::to_owned).collect());
+            }
             "walks" | "undotted" | "lists" => {
                 let walks = self.walks.get_or_insert_default();
                 let mut words = rest.split_whitespace();

@@ -3,7 +3,7 @@
 //! Errs on the side of more: an option that is not understood narrows nothing.
 
 use super::parse::Arguments;
-use super::table::{Operands, Program, Role, Value};
+use super::table::{Operands, Program, Role, Value, Walks};
 use crate::policy::script::{Deed, Pick, PickKind, Reader, Run, Via, Walk};
 use crate::policy::word::{Atom, Fields, Word};
 
@@ -64,15 +64,28 @@ pub(super) fn record(
     run: &Run,
     reader: &mut Reader<'_>,
 ) {
-    let Some(walks) = &program.walks else { return };
     let given = |wanted: &[String]| {
         let mut spellings = found.options.iter().flat_map(|given| &given.choice.spellings);
         spellings.any(|own| wanted.contains(own))
     };
+    let plainly = |walks: &Walks| walks.with.is_empty() || !walks.unless.is_empty();
+    let walks_here = |walks: &&Walks| given(&walks.with) || plainly(walks) && !given(&walks.unless);
+    let by_options = program.walks.as_ref().filter(walks_here).is_some();
+    // Names that wildcards match are known where the directory is.
+    let dashed = found.doubtful.iter().all(Word::is_of_names);
+    let strange = run.more || !dashed || !found.strange.is_empty();
+    let files = program.files.as_ref().filter(|_| !strange);
+    if files.is_some_and(|with| if with.is_empty() { !by_options } else { given(with) }) {
+        reader.reads_files_alone(run);
+    }
+    // With such an option it looks into no directory, however else it is called.
+    if files.is_some_and(|with| given(with)) {
+        return;
+    }
+    let Some(walks) = &program.walks else { return };
     // What is not known of a word could be any option.
-    let unsure = run.more || !found.doubtful.is_empty() || !found.strange.is_empty();
-    let plainly = walks.with.is_empty() || !walks.unless.is_empty();
-    if !(unsure || given(&walks.with) || plainly && !given(&walks.unless)) {
+    let unsure = strange || !found.doubtful.is_empty();
+    if !(unsure || by_options) {
         return;
     }
     let mut walk = Walk {
@@ -100,6 +113,7 @@ pub(super) fn record(
     }
     for root in roots(roles, found) {
         let mut walk = Walk {
+            if_dashed: !strange && !by_options,
             root: root.as_ref().map(|(word, _)| word.clone()),
             or_revision: root.as_ref().is_some_and(|(_, or_revision)| *or_revision),
             ..walk.clone()

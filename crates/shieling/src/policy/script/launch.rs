@@ -208,6 +208,7 @@ impl Reader<'_> {
             span: launch.span,
             kind,
             more: launch.more,
+            files: false,
         });
         for word in &launch.argv[1..] {
             self.globbed(word, Some(index));
@@ -279,6 +280,7 @@ impl Reader<'_> {
             span: launch.span,
             kind: Kind::Program,
             more: launch.more,
+            files: false,
         });
         self.doubt(
             Doubt::Launch,

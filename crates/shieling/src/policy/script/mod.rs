@@ -125,6 +125,8 @@ pub(crate) struct Walk {
     pub(crate) depth: Option<usize>,
     /// In which directory the command stands for certain, if that is known.
     pub(crate) here: Option<String>,
+    /// Whether it walks only if a name that a wildcard matches is an option.
+    pub(crate) if_dashed: bool,
 }
 
 /// A pattern by which a command that walks chooses.
@@ -193,6 +195,8 @@ pub(crate) struct Invocation {
     pub(crate) kind: Kind,
     /// Whether further arguments follow that are not in the text (`xargs`).
     pub(crate) more: bool,
+    /// Whether it reads nothing of a directory that is named to it.
+    pub(crate) files: bool,
 }
 
 impl Invocation {
@@ -458,6 +462,13 @@ impl Reader<'_> {
     pub(in crate::policy) fn in_parts(&mut self, of: PartsOf, object: String, span: Span, by: Option<usize>) {
         let here = self.began.clone();
         self.effect(Deed::InParts(Parts { of, here }), object, span, by, Via::Operand);
+    }
+
+    /// Records that a command reads nothing of directories that are named to it.
+    pub(in crate::policy) fn reads_files_alone(&mut self, run: &Run) {
+        if let Some(command) = self.reading.commands.get_mut(run.index) {
+            command.files = true;
+        }
     }
 
     /// The words of a command as messages show them.
