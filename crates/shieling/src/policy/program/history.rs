@@ -107,7 +107,7 @@ pub(crate) fn prints_history(command: &Invocation, is_file: &dyn Fn(&str) -> boo
 /// Whether a pathspec leaves nothing out: `.`, `./`, `*`, `:/`.
 fn is_everything(word: &Word) -> bool {
     let plain = |text: &str| text.bytes().all(|byte| b"./*:".contains(&byte));
-    word.known().is_none_or(|text| plain(&text))
+    word.known().is_some_and(|text| plain(&text))
 }
 
 /// Whether an operand of `git grep` is a revision rather than a path.
