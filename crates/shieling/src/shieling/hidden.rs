@@ -549,7 +549,7 @@ mod tests {
         let whole = |left: usize| {
             let mut search = Search::new(&policy, &path);
             search.left = left;
-            search.below(&path, Path::new("."), &Walk::default(), &mut |_| true)
+            search.below(&path, Path::new("."), &Walk::default(), &mut |_, _| true)
         };
         assert!(!whole(3));
         assert!(whole(4));
