@@ -45,7 +45,7 @@ pub use verdict::{CommandSeen, Decision, EffectKind, EffectSeen, Reason, Span, V
 use crate::request::{Command, Digest};
 use meaning::{Finding, allow, deny, ignore, paths, readonly};
 pub(crate) use script::{Base, HOME, Left, Pick, PickKind, Walk};
-use script::{Deed, Effect, PartsOf, Reading};
+use script::{Deed, Doubt, Effect, PartsOf, Reading};
 pub(crate) use word::Atom;
 
 /// One part of a policy.
@@ -70,6 +70,10 @@ pub(crate) struct Walked {
     pub(crate) walk: Walk,
     /// Where it may start, relative to the workspace or absolute; the workspace itself is among them.
     pub(crate) bases: Vec<Base>,
+    /// Whether it looks at what git tracks in this workspace alone, as it is tracked before the text runs.
+    pub(crate) tracked: bool,
+    /// Whether nothing else in the text can bring anything about before.
+    pub(crate) sole: bool,
     pub(crate) object: String,
     pub(crate) span: Span,
 }
@@ -289,6 +293,19 @@ impl Policy {
         let bases = ignore::bases(&reading, facts);
         let undashed = facts.dashed_names == Some(false) && reading.bases.is_empty();
         let many = reading.commands.len() > 1;
+        // Of the commands of git, what they change; of others, what could start git.
+        let tracked_anew = reading.effects.iter().any(|effect| {
+            let by = effect
+                .by
+                .and_then(|by| reading.commands.get(by))
+                .and_then(script::Invocation::program);
+            match &effect.deed {
+                Deed::Writes(_) | Deed::Changes(_) => by.as_deref() == Some("git"),
+                Deed::Doubt(Doubt::Launch | Doubt::Program | Doubt::Project | Doubt::Variable, _)
+                | Deed::RunsFile(_) => true,
+                _ => false,
+            }
+        });
         let walks = reading.effects.into_iter().filter_map(|effect| {
             let walk = match effect.deed {
                 Deed::Walks(walk) if walk.if_dashed && undashed => return None,
@@ -301,8 +318,10 @@ impl Policy {
                 _ => return None,
             };
             Some(Walked {
+                tracked: walk.tracked && !walk.or_revision && !tracked_anew && walk.here.is_some(),
                 walk,
                 bases: bases.clone(),
+                sole: !many,
                 object: script::escaped(&effect.object),
                 span: effect.span,
             })
@@ -454,7 +473,7 @@ fn command_seen(command: &script::Invocation) -> CommandSeen {
 fn effect_seen(effect: &Effect) -> Option<EffectSeen> {
     let kind = match &effect.deed {
         Deed::Reads(_) | Deed::Revision(_) => EffectKind::Reads,
-        Deed::Names(_) | Deed::Renames(_) | Deed::Walks(_) | Deed::InParts(_) | Deed::Code(_) => return None,
+        Deed::Names(_) | Deed::Renames(_) | Deed::Walks(_) | Deed::InParts(_) | Deed::Code(_) | Deed::Mentions(_) => return None,
         Deed::Writes(_) | Deed::Changes(_) => EffectKind::Writes,
         Deed::RunsFile(_) => EffectKind::Runs,
         Deed::Network(_) => EffectKind::Network,

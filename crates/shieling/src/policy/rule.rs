@@ -396,6 +396,7 @@ impl Rule {
                 | Deed::InParts(_)
                 | Deed::Changes(_)
                 | Deed::Code(_)
+                | Deed::Mentions(_)
                 | Deed::MaybeOption(..)
                 | Deed::Network(_)
                 | Deed::Doubt(..) => continue,

@@ -173,6 +173,18 @@ impl Word {
             .collect()
     }
 
+    /// Whether the shell matches names with a part of it.
+    pub(crate) fn holds_wildcards(&self) -> bool {
+        fn held(atoms: &[Atom]) -> bool {
+            atoms.iter().any(|atom| match atom {
+                Atom::One | Atom::Star => true,
+                Atom::OneOf(choices) => choices.iter().any(|choice| held(choice)),
+                Atom::Text(_) | Atom::Found | Atom::Hidden(_) => false,
+            })
+        }
+        held(&self.atoms)
+    }
+
     /// Whether it starts with a name that a wildcard matches in the directory where the command stands.
     pub(crate) fn is_of_names(&self) -> bool {
         self.fields != Fields::Any && matches!(self.atoms.first(), Some(Atom::Star | Atom::One))
@@ -206,15 +218,26 @@ impl Word {
                 .iter()
                 .all(|atom| matches!(atom, Atom::Text(text) if !text.split('/').any(|part| part == "..")))
         };
-        let ends = |choice: &Vec<Atom>| matches!(choice.as_slice(), [] | [Atom::Text(_), Atom::Hidden(Hidden::Below)]);
-        let [roots, Atom::OneOf(ends_with)] = self.atoms.as_slice() else {
+        let [roots, Atom::OneOf(ends_with), name @ ..] = self.atoms.as_slice() else {
             return false;
+        };
+        let ends = |choice: &Vec<Atom>| match name {
+            [] => matches!(choice.as_slice(), [] | [Atom::Text(_), Atom::Hidden(Hidden::Below)]),
+            _ => matches!(
+                choice.as_slice(),
+                [Atom::Text(_)] | [Atom::Text(_), Atom::Hidden(Hidden::Below), Atom::Text(_)]
+            ),
+        };
+        let plain = |atom: &Atom| match atom {
+            Atom::Text(text) => !text.split('/').any(|part| part == ".."),
+            Atom::Found => true,
+            _ => false,
         };
         let roots = match roots {
             Atom::OneOf(roots) => roots.iter().all(|root| named(root)),
             root => named(std::slice::from_ref(root)),
         };
-        self.fields == Fields::One && roots && ends_with.iter().all(ends)
+        self.fields == Fields::One && roots && ends_with.iter().all(ends) && name.iter().all(plain)
     }
 
     /// The word as messages and records show it: its text where known, else as written.

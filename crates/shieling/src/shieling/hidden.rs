@@ -10,6 +10,8 @@
     reason = "whether a hidden file exists is looked up here"
 )]
 
+mod index;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,8 +25,8 @@ use crate::request::Command;
 /// How many directory entries are looked at before hidden files are taken to exist.
 const ENTRIES: usize = 20_000;
 
-/// How large a file that says what to ignore may be to be read.
-const LISTS_READ: u64 = 64 * 1024;
+/// How large git's index may be to be read.
+const INDEX_READ: u64 = 16 * 1024 * 1024;
 
 /// What a directory holds that a command could show.
 #[derive(Debug, PartialEq, Eq)]
@@ -89,11 +91,11 @@ pub(super) fn reasons(
         let because = match met {
             Met::Hidden(path) => {
                 format!(
-                    "it reads what is below `{shown}`, where `{path}` is hidden, and `{environment}` cannot hide files"
+                    "it reaches what is below `{shown}`, where `{path}` is hidden, and `{environment}` cannot hide files"
                 )
             }
             Met::TooMuch => format!(
-                "it reads what is below `{shown}`, where hidden files are looked for among {ENTRIES} names and no \
+                "it reaches what is below `{shown}`, where hidden files are looked for among {ENTRIES} names and no \
                  more, and `{environment}` cannot hide files"
             ),
         };
@@ -118,7 +120,7 @@ fn linked(verdict: &Verdict, policy: &Policy, command: &Command, workspace: &Pat
         .effects
         .iter()
         .filter(|effect| matches!(effect.kind, EffectKind::Reads | EffectKind::Writes))
-        .filter(|effect| {
+        .filter_map(|effect| {
             let leads = |path: &Path| {
                 path.canonicalize().is_ok_and(|target| {
                     target
@@ -126,25 +128,36 @@ fn linked(verdict: &Verdict, policy: &Policy, command: &Command, workspace: &Pat
                         .is_ok_and(|inside| inside.to_str().is_none_or(|inside| policy.hides(inside)))
                 })
             };
-            leads(&command.cwd().join(&effect.object))
-                || links(&effect.object, command.cwd()).iter().any(|link| leads(link))
-        })
-        .map(|effect| Reason {
-            decision: Decision::Deny,
-            rule: "ignore".to_owned(),
-            object: effect.object.clone(),
-            span: Some(effect.span),
-            because: "it leads to a hidden path".to_owned(),
-            instead: None,
+            let (decision, because) = match links(&effect.object, command.cwd()) {
+                _ if leads(&command.cwd().join(&effect.object)) => {
+                    (Decision::Deny, "it leads to a hidden path".to_owned())
+                }
+                Some(links) if links.iter().any(|link| leads(link)) => {
+                    (Decision::Deny, "it leads to a hidden path".to_owned())
+                }
+                Some(_) => return None,
+                None => (
+                    Decision::Ask,
+                    format!("links to hidden paths are looked for among {ENTRIES} names and no more"),
+                ),
+            };
+            Some(Reason {
+                decision,
+                rule: "ignore".to_owned(),
+                object: effect.object.clone(),
+                span: Some(effect.span),
+                because,
+                instead: None,
+            })
         })
         .collect()
 }
 
-/// The links whose names the wildcards at the end of a path can match.
-fn links(path: &str, from: &Path) -> Vec<PathBuf> {
+/// The links whose names the wildcards at the end of a path can match; nothing if there are too many names.
+fn links(path: &str, from: &Path) -> Option<Vec<PathBuf>> {
     let (directory, pattern) = path.rsplit_once('/').unwrap_or((".", path));
     if !pattern.contains(['*', '?', '[']) {
-        return Vec::new();
+        return Some(Vec::new());
     }
     let pick = Pick {
         pattern: pattern.to_owned(),
@@ -152,11 +165,14 @@ fn links(path: &str, from: &Path) -> Vec<PathBuf> {
         kind: PickKind::Entries,
     };
     let Ok(entries) = fs::read_dir(from.join(directory)) else {
-        return Vec::new();
+        return Some(Vec::new());
     };
-    entries
-        .flatten()
-        .take(ENTRIES)
+    let entries: Vec<_> = entries.flatten().take(ENTRIES + 1).collect();
+    if entries.len() > ENTRIES {
+        return None;
+    }
+    let links = entries
+        .into_iter()
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()))
         .filter(|entry| {
             let name = entry.file_name();
@@ -164,7 +180,8 @@ fn links(path: &str, from: &Path) -> Vec<PathBuf> {
             fits(&pick, &name, Path::new(&*name), true)
         })
         .map(|entry| entry.path())
-        .collect()
+        .collect();
+    Some(links)
 }
 
 /// A directory that is still to be looked through.
@@ -181,18 +198,6 @@ struct Directory {
     hidden: bool,
     /// Whether names that start with a dot are skipped.
     undotted: bool,
-}
-
-/// Whether a file in a directory tells searching programs to look at what they would skip.
-fn chooses_dotted(directory: &Path) -> bool {
-    [".gitignore", ".ignore", ".rgignore", ".fdignore"].iter().any(|name| {
-        let file = directory.join(name);
-        fs::metadata(&file).is_ok_and(|found| {
-            found.len() > LISTS_READ
-                || !found.is_file()
-                || fs::read_to_string(&file).is_ok_and(|text| text.lines().any(|line| line.starts_with('!')))
-        })
-    })
 }
 
 /// A look through directories, within one bound for all of them.
@@ -216,10 +221,19 @@ impl<'a> Search<'a> {
 
     /// What a command that reads whole directories could show, and below which one.
     fn met(&mut self, walked: &Walked, command: &Command, facts: &Facts) -> Option<(PathBuf, Met)> {
+        if walked.tracked && self.tracks_nothing_hidden() {
+            return None;
+        }
+        // Such a file holds any options, `--hidden` among them.
+        let configured = command.variables().contains_key("RIPGREP_CONFIG_PATH");
+        let walk = &Walk {
+            ignoring: walked.walk.ignoring && !configured,
+            ..walked.walk.clone()
+        };
         let roots = roots(walked, command, self.workspace, facts);
         roots.into_iter().find_map(|(start, spelled)| {
             let mut first = None;
-            let whole = self.below(&start, &spelled, &walked.walk, &mut |path, _| {
+            let whole = self.below(&start, &spelled, walk, &mut |path, _| {
                 first = Some(path);
                 false
             });
@@ -236,7 +250,12 @@ impl<'a> Search<'a> {
     fn below(&mut self, start: &Path, spelled: &Path, walk: &Walk, tell: &mut dyn FnMut(String, bool) -> bool) -> bool {
         // A directory above the workspace holds all of it.
         let above = self.workspace.starts_with(start) && self.workspace != start;
+        let way = self.workspace.strip_prefix(start).unwrap_or(Path::new(""));
+        let spelled = &if above { spelled.join(way) } else { spelled.to_owned() };
         let start = if above { self.workspace } else { start };
+        if walk.ignoring {
+            return self.not_ignored(start, walk, tell);
+        }
         let mut seen = BTreeSet::new();
         let mut ahead = vec![Directory {
             real: start.to_owned(),
@@ -244,7 +263,7 @@ impl<'a> Search<'a> {
             spelled: spelled.to_owned(),
             depth: if above { None } else { walk.depth },
             hidden: self.hides(start, true),
-            undotted: walk.undotted && !chooses_dotted(self.workspace),
+            undotted: walk.undotted,
         }];
         while let Some(here) = ahead.pop() {
             if here.depth == Some(0) {
@@ -253,7 +272,7 @@ impl<'a> Search<'a> {
             let Ok(entries) = fs::read_dir(&here.real) else {
                 continue;
             };
-            let undotted = here.undotted && !chooses_dotted(&here.real);
+            let undotted = here.undotted;
             let hidden_here = here.hidden || self.hides_all_in(&here.real);
             for entry in entries.flatten() {
                 if self.left == 0 {
@@ -315,6 +334,49 @@ impl<'a> Search<'a> {
         true
     }
 
+    /// Whether git knows of no hidden file in this workspace, by its index.
+    fn tracks_nothing_hidden(&self) -> bool {
+        let index = self.workspace.join(".git/index");
+        let read = fs::metadata(&index)
+            .ok()
+            .filter(|found| found.is_file() && found.len() <= INDEX_READ)
+            .and_then(|_| fs::read(&index).ok());
+        read.and_then(|bytes| index::paths(&bytes))
+            .is_some_and(|paths| !paths.iter().any(|path| self.policy.hides(path)))
+    }
+
+    /// As [`Self::below`], of what a program looks at that heeds `.gitignore`, `.ignore` and the like.
+    fn not_ignored(&mut self, start: &Path, walk: &Walk, tell: &mut dyn FnMut(String, bool) -> bool) -> bool {
+        let mut walker = ignore::WalkBuilder::new(start);
+        walker
+            .max_depth(walk.depth)
+            .follow_links(true)
+            .add_custom_ignore_filename(".rgignore")
+            .add_custom_ignore_filename(".fdignore");
+        for entry in walker.build() {
+            if self.left == 0 {
+                return false;
+            }
+            self.left -= 1;
+            // What cannot be opened here cannot be there, and a broken list of what to ignore ignores nothing.
+            let Ok(entry) = entry else { continue };
+            let directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+            let real = entry.path().canonicalize().unwrap_or_else(|_| entry.path().to_owned());
+            let inside = entry
+                .path()
+                .parent()
+                .is_some_and(|parent| self.hides(parent, true) || self.hides_all_in(parent));
+            let hidden = inside || self.hides(entry.path(), directory) || self.hides(&real, directory);
+            // Names stay listed, but for those in a directory that is hidden.
+            let shown = hidden && !directory && (!walk.names || inside);
+            let below = entry.path().strip_prefix(start).unwrap_or(entry.path());
+            if shown && chooses(walk, below) && !tell(self.shown(entry.path()), false) {
+                return false;
+            }
+        }
+        true
+    }
+
     fn hides(&self, path: &Path, is_directory: bool) -> bool {
         path.strip_prefix(self.workspace)
             .is_ok_and(|inside| self.policy.hides_entry(inside, is_directory))
@@ -332,6 +394,21 @@ impl<'a> Search<'a> {
             .to_string_lossy()
             .into_owned()
     }
+}
+
+/// Whether the patterns of a walk leave this file, by its path from where it starts.
+fn chooses(walk: &Walk, below: &Path) -> bool {
+    let names: Vec<_> = below.iter().map(|name| name.to_string_lossy()).collect();
+    let Some((last, directories)) = names.split_last() else {
+        return true;
+    };
+    let except = |pick: &Pick| {
+        let file = pick.kind != PickKind::Trees && fits(pick, last, below, false);
+        let tree = matches!(pick.kind, PickKind::Trees | PickKind::All);
+        file || tree && directories.iter().any(|name| fits(pick, name, below, false))
+    };
+    let only = |pick: &Pick| fits(pick, last, below, true);
+    !walk.except.iter().any(except) && (walk.only.is_empty() || walk.only.iter().any(only))
 }
 
 /// The directories that a walk can start from, each as the command itself spells it.
@@ -352,8 +429,13 @@ fn roots(walked: &Walked, command: &Command, workspace: &Path, facts: &Facts) ->
     let Some(root) = &walked.walk.root else {
         return starts.into_iter().map(|start| (start, PathBuf::from("."))).collect();
     };
+    let found_below = root
+        .is_found_below()
+        .then(|| root.prefix())
+        .filter(|start| !start.is_empty());
     let text = match root.known() {
         Some(text) => text.into_owned(),
+        None if let Some(start) = found_below => start.to_owned(),
         // Names in a directory that is known.
         None => match root.atoms.as_slice() {
             [Atom::Text(text), rest @ ..]
@@ -368,7 +450,7 @@ fn roots(walked: &Walked, command: &Command, workspace: &Path, facts: &Facts) ->
     if text.split('/').any(|part| part == "..") {
         return all();
     }
-    let mut roots = Vec::new();
+    let (mut roots, mut missing) = (Vec::new(), false);
     for start in starts {
         let Some(path) = placed(&text, &start, facts) else {
             return all();
@@ -376,10 +458,12 @@ fn roots(walked: &Walked, command: &Command, workspace: &Path, facts: &Facts) ->
         match path.canonicalize() {
             Ok(real) => roots.push((real, PathBuf::from(&text))),
             Err(_) if walked.walk.or_revision => roots.push((start, PathBuf::from("."))),
-            Err(_) => {}
+            // Not there now, as far as it can be told; what comes to be there before it is read could be anything.
+            Err(_) if walked.sole => {}
+            Err(_) => missing = true,
         }
     }
-    roots
+    if missing && roots.is_empty() { all() } else { roots }
 }
 
 /// A path as a text names it, from a directory.

@@ -96,7 +96,9 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Vec<String>]) -> Ve
                     "it makes a program write that an entry was likely to mean for reading",
                 ));
             }
-            Deed::Doubt(Doubt::Program | Doubt::Setting, because) if effect.via == Via::Option && !granted() => {
+            Deed::Doubt(Doubt::Program | Doubt::Project | Doubt::Setting, because)
+                if effect.via == Via::Option && !granted() =>
+            {
                 findings.push(Finding::new(Ask, object, span, because.clone()));
             }
             Deed::MaybeOption(_, true) => {
@@ -129,9 +131,10 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Vec<String>]) -> Ve
             | Deed::Changes(_)
             | Deed::RunsFile(_)
             | Deed::Code(_)
+            | Deed::Mentions(_)
             | Deed::MaybeOption(..)
             | Deed::Network(_)
-            | Deed::Doubt(Doubt::Program | Doubt::Argument | Doubt::Setting, _) => {}
+            | Deed::Doubt(Doubt::Program | Doubt::Project | Doubt::Argument | Doubt::Setting, _) => {}
         }
     }
     findings

@@ -121,6 +121,7 @@ fn undashed(reading: &Reading, at: usize, facts: &Facts) -> Invocation {
             | Deed::InParts(_)
             | Deed::Revision(_)
             | Deed::Code(_)
+            | Deed::Mentions(_)
             | Deed::MaybeOption(..) => false,
         })
     };
@@ -205,9 +206,11 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry], facts: &Fac
             | Deed::Changes(_)
             | Deed::RunsFile(_)
             | Deed::Code(_)
+            | Deed::Mentions(_)
             | Deed::MaybeOption(..)
             | Deed::Network(_)
-            | Deed::Doubt(Doubt::Program | Doubt::Argument | Doubt::Variable | Doubt::Delegate, _) => {}
+            | Deed::Doubt(Doubt::Program | Doubt::Project | Doubt::Argument | Doubt::Variable | Doubt::Delegate, _) => {
+            }
         }
     }
     findings

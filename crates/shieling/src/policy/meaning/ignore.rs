@@ -69,8 +69,8 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
                 }
                 findings.extend(found);
             }
-            // So is a build, or a test.
             Deed::Doubt(Doubt::Program, _) if check.nothing_there() => {}
+            Deed::Mentions(word) => findings.extend(check.mention(word, &object, span)),
             Deed::Doubt(Doubt::Launch | Doubt::Program | Doubt::Setting | Doubt::Variable, because) => {
                 let because = format!("{because}, so it could read hidden files{}", check.such_as());
                 findings.push(Finding::new(Ask, object, span, because));
@@ -80,11 +80,14 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
             | Deed::InParts(_)
             | Deed::Changes(_)
             | Deed::Network(_)
-            | Deed::Doubt(Doubt::Argument | Doubt::Delegate, _) => {}
+            // A build or a test does what the project says, for which it needs no path in the text.
+            | Deed::Doubt(Doubt::Argument | Doubt::Delegate | Doubt::Project, _) => {}
         }
     }
     for command in &reading.commands {
-        if program::prints_history(command, &|path| check.is_file(path)) {
+        if program::prints_history(command, &|path| check.is_file(path), &|word| {
+            check.chooses_nothing_hidden(word)
+        }) {
             findings.push(
                 Finding::new(
                     Ask,
@@ -158,6 +161,7 @@ fn brings_files(reading: &Reading) -> bool {
             | Deed::Revision(_)
             | Deed::RunsFile(_)
             | Deed::Code(_)
+            | Deed::Mentions(_)
             | Deed::MaybeOption(..)
             | Deed::Doubt(..) => false,
         }
@@ -203,10 +207,14 @@ impl Check<'_> {
                     true => Meets::Below { dotglob },
                     false => Meets::At { dotglob },
                 };
+                // What a program finds is looked up as it is found.
+                if self.there.is_some() && word.is_found_below() {
+                    return None;
+                }
                 let among = |there| hidden.met(there, word, bases, meets, facts);
                 let met = match self.there {
                     // Any other wildcard or variable is not held to what is there: it was written to name anything.
-                    Some(there) if any_name || word.is_found_below() => Some(among(there)?),
+                    Some(there) if any_name => Some(among(there)?),
                     Some(_) | None => facts.hidden_there.as_deref().and_then(among),
                 };
                 let because = format!("it could name a hidden path{}", such_as(met));
@@ -216,9 +224,53 @@ impl Check<'_> {
         }
     }
 
+    /// Finds a hidden path that a word is, or that stands in it behind what programs put before names of files:
+    /// `KEY=PATH`, `@PATH`, `KIND:PATH`, a `file:` URL, with the braces and brackets of curl.
+    fn mention(&self, word: &Word, object: &str, span: Span) -> Option<Finding> {
+        let text = word.known()?;
+        let finding = paths_in(&text).into_iter().find_map(|path| {
+            let word = Word {
+                atoms: found(&path),
+                ..word.clone()
+            };
+            let finding = self.path(&word, object, span, false)?;
+            // A plain word may name anything: only a file that is there makes a path of it.
+            let plain = path
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+            match &self.facts.hidden_there {
+                Some(there) if plain && !there.iter().any(|hidden| hidden.eq_ignore_ascii_case(&path)) => None,
+                None if plain => Some(Finding {
+                    decision: Ask,
+                    ..finding
+                }),
+                Some(_) | None => Some(finding),
+            }
+        })?;
+        Some(finding)
+    }
+
     /// Whether this is the path of a file that is there, from where the text starts.
     fn is_file(&self, path: &str) -> bool {
         self.bases.is_empty() && self.facts.files_named.contains(path)
+    }
+
+    /// Whether a pathspec of git chooses nothing in any commit that is hidden: a file that is there, or one with the
+    /// ending of a language of programs, in which the wildcard stands for what is before that.
+    fn chooses_nothing_hidden(&self, word: &Word) -> bool {
+        let Some(text) = word.known() else { return false };
+        let name = text.rsplit('/').next().unwrap_or_default();
+        let of_programs = name
+            .rsplit_once('.')
+            .is_some_and(|(start, ending)| !start.is_empty() && program::is_of_programs(ending));
+        let known = !text.starts_with(':') && (self.is_file(&text) || of_programs);
+        let by_name = Word {
+            atoms: found(name),
+            ..word.clone()
+        };
+        let hidden = |word: &Word| self.hidden.named(word, &self.bases, true, self.facts, false) != Known::No;
+        // A wildcard of git's matches slashes too; what it is meant for shows in the name.
+        known && !hidden(&by_name) && (text.contains(['*', '?', '[', '\\']) || !hidden(word))
     }
 
     /// Another name for a directory with what is hidden in it.
@@ -340,6 +392,75 @@ impl Check<'_> {
             })
             .then(|| Finding::new(Deny, object, span, "the code names a hidden path"))
     }
+}
+
+/// The paths that a word for a program can hold, with `*` for what the program itself fills in.
+fn paths_in(text: &str) -> Vec<String> {
+    let lower = text.to_ascii_lowercase();
+    if let Some(rest) = lower.starts_with("file:").then(|| &text["file:".len()..]) {
+        let host = rest
+            .strip_prefix("//")
+            .map(|rest| rest.find('/').map_or("", |at| &rest[at..]));
+        // Not a host, but the beginning of a path, to many programs.
+        let loose = rest.trim_start_matches("//");
+        return vec![globbed(&unescaped(host.unwrap_or(rest))), globbed(&unescaped(loose))];
+    }
+    // The path of another host is no path here.
+    if text.contains("://") && !lower.contains("file") {
+        return Vec::new();
+    }
+    let mut paths = vec![text.to_owned()];
+    if text.contains(['{', '[']) {
+        paths.push(globbed(text));
+    }
+    for part in text.split([',', ';']) {
+        paths.push(part.to_owned());
+        for (at, mark) in part.match_indices(['=', '@', ':']) {
+            let rest = part[at + mark.len()..].trim_start_matches(['=', '@', '<']);
+            // What stands behind the port of a host is a path there.
+            let port = mark == ":" && rest.starts_with(|first: char| first.is_ascii_digit());
+            if !port {
+                paths.push(rest.strip_prefix("//").unwrap_or(rest).to_owned());
+            }
+        }
+    }
+    paths.dedup();
+    paths.retain(|path| !path.is_empty());
+    paths
+}
+
+/// A text in which braces and brackets are wildcards.
+fn globbed(text: &str) -> String {
+    let mut plain = String::new();
+    let mut depth = 0_usize;
+    for character in text.chars() {
+        match character {
+            '{' | '[' => {
+                depth += 1;
+                plain.push('*');
+            }
+            '}' | ']' => depth = depth.saturating_sub(1),
+            _ if depth > 0 => {}
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+/// A text of a URL with its `%XX` read.
+fn unescaped(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let coded = text
+            .get(at + 1..at + 3)
+            .filter(|_| *byte == b'%')
+            .and_then(|code| u8::from_str_radix(code, 16).ok());
+        plain.push(coded.unwrap_or(*byte));
+        at += if coded.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&plain).into_owned()
 }
 
 /// Where the path of a revision starts: the first colon outside of `@{…}`.

@@ -629,12 +629,26 @@ fn share(left: Token, right: Token) -> bool {
 /// Whether a path goes through a process's view of the file system, which leads anywhere.
 fn by_another_name(path: &str) -> bool {
     let Some(plain) = normalised(path) else { return true };
+    // What lies above a descriptor is not what its path says.
+    let raw: Vec<&str> = path
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".")
+        .collect();
+    let descriptors = |at: usize| match raw[at] {
+        "proc" => true,
+        "dev" => matches!(raw.get(at + 1), Some(&("fd" | "stdin" | "stdout" | "stderr"))),
+        _ => false,
+    };
+    if raw.contains(&"..") && (0..raw.len()).any(descriptors) {
+        return true;
+    }
     let mut parts = plain.split('/');
     match (parts.next(), parts.next()) {
         (Some("proc"), Some(_)) => {
             parts.any(|part| matches!(part, "cwd" | "root" | "fd") || part.contains([ONE, STAR, ANY, FOUND]))
         }
         (Some("dev"), Some("fd")) => parts.nth(1).is_some(),
+        (Some("dev"), Some("stdin" | "stdout" | "stderr")) => parts.next().is_some(),
         _ => false,
     }
 }

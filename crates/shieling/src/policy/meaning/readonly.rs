@@ -18,7 +18,8 @@ pub(in crate::policy) fn judge(reading: &Reading, facts: &Facts) -> Vec<Finding>
             | Deed::Walks(_)
             | Deed::InParts(_)
             | Deed::Revision(_)
-            | Deed::Code(_) => {
+            | Deed::Code(_)
+            | Deed::Mentions(_) => {
                 continue;
             }
             Deed::Writes(word) if is_harmless_device(word) => continue,
@@ -56,7 +57,7 @@ pub(in crate::policy) fn judge(reading: &Reading, facts: &Facts) -> Vec<Finding>
             .instead("put `--` or `./` before it"),
             Deed::Doubt(Doubt::Delegate, _) => continue,
             Deed::Doubt(
-                Doubt::Launch | Doubt::Program | Doubt::Argument | Doubt::Setting | Doubt::Variable,
+                Doubt::Launch | Doubt::Program | Doubt::Project | Doubt::Argument | Doubt::Setting | Doubt::Variable,
                 because,
             ) => Finding::new(Ask, object, span, because.clone()),
         };

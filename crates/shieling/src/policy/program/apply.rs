@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::parse::{Arguments, parse};
-use super::table::{Bring, Operands, Program, Role, Value, find};
+use super::table::{Bring, Operands, Program, Role, Value, find, is_for_projects, is_rough};
 use super::{awk, sed, special};
 use crate::policy::script::{Deed, Doubt, Invocation, Kind, Launch, PartsOf, Reader, Run, Unreadable, Via, Walk};
 use crate::policy::word::{Fields, Hidden, Word};
@@ -316,6 +316,11 @@ fn bring_always(program: &Program, run: &Run, brings: &[&Bring], reader: &mut Re
     }
 }
 
+/// The program of a command, without the name of its subcommand.
+fn program_of(run: &Run) -> &str {
+    run.name.split(' ').next().unwrap_or_default()
+}
+
 fn bring_about(
     bring: &Bring,
     object: String,
@@ -326,7 +331,17 @@ fn bring_about(
 ) {
     let deed = match bring {
         Bring::Writes(what) => Deed::Changes(what.clone()),
-        Bring::Runs(what) => Deed::Doubt(Doubt::Program, format!("it runs {what}")),
+        Bring::Runs(what) => {
+            let project = via == Via::Operand && is_for_projects(program_of(run));
+            if project {
+                // What it runs is the project's; what it is told to read is the text's.
+                for word in run.args.iter().filter(|word| word.known().is_some()) {
+                    reader.effect(Deed::Code(word.clone()), word.shown(), word.span, Some(run.index), via);
+                }
+            }
+            let doubt = if project { Doubt::Project } else { Doubt::Program };
+            Deed::Doubt(doubt, format!("it runs {what}"))
+        }
         Bring::Network(what) => Deed::Network(if what.is_empty() {
             run.name.clone()
         } else {
@@ -434,8 +449,22 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
         // Many programs read further arguments from such a file.
         reader.effect(Deed::Names(word.after(1)), object.clone(), span, by, Via::Operand);
     }
+    let may_be_a_path = matches!(
+        role,
+        Role::Text | Role::Host | Role::State | Role::Unknown | Role::Read | Role::At
+    );
+    if may_be_a_path && word.known().is_some() && is_rough(program_of(run)) {
+        reader.effect(Deed::Mentions(word.clone()), object.clone(), span, by, Via::Operand);
+    }
     let deed = match role {
-        Role::Text | Role::Pattern | Role::Except | Role::ExceptDirs | Role::LeftOut | Role::Ending | Role::Kind => {
+        Role::Text
+        | Role::Pattern
+        | Role::Except
+        | Role::ExceptDirs
+        | Role::LeftOut
+        | Role::Ending
+        | Role::Kind
+        | Role::Depth => {
             return Ok(());
         }
         Role::Picked if word.prefix().starts_with('!') => return Ok(()),
@@ -645,15 +674,6 @@ pub(crate) fn is_opaque(name: &str) -> bool {
                     .chain(&roles.tail)
                     .any(|role| *role == Role::Unknown))
     })
-}
-
-/// Whether a known program, and no interpreter, is started by its plain name.
-pub(crate) fn builds(command: &Invocation) -> bool {
-    command
-        .argv
-        .first()
-        .and_then(Word::known)
-        .is_some_and(|name| find(&name).is_some() && !special::is_interpreter(&name))
 }
 
 /// Whether a program is described as one that runs what the project says, and is given data.

@@ -162,6 +162,14 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
                     .iter()
                     .map(|word| with_names(word, &roots, &text, pattern.as_deref().filter(|_| !alternatives)))
                     .collect();
+                if text.ends_with("dir") {
+                    // It stands in the directory of what it found: where the path starts, beside it or below it.
+                    for root in or_here(&roots, word) {
+                        reader.works_in(&root);
+                        reader.works_in(&beside(&root));
+                    }
+                    reader.works_in(&Word::unknown(Fields::One, "…", word.span));
+                }
                 super::apply::launch(&argv, run, reader)?;
                 at += length + 1;
             }
@@ -366,8 +374,18 @@ fn or_here(roots: &[Word], word: &Word) -> Vec<Word> {
     }
 }
 
-/// Any path from one of these directories on.
-fn below(roots: &[Word]) -> Option<Vec<Atom>> {
+/// The directory in which a start of the search stands.
+fn beside(root: &Word) -> Word {
+    let mut atoms = root.atoms.clone();
+    atoms.push(Atom::Text("/..".to_owned()));
+    Word {
+        atoms: joined(atoms),
+        ..root.clone()
+    }
+}
+
+/// Any path from one of these directories on; of a name that is known, what stands before it.
+fn below(roots: &[Word], before: bool) -> Option<Vec<Atom>> {
     let mut known: Vec<Vec<Atom>> = roots
         .iter()
         .map(|root| Some(vec![Atom::Text(root.known()?.into_owned())]))
@@ -377,8 +395,12 @@ fn below(roots: &[Word]) -> Option<Vec<Atom>> {
         1 => known.remove(0),
         _ => vec![Atom::OneOf(known)],
     };
-    let below = vec![Atom::Text("/".to_owned()), Atom::Hidden(Hidden::Below)];
-    Some([root, vec![Atom::OneOf(vec![Vec::new(), below])]].concat())
+    let slash = || Atom::Text("/".to_owned());
+    let ends = match before {
+        true => vec![vec![slash()], vec![slash(), Atom::Hidden(Hidden::Below), slash()]],
+        false => vec![Vec::new(), vec![slash(), Atom::Hidden(Hidden::Below)]],
+    };
+    Some([root, vec![Atom::OneOf(ends)]].concat())
 }
 
 /// A word of `-exec` with the found names put in for `{}`.
@@ -391,9 +413,18 @@ fn with_names(word: &Word, roots: &[Word], action: &str, pattern: Option<&str>) 
     // With a test of their names, the last part of the path is known; directories above it are
     // what a recursive command walks through.
     let name = match pattern {
-        Some(pattern) if !dashed => [vec![Atom::Text("./".to_owned())], found(pattern)].concat(),
+        Some(pattern) if !dashed => {
+            // A start may have that name itself.
+            let inside = below(roots, text == "{}").filter(|_| !action.ends_with("dir"));
+            match inside {
+                Some(inside) if text == "{}" => [inside, found(pattern)].concat(),
+                // Up from what is found lies what is beside it.
+                Some(inside) if text.contains('/') => inside,
+                Some(_) | None => [vec![Atom::Text("./".to_owned())], found(pattern)].concat(),
+            }
+        }
         Some(_) | None if dashed => vec![Atom::Hidden(Hidden::Anything)],
-        Some(_) | None => match below(roots).filter(|_| !action.ends_with("dir")) {
+        Some(_) | None => match below(roots, false).filter(|_| !action.ends_with("dir")) {
             Some(below) => below,
             None => vec![Atom::Hidden(Hidden::Name)],
         },

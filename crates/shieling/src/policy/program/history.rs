@@ -46,9 +46,14 @@ const PATCH: &[&str] = &[
     "--diff-merges",
 ];
 
-/// Whether this command prints contents of commits without being told of which paths. A word that is the path of
-/// a file that is there is no revision to git, which refuses what could be both.
-pub(crate) fn prints_history(command: &Invocation, is_file: &dyn Fn(&str) -> bool) -> bool {
+/// Whether this command prints, or brings back, contents of commits of which it is not known that nothing hidden is
+/// among them. `is_file` tells whether a word is the path of a file that is there, which is no revision to git, since
+/// git refuses what could be both; `chosen` whether what a pathspec chooses holds nothing hidden.
+pub(crate) fn prints_history(
+    command: &Invocation,
+    is_file: &dyn Fn(&str) -> bool,
+    chosen: &dyn Fn(&Word) -> bool,
+) -> bool {
     let told = || {
         if command.program()? != "git" {
             return Some(false);
@@ -64,21 +69,17 @@ pub(crate) fn prints_history(command: &Invocation, is_file: &dyn Fn(&str) -> boo
                 .iter()
                 .any(|given| given.choice.spellings.iter().any(|own| names.contains(&own.as_str())))
         };
-        let limited = found.before_dashes.is_some_and(|before| {
-            found.operands[before.min(found.operands.len())..].iter().any(|word| {
-                !is_everything(word) && (!word.prefix().starts_with([':', '-']) || word.prefix().starts_with(":/"))
-            })
-        }) || (!found.operands.is_empty()
-            && found
-                .operands
-                .iter()
-                .all(|word| word.prefix().contains(':') && !word.prefix().starts_with(':')))
-            || found.before_dashes.is_none()
-                && found
-                    .operands
-                    .last()
-                    .and_then(Word::known)
-                    .is_some_and(|path| is_file(&path));
+        let limited = match found.before_dashes {
+            Some(before) => limits(&found.operands[before.min(found.operands.len())..], chosen),
+            None => {
+                let blob = |word: &Word| word.prefix().contains(':') && !word.prefix().starts_with(':');
+                let path = |word: &Word| word.known().is_some_and(|path| is_file(&path));
+                // Behind the first path stand paths alone.
+                let first = found.operands.iter().position(path).unwrap_or(found.operands.len());
+                !found.operands.is_empty() && found.operands.iter().all(blob)
+                    || limits(&found.operands[first..], chosen)
+            }
+        };
         let brief = given(BRIEF) && !given(&["-p", "-u", "--patch"]);
         Some(match sub.names.first().map(String::as_str)? {
             "show" => !brief && !limited,
@@ -96,7 +97,16 @@ pub(crate) fn prints_history(command: &Invocation, is_file: &dyn Fn(&str) -> boo
                         .take(revisions.saturating_sub(pattern))
                         .any(|word| looks_like_revision(word.prefix()))
             }
-            "archive" | "cat-file" | "format-patch" | "fast-export" | "bundle create" => !limited,
+            "cat-file" => !limited && !given(&["-t", "-s", "-e"]),
+            "archive" | "format-patch" | "fast-export" | "bundle create" => !limited,
+            // From the index, that is; from a commit, more than is there now may come back.
+            "checkout" => {
+                found
+                    .before_dashes
+                    .is_some_and(|before| before > 0 && before < found.operands.len())
+                    && !limited
+            }
+            "restore" => given(&["-s", "--source"]) && !limits(&found.operands, chosen),
             "diff-tree" => given(PATCH) && !limited,
             _ => false,
         })
@@ -104,10 +114,11 @@ pub(crate) fn prints_history(command: &Invocation, is_file: &dyn Fn(&str) -> boo
     told().unwrap_or(false)
 }
 
-/// Whether a pathspec leaves nothing out: `.`, `./`, `*`, `:/`.
-fn is_everything(word: &Word) -> bool {
-    let plain = |text: &str| text.bytes().all(|byte| b"./*:".contains(&byte));
-    word.known().is_some_and(|text| plain(&text))
+/// Whether pathspecs choose nothing that is hidden; those that only leave out choose all the rest.
+fn limits(pathspecs: &[Word], chosen: &dyn Fn(&Word) -> bool) -> bool {
+    let leaves_out = |word: &&Word| word.prefix().starts_with(":!") || word.prefix().starts_with(":^");
+    let mut choosing = pathspecs.iter().filter(|word| !leaves_out(word)).peekable();
+    choosing.peek().is_some() && choosing.all(chosen)
 }
 
 /// Whether an operand of `git grep` is a revision rather than a path.

@@ -12,11 +12,10 @@ mod special;
 mod table;
 mod walks;
 
-pub(crate) use apply::{
-    apply, builds, elsewhere, is_opaque, names_what_it_changes, prints, reads_by_itself, runs_the_project,
-};
+pub(crate) use apply::{apply, elsewhere, is_opaque, names_what_it_changes, prints, reads_by_itself, runs_the_project};
 pub(crate) use code::code;
 pub(crate) use history::prints_history;
 pub(crate) use normal::{Normal, normal};
 pub(crate) use table::find;
 pub(crate) use walks::pattern_of;
+pub(crate) use walks::is_of_programs;

@@ -176,6 +176,11 @@ fn tar(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<
     }
     found.options = options;
     let operands = std::mem::take(&mut found.operands);
+    for given in found.options.iter().filter(|given| is(given.choice, &["-C"])) {
+        if let Some(value) = &given.value {
+            reader.works_in(value);
+        }
+    }
     if creates {
         let named = super::parse::Arguments {
             operands: operands.clone(),
@@ -290,6 +295,9 @@ fn with_data(text: &str, mark: &str, word: &Word) -> Word {
     }
 }
 
+/// Options of Python behind which `-m` names a module all the same.
+const MODULES_FOLLOW: [&str; 8] = ["-B", "-I", "-O", "-OO", "-P", "-q", "-s", "-u"];
+
 /// Interpreters of other languages than the shell's.
 pub(super) fn is_interpreter(name: &str) -> bool {
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -321,6 +329,22 @@ fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) ->
     if run.args.len() == 1 && !run.more && run.name != "tclsh" && run.args[0].known().is_some_and(|text| prints(&text))
     {
         return Ok(());
+    }
+    // A module that is a program of its own: a test runner, a checker, a package manager.
+    if let Some(at) = run.args.iter().position(|word| word.known().as_deref() == Some("-m"))
+        && run.args[..at]
+            .iter()
+            .all(|word| word.known().is_some_and(|text| MODULES_FOLLOW.contains(&text.as_ref())))
+        && let Some(name) = run.args.get(at + 1).and_then(Word::known)
+        && let Some(module) =
+            super::table::find(&name).filter(|_| super::table::is_for_projects(&name) && !is_interpreter(&name))
+    {
+        let run = Run {
+            name: name.into_owned(),
+            args: run.args[at + 2..].to_vec(),
+            ..run.clone()
+        };
+        return super::apply::apply(module, &run, reader);
     }
     let because = format!("`{}` runs code, and what that does is not read here", run.name);
     reader.effect(

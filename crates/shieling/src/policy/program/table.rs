@@ -56,6 +56,7 @@
 //! | `left-out` | a pattern for names of files and directories that it leaves out | allow |
 //! | `picked` | `only`, or behind a `!` both kinds of `except` (`rg -g`) | allow |
 //! | `ending` | `only` what ends with a dot and this (`fd -e`) | allow |
+//! | `depth` | how many levels of directories a program that `walks` goes down | allow |
 //! | `kind` | `only` files of this language (`rg -t`) | allow |
 //! | `unknown` | nothing can be said | ask |
 //!
@@ -107,6 +108,8 @@
 //! | `assignments` | leading operands `NAME=VALUE` are environment variables for what it starts (`env`, `sudo`) |
 //! | `walks` | it reads the directories below its operands, or below the current one; `walks with -r -R` only with one of these options, `walks unless --stat` not with one of these, but for those of a `walks with` |
 //! | `undotted unless -a` | when it walks it skips names that start with a dot, but with one of these options |
+//! | `ignoring unless -u` | when it walks it skips those, and what `.gitignore` and the like tell it to skip, but with one of these options |
+//! | `tracked unless --no-index` | it walks through files that git tracks alone, but with one of these options |
 //! | `lists` | when it walks it shows the names of files and nothing of what is in them; `lists with --files` with one of these options |
 //! | `files` | of a directory that is named to it, it reads nothing, unless it walks; `files with -d` with one of these options |
 //! | `named` | whatever it changes is named on the line: nothing comes into being under names that are not |
@@ -179,6 +182,8 @@ pub(crate) enum Role {
     Ending,
     /// The language of the files that it looks at.
     Kind,
+    /// How many levels of directories it goes down.
+    Depth,
     Unknown,
 }
 
@@ -202,7 +207,8 @@ impl Role {
             | Self::LeftOut
             | Self::Picked
             | Self::Ending
-            | Self::Kind => true,
+            | Self::Kind
+            | Self::Depth => true,
             Self::Write
             | Self::Command
             | Self::Launch
@@ -254,6 +260,7 @@ impl Role {
             "picked" => Self::Picked,
             "ending" => Self::Ending,
             "kind" => Self::Kind,
+            "depth" => Self::Depth,
             "unknown" => Self::Unknown,
             other => return Err(format!("no role is called `{other}`")),
         })
@@ -440,6 +447,10 @@ pub(crate) struct Walks {
     pub(crate) unless: Vec<String>,
     /// It skips names that start with a dot, but with one of these.
     pub(crate) undotted_unless: Option<Vec<String>>,
+    /// It skips those and what is ignored, but with one of these.
+    pub(crate) ignoring_unless: Option<Vec<String>>,
+    /// It looks at what git tracks alone, but with one of these.
+    pub(crate) tracked_unless: Option<Vec<String>>,
     /// It shows names alone, with one of these if there are any.
     pub(crate) lists: Option<Vec<String>>,
 }
@@ -535,7 +546,7 @@ impl Program {
                 }
                 self.files = Some(words.map(str::to_owned).collect());
             }
-            "walks" | "undotted" | "lists" => {
+            "walks" | "undotted" | "ignoring" | "tracked" | "lists" => {
                 let walks = self.walks.get_or_insert_default();
                 let mut words = rest.split_whitespace();
                 let spellings = match (word, words.next()) {
@@ -545,6 +556,8 @@ impl Program {
                     ("walks", Some("with")) => &mut walks.with,
                     ("walks", Some("unless")) => &mut walks.unless,
                     ("undotted", Some("unless")) => walks.undotted_unless.get_or_insert_default(),
+                    ("ignoring", Some("unless")) => walks.ignoring_unless.get_or_insert_default(),
+                    ("tracked", Some("unless")) => walks.tracked_unless.get_or_insert_default(),
                     _ => return Err(format!("`{line}` is not understood")),
                 };
                 spellings.extend(words.map(str::to_owned));
@@ -675,6 +688,33 @@ pub(crate) fn find(name: &str) -> Option<&'static Program> {
     let place = NAMES.binary_search_by_key(&name, |(known, _)| known).ok()?;
     let number = NAMES[place].1;
     Some(READ[number].get_or_init(|| BLOCKS[number].read(vec![name.to_owned()]).0))
+}
+
+/// Tables whose programs are described by what they change and where they send it, and not word by word: a word of
+/// theirs that is said to be text may be the path of a file that they read.
+const ROUGH: [&str; 6] = [
+    "archive.prog",
+    "devtools.prog",
+    "misc.prog",
+    "network.prog",
+    "run.prog",
+    "system.prog",
+];
+
+/// The table in which a program, by its name without directories, is described.
+fn table_of(name: &str) -> Option<&'static str> {
+    let place = NAMES.binary_search_by_key(&name, |(known, _)| known).ok()?;
+    Some(TABLES[BLOCKS[NAMES[place].1].table].0)
+}
+
+/// Whether a word that a table calls text may be a path all the same.
+pub(super) fn is_rough(name: &str) -> bool {
+    table_of(name).is_some_and(|table| ROUGH.contains(&table))
+}
+
+/// Whether a program is one with which a project is built, tested or checked.
+pub(super) fn is_for_projects(name: &str) -> bool {
+    table_of(name) == Some("devtools.prog")
 }
 
 /// Every example of every table: the verdict that it states, and the command.

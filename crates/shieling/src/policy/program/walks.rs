@@ -53,6 +53,17 @@ const KINDS: &[(&str, &[&str])] = &[
     ("yaml", &["*.yaml", "*.yml"]),
 ];
 
+/// Whether names with this ending are those of programs in some language.
+pub(crate) fn is_of_programs(ending: &str) -> bool {
+    LANGUAGES.contains(&ending)
+}
+
+/// The endings of files that hold programs, and nothing that is likely to be hidden.
+const LANGUAGES: [&str; 24] = [
+    "c", "cc", "cpp", "cs", "css", "go", "h", "hpp", "html", "java", "js", "jsx", "kt", "lua", "md", "php", "py", "rb",
+    "rs", "scss", "sh", "swift", "ts", "tsx",
+];
+
 /// Options that say anew what a type is.
 const KINDS_ANEW: &[&str] = &["--type-add", "--type-clear"];
 
@@ -88,7 +99,11 @@ pub(super) fn record(
     if !(unsure || by_options) {
         return;
     }
+    let unless = |spellings: &Option<Vec<String>>| !unsure && spellings.as_ref().is_some_and(|unless| !given(unless));
     let mut walk = Walk {
+        ignoring: unless(&walks.ignoring_unless),
+        // In front of paths may stand revisions.
+        tracked: unless(&walks.tracked_unless) && found.before_dashes.is_none_or(|before| before <= roles.head.len()),
         undotted: !unsure && walks.undotted_unless.as_ref().is_some_and(|unless| !given(unless)),
         names: walks
             .lists
@@ -110,6 +125,7 @@ pub(super) fn record(
     if !narrow {
         walk.only.clear();
         walk.except.clear();
+        walk.depth = None;
     }
     for root in roots(roles, found) {
         let mut walk = Walk {
@@ -136,12 +152,22 @@ fn roots(roles: &Operands, found: &Arguments) -> Vec<Option<(Word, bool)>> {
         None if at >= tail_from && !roles.tail.is_empty() => roles.tail.get(at - tail_from).copied(),
         None => roles.rest,
     };
+    // What it makes of what it reads is not read.
+    let reads = roles
+        .head
+        .iter()
+        .chain(&roles.rest)
+        .chain(&roles.tail)
+        .any(|role| *role != Role::Write);
     let spread = found.operands.iter().any(|word| word.fields != Fields::One);
     let mut named: Vec<_> = found
         .operands
         .iter()
         .enumerate()
-        .filter(|(at, _)| spread || !matches!(role(*at), Some(Role::Text | Role::Pattern | Role::Sed | Role::Awk)))
+        .filter(|(at, _)| {
+            let read = role(*at) != Some(Role::Write) || !reads;
+            spread || read && !matches!(role(*at), Some(Role::Text | Role::Pattern | Role::Sed | Role::Awk))
+        })
         .map(|(at, word)| (at, word.clone(), role(at) == Some(Role::Rev)))
         .collect();
     // Behind `--` stand paths alone, and before it revisions.
@@ -199,10 +225,15 @@ fn picks(role: Role, value: &Word, walk: &mut Walk) -> bool {
     });
     match (role, text.as_deref()) {
         // A pattern with directories in it is more than a name: it leaves out nothing, and chooses anything.
-        (Role::Only | Role::Picked | Role::Ending | Role::Kind, None) => {
+        (Role::Only | Role::Picked | Role::Ending | Role::Kind | Role::Depth, None) => {
             walk.undotted = false;
+            walk.ignoring = false;
             return false;
         }
+        (Role::Depth, Some(text)) => match text.parse() {
+            Ok(depth) => walk.depth = Some(depth),
+            Err(_) => return false,
+        },
         (Role::Except, Some(text)) if !text.contains('/') => walk.except.push(name(text, PickKind::Files)),
         (Role::LeftOut, Some(text)) => {
             let parts = text.split('|').filter(|part| !part.contains('/'));
@@ -222,6 +253,7 @@ fn picks(role: Role, value: &Word, walk: &mut Walk) -> bool {
         (Role::Only | Role::Picked, Some(text)) => {
             // What is chosen is looked at although it starts with a dot.
             walk.undotted = false;
+            walk.ignoring = false;
             let text = text.strip_prefix("**/").unwrap_or(text);
             if text.contains(['/', '{']) {
                 return false;
@@ -234,6 +266,7 @@ fn picks(role: Role, value: &Word, walk: &mut Walk) -> bool {
         }
         (Role::Kind, Some(text)) => {
             walk.undotted = false;
+            walk.ignoring = false;
             let Some((_, patterns)) = KINDS.iter().find(|(kind, _)| *kind == text) else {
                 return false;
             };

@@ -61,15 +61,31 @@ impl Reader<'_> {
         }
         let mut atoms = Vec::new();
         let mut fields = Fields::One;
+        // Where a bracket is open whose end another piece may bring.
+        let (mut open, mut closed) = (None, false);
         for piece in &pieces {
             let before = atoms.len();
             self.piece(piece, place, false, &mut atoms)?;
+            if let PieceKind::Text(_) | PieceKind::Parameter(_) = piece.kind {
+                closed |= open.is_some() && holds(&atoms[before..], ']');
+                open = open.or_else(|| holds(&atoms[before..], '[').then_some(before));
+            }
             let added = &atoms[before..];
             fields = match fields_of(&piece.kind, added, self.variables.splits_otherwise) {
                 Fields::Any => Fields::Any,
                 Fields::Glob if fields == Fields::One => Fields::Glob,
                 Fields::Glob | Fields::One => fields,
             };
+        }
+        if let Some(open) = open.filter(|_| closed) {
+            let before = atoms.get(open).and_then(|atom| match atom {
+                Atom::Text(text) => text.find('[').map(|at| text[..at].to_owned()),
+                _ => None,
+            });
+            atoms.truncate(open);
+            atoms.extend(before.map(Atom::Text));
+            atoms.push(Atom::Hidden(Hidden::Anything));
+            fields = Fields::Any;
         }
         Ok(vec![Word {
             atoms: joined(atoms),
@@ -93,11 +109,24 @@ impl Reader<'_> {
             return None;
         };
         let values = self.lookup(name)?;
-        let [value] = values.as_slice() else { return None };
-        let text = known(value)?.into_owned();
         if self.variables.splits_otherwise {
             return None;
         }
+        let [value] = values.as_slice() else {
+            // Any of the words of any of its values, as many as there are.
+            let texts = values.iter().map(|value| known(value)).collect::<Option<Vec<_>>>()?;
+            let fields = texts.iter().flat_map(|text| text.split_ascii_whitespace());
+            let fields: Vec<_> = fields.map(|field| joined(wildcards(field))).collect();
+            return texts.iter().any(|text| text.contains(char::is_whitespace)).then(|| {
+                vec![Word {
+                    atoms: vec![Atom::OneOf(fields)],
+                    fields: Fields::Any,
+                    span,
+                    written: format!("${name}"),
+                }]
+            });
+        };
+        let text = known(value)?.into_owned();
         Some(
             text.split_ascii_whitespace()
                 .map(|field| {
@@ -347,8 +376,10 @@ impl Reader<'_> {
         if !quoted && self.variables.splits_otherwise && !matches!(added.as_slice(), [Atom::Hidden(Hidden::Number)]) {
             // Where it splits is not followed.
             atoms.push(Atom::Hidden(Hidden::Anything));
-        } else {
+        } else if quoted {
             atoms.extend(added);
+        } else {
+            atoms.extend(unquoted(&added));
         }
         Ok(())
     }
@@ -483,6 +514,28 @@ fn spreads(expansion: &Expansion) -> bool {
             expansion.parameter,
             Parameter::Special('@') | Parameter::All { separate: true, .. }
         )
+}
+
+/// Whether a text among these pieces, or what is not known of them, holds this character.
+fn holds(atoms: &[Atom], character: char) -> bool {
+    atoms.iter().any(|atom| match atom {
+        Atom::Text(text) => text.contains(character),
+        Atom::OneOf(values) => values.iter().any(|value| holds(value, character)),
+        Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) => false,
+    })
+}
+
+/// The value of an expansion outside of quotes: the shell splits it at blanks, and its wildcards match names.
+fn unquoted(value: &[Atom]) -> Vec<Atom> {
+    value
+        .iter()
+        .flat_map(|atom| match atom {
+            Atom::Text(text) if text.contains(char::is_whitespace) => vec![Atom::Hidden(Hidden::Anything)],
+            Atom::Text(text) if text.contains(['*', '?', '[']) => wildcards(text),
+            Atom::OneOf(values) => vec![Atom::OneOf(values.iter().map(|value| unquoted(value)).collect())],
+            other => vec![other.clone()],
+        })
+        .collect()
 }
 
 /// Unquoted text with its wildcards told apart.

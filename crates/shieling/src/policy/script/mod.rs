@@ -48,6 +48,8 @@ pub(crate) enum Doubt {
     Launch,
     /// A program runs code that the text does not show.
     Program,
+    /// A build tool, a test runner or a package manager runs what the project says.
+    Project,
     /// A program was given an argument that it is not known to take.
     Argument,
     /// A program was given an option that is known to be able to run or change something.
@@ -81,6 +83,9 @@ pub(crate) enum Deed {
     RunsFile(Word),
     /// Holds code in another language.
     Code(Word),
+    /// Gives a word to a program of which it is not described in detail what it does with it: the word, or a part
+    /// of it, may be a path.
+    Mentions(Word),
     /// Is given a word that could be an option; true if one of its options could start something.
     MaybeOption(Word, bool),
     /// Talks to the network.
@@ -119,6 +124,10 @@ pub(crate) struct Walk {
     pub(crate) except: Vec<Pick>,
     /// Whether it skips names that start with a dot.
     pub(crate) undotted: bool,
+    /// Whether it skips those, and what `.gitignore` and the like name.
+    pub(crate) ignoring: bool,
+    /// Whether it looks at what git tracks alone.
+    pub(crate) tracked: bool,
     /// Whether it shows names alone. Those stay listed, but for what is in a directory that is hidden.
     pub(crate) names: bool,
     /// How deep it goes, if not to the bottom.

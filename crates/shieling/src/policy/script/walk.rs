@@ -606,7 +606,7 @@ impl Reader<'_> {
 
     /// Wildcards name files whatever is done with the names.
     pub(super) fn globbed(&mut self, word: &Word, by: Option<usize>) {
-        if word.fields == Fields::Glob {
+        if word.fields == Fields::Glob || word.fields == Fields::Any && word.holds_wildcards() {
             self.effect(Deed::Names(word.clone()), word.shown(), word.span, by, Via::Operand);
         }
     }
