@@ -41,6 +41,8 @@ pub struct Facts {
     pub(crate) hidden_there: Option<Vec<String>>,
     /// Words of the text that are paths of files that are there.
     pub(crate) files_named: BTreeSet<String>,
+    /// Words of the text that lead into a repository of git below the workspace's own; `.` if the text starts in one.
+    pub(crate) repositories: BTreeSet<String>,
     /// What texts that ran before in the same shell may have left behind in it.
     #[serde(skip)]
     pub(crate) left: Left,
@@ -59,6 +61,7 @@ impl Facts {
             dashed_names: None,
             hidden_there: None,
             files_named: BTreeSet::new(),
+            repositories: BTreeSet::new(),
             left: Left::default(),
         }
     }

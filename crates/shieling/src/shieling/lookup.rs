@@ -59,6 +59,7 @@ pub(super) fn facts(command: &Command, workspace: &Path, place: &Place) -> Facts
     }
     if command.text().contains("git") {
         facts.files_named = files_named(command, place);
+        facts.repositories = repositories(command, workspace, place);
     }
     facts
 }
@@ -73,6 +74,51 @@ fn files_named(command: &Command, place: &Place) -> BTreeSet<String> {
         .filter(|word| place.is_file(&command.cwd().join(word)))
         .map(str::to_owned)
         .collect()
+}
+
+/// The plain words of a text that lead into a repository below the workspace's own, one after another too, and `.` if
+/// the text starts in one. The linked ones of submodules, whose `.git` is a file, belong to the workspace's.
+fn repositories(command: &Command, workspace: &Path, place: &Place) -> BTreeSet<String> {
+    let is_one = |directory: &Path| {
+        let own = directory.join(".git");
+        let bare = || {
+            place.is_file(&directory.join("HEAD"))
+                && place.is_directory(&directory.join("objects"))
+                && place.is_directory(&directory.join("refs"))
+        };
+        place.is_directory(&own) || directory.file_name().is_some_and(|name| name != ".git") && bare()
+    };
+    let within = |path: &Path| {
+        let inside = |above: &&Path| *above != workspace && above.starts_with(workspace);
+        path.ancestors().take_while(inside).any(is_one)
+    };
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
+    let words: Vec<&str> = command
+        .text()
+        .split(|separator: char| separator.is_ascii_whitespace() || "\"'=;&|()".contains(separator))
+        .filter(|word| !word.is_empty() && !word.starts_with('-') && word.bytes().all(plain))
+        .filter(|word| word.len() < 4096)
+        .take(DIRECTORIES)
+        .collect();
+    let there: Vec<(&str, PathBuf)> = words
+        .iter()
+        .map(|word| (*word, command.cwd().join(word)))
+        .filter(|(_, path)| place.is_directory(path))
+        .collect();
+    let further = there
+        .iter()
+        .flat_map(|(_, path)| words.iter().map(move |word| (*word, path.join(word))))
+        .take(DIRECTORIES * DIRECTORIES)
+        .filter(|(_, path)| place.is_directory(path));
+    let named = there.iter().cloned().chain(further);
+    let mut found: BTreeSet<String> = named
+        .filter(|(_, path)| within(path))
+        .map(|(word, _)| word.trim_start_matches("./").trim_end_matches('/').to_owned())
+        .collect();
+    if within(command.cwd()) {
+        found.insert(".".to_owned());
+    }
+    found
 }
 
 /// The names of the programs that stand on the path in the workspace, before the system's.

@@ -3,7 +3,7 @@
 use super::Finding;
 use crate::policy::facts::Facts;
 use crate::policy::program::{self, Normal, normal};
-use crate::policy::script::{Deed, Doubt, Invocation, Reading, is_shell};
+use crate::policy::script::{Deed, Doubt, Effect, Invocation, Reading, Via, is_shell};
 use crate::policy::verdict::Decision::{Ask, Deny};
 use crate::policy::verdict::Span;
 use crate::policy::word::{Atom, Fields, Known, Word};
@@ -34,7 +34,7 @@ impl Entry {
     /// well start it, as wrappers do.
     fn started_by_unknown(&self, command: &Invocation) -> Option<Span> {
         let name = command.argv.first()?.known()?;
-        if name.contains('/') || !program::is_opaque(&name) || is_shell(&name) {
+        if name.contains('/') || !(program::is_opaque(&name) || program::starts_others(&name)) || is_shell(&name) {
             return None;
         }
         let program = self.tokens.first()?.rsplit('/').next()?.to_owned();
@@ -47,11 +47,11 @@ impl Entry {
                 .is_some_and(|option| matches!(option.as_ref(), "-c" | "-e" | "-x" | "--command" | "--exec"));
             let inner = holds_command(&text, &program, given);
             // A project's program is given names as data, unless it is told to run them.
-            let handed = !program::runs_the_project(&name)
+            let handed = !(program::runs_the_project(&name) || program::starts_others(&name))
                 || command.argv[1..at].iter().filter_map(Word::known).any(|word| {
                     matches!(
                         word.as_ref(),
-                        "exec" | "run" | "x" | "--" | "--run" | "--command" | "--args"
+                        "exec" | "run" | "x" | "dlx" | "--" | "--run" | "--command" | "--args"
                     )
                 });
             let matched = starts
@@ -104,15 +104,41 @@ fn holds_command(text: &str, program: &str, given: bool) -> bool {
     false
 }
 
+/// Whether a command brings no name about but those of its own words: `cp -r src/. .` makes others.
+fn makes_what_it_names(command: &Invocation) -> bool {
+    let Some(name) = command.program() else { return false };
+    let words = &command.argv[1..];
+    let dashed = |word: &Word| word.known().is_none_or(|path| path.contains("/-"));
+    match name.as_str() {
+        "touch" | "mkdir" | "tee" | "rm" | "rmdir" | "unlink" | "chmod" | "chown" | "chgrp" | "truncate" | "sed"
+        | "dd" => true,
+        "cp" | "mv" | "ln" | "install" => !words.iter().any(|word| {
+            let whole = word
+                .known()
+                .is_some_and(|text| text.starts_with('-') && text.contains(['r', 'R', 'a']) || text.ends_with("/."));
+            whole || dashed(word)
+        }),
+        _ => false,
+    }
+}
+
 /// A command in whose wildcards no name is taken for an option, if there are no such names where it stands.
 fn undashed(reading: &Reading, at: usize, facts: &Facts) -> Invocation {
     let mut command = reading.commands[at].clone();
     let makes_names = || {
         reading.effects.iter().any(|effect| match &effect.deed {
             Deed::Writes(_) | Deed::Changes(_) if effect.by == Some(at) => false,
-            Deed::Writes(word) => word
-                .known()
-                .is_none_or(|path| path.split('/').any(|part| part.starts_with('-'))),
+            Deed::Writes(word) => {
+                let names_it = effect.via == Via::Redirection
+                    || effect
+                        .by
+                        .and_then(|by| reading.commands.get(by))
+                        .is_some_and(makes_what_it_names);
+                !names_it
+                    || word
+                        .known()
+                        .is_none_or(|path| path.split('/').any(|part| part.starts_with('-')))
+            }
             Deed::Changes(_) | Deed::RunsFile(_) | Deed::Network(_) | Deed::Doubt(..) => true,
             Deed::Reads(_)
             | Deed::Names(_)
@@ -133,6 +159,38 @@ fn undashed(reading: &Reading, at: usize, facts: &Facts) -> Invocation {
         }
     }
     command
+}
+
+/// Denied programs that a text asks the path of, where it runs a file that could be a copy of one.
+fn copies(reading: &Reading, entries: &[Entry]) -> Vec<Finding> {
+    let runs = |effect: &Effect| matches!(effect.deed, Deed::RunsFile(_));
+    if !reading.effects.iter().any(runs) {
+        return Vec::new();
+    }
+    let asks = |command: &&Invocation| {
+        command
+            .program()
+            .is_some_and(|name| matches!(name.as_str(), "which" | "type" | "command" | "whereis" | "hash"))
+    };
+    let named = |command: &Invocation| {
+        let words: Vec<String> = command.argv[1..]
+            .iter()
+            .filter_map(Word::known)
+            .map(String::from)
+            .collect();
+        entries
+            .iter()
+            .filter_map(|entry| entry.tokens.first())
+            .find(|token| words.iter().any(|word| Some(word.as_str()) == token.rsplit('/').next()))
+    };
+    let finding = |command: &Invocation| {
+        let because = format!(
+            "it asks where `{}` is, which a rule names, and runs a file that could be that",
+            named(command)?
+        );
+        Some(Finding::new(Ask, command.shown(), command.span, because))
+    };
+    reading.commands.iter().filter(asks).filter_map(finding).collect()
 }
 
 pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry], facts: &Facts) -> Vec<Finding> {
@@ -170,6 +228,7 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry], facts: &Fac
             }
         }
     }
+    findings.extend(copies(reading, entries));
     for effect in &reading.effects {
         match &effect.deed {
             // A denied program under another name.

@@ -3,12 +3,28 @@
 use super::Finding;
 use super::paths::is_harmless_device;
 use crate::policy::facts::Facts;
-use crate::policy::script::{Deed, Doubt, Reading};
+use crate::policy::script::{Base, Deed, Doubt, Invocation, Reading};
 use crate::policy::verdict::Decision::{Ask, Deny};
 use crate::policy::word::Fields;
 
 pub(in crate::policy) fn judge(reading: &Reading, facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let plain = |path: &str| path.trim_start_matches("./").trim_end_matches('/').to_owned();
+    let led = reading.bases.iter().any(|base| match base {
+        Base::At(directory) => facts.repositories.contains(&plain(directory)),
+        Base::Unknown => false,
+    });
+    if led || facts.repositories.contains(".") {
+        let git = |command: &&Invocation| {
+            command
+                .program()
+                .is_some_and(|name| name == "git" || name.starts_with("git-"))
+        };
+        findings.extend(reading.commands.iter().filter(git).map(|command| {
+            let because = "it works in a repository below the workspace's own, whose settings can run programs";
+            Finding::new(Ask, command.shown(), command.span, because)
+        }));
+    }
     for effect in &reading.effects {
         let (object, span) = (effect.object.clone(), effect.span);
         let finding = match &effect.deed {

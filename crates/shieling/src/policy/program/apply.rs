@@ -519,6 +519,7 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
             reader.in_parts(PartsOf::Tree(word.clone()), object.clone(), span, by);
             Deed::Writes(word.clone())
         }
+        Role::Read if run.name.contains("awk") && word.prefix().starts_with("/inet") => Deed::Network(object.clone()),
         Role::Read => Deed::Reads(word.clone()),
         Role::Write => Deed::Writes(word.clone()),
         Role::Path => Deed::Names(word.clone()),
@@ -674,6 +675,11 @@ pub(crate) fn is_opaque(name: &str) -> bool {
                     .chain(&roles.tail)
                     .any(|role| *role == Role::Unknown))
     })
+}
+
+/// Whether a program has subcommands of which some start what they are given (`npm exec`, `cargo watch`).
+pub(crate) fn starts_others(name: &str) -> bool {
+    is_for_projects(name) && find(name).is_some_and(|program| !program.subs.is_empty())
 }
 
 /// Whether a program is described as one that runs what the project says, and is given data.

@@ -30,6 +30,11 @@ pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(),
         reader.unknown_launch(word, run);
         return Ok(());
     };
+    // Special files of gawk, wherever their names come to be used.
+    let talks = |token: &Token| matches!(token, Token::Text(text) if text.contains("/inet"));
+    if tokens.iter().any(talks) {
+        reader.effect(Deed::Network("/inet".to_owned()), word.shown(), span, by, Via::Operand);
+    }
     let mut printing = false;
     let mut depth = 0_usize;
     let mut print_depth = 0_usize;

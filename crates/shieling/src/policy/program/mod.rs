@@ -12,7 +12,9 @@ mod special;
 mod table;
 mod walks;
 
-pub(crate) use apply::{apply, elsewhere, is_opaque, names_what_it_changes, prints, reads_by_itself, runs_the_project};
+pub(crate) use apply::{
+    apply, elsewhere, is_opaque, names_what_it_changes, prints, reads_by_itself, runs_the_project, starts_others,
+};
 pub(crate) use code::code;
 pub(crate) use history::prints_history;
 pub(crate) use normal::{Normal, normal};

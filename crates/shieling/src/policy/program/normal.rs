@@ -19,6 +19,22 @@ pub(crate) struct Normal {
     unsure: bool,
 }
 
+/// The arguments of a `git` that pushes by another name, as those of `git push`.
+fn pushes(program: &str, args: &[Word]) -> Option<Vec<Word>> {
+    let found = parse((program == "git").then(|| find(program))??, args);
+    let first = found.operands.first()?;
+    let at = args.iter().position(|word| word == first)?;
+    let mut args = args.to_vec();
+    match first.known()?.as_ref() {
+        "send-pack" | "http-push" => args[at] = Word::text("push", first.span),
+        "subtree" | "lfs" if found.operands.get(1)?.known()? == "push" => {
+            args.remove(at);
+        }
+        _ => return None,
+    }
+    Some(args)
+}
+
 /// Takes a command apart.
 pub(crate) fn normal(program: &str, args: &[Word], more: bool) -> Normal {
     // The same program by another name, or as a module.
@@ -52,6 +68,17 @@ pub(crate) fn normal(program: &str, args: &[Word], more: bool) -> Normal {
     }
     if matches!(program, "docker" | "podman") && args.first().and_then(Word::known).as_deref() == Some("container") {
         return normal(program, &args[1..], more);
+    }
+    // Each command of git is a program of its own too, and hub is git with more of them.
+    if let Some(sub) = program.strip_prefix("git-").filter(|sub| !sub.is_empty()) {
+        let sub = Word::text(sub, args.first().map(|word| word.span).unwrap_or_default());
+        return normal("git", &[std::slice::from_ref(&sub), args].concat(), more);
+    }
+    if program == "hub" {
+        return normal("git", args, more);
+    }
+    if let Some(args) = pushes(program, args) {
+        return normal(program, &args, more);
     }
     let table = find(program);
     let mut normal = Normal {

@@ -769,7 +769,7 @@ fn less(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result
                 let harmless =
                     command.starts_with(['/', '?', 'G', 'F', 'g']) || command.bytes().all(|byte| byte.is_ascii_digit());
                 if !harmless {
-                    let because = "`less` runs this when it starts".to_owned();
+                    let because = format!("`{}` runs this when it starts", run.name);
                     reader.effect(
                         Deed::Doubt(Doubt::Setting, because),
                         word.shown(),

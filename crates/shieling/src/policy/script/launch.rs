@@ -586,7 +586,13 @@ impl Reader<'_> {
 
     /// Launches the rest of a builtin's arguments as a command.
     fn launch_rest(&mut self, argv: Vec<Word>, run: &Run, functions: bool) -> Result<(), Unreadable> {
-        let Some(first) = argv.first() else { return Ok(()) };
+        let Some(first) = argv.first() else {
+            if run.more {
+                // The command comes from data.
+                self.unknown_text(&Word::unknown(Fields::Any, "…", run.span), run);
+            }
+            return Ok(());
+        };
         let span = argv.iter().fold(first.span, |all, word| all.to(word.span));
         self.deeper(|reader| {
             reader.launch(Launch {

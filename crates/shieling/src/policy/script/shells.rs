@@ -31,7 +31,7 @@ impl Reader<'_> {
     /// A shell: its text, its file, or its input.
     pub(super) fn shell(&mut self, run: &Run) -> Result<(), Unreadable> {
         let mut args = run.args.iter();
-        let (mut text_follows, mut from_input) = (false, false);
+        let (mut text_follows, mut from_input, mut interactive) = (false, false, false);
         let mut operand = None;
         if run.name == "zsh" {
             // Its wildcards and names can run code in ways that bash does not have.
@@ -69,6 +69,7 @@ impl Reader<'_> {
                     if option.starts_with('-') && option.contains('i') {
                         let because = "an interactive shell runs its start-up files and writes its history".to_owned();
                         self.doubt(Doubt::Program, option, because, word.span, Some(run.index));
+                        interactive = true;
                     }
                     text_follows |= option.starts_with('-') && option.contains('c');
                     from_input |= option.starts_with('-') && option.contains('s');
@@ -84,6 +85,11 @@ impl Reader<'_> {
             }
         }
         match operand {
+            // There, an alias stands for a command from the next line on.
+            Some(text) if text_follows && interactive && text.known().is_none_or(|text| text.contains("alias")) => {
+                self.unknown_text(&text.clone(), run);
+                Ok(())
+            }
             Some(text) if text_follows => self.shell_text(&text.clone(), Some(run.index)),
             Some(file) if !from_input => self.shell_file(&file.clone(), run),
             Some(_) | None if text_follows || run.more => {

@@ -194,11 +194,6 @@ const SEARCH: &[&str] = &[
     "JAVA_TOOL_OPTIONS",
     "JDK_JAVA_OPTIONS",
     "KUBECONFIG",
-    "LESS",
-    "LESSKEY",
-    "LESSKEYIN",
-    "LESSKEY_SYSTEM",
-    "LESSKEY_CONTENT",
     "LOCPATH",
     "LUA_INIT",
     "LUA_PATH",
@@ -260,11 +255,16 @@ const SEARCH_FAMILIES: &[&str] = &[
     "npm_config_",
     "NPM_CONFIG_",
     "CARGO_",
+    "LESS",
 ];
 
 /// Members of those families that change nothing of what runs.
 const HARMLESS: &[&str] = &[
     "GIT_ADVICE",
+    "LESSCHARDEF",
+    "LESSCHARSET",
+    "LESSUTFBINFMT",
+    "LESSUTFCHARDEF",
     "GIT_AUTHOR_DATE",
     "GIT_AUTHOR_EMAIL",
     "GIT_AUTHOR_NAME",
@@ -291,6 +291,16 @@ const HARMLESS: &[&str] = &[
     "CARGO_BUILD_JOBS",
 ];
 
+/// Variables that name a pager.
+const PAGERS: [&str; 6] = [
+    "GH_PAGER",
+    "GIT_PAGER",
+    "MANPAGER",
+    "PAGER",
+    "SYSTEMD_PAGER",
+    "BAT_PAGER",
+];
+
 /// What setting this variable to this value does.
 pub(super) fn influence(name: &str, value: &[Atom]) -> Influence {
     if matches!(name, "RUSTFLAGS" | "RUSTDOCFLAGS")
@@ -303,7 +313,9 @@ pub(super) fn influence(name: &str, value: &[Atom]) -> Influence {
         // Lints, features of the processor and the like.
         return Influence::None;
     }
-    if HARMLESS.contains(&name) {
+    // To all of these it means that there is no pager.
+    let shown = crate::policy::word::known(value).is_some_and(|pager| matches!(pager.as_ref(), "" | "cat"));
+    if HARMLESS.contains(&name) || shown && PAGERS.contains(&name) {
         Influence::None
     } else if name.starts_with("GIT_CONFIG_") || name.starts_with("BASH_FUNC_") {
         Influence::Configuration
