@@ -281,6 +281,9 @@ fn workspace() -> Workspace {
         .with("build/b.txt", "")
         .with("scripts/x.sh", "")
         .with("a.o", "")
+        .with("bare/HEAD", "ref: refs/heads/main\n")
+        .with("bare/objects/x", "")
+        .with("bare/refs/x", "")
         .with(".git/HEAD", "ref: refs/heads/main\n")
 }
 

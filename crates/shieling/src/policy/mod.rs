@@ -44,7 +44,7 @@ pub use verdict::{CommandSeen, Decision, EffectKind, EffectSeen, Reason, Span, V
 
 use crate::request::{Command, Digest};
 use meaning::{Finding, allow, deny, ignore, paths, readonly};
-pub(crate) use script::{Base, HOME, Left, Pick, PickKind, Walk};
+pub(crate) use script::{Base, HOME, Left, Pick, PickKind, Splits, Walk};
 use script::{Deed, Doubt, Effect, PartsOf, Reading};
 pub(crate) use word::Atom;
 

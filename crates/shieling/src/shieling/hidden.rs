@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use crate::environment::Capabilities;
 use crate::policy::{
-    Atom, Base, Decision, EffectKind, Facts, HOME, Pick, PickKind, Policy, Reason, Verdict, Walk, Walked,
+    Atom, Base, Decision, EffectKind, Facts, HOME, Pick, PickKind, Policy, Reason, Splits, Verdict, Walk, Walked,
 };
 use crate::request::Command;
 
@@ -33,6 +33,8 @@ const INDEX_READ: u64 = 16 * 1024 * 1024;
 enum Met {
     /// This hidden path.
     Hidden(String),
+    /// This name, which is split into others.
+    Split(String),
     /// More than is looked at.
     TooMuch,
 }
@@ -94,6 +96,10 @@ pub(super) fn reasons(
                     "it reaches what is below `{shown}`, where `{path}` is hidden, and `{environment}` cannot hide files"
                 )
             }
+            Met::Split(path) => format!(
+                "the names below `{shown}` are split where `{}` holds a separator, so that they could name a hidden path",
+                path.escape_debug()
+            ),
             Met::TooMuch => format!(
                 "it reaches what is below `{shown}`, where hidden files are looked for among {ENTRIES} names and no \
                  more, and `{environment}` cannot hide files"
@@ -205,6 +211,8 @@ struct Search<'a> {
     policy: &'a Policy,
     workspace: &'a Path,
     left: usize,
+    /// A name that was met and holds what names are split at.
+    split: Option<String>,
     /// Whether a directory of which everything is hidden is told of in place of what is in it.
     tells_whole: bool,
 }
@@ -215,6 +223,7 @@ impl<'a> Search<'a> {
             policy,
             workspace,
             left: ENTRIES,
+            split: None,
             tells_whole: false,
         }
     }
@@ -240,6 +249,7 @@ impl<'a> Search<'a> {
             match (first, whole) {
                 (Some(path), _) => Some((start, Met::Hidden(path))),
                 (None, true) => None,
+                (None, false) if self.split.is_some() => Some((start, Met::Split(self.split.take()?))),
                 (None, false) => Some((start, Met::TooMuch)),
             }
         })
@@ -292,6 +302,15 @@ impl<'a> Search<'a> {
                 };
                 let name = name.to_string_lossy();
                 let is_directory = kind.is_dir() || target.as_ref().is_some_and(|target| target.is_dir());
+                let separates = |character: char| match walk.splits {
+                    Splits::Nowhere => false,
+                    Splits::Lines => character == '\n',
+                    Splits::Blanks => character.is_whitespace() || "'\"\\".contains(character),
+                };
+                if name.contains(separates) {
+                    self.split = Some(self.shown(&inner.path));
+                    return false;
+                }
                 let fits = |pick: &Pick, loosely: bool| fits(pick, &name, &inner.spelled, loosely);
                 let left_out = |with_all: bool| {
                     walk.except.iter().any(|pick| {
@@ -313,7 +332,7 @@ impl<'a> Search<'a> {
                     || self.hides(&inner.path, is_directory)
                     || self.hides(&inner.real, is_directory)
                     || self.hides(&entry.path(), is_directory)
-                    || self.tells_whole && is_directory && self.hides_all_in(&inner.real);
+                    || (self.tells_whole || walk.gives_directories) && is_directory && self.hides_all_in(&inner.real);
                 let chosen = walk.only.is_empty()
                     || walk
                         .only

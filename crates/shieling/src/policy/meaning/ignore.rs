@@ -7,7 +7,7 @@ use super::Finding;
 use super::paths::{Hidden, Meets};
 use crate::policy::facts::Facts;
 use crate::policy::program;
-use crate::policy::script::{Base, Deed, Doubt, Effect, Reading, Via};
+use crate::policy::script::{Base, Deed, Doubt, Effect, MORE, Reading, Via};
 use crate::policy::verdict::Decision::{Ask, Deny};
 use crate::policy::verdict::Span;
 use crate::policy::word::{Atom, Fields, Known, Word, found};
@@ -31,10 +31,17 @@ pub(in crate::policy) fn bases(reading: &Reading, facts: &Facts) -> Vec<Base> {
     bases
 }
 
+/// How many readings of paths are looked at in all: more directories than that are any directory.
+const MAX_READINGS: usize = 100_000;
+
 pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts) -> Vec<Finding> {
+    let mut bases = bases(reading, facts);
+    if bases.len() * reading.effects.len() > MAX_READINGS {
+        bases = vec![Base::Unknown];
+    }
     let check = Check {
         hidden,
-        bases: bases(reading, facts),
+        bases,
         dotglob: reading.dotglob,
         facts,
         there: facts.hidden_there.as_deref().filter(|_| !brings_files(reading)),
@@ -45,6 +52,11 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
     for effect in &reading.effects {
         let (object, span) = (effect.object.clone(), effect.span);
         match &effect.deed {
+            // What it is fed are names that were found, and they are looked up.
+            Deed::Reads(word) | Deed::Names(word)
+                if check.there.is_some()
+                    && word.written == MORE
+                    && effect.by.is_some_and(|by| reading.commands[by].fed) => {}
             Deed::Reads(word) | Deed::Names(word) if check.reads_files_alone(reading, effect) => {
                 findings.extend(check.path(word, &object, span, true));
             }

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use super::parse::{Arguments, parse};
 use super::table::{Bring, Operands, Program, Role, Value, find, is_for_projects, is_rough};
 use super::{awk, sed, special};
-use crate::policy::script::{Deed, Doubt, Invocation, Kind, Launch, PartsOf, Reader, Run, Unreadable, Via, Walk};
+use crate::policy::script::{
+    Deed, Doubt, Invocation, Kind, Launch, MORE, PartsOf, Reader, Run, Unreadable, Via, Walk,
+};
 use crate::policy::word::{Fields, Hidden, Word};
 
 type Result<T = ()> = std::result::Result<T, Unreadable>;
@@ -418,7 +420,7 @@ pub(super) fn record_operands(roles: &Operands, operands: &[Word], run: &Run, re
             .chain(&roles.rest)
             .chain(&roles.tail);
         for role in left.copied().collect::<Vec<_>>() {
-            let word = Word::unknown(Fields::Any, "…", run.span);
+            let word = Word::unknown(Fields::Any, MORE, run.span);
             if role == Role::Command {
                 reader.unknown_launch(&word, run)
             } else {

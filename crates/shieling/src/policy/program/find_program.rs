@@ -234,6 +234,7 @@ pub(super) fn find(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable>
             except: except.clone(),
             depth,
             names: !acts,
+            gives_directories: acts,
             ..Walk::default()
         };
         reader.walks(walk, run);

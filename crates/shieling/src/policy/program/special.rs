@@ -3,7 +3,7 @@
 use super::apply::{apply_role, launch, record};
 use super::parse::parse;
 use super::table::{Program, Role};
-use crate::policy::script::{Deed, Doubt, Reader, Run, Unreadable, Via};
+use crate::policy::script::{Deed, Doubt, Launch, Reader, Run, Splits, Unreadable, Via};
 use crate::policy::word::{Atom, Fields, Hidden, Word, spaced};
 
 /// Applies the function of this name; false if the table says the rest.
@@ -243,7 +243,22 @@ fn xargs(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Resul
             );
         }
     }
+    let option = |names: &[&str]| {
+        let mut spellings = found.options.iter().flat_map(|given| &given.choice.spellings);
+        spellings.any(|own| names.contains(&own.as_str()))
+    };
+    let (nul, other) = (
+        option(&["-0", "--null"]),
+        option(&["-d", "--delimiter", "-a", "--arg-file", "-E", "-e"]),
+    );
     let mut argv = std::mem::take(&mut found.operands);
+    let fed = replace.is_none()
+        && !other
+        && found.strange.is_empty()
+        && reader.takes_names(run.index, run.span, |by_nul| match nul && by_nul {
+            true => Splits::Nowhere,
+            false => Splits::Blanks,
+        });
     record(program, run, found, reader)?;
     let more = match replace {
         None => true,
@@ -267,13 +282,15 @@ fn xargs(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Resul
     if argv.is_empty() {
         return Ok(());
     }
-    launch(
-        &argv,
-        &Run {
+    let span = argv.iter().fold(argv[0].span, |all, word| all.to(word.span));
+    reader.launch_fed(
+        Launch {
+            argv,
+            span,
+            functions: false,
             more: more || run.more,
-            ..run.clone()
         },
-        reader,
+        fed,
     )
 }
 

@@ -84,7 +84,8 @@ pub(super) fn record(
     let by_options = program.walks.as_ref().filter(walks_here).is_some();
     // Names that wildcards match are known where the directory is.
     let dashed = found.doubtful.iter().all(Word::is_of_names);
-    let strange = run.more || !dashed || !found.strange.is_empty();
+    // What was found below a directory is no option.
+    let strange = run.more && !reader.is_fed() || !dashed || !found.strange.is_empty();
     let files = program.files.as_ref().filter(|_| !strange);
     if files.is_some_and(|with| if with.is_empty() { !by_options } else { given(with) }) {
         reader.reads_files_alone(run);

@@ -209,6 +209,7 @@ impl Reader<'_> {
             kind,
             more: launch.more,
             files: false,
+            fed: self.fed,
         });
         for word in &launch.argv[1..] {
             self.globbed(word, Some(index));
@@ -281,6 +282,7 @@ impl Reader<'_> {
             kind: Kind::Program,
             more: launch.more,
             files: false,
+            fed: self.fed,
         });
         self.doubt(
             Doubt::Launch,
@@ -372,8 +374,13 @@ impl Reader<'_> {
             }
             "read" => {
                 let (names, _) = self.options_and_names(run, "adinNptu", &["a"])?;
+                let value = match names.as_slice() {
+                    [_] => self.line_of_names(run),
+                    _ => None,
+                };
                 for name in names {
-                    self.named(&name, vec![Atom::Hidden(Hidden::Anything)])?;
+                    let value = value.clone().unwrap_or_else(|| vec![Atom::Hidden(Hidden::Anything)]);
+                    self.named(&name, value)?;
                 }
                 self.found.assign("REPLY", vec![Atom::Hidden(Hidden::Anything)]);
                 Ok(true)
@@ -582,6 +589,37 @@ impl Reader<'_> {
             }
             _ => Ok(false),
         }
+    }
+
+    /// What `read -r` takes from a list of names that `find` made.
+    fn line_of_names(&mut self, run: &Run) -> Option<Vec<Atom>> {
+        let Input::Names(walks, by_nul) = self.present_input() else {
+            return None;
+        };
+        let words: Vec<_> = run.args.iter().map(Word::known).collect::<Option<_>>()?;
+        // A search prints what it was told to read as well as what it found below.
+        let up_to_nul = words
+            .windows(2)
+            .any(|pair| pair[0].ends_with('d') && pair[1].is_empty());
+        let raw = words.iter().any(|word| word.starts_with('-') && word.contains('r'));
+        if !raw || up_to_nul != by_nul {
+            return None;
+        }
+        let root = |walk: &super::Walk| match &walk.root {
+            Some(word) => Some(vec![Atom::Text(word.known()?.into_owned())]),
+            None => Some(vec![Atom::Text(".".to_owned())]),
+        };
+        let mut roots = walks.iter().map(root).collect::<Option<Vec<_>>>()?;
+        let root = match roots.len() {
+            1 => roots.remove(0),
+            _ => vec![Atom::OneOf(roots)],
+        };
+        self.takes_names(run.index, run.span, |by_nul| match by_nul {
+            true => super::Splits::Nowhere,
+            false => super::Splits::Lines,
+        });
+        let below = vec![Atom::Text("/".to_owned()), Atom::Hidden(Hidden::Below)];
+        Some([root, vec![Atom::OneOf(vec![Vec::new(), below])]].concat())
     }
 
     /// Launches the rest of a builtin's arguments as a command.

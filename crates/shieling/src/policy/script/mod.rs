@@ -60,6 +60,9 @@ pub(crate) enum Doubt {
     Delegate,
 }
 
+/// How an argument is shown that comes from data.
+pub(crate) const MORE: &str = "…";
+
 /// One thing that a command does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Deed {
@@ -128,6 +131,10 @@ pub(crate) struct Walk {
     pub(crate) ignoring: bool,
     /// Whether it looks at what git tracks alone.
     pub(crate) tracked: bool,
+    /// Whether a directory that it finds may be listed or read by what is given its name.
+    pub(crate) gives_directories: bool,
+    /// At what the names that it finds are split before they are used, if at anything.
+    pub(crate) splits: Splits,
     /// Whether it shows names alone. Those stay listed, but for what is in a directory that is hidden.
     pub(crate) names: bool,
     /// How deep it goes, if not to the bottom.
@@ -136,6 +143,18 @@ pub(crate) struct Walk {
     pub(crate) here: Option<String>,
     /// Whether it walks only if a name that a wildcard matches is an option.
     pub(crate) if_dashed: bool,
+}
+
+/// Where a list of names is split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Splits {
+    /// Nowhere: no name holds what separates them.
+    #[default]
+    Nowhere,
+    /// At the ends of lines.
+    Lines,
+    /// At blanks too, quotes and backslashes having a meaning.
+    Blanks,
 }
 
 /// A pattern by which a command that walks chooses.
@@ -206,6 +225,8 @@ pub(crate) struct Invocation {
     pub(crate) more: bool,
     /// Whether it reads nothing of a directory that is named to it.
     pub(crate) files: bool,
+    /// Whether what is not in the text are names that a program before it found.
+    pub(crate) fed: bool,
 }
 
 impl Invocation {
@@ -251,6 +272,8 @@ enum Input {
     Text(Vec<Word>),
     /// This file.
     File(Word),
+    /// Names that were found in these ways, separated by NUL or by the ends of lines.
+    Names(Vec<Walk>, bool),
     /// Something that the text does not show.
     Unknown,
 }
@@ -330,6 +353,8 @@ pub(in crate::policy) struct Reader<'a> {
     /// What is defined for certain when later commands run.
     defined: Defined,
     input: Input,
+    /// Whether what is launched here is given names that were found.
+    fed: bool,
     depth: usize,
     /// The variables that are being followed into each other as arithmetic.
     evaluating: Vec<String>,
@@ -365,6 +390,7 @@ impl<'a> Reader<'a> {
             splits_for_good: before.variables().splits_otherwise,
             defined: Defined::default(),
             input: Input::Nothing,
+            fed: false,
             depth: 0,
             evaluating: Vec::new(),
             nodes: 0,
@@ -511,6 +537,36 @@ impl Reader<'_> {
         result
     }
 
+    /// Whether this command is fed names that were found, and split in this way; they are recorded as what is read.
+    pub(in crate::policy) fn takes_names(&mut self, by: usize, span: Span, splits: impl Fn(bool) -> Splits) -> bool {
+        let Input::Names(walks, by_nul) = self.present_input() else {
+            return false;
+        };
+        for walk in walks {
+            let walk = Walk {
+                splits: splits(by_nul),
+                gives_directories: true,
+                ..walk
+            };
+            let object = self.written(span);
+            self.effect(Deed::Walks(walk), object, span, Some(by), Via::Operand);
+        }
+        true
+    }
+
+    /// Whether what comes from data are names that were found.
+    pub(in crate::policy) fn is_fed(&self) -> bool {
+        self.fed
+    }
+
+    /// Launches a command that is given names that were found, if `fed`.
+    pub(in crate::policy) fn launch_fed(&mut self, launch: Launch, fed: bool) -> Result<(), Unreadable> {
+        let outer = std::mem::replace(&mut self.fed, fed);
+        let result = self.launch_deeper(launch);
+        self.fed = outer;
+        result
+    }
+
     /// Launches a command one level deeper.
     pub(in crate::policy) fn launch_deeper(&mut self, launch: Launch) -> Result<(), Unreadable> {
         self.deeper(|reader| reader.launch(launch))
@@ -541,7 +597,7 @@ impl Reader<'_> {
     pub(in crate::policy) fn code_that_is_fed(&mut self, run: &Run) -> Result<(), Unreadable> {
         match self.present_input() {
             Input::Text(words) => words.iter().try_for_each(|word| super::program::code(word, run, self)),
-            Input::Nothing | Input::File(_) | Input::Unknown => Ok(()),
+            Input::Nothing | Input::File(_) | Input::Names(..) | Input::Unknown => Ok(()),
         }
     }
 
@@ -559,7 +615,7 @@ impl Reader<'_> {
                 );
                 Ok(())
             }
-            Input::Nothing | Input::Unknown => {
+            Input::Nothing | Input::Names(..) | Input::Unknown => {
                 let object = self.written(run.span);
                 let because = format!("`{}` runs whatever it is fed, which cannot be read here", run.name);
                 self.doubt(Doubt::Launch, object, because, run.span, Some(run.index));

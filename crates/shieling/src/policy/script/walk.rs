@@ -119,9 +119,59 @@ impl Reader<'_> {
         let redirected = simple.suffix.iter().any(|item| matches!(item, Item::Redirect(_)));
         // Substitutions come before the command whose words they are in.
         match self.reading.commands.get(first..) {
-            Some([only]) if !redirected => super::launch::printed_text(only).map_or(Input::Unknown, Input::Text),
+            Some([only]) if !redirected => match super::launch::printed_text(only) {
+                Some(text) => Input::Text(text),
+                None => self.names_from(first).unwrap_or(Input::Unknown),
+            },
             _ => Input::Unknown,
         }
+    }
+
+    /// The list of names that a plain `find` makes, or a search for the names of files.
+    fn names_from(&self, index: usize) -> Option<Input> {
+        let command = &self.reading.commands[index];
+        let program = command.program().filter(|_| !command.more)?;
+        let words: Vec<_> = command.argv.iter().map(Word::known).collect::<Option<_>>()?;
+        let acts = [
+            "-exec", "-ok", "-printf", "-fprint", "-ls", "-fls", "-delete", "-files0",
+        ];
+        let searches = match program.as_str() {
+            "find" => false,
+            "grep" | "egrep" | "fgrep" | "rg" => true,
+            _ => return None,
+        };
+        // With `-l`, a search prints names alone.
+        let short = |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains('l');
+        let lists = |word: &std::borrow::Cow<'_, str>| short(word) || word == "--files-with-matches";
+        if searches && !words[1..].iter().any(lists) {
+            return None;
+        }
+        if words.iter().any(|word| acts.iter().any(|act| word.starts_with(act))) {
+            return None;
+        }
+        let walks: Vec<_> = self
+            .reading
+            .effects
+            .iter()
+            .filter(|effect| effect.by == Some(index))
+            .filter_map(|effect| match &effect.deed {
+                Deed::Walks(walk) => Some(super::Walk {
+                    names: false,
+                    ..walk.clone()
+                }),
+                _ => None,
+            })
+            .collect();
+        // Names below the present directory could begin with a dash.
+        let rooted = |walk: &super::Walk| {
+            walk.root
+                .as_ref()
+                .and_then(Word::known)
+                .is_some_and(|root| !root.starts_with('-'))
+        };
+        let nul = ["-print0", "-Z", "--null"];
+        let by_nul = words.iter().any(|word| nul.contains(&word.as_ref()));
+        (!walks.is_empty() && (!searches || walks.iter().all(rooted))).then_some(Input::Names(walks, by_nul))
     }
 
     fn command(&mut self, command: &Command, source: Source<'_>) -> Result<(), Unreadable> {
