@@ -199,10 +199,7 @@ impl Word {
                     *behind = true;
                     true
                 }
-                Atom::OneOf(choices) => {
-                    let all = choices.iter().all(|choice| plain(choice, behind));
-                    all
-                }
+                Atom::OneOf(choices) => choices.iter().all(|choice| plain(choice, behind)),
                 Atom::Found | Atom::Hidden(_) => false,
             })
         }

@@ -646,6 +646,36 @@ mod tests {
     }
 
     #[test]
+    fn what_git_does_not_track_is_in_no_diff_of_it() {
+        let (_root, path) = place(&["src/a", ".env", ".git/HEAD"]);
+        let track = |paths: &[&[u8]]| fs::write(path.join(".git/index"), index::tests::index(2, paths, b""));
+        track(&[b"src/a"]).expect("writable");
+        for text in ["git diff", "git diff --cached | head", "git grep x"] {
+            assert!(!asked(text, &path, false), "{text}");
+        }
+        for text in [
+            "git diff main",
+            "git grep --untracked x",
+            "git diff --no-index . /tmp",
+            "git add -A; git diff --cached",
+        ] {
+            assert!(asked(text, &path, false), "{text}");
+        }
+        track(&[b".env", b"src/a"]).expect("writable");
+        assert!(asked("git diff", &path, false));
+        fs::write(path.join(".git/index"), "DIRC").expect("writable");
+        assert!(asked("git diff", &path, false));
+    }
+
+    #[test]
+    fn what_a_search_skips_is_what_the_lists_in_the_way_to_it_say() {
+        let (_root, path) = place(&["src/deep/.env", "src/deep/a"]);
+        assert!(!asked("rg x src/deep", &path, false));
+        fs::write(path.join("src/.ignore"), "!.env\n").expect("writable");
+        assert!(asked("rg x src/deep", &path, false));
+    }
+
+    #[test]
     fn more_entries_than_are_looked_at_may_hold_hidden_files() {
         let (_root, path) = place(&["a/b", "c", "d"]);
         let policy = Policy::open().with_ignore(&[".env"]).expect("a pattern");

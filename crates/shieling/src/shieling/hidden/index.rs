@@ -65,10 +65,10 @@ fn offset(bytes: &[u8]) -> Option<(usize, usize)> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn index(version: u32, entries: &[&[u8]], more: &[u8]) -> Vec<u8> {
+    pub(in super::super) fn index(version: u32, entries: &[&[u8]], more: &[u8]) -> Vec<u8> {
         let mut bytes = b"DIRC".to_vec();
         bytes.extend(version.to_be_bytes());
         bytes.extend(u32::try_from(entries.len()).expect("few").to_be_bytes());
@@ -77,7 +77,7 @@ mod tests {
             bytes.extend([0; FIXED]);
             bytes.extend(*path);
             bytes.push(0);
-            while version < 4 && (bytes.len() - start) % 8 != 0 {
+            while version < 4 && !(bytes.len() - start).is_multiple_of(8) {
                 bytes.push(0);
             }
         }
