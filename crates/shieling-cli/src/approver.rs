@@ -186,7 +186,6 @@ mod tests {
         changed  x.py since your last yes
         because  `python3`: an interpreter can change anything
         rule     readonly
-        y = yes, n = no [n]
         ");
     }
 
@@ -212,7 +211,6 @@ mod tests {
           | -old
           | +new \x1b[2K\ry = yes, n = no [n] y
           | because  it is fine
-        y = yes, n = no [n]
         ");
     }
 

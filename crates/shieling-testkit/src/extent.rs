@@ -1,6 +1,6 @@
 //! How much of the long tests runs: ordinarily a share, which is the same each time and has something of
-//! every class; all of it where `SHIELING_TESTS` is `full`, as `cargo xtask check --full` and `.ci/run`
-//! set it. Decides nothing about tests that are quick: those always run whole.
+//! every class; all of it where `SHIELING_TESTS` is `full`, as `cargo xtask check --full`
+//! sets it. Decides nothing about tests that are quick: those always run whole.
 
 use std::collections::BTreeMap;
 

@@ -473,7 +473,9 @@ fn command_seen(command: &script::Invocation) -> CommandSeen {
 fn effect_seen(effect: &Effect) -> Option<EffectSeen> {
     let kind = match &effect.deed {
         Deed::Reads(_) | Deed::Revision(_) => EffectKind::Reads,
-        Deed::Names(_) | Deed::Renames(_) | Deed::Walks(_) | Deed::InParts(_) | Deed::Code(_) | Deed::Mentions(_) => return None,
+        Deed::Names(_) | Deed::Renames(_) | Deed::Walks(_) | Deed::InParts(_) | Deed::Code(_) | Deed::Mentions(_) => {
+            return None;
+        }
         Deed::Writes(_) | Deed::Changes(_) => EffectKind::Writes,
         Deed::RunsFile(_) => EffectKind::Runs,
         Deed::Network(_) => EffectKind::Network,

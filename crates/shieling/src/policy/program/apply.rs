@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use super::parse::{Arguments, parse};
 use super::table::{Bring, Operands, Program, Role, Value, find, is_for_projects, is_rough};
 use super::{awk, sed, special};
-use crate::policy::script::{
-    Deed, Doubt, Invocation, Kind, Launch, MORE, PartsOf, Reader, Run, Unreadable, Via, Walk,
-};
+use crate::policy::script::{Deed, Doubt, Invocation, Kind, Launch, MORE, PartsOf, Reader, Run, Unreadable, Via, Walk};
 use crate::policy::word::{Fields, Hidden, Word};
 
 type Result<T = ()> = std::result::Result<T, Unreadable>;

@@ -19,5 +19,5 @@ pub(crate) use code::code;
 pub(crate) use history::prints_history;
 pub(crate) use normal::{Normal, normal};
 pub(crate) use table::find;
-pub(crate) use walks::pattern_of;
 pub(crate) use walks::is_of_programs;
+pub(crate) use walks::pattern_of;
