@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn shown(restrictions: &Restrictions) -> Vec<PathBuf> {
-        let entries = entries(restrictions, &[restrictions.workspace.clone()]);
+        let entries = entries(restrictions, std::slice::from_ref(&restrictions.workspace));
         entries.iter().map(|entry| entry.target().to_path_buf()).collect()
     }
 
@@ -204,7 +204,7 @@ mod tests {
         symlink(home.join(".ssh"), home.join(".npm/_cacache")).expect("linked");
         symlink(home.join("disk/pip"), home.join(".cache/pip")).expect("linked");
         symlink(home.join("ws/uv"), home.join(".cache/uv")).expect("linked");
-        let entries = entries(&restrictions, &[restrictions.workspace.clone()]);
+        let entries = entries(&restrictions, std::slice::from_ref(&restrictions.workspace));
         let [Entry::Layered { source, target, .. }] = entries.as_slice() else {
             panic!("{entries:?}")
         };
@@ -217,7 +217,7 @@ mod tests {
         fs::create_dir_all(home.join(".cache/pip/x")).expect("made");
         for workspace in [".cache/pip", ".cache/pip/x", ".cache"] {
             restrictions.workspace = home.join(workspace);
-            assert_eq!(shown(&restrictions), [PathBuf::new(); 0], "{workspace}");
+            assert!(shown(&restrictions).is_empty(), "{workspace}");
         }
     }
 

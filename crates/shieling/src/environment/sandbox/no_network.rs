@@ -102,7 +102,7 @@ fn host_of(word: &str) -> Option<&str> {
     let parts: Vec<&str> = host.split('.').collect();
     let number = |part: &&str| part.parse::<u8>().is_ok();
     let letters = |part: &&str| part.len() >= 2 && part.bytes().all(|byte| byte.is_ascii_alphabetic());
-    let address = parts.len() == 4 && parts.iter().all(|part| number(&part));
+    let address = parts.len() == 4 && parts.iter().all(number);
     // `main.rs:12: connection refused` names a file.
     let file = Path::new(host).extension().is_some_and(|extension| {
         let known = [
@@ -110,7 +110,7 @@ fn host_of(word: &str) -> Option<&str> {
         ];
         extension.to_str().is_some_and(|extension| known.contains(&extension))
     });
-    let name = parts.len() >= 2 && parts.last().is_some_and(|last| letters(last)) && !file;
+    let name = parts.len() >= 2 && parts.last().is_some_and(letters) && !file;
     (address || name).then_some(host)
 }
 

@@ -117,7 +117,7 @@ pub(super) fn explain(restrictions: &Restrictions, outcome: &Outcome, hints: &mu
                     restrictions.workspace.display()
                 );
                 // Never what would be refused.
-                let there = parent.ancestors().find(|above| above.is_dir());
+                let there = writable::nearest(parent);
                 if let Some(there) = there.filter(|there| writable::check_one(there, restrictions).is_ok()) {
                     instead += &format!("; a person can start with `--write {}`", there.display());
                 }

@@ -76,6 +76,11 @@ pub(super) fn check(restrictions: &Restrictions) -> Result<(), ViewError> {
         .try_for_each(|path| check_one(path, restrictions))
 }
 
+/// The nearest directory above a path, or at it, that is there.
+pub(super) fn nearest(path: &Path) -> Option<&Path> {
+    path.ancestors().find(|above| above.is_dir())
+}
+
 /// Whether this one can be made writable.
 pub(super) fn check_one(path: &Path, restrictions: &Restrictions) -> Result<(), ViewError> {
     let refuse = |because: String, instead: &'static str| {
