@@ -323,10 +323,11 @@ impl HiddenFiles {
     /// Has everything held by which a link leads to where it does.
     fn hold_way(&mut self, link: &Path) {
         // What ends it is hidden too, and lies under a cover. A way that cannot be seen to its end leads nowhere.
-        let steps = Steps::to(&self.workspace.join(link), LINKS).map_while(Result::ok);
-        let last = steps.last().map(|last| last.path);
-        let steps = Steps::to(&self.workspace.join(link), LINKS).map_while(Result::ok);
-        for step in steps.filter(|step| step.is_link() || Some(&step.path) == last.as_ref()) {
+        let steps: Vec<_> = Steps::to(&self.workspace.join(link), LINKS)
+            .map_while(Result::ok)
+            .collect();
+        let last = steps.last().map(|last| &last.path);
+        for step in steps.iter().filter(|step| step.is_link() || Some(&step.path) == last) {
             let is_link = step.is_link();
             let Ok(name) = step.path.strip_prefix(&self.workspace) else {
                 continue;

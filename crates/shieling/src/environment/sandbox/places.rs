@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use super::guard::HINTS;
 use super::place::{self, is_clean};
 use super::{Restrictions, caches, writable};
 use crate::environment::Places;
@@ -12,9 +13,6 @@ const READ_ONLY: &str = "Read-only file system";
 
 /// What git says where it finds no repository.
 const NO_REPOSITORY: &str = "not a git repository (or any";
-
-/// How many hints one outcome has at most.
-const HINTS: usize = 8;
 
 /// The places of a sandbox.
 pub(super) fn of(restrictions: &Restrictions, unlayered: bool) -> Places {
