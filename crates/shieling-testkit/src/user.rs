@@ -1,4 +1,4 @@
-//! The same tests once more as an ordinary user, for whom root runs them.
+//! Tests of this program once more in another process: as an ordinary user, or one of them alone.
 #![expect(clippy::disallowed_methods, reason = "a test program is copied and run")]
 #![expect(clippy::print_stderr, reason = "what the copy told is shown")]
 
@@ -10,6 +10,31 @@ use std::process::Command;
 const USER: &str = "47111";
 /// Set in the copy of a test program that runs as that user.
 const AGAIN: &str = "SHIELING_TEST_AS_USER";
+
+/// Set in the process that runs one test alone.
+const ALONE: &str = "SHIELING_TEST_ALONE";
+
+/// Runs one test of this program in a process of its own, and returns whether this is that process.
+///
+/// For tests that count what the whole process holds, its descriptors or children, which other tests of
+/// the same program would change. `test` is the name that `--exact` takes.
+///
+/// # Panics
+/// If the test fails there, or there is none of that name.
+pub fn is_alone(test: &str) -> bool {
+    if std::env::var_os(ALONE).is_some() {
+        return true;
+    }
+    let done = Command::new(std::env::current_exe().expect("it runs"))
+        .args(["--exact", test, "--nocapture"])
+        .env(ALONE, "1")
+        .output()
+        .expect("a test program can be started again");
+    let said = String::from_utf8_lossy(&done.stdout);
+    let passed = done.status.success() && said.contains("test result: ok. 1 passed");
+    assert!(passed, "alone: {}\n{said}", String::from_utf8_lossy(&done.stderr));
+    false
+}
 
 /// Whether this is a copy that [`again_as_user`] runs.
 pub fn is_user() -> bool {

@@ -5,6 +5,10 @@
 #![allow(clippy::disallowed_methods, reason = "places are built and looked at from outside")]
 #![allow(clippy::print_stderr, reason = "the report is told")]
 
+#[path = "../examples/environment.rs"]
+#[allow(dead_code, unreachable_pub, missing_docs, reason = "an example of its own")]
+mod example;
+
 mod conformance {
     mod broken;
     mod document;

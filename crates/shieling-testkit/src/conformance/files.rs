@@ -112,7 +112,9 @@ impl At {
 pub(crate) fn text_of(read: FileRead) -> Result<String, Wrong> {
     match read.seen {
         Seen::Text { text, .. } => Ok(text),
-        other @ (Seen::Image { .. } | Seen::Binary { .. }) => Err(Wrong::new("text", format!("{other:?}"))),
+        other @ (Seen::Image { .. } | Seen::Whole { .. } | Seen::Binary { .. }) => {
+            Err(Wrong::new("text", format!("{other:?}")))
+        }
     }
 }
 

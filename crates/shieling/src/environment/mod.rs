@@ -2,8 +2,6 @@
 
 mod files;
 mod local;
-#[cfg(feature = "memory")]
-mod memory;
 mod sandbox;
 mod shell;
 mod variables;
@@ -24,8 +22,6 @@ use crate::request::Command;
 
 pub use files::{Content, Entry, Expect, FileError, Files, Kind, Links, Meta, Node, Spot, Stamp};
 pub use local::Local;
-#[cfg(feature = "memory")]
-pub use memory::{Answer, Builder, Call, ExportError, Handler, Memory, Program, SeedError, Snapshot};
 pub use sandbox::{Hidden, HiddenError, Restrictions, Sandbox, SandboxError, Sizes, ViewError};
 pub use sandbox::{cache_variables, leads_through, linked_repository, repository_above};
 pub use shell::NoShell;

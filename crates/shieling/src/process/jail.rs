@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use serde::de::DeserializeOwned;
-use shieling_jail::message::{self, Answer, LONGEST_ANSWER, Numbered, Ready, Refusal, START, UPDATE, Update, Updated};
+use shieling_jail::message::{
+    self, Answer, GONE, LONGEST_ANSWER, Numbered, Ready, Refusal, START, UPDATE, Update, Updated,
+};
 use shieling_jail::plan::{Isolation, Request};
 use tokio::io::unix::AsyncFd;
 
@@ -209,7 +211,7 @@ impl Jail {
             Streams::Input => {
                 let (read, input) = job::input().map_err(failed("making a pipe"))?;
                 let process = self.begin(plan, [read, stdout, stderr], pipes, false).await?;
-                process.with_input(input).map_err(failed("watching a pipe"))
+                process.with_input_pipe(input).map_err(failed("watching a pipe"))
             }
             Streams::Terminal(terminal) => {
                 let copy = || {
@@ -339,8 +341,32 @@ impl Jail {
         let Ok(keeper) = self.keeper.try_clone().and_then(sys::watch) else {
             return false;
         };
-        let gone = async { keeper.readable().await.is_ok() };
+        let gone = async {
+            tokio::select! {
+                biased;
+                () = self.told_gone() => true,
+                // It was ended before it could say so, or is itself the jail.
+                ready = keeper.readable() => ready.is_ok(),
+            }
+        };
         tokio::time::timeout(CLOSING, gone).await.unwrap_or(false)
+    }
+
+    /// Until the keeper says that all is gone, if it does.
+    async fn told_gone(&self) {
+        let updates = self.updates.lock().await;
+        let mut bytes = [0; 64];
+        while let Ok(mut ready) = updates.socket.readable().await {
+            match socket::receive(updates.socket.get_ref(), &mut bytes) {
+                Ok((length, _)) if bytes.get(..length) == Some(GONE) => return,
+                Ok((0, _)) => break,
+                // An answer that nobody waited for.
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => ready.clear_ready(),
+                Err(_) => break,
+            }
+        }
+        std::future::pending().await
     }
 
     /// As [`Self::close`], where nothing can be awaited. Waits at most `patience`; a jail ends within milliseconds.

@@ -17,6 +17,7 @@ mod run;
 mod shell;
 mod socket;
 mod started;
+mod streams;
 mod sys;
 mod zygote;
 
@@ -26,7 +27,9 @@ use std::os::fd::OwnedFd;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
+use tokio::task::JoinSet;
 
 pub(crate) use counts::{Counts, Struck};
 pub(crate) use drive::{
@@ -128,6 +131,8 @@ pub(crate) struct Job {
     control: Box<dyn Control>,
     main: Option<(MainEnd, Usage)>,
     last: Option<Result<Ended, LostError>>,
+    /// The tasks that carry its input to a stream that is no pipe.
+    carriers: JoinSet<()>,
 }
 
 /// Contact to a job is lost: its supervisor was killed. It may still be running.
@@ -136,8 +141,61 @@ pub(crate) struct Job {
 pub struct LostError;
 
 impl Process {
-    /// A process made from the read ends of two pipes and a way to stop it: one that runs in a
-    /// container, say.
+    /// A process made from any two streams of output and a way to stop it: one that runs in a container, on
+    /// another machine, or in this very process. With [`with_input`](Self::with_input) it has a standard
+    /// input, too.
+    ///
+    /// What the streams give is carried into two pipes (64 KiB each, as a rule), so a process whose output
+    /// nobody reads is held up as any other is. [`Event::Gone`] is passed on once both streams are at their
+    /// end, so that nothing is lost which was written before; a process that was stopped is given 100 ms
+    /// for that. An error of a stream is its end.
+    ///
+    /// ```
+    /// use std::task::{Context, Poll};
+    /// use std::time::Duration;
+    ///
+    /// use shieling::process::{Control, End, Ended, Event, Limits, MainEnd, Process, Usage, run_to_end};
+    /// use shieling::request::Command;
+    ///
+    /// /// A program that has ended with 3 by the time anybody looks.
+    /// struct Over(Vec<Event>);
+    ///
+    /// impl Control for Over {
+    ///     fn poll_event(&mut self, _: &mut Context<'_>) -> Poll<Event> {
+    ///         self.0.pop().map_or(Poll::Pending, Poll::Ready)
+    ///     }
+    ///     fn stop(&mut self, _grace: Duration) {}
+    /// }
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+    /// let gone = Event::Gone(Ended::default());
+    /// let over = Over(vec![gone, Event::MainEnded(MainEnd::Exited(3), Usage::default())]);
+    /// let process = Process::from_streams(&b"hello"[..], tokio::io::empty(), Box::new(over))?;
+    ///
+    /// let finished = run_to_end(process, &Limits::of(&Command::new("hello", "/")?), None, None).await;
+    /// assert_eq!((finished.end, finished.stdout.text().as_str()), (End::Exited(3), "hello"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// No more descriptors.
+    /// # Panics
+    /// Outside a tokio runtime with I/O and timers.
+    pub fn from_streams(
+        stdout: impl AsyncRead + Send + 'static,
+        stderr: impl AsyncRead + Send + 'static,
+        control: Box<dyn Control>,
+    ) -> std::io::Result<Self> {
+        let mut carried = streams::Carried::new(control);
+        let stdout = carried.output(stdout)?;
+        let stderr = carried.output(stderr)?;
+        Self::from_parts(stdout, stderr, Box::new(carried))
+    }
+
+    /// A process made from the read ends of two pipes and a way to stop it: as
+    /// [`from_streams`](Self::from_streams), with nothing in between.
     ///
     /// # Errors
     /// A descriptor that is not a pipe to read from.
@@ -159,8 +217,24 @@ impl Process {
         self
     }
 
-    /// The process with the write end of its standard input.
-    pub(crate) fn with_input(mut self, input: OwnedFd) -> std::io::Result<Self> {
+    /// The process with any stream as its standard input: it is written to as the process is
+    /// ([`Started::send`], a job's input), and shut down at the end of file.
+    ///
+    /// # Errors
+    /// No more descriptors.
+    /// # Panics
+    /// Outside a tokio runtime with I/O.
+    pub fn with_input(mut self, input: impl AsyncWrite + Send + 'static) -> std::io::Result<Self> {
+        let (read, write) = job::pipe()?;
+        self.job.carriers.spawn(streams::carry_input(read, input)?);
+        self.with_input_pipe(write)
+    }
+
+    /// The process with the write end of the pipe that is its standard input.
+    ///
+    /// # Errors
+    /// A descriptor that is not a pipe to write to.
+    pub fn with_input_pipe(mut self, input: OwnedFd) -> std::io::Result<Self> {
         self.input = Some(pipe::Sender::from_owned_fd(input)?);
         Ok(self)
     }
@@ -248,6 +322,7 @@ impl Job {
             control,
             main: None,
             last: None,
+            carriers: JoinSet::new(),
         }
     }
 

@@ -28,7 +28,7 @@ pub(super) fn send(socket: &OwnedFd, text: &[u8], fds: &[BorrowedFd<'_>]) -> io:
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
     loop {
         let mut with = SendAncillaryBuffer::new(&mut space);
-        if !with.push(SendAncillaryMessage::ScmRights(fds)) {
+        if !fds.is_empty() && !with.push(SendAncillaryMessage::ScmRights(fds)) {
             return Err(Errno::TOOBIG.into());
         }
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;

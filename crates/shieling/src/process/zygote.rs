@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{Pid, WaitOptions};
-use shieling_jail::message::JAIL;
+use shieling_jail::message::{JAIL, LIKELY};
 
 use super::memory::{self, above_standard};
 use super::{socket, sys};
@@ -20,13 +20,18 @@ static ZYGOTE: Mutex<Option<(u32, OwnedFd)>> = Mutex::new(None);
 
 /// Starts the program that makes sandboxes, and has commands run on this host, if it has not been started: for a
 /// caller that has other things to do before it knows what is to run. Without this call, the first command does so.
+/// `sandbox` says that the first command is likely to run in a sandbox that does not share this host's network, whose
+/// namespaces are then made meanwhile.
 ///
 /// Nothing comes of it if it fails: the first command then says why.
-pub fn start_ahead() {
+pub fn start_ahead(sandbox: bool) {
     let mut zygote = ZYGOTE.lock().unwrap_or_else(PoisonError::into_inner);
     if zygote.is_none()
         && let Ok(orders) = start()
     {
+        if sandbox {
+            let _ = socket::send(&orders, LIKELY, &[]);
+        }
         *zygote = Some((std::process::id(), orders));
     }
 }

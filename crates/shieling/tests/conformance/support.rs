@@ -124,49 +124,7 @@ impl Maker for Sandboxes {
     }
 }
 
-/// `memory`, with a directory of the host beside it that nobody in it can know.
-#[cfg(feature = "memory")]
-pub(crate) struct Memories;
-
-#[cfg(feature = "memory")]
-impl Maker for Memories {
-    fn name(&self) -> String {
-        "memory".to_owned()
-    }
-
-    fn make<'a>(&'a self, wishes: &'a Wishes) -> Later<'a, Result<Place, Unmet>> {
-        Box::pin(async move {
-            let other = JailLimits {
-                memory: None,
-                ..wishes.limits
-            };
-            if other != JailLimits::default() {
-                return Err(Unmet::Refused("memory has no processes to limit".to_owned()));
-            }
-            if wishes.network.is_some_and(|network| network != Network::None) {
-                return Err(Unmet::Refused("memory has no network".to_owned()));
-            }
-            let workspace = "/workspace";
-            let meaning = shieling::restricted(Restrictions::new(workspace, "/bin/bash"), &wishes.policy);
-            let mut builder = shieling::environment::Memory::builder(workspace)
-                .readonly(meaning.readonly)
-                .hidden(meaning.hidden)
-                .allowed(meaning.programs)
-                .seed(
-                    wishes
-                        .files
-                        .iter()
-                        .map(|(path, content)| (path.clone(), content.clone())),
-                );
-            if let Some(memory) = wishes.limits.memory {
-                builder = builder.memory(shieling::units::ByteCount::bytes(memory));
-            }
-            let memory = builder.build().map_err(Unmet::fault)?;
-            let beside = Ground::with(&BTreeMap::new()).map_err(Unmet::fault)?;
-            Ok(Place {
-                workspace: workspace.into(),
-                ..beside.place(Arc::new(memory))
-            })
-        })
-    }
+/// The environment of the example, which is made outside of the library.
+pub(crate) fn pipes() -> Arc<dyn Maker> {
+    Arc::new(Locals::new("pipes", |_, _| Arc::new(crate::example::Pipes)))
 }

@@ -1,0 +1,80 @@
+//! Braces that bashkit would leave as they are, or expand in part, since they make many words. They are refused
+//! before a text runs, quoted or not: what is quoted is seldom of this form.
+
+/// How many elements of one range, and words of one word, bashkit expands.
+const MOST: u64 = 10_000;
+
+/// Why a text with such braces is not run, if it has some.
+pub(super) fn refusal(text: &str) -> Option<String> {
+    let mut words = text.split([' ', '\t', '\n', ';', '&', '|', '(', ')', '<', '>']);
+    let word = words.find(|word| word.contains('{') && count(word) > MOST)?;
+    let shown: String = word.chars().take(80).collect();
+    Some(format!(
+        "`{shown}` makes more than 10,000 words, which memory does not expand; use `seq` or a loop"
+    ))
+}
+
+/// How many words one word makes at most: each pair of braces has as many as it has commas and one more, or as
+/// its range has elements, and those beside and in each other are multiplied.
+fn count(word: &str) -> u64 {
+    let (mut all, mut depth, mut rest) = (1_u64, 0_u32, word);
+    let mut alternatives: Vec<u64> = Vec::new();
+    while let Some(at) = rest.find(['{', '}', ',']) {
+        let (letter, after) = (rest.as_bytes()[at], &rest[at + 1..]);
+        match letter {
+            b'{' => {
+                depth += 1;
+                let inner = after.split('}').next().unwrap_or_default();
+                alternatives.push(range(inner).unwrap_or(1));
+            }
+            b'}' if depth > 0 => {
+                depth -= 1;
+                all = all.saturating_mul(alternatives.pop().unwrap_or(1));
+            }
+            b',' => {
+                if let Some(last) = alternatives.last_mut() {
+                    *last = last.saturating_add(1);
+                }
+            }
+            _ => {}
+        }
+        rest = after;
+    }
+    all
+}
+
+/// How many elements `a..b..step` has.
+fn range(text: &str) -> Option<u64> {
+    let mut parts = text.splitn(3, "..");
+    let (first, last) = (parts.next()?.parse::<i128>().ok()?, parts.next()?.parse::<i128>().ok()?);
+    let step = parts.next().and_then(|step| step.parse::<i128>().ok()).unwrap_or(1);
+    let count = (first.abs_diff(last) / step.unsigned_abs().max(1)).saturating_add(1);
+    Some(u64::try_from(count).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{count, refusal};
+
+    #[test]
+    fn braces_make_as_many_words_as_they_have_alternatives() {
+        let cases = [
+            ("x", 1),
+            ("{a,b}", 2),
+            ("{a,b}{c,d,e}", 6),
+            ("{1..10}", 10),
+            ("{10..1..3}", 4),
+            ("{1..100}{1..100}", 10_000),
+            ("{{1..3},x}", 6),
+            ("${x}", 1),
+            ("}{", 1),
+            ("{1..99999999999999999999999999}", u64::MAX),
+            ("{é..ü}", 1),
+        ];
+        for (word, expected) in cases {
+            assert_eq!(count(word), expected, "{word}");
+        }
+        assert!(refusal("for i in {1..10001}; do :; done").is_some());
+        assert_eq!(refusal("for i in {1..10000}; do :; done; awk '{ print $1 }'"), None);
+    }
+}

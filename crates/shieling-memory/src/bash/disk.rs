@@ -1,0 +1,252 @@
+//! The files in memory as bashkit wants them: by path, with no link followed, since it follows them
+//! itself and asks again.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use bashkit::{DirEntry, FileSystem, FileSystemExt, FileType, FsLimits, FsUsage, Metadata, async_trait};
+
+use crate::tree::{About, Fault, Follow, Tree, Write};
+use shieling::environment::Kind;
+
+/// A file that has no end, which bashkit would cut off after 1 MiB without a word.
+pub(crate) const ENDLESS: &str = "/dev/zero";
+
+/// A file that has nothing and keeps nothing. Bashkit knows it behind `<` and `>` only.
+pub(super) const NULL: &str = "/dev/null";
+
+/// Where bashkit's own commands can be called by a path, whatever has their names. Nothing else is told of it.
+const STUBS: &str = "/proc/shieling/";
+
+/// The path of bashkit's own command of this name.
+pub(super) fn stub(name: &str) -> String {
+    format!("{STUBS}{name}")
+}
+
+/// What bashkit takes for its own command, if a path is one.
+fn stubbed(path: &Path) -> Option<String> {
+    let name = path.to_str()?.strip_prefix(STUBS)?;
+    Some(format!("#!/bin/sh\n# bashkit builtin: {name}\nexec {name} \"$@\"\n"))
+}
+
+/// What new files do not get, in memory always.
+pub(super) const MASK: u32 = 0o022;
+
+/// A tree for one bash.
+pub(super) struct Disk {
+    tree: Arc<Tree>,
+    /// The largest file that its commands may write; none is [`u64::MAX`].
+    largest: AtomicU64,
+}
+
+impl Disk {
+    pub(super) fn new(tree: Arc<Tree>) -> Self {
+        Self {
+            tree,
+            largest: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// The files.
+    pub(super) fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// How large a file may be from now on.
+    pub(super) fn limit_files(&self, largest: Option<u64>) {
+        self.largest.store(largest.unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// The largest file that its commands may write.
+    pub(super) fn largest(&self) -> Option<u64> {
+        Some(self.largest.load(Ordering::Relaxed))
+    }
+
+    fn put(&self, path: &Path, what: Write<'_>) -> Result<(), Fault> {
+        if path == Path::new(NULL) {
+            return Ok(());
+        }
+        let mut inside = self.tree.enter();
+        let spot = inside.spot(path, Follow::None)?;
+        let mode = 0o666 & !MASK;
+        inside.write(&spot, what, false, mode, self.largest()).map(|_| ())
+    }
+}
+
+fn told<T>(result: Result<T, Fault>) -> bashkit::Result<T> {
+    result.map_err(|fault| fault.to_io().into())
+}
+
+fn metadata(about: &About) -> Metadata {
+    Metadata {
+        file_type: match about.kind {
+            Kind::Directory => FileType::Directory,
+            Kind::Link => FileType::Symlink,
+            // There is nothing else in memory.
+            Kind::File | Kind::Fifo | Kind::Socket | Kind::Device => FileType::File,
+        },
+        size: about.size,
+        mode: about.mode,
+        modified: about.modified,
+        created: about.modified,
+    }
+}
+
+#[async_trait]
+impl FileSystemExt for Disk {
+    fn usage(&self) -> FsUsage {
+        let (bytes, files) = self.tree.enter().usage();
+        FsUsage::new(bytes, files, 0)
+    }
+
+    fn limits(&self) -> FsLimits {
+        let rules = self.tree.rules();
+        FsLimits::unlimited()
+            .max_total_bytes(rules.bytes)
+            .max_file_count(rules.files)
+    }
+
+    fn backend_kind(&self) -> &'static str {
+        "shieling"
+    }
+}
+
+#[async_trait]
+impl FileSystem for Disk {
+    async fn read_file(&self, path: &Path) -> bashkit::Result<Vec<u8>> {
+        if path == Path::new(ENDLESS) {
+            let why = "Operation not supported: a file without an end cannot be read in memory";
+            return Err(std::io::Error::new(std::io::ErrorKind::Unsupported, why).into());
+        }
+        if let Some(stub) = stubbed(path) {
+            return Ok(stub.into_bytes());
+        }
+        if path == Path::new(NULL) {
+            return Ok(Vec::new());
+        }
+        let mut inside = self.tree.enter();
+        let content = inside.find(path, Follow::None).and_then(|id| inside.content(id));
+        drop(inside);
+        told(content.map(Arc::unwrap_or_clone))
+    }
+
+    async fn write_file(&self, path: &Path, content: &[u8]) -> bashkit::Result<()> {
+        told(self.put(path, Write::Replace(content)))
+    }
+
+    async fn append_file(&self, path: &Path, content: &[u8]) -> bashkit::Result<()> {
+        told(self.put(path, Write::Append(content)))
+    }
+
+    async fn mkdir(&self, path: &Path, recursive: bool) -> bashkit::Result<()> {
+        let mut inside = self.tree.enter();
+        if recursive && path == Path::new("/") {
+            return Ok(());
+        }
+        told(
+            inside
+                .spot(path, Follow::None)
+                .and_then(|spot| inside.make_directory(&spot, recursive, 0o777 & !MASK)),
+        )
+    }
+
+    async fn remove(&self, path: &Path, recursive: bool) -> bashkit::Result<()> {
+        let mut inside = self.tree.enter();
+        told(
+            inside
+                .spot(path, Follow::None)
+                .and_then(|spot| inside.remove(&spot, recursive)),
+        )
+    }
+
+    async fn stat(&self, path: &Path) -> bashkit::Result<Metadata> {
+        let there = |size: usize, mode| Metadata {
+            file_type: FileType::File,
+            size: size as u64,
+            mode,
+            modified: SystemTime::UNIX_EPOCH,
+            created: SystemTime::UNIX_EPOCH,
+        };
+        if let Some(stub) = stubbed(path) {
+            return Ok(there(stub.len(), 0o755));
+        }
+        if path == Path::new(NULL) {
+            return Ok(there(0, 0o666));
+        }
+        let mut inside = self.tree.enter();
+        let about = inside.find(path, Follow::None).and_then(|id| inside.about(id));
+        told(about.map(|about| metadata(&about)))
+    }
+
+    async fn read_dir(&self, path: &Path) -> bashkit::Result<Vec<DirEntry>> {
+        let mut inside = self.tree.enter();
+        let listed = inside.find(path, Follow::None).and_then(|id| {
+            // No link was followed, so that the path is the way there.
+            inside.list(id, path.to_str().unwrap_or_default())
+        });
+        let mut entries = Vec::new();
+        for (name, id) in told(listed)? {
+            // A file of the host's may have gone in the meantime.
+            if let Ok(about) = inside.about(id) {
+                entries.push(DirEntry {
+                    name: name.to_string(),
+                    metadata: metadata(&about),
+                });
+            }
+        }
+        Ok(entries)
+    }
+
+    async fn exists(&self, path: &Path) -> bashkit::Result<bool> {
+        Ok(path == Path::new(NULL) || self.tree.enter().find(path, Follow::None).is_ok())
+    }
+
+    async fn rename(&self, from: &Path, to: &Path) -> bashkit::Result<()> {
+        let mut inside = self.tree.enter();
+        let from = told(inside.spot(from, Follow::None))?;
+        let to = told(inside.spot(to, Follow::None))?;
+        told(inside.rename(&from, &to, true, false))
+    }
+
+    async fn copy(&self, from: &Path, to: &Path) -> bashkit::Result<()> {
+        if from == Path::new(NULL) {
+            return self.write_file(to, b"").await;
+        }
+        if to == Path::new(NULL) {
+            return Ok(());
+        }
+        let mut inside = self.tree.enter();
+        let from = told(inside.find(from, Follow::None))?;
+        let to = told(inside.spot(to, Follow::None))?;
+        told(inside.copy(from, &to, self.largest()))
+    }
+
+    async fn symlink(&self, target: &Path, link: &Path) -> bashkit::Result<()> {
+        let mut inside = self.tree.enter();
+        let spot = told(inside.spot(link, Follow::None))?;
+        let target = target.to_str().ok_or(Fault::BadName("it is not UTF-8"));
+        told(target.and_then(|target| inside.link(&spot, target)))
+    }
+
+    async fn read_link(&self, path: &Path) -> bashkit::Result<PathBuf> {
+        let mut inside = self.tree.enter();
+        let target = inside.find(path, Follow::None).and_then(|id| inside.target(id));
+        told(target.map(|target| PathBuf::from(&*target)))
+    }
+
+    async fn chmod(&self, path: &Path, mode: u32) -> bashkit::Result<()> {
+        let mut inside = self.tree.enter();
+        told(inside.find(path, Follow::None).and_then(|id| inside.set_mode(id, mode)))
+    }
+
+    async fn set_modified_time(&self, path: &Path, time: SystemTime) -> bashkit::Result<()> {
+        let mut inside = self.tree.enter();
+        told(
+            inside
+                .find(path, Follow::None)
+                .and_then(|id| inside.set_modified(id, time)),
+        )
+    }
+}
