@@ -18,6 +18,9 @@ const SHARED: [(&str, &str); 2] = [
 const MOUNT: &[u8] = b"max_mnt_namespaces";
 const MOUNTS: &str = "8";
 
+/// Pid 1 makes the one there is, once it is in its control groups.
+const GROUPS: &[u8] = b"max_cgroup_namespaces";
+
 /// Sets them, through the jail's own `/proc`, which can still be written to.
 pub(crate) fn set(proc: BorrowedFd<'_>) -> Result<(), Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -27,7 +30,11 @@ pub(crate) fn set(proc: BorrowedFd<'_>) -> Result<(), Errno> {
         let name = entry?.file_name().to_owned();
         let bytes = name.to_bytes();
         if bytes.starts_with(b"max_") && bytes.ends_with(b"_namespaces") {
-            let most = if bytes == MOUNT { MOUNTS } else { "0" };
+            let most = match bytes {
+                MOUNT => MOUNTS,
+                GROUPS => "1",
+                _ => "0",
+            };
             write(&directory, &name, most)?;
         }
     }

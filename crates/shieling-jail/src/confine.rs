@@ -1,15 +1,18 @@
 //! What binds each command before it becomes its program: no capability, no way to get one, the filter
-//! of system calls, and Landlock.
+//! of system calls, Landlock, its control group, and its turn when memory runs out.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use libc::sock_filter;
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use rustix::process::DumpableBehavior;
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use shieling_jail::message::Layer;
 use shieling_jail::plan::{Isolation, Plan};
 
 use crate::filter;
+use crate::limits::Apart;
 use crate::refusal::{Step, While as _};
 use crate::rules::Rules;
 use crate::sys;
@@ -18,17 +21,50 @@ use crate::sys;
 pub(crate) struct Confinement {
     rules: Rules,
     filter: Vec<sock_filter>,
+    /// The list of processes, to be written to.
+    proc: OwnedFd,
 }
 
+/// All that binds commands.
+#[derive(Clone, Copy)]
+pub(crate) struct Binding<'a> {
+    /// None where nothing is confined.
+    pub(crate) confinement: Option<&'a Confinement>,
+    /// The group for memory, where only commands are in it.
+    pub(crate) apart: Option<&'a Apart>,
+}
+
+impl Binding<'_> {
+    /// Binds the command that this process becomes, whose terminal this is.
+    pub(crate) fn bind_command(&self, terminal: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
+        if let Some(apart) = self.apart {
+            apart.enter()?;
+        }
+        self.confinement
+            .map_or(Ok(()), |confinement| confinement.bind_command(terminal))
+    }
+}
+
+/// What the kernel adds to what a command uses when it chooses whom to kill for memory: all that there is, so
+/// that it chooses among commands, by their size, and none of those who look after them.
+const FIRST: &[u8] = b"1000";
+
 impl Confinement {
-    /// Prepares it, over the files as they are seen now; nothing for a plan that confines nothing.
-    pub(crate) fn prepare(plan: &Plan) -> Step<Option<Self>> {
+    /// Prepares it, over the files as they are seen now; nothing for a plan that confines nothing. `proc` is the
+    /// list of processes where a view of its own has one.
+    pub(crate) fn prepare(plan: &Plan, proc: Option<BorrowedFd<'_>>) -> Step<Option<Self>> {
         if plan.isolation == Isolation::None {
             return Ok(None);
         }
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let proc = match proc {
+            Some(proc) => proc.try_clone_to_owned().map_err(|_| Errno::MFILE),
+            None => rustix::fs::open(c"/proc", flags, Mode::empty()),
+        };
         Ok(Some(Self {
             rules: Rules::build(plan)?,
             filter: filter::program(plan),
+            proc: proc.or_refuse(Layer::Pid, || "opening the list of processes".to_owned())?,
         }))
     }
 
@@ -43,8 +79,31 @@ impl Confinement {
 
     /// Binds the command in addition: Landlock, which also keeps it from its supervisor. `terminal` is the
     /// command's own.
-    pub(crate) fn bind_command(&self, terminal: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
+    fn bind_command(&self, terminal: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
+        // Where the host's list of processes cannot be written to, the kernel chooses by size alone.
+        let _ = self.be_first();
         self.rules.apply(terminal)
+    }
+
+    /// Has this process killed before ours when memory runs out. It cannot take it back: its own list of processes
+    /// is read-only, or closed to it by Landlock.
+    fn be_first(&self) -> Result<(), Errno> {
+        let open = || {
+            let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+            rustix::fs::openat(&self.proc, c"self/oom_score_adj", flags, Mode::empty())
+        };
+        let score = match open() {
+            // Our own files belong to the host's root while our memory is closed. That it is open meanwhile is of
+            // no use to other commands, whom Landlock keeps from it.
+            Err(Errno::ACCESS) => {
+                rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
+                let score = open();
+                rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+                score
+            }
+            opened => opened,
+        };
+        rustix::io::write(score?, FIRST).map(drop)
     }
 
     /// The parts that this kernel is too old for, by name.

@@ -14,7 +14,7 @@ use shieling_jail::plan::{Entry, Isolation, Network, Plan};
 
 use crate::confine::{self, Confinement};
 use crate::keeper::{ORDER, Order, answer, order_of, read};
-use crate::limits::{self, Enforcement, Held, Journal};
+use crate::limits::{self, Apart, Enforcement, Held, Journal};
 use crate::own;
 use crate::refusal::{Step, While as _, refuse};
 use crate::server::Server;
@@ -32,6 +32,8 @@ pub(crate) struct Outside {
     pub(crate) held: Held,
     /// How many of the descriptors that come with this are for [`limits::enter`].
     pub(crate) entrances: usize,
+    /// How many of the next are for [`Apart::leave`].
+    pub(crate) apart: usize,
 }
 
 /// Who the user is, on the host and in the jail alike.
@@ -62,11 +64,17 @@ pub(crate) fn in_namespaces(keeper: &OwnedFd, identity: &Identity) {
     let built = made.and_then(|()| {
         let plan = read(&order.plan)?;
         namespaces(&plan)?;
-        let view = View::enter(&plan.view, &own::shown(&plan.foreign, foreign))?;
+        let mut view = View::build(&plan.view, &own::shown(&plan.foreign, foreign))?;
+        let (outside, apart, files) = outside(keeper)?;
+        // What it shows begins with the groups that this process is in now.
+        sys::own_groups().or_refuse(Layer::Other, || "making a cgroup namespace".to_owned())?;
+        view.show_groups(&outside.held.shown)?;
+        let apart = Apart::leave(apart)?;
+        view.enter()?;
         no_more_namespaces()?;
-        let (outside, files) = outside(keeper)?;
         let kills = outside.held.kills(&files)?;
-        let server = Server::new(order.control.as_fd(), order.updates.as_fd(), None, Some(view), kills)?;
+        let mut server = Server::new(order.control.as_fd(), order.updates.as_fd(), None, Some(view), kills)?;
+        server.keep_apart(apart);
         finish(&plan, server, outside, files)
     });
     serve(built, &order.control);
@@ -84,12 +92,18 @@ pub(crate) fn in_place(plan: &Plan, order: Order, host: &OwnedFd, limits: &Enfor
         keeper: rustix::process::getpid().as_raw_pid(),
         held: limits.held(),
         entrances: 0,
+        apart: 0,
     };
     let files = limits.counters().into_iter().map(|file| file.try_clone_to_owned());
     let files = files.collect::<Result<Vec<_>, _>>().map_err(|_| Errno::MFILE);
     let files = files.or_refuse(Layer::Limits, || "copying the counts of the limits".to_owned())?;
     let kills = outside.held.kills(&files)?;
-    let server = Server::new(order.control.as_fd(), order.updates.as_fd(), Some(host), None, kills)?;
+    let mut server = Server::new(order.control.as_fd(), order.updates.as_fd(), Some(host), None, kills)?;
+    let apart = limits.apart().map(|file| file.try_clone_to_owned());
+    let apart = apart.collect::<Result<_, _>>().map_err(|_| Errno::MFILE);
+    server.keep_apart(Apart::leave(
+        apart.or_refuse(Layer::Limits, || "copying the ways into a control group".to_owned())?,
+    )?);
     let mut plan = plan.clone();
     let temporary = own_temporary(&mut plan.view)?;
     let built = finish(&plan, server, outside, files).map(|(server, ready, counters)| {
@@ -162,7 +176,7 @@ fn finish(plan: &Plan, mut server: Server, outside: Outside, mut files: Vec<Owne
         let names = ["user", "user.bounds", "mount", "pid", "ipc", "uts", "cgroup"];
         enforced.extend(names.into_iter().chain(network).map(str::to_owned));
     }
-    if let Some(confinement) = Confinement::prepare(plan)? {
+    if let Some(confinement) = Confinement::prepare(plan, server.view().and_then(View::proc))? {
         // Nothing of the user's other sessions is in reach by their keys. Not every kernel has keys, and
         // where a filter around us refuses the call, it refuses it to commands as well.
         match sys::new_keyring() {
@@ -191,6 +205,7 @@ fn finish(plan: &Plan, mut server: Server, outside: Outside, mut files: Vec<Owne
     if let Some(view) = server.view() {
         in_memory.extend(view.layers().map(Path::to_path_buf));
         missing.extend(view.has_unlayered().then(|| "private caches".to_owned()));
+        missing.extend(view.has_no_groups().then(|| "cgroup.view".to_owned()));
     }
     let failed = || "keeping a journal of what limits do".to_owned();
     let journal = Journal::new().or_refuse(Layer::Limits, failed)?;
@@ -212,16 +227,17 @@ fn finish(plan: &Plan, mut server: Server, outside: Outside, mut files: Vec<Owne
 }
 
 /// What the keeper says of the limits, which hold for this process from here on, and the kernel's counts of them.
-fn outside(keeper: &OwnedFd) -> Step<(Outside, Vec<OwnedFd>)> {
+fn outside(keeper: &OwnedFd) -> Step<(Outside, Vec<OwnedFd>, Vec<OwnedFd>)> {
     let Ok(Some((text, mut entrances))) = socket::receive(keeper, RecvFlags::empty()) else {
         return refuse(Layer::Limits, "the keeper went before the limits held");
     };
     let Some(outside) = message::decode::<Outside>(&text) else {
         return refuse(Layer::Limits, "what the keeper says of the limits cannot be read");
     };
-    let counters = entrances.split_off(outside.entrances.min(entrances.len()));
+    let mut apart = entrances.split_off(outside.entrances.min(entrances.len()));
+    let counters = apart.split_off(outside.apart.min(apart.len()));
     limits::enter(&entrances)?;
-    Ok((outside, counters))
+    Ok((outside, apart, counters))
 }
 
 /// The directories in memory: what lies in them is memory too.

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
-use shieling_jail::message::{self, Answer, JAIL, Layer};
+use shieling_jail::message::{self, Answer, JAIL, LIKELY, Layer};
 use shieling_jail::plan::{Isolation, Network, Plan};
 
 use crate::inside::{self, Identity, Outside};
@@ -56,7 +56,6 @@ fn refuse_namespaces<T>(asked: i32, errno: Errno) -> Step<T> {
         (libc::CLONE_NEWNET, Layer::Network, "network"),
         (libc::CLONE_NEWIPC, Layer::Other, "ipc"),
         (libc::CLONE_NEWUTS, Layer::Other, "uts"),
-        (libc::CLONE_NEWCGROUP, Layer::Other, "cgroup"),
     ];
     for (flag, layer, name) in single {
         if asked & flag != flag {
@@ -76,14 +75,19 @@ fn refuse_namespaces<T>(asked: i32, errno: Errno) -> Step<T> {
 /// Waits for an order and keeps the jail that is made of it.
 pub(crate) fn run(orders: OwnedFd, host: OwnedFd, taken: OwnedFd, warm: bool) {
     sys::wait_for_children();
-    // If it cannot be made now, the order will say why.
-    let ready = if warm && !limits::at_birth() {
-        Server::make(true, &[&orders, &host, &taken], None).ok()
-    } else {
-        None
+    let make = || match limits::at_birth() {
+        true => None,
+        // If it cannot be made now, the order will say why.
+        false => Server::make(true, &[&orders, &host, &taken], None).ok(),
     };
-    let Some(order) = wait_for_order(&orders, &host) else {
-        return;
+    let mut ready = warm.then(make).flatten();
+    let order = loop {
+        match wait_for_order(&orders, &host) {
+            None => return,
+            Some(Heard::Order(order)) => break order,
+            Some(Heard::Likely) if ready.is_none() => ready = make(),
+            Some(Heard::Likely) => {}
+        }
     };
     drop(orders);
     let read = read(&order.plan);
@@ -111,7 +115,13 @@ pub(crate) fn answer(control: &OwnedFd, answer: &Answer, given: &[OwnedFd]) {
     let _ = socket::send(control, &message::encode(answer), &given);
 }
 
-fn wait_for_order(orders: &OwnedFd, host: &OwnedFd) -> Option<Order> {
+/// What comes over the orders socket.
+enum Heard {
+    Order(Order),
+    Likely,
+}
+
+fn wait_for_order(orders: &OwnedFd, host: &OwnedFd) -> Option<Heard> {
     loop {
         let mut fds = [PollFd::new(orders, PollFlags::IN), PollFd::new(host, PollFlags::IN)];
         if poll(&mut fds, None).is_err() {
@@ -125,7 +135,8 @@ fn wait_for_order(orders: &OwnedFd, host: &OwnedFd) -> Option<Order> {
             continue;
         }
         return match socket::receive(orders, RecvFlags::DONTWAIT) {
-            Ok(Some((text, fds))) if text == JAIL => order_of(fds),
+            Ok(Some((text, fds))) if text == JAIL => order_of(fds).map(Heard::Order),
+            Ok(Some((text, _))) if text == LIKELY => Some(Heard::Likely),
             Err(Errno::AGAIN | Errno::INTR) => continue,
             Ok(_) | Err(_) => None,
         };
@@ -155,8 +166,9 @@ fn keep(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Ste
     if plan.isolation == Isolation::Full {
         return jail(plan, order, host, ready);
     }
-    if let Some(ready) = ready {
-        ready.end();
+    if let Some(unfit) = ready {
+        // It is reaped with the other children.
+        unfit.kill();
     }
     let limits = limits::prepare(&plan.limits, plan.isolation)?;
     let entrances: Vec<_> = limits.entrances().collect();
@@ -211,8 +223,10 @@ fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Ste
         }
         Ok((limits, Ok(()))) => {
             let Order { control, updates, plan } = order;
-            drop((updates, plan));
+            drop(plan);
             server.wait(host, &control);
+            // What follows is nobody's to wait for.
+            let _ = socket::send(&updates, message::GONE, &[]);
             limits.remove();
             Ok(())
         }
@@ -220,18 +234,15 @@ fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Ste
 }
 
 impl Server {
-    /// In new namespaces: all of them, but a network only if it is to be its own.
+    /// In new namespaces: all of them, but a network only if it is to be its own. That of control groups pid 1 makes
+    /// itself, since what it sees begins with the groups that it is in then.
     /// `outside` is what the keeper has open and it shall not; `group` is where it is cloned into.
     fn make(own_network: bool, outside: &[&OwnedFd], group: Option<&OwnedFd>) -> Step<Self> {
         let start = || "starting".to_owned();
         let (told, hears) = socket::pair().or_refuse(Layer::Start, start)?;
         let identity = Identity::ours();
-        let own = libc::CLONE_NEWUSER
-            | libc::CLONE_NEWNS
-            | libc::CLONE_NEWPID
-            | libc::CLONE_NEWIPC
-            | libc::CLONE_NEWUTS
-            | libc::CLONE_NEWCGROUP;
+        let own =
+            libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
         let own = if own_network { own | libc::CLONE_NEWNET } else { own };
         // An older kernel does not know it, and a filter around us may not let it through.
         let born = group.and_then(|group| sys::copy_into(own, group.as_fd()).ok());
@@ -280,8 +291,10 @@ impl Server {
             keeper: rustix::process::getpid().as_raw_pid(),
             held: limits.held(),
             entrances: entrances.len(),
+            apart: limits.apart().count(),
         };
-        let fds: Vec<_> = entrances.into_iter().chain(limits.counters()).collect();
+        let fds = entrances.into_iter().chain(limits.apart()).chain(limits.counters());
+        let fds: Vec<_> = fds.collect();
         socket::send(&self.told, &message::encode(&outside), &fds)
             .or_refuse(Layer::Limits, || "telling the jail".to_owned())
     }
@@ -307,9 +320,13 @@ impl Server {
         self.end();
     }
 
+    fn kill(&self) {
+        let _ = rustix::process::pidfd_send_signal(&self.pinned, Signal::KILL);
+    }
+
     /// Kills it. Its end is reported only once every other process in it is gone.
     fn end(self) {
-        let _ = rustix::process::pidfd_send_signal(&self.pinned, Signal::KILL);
+        self.kill();
         while matches!(
             rustix::process::waitpid(Some(self.number), WaitOptions::empty()),
             Err(Errno::INTR)

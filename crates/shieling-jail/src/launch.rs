@@ -9,7 +9,7 @@ use shieling_jail::SCRIPT;
 use shieling_jail::message::Stage;
 use shieling_jail::plan::Request;
 
-use crate::confine::Confinement;
+use crate::confine::Binding;
 use crate::sys;
 
 /// What a command is started with, besides its request.
@@ -21,11 +21,7 @@ pub(crate) struct Descriptors {
 }
 
 /// Starts it. Returns once its program runs, or with what kept it from that.
-pub(crate) fn launch(
-    request: &Request,
-    descriptors: Descriptors,
-    confinement: Option<&Confinement>,
-) -> Result<i32, (Stage, Errno)> {
+pub(crate) fn launch(request: &Request, descriptors: Descriptors, binding: Binding<'_>) -> Result<i32, (Stage, Errno)> {
     // Before there is a process that borrows our memory: it shall find everything ready.
     let strings = |list: &[Vec<u8>]| -> Result<Vec<CString>, (Stage, Errno)> {
         let string = |bytes: &Vec<u8>| CString::new(bytes.clone()).map_err(|_| (Stage::Setup, Errno::INVAL));
@@ -39,7 +35,7 @@ pub(crate) fn launch(
 
     let mut failed = None;
     let pid = sys::borrow(&mut || {
-        let failure = match prepare(request, &directory, &descriptors, confinement) {
+        let failure = match prepare(request, &directory, &descriptors, binding) {
             Ok(()) => (Stage::Program, sys::execute(&program, &argv, &variables)),
             Err(failure) => failure,
         };
@@ -58,7 +54,7 @@ fn prepare(
     request: &Request,
     directory: &CStr,
     descriptors: &Descriptors,
-    confinement: Option<&Confinement>,
+    binding: Binding<'_>,
 ) -> Result<(), (Stage, Errno)> {
     let setup = |errno| (Stage::Setup, errno);
     // Away from the terminal of whoever started the jail.
@@ -91,13 +87,11 @@ fn prepare(
     if let Some(bytes) = request.file_size {
         limit(Resource::Fsize, bytes)?;
     }
-    if let Some(confinement) = confinement {
-        let [terminal, ..] = &descriptors.standard;
-        let terminal = request.terminal.then(|| terminal.as_fd());
-        confinement
-            .bind_command(terminal)
-            .map_err(|errno| (Stage::Confine, errno))?;
-    }
+    let [terminal, ..] = &descriptors.standard;
+    let terminal = request.terminal.then(|| terminal.as_fd());
+    binding
+        .bind_command(terminal)
+        .map_err(|errno| (Stage::Confine, errno))?;
     sys::default_signals();
     // Each of ours has that flag anyway; this does not rest on it.
     sys::close_on_exec_from(first_closed).map_err(setup)

@@ -9,6 +9,7 @@
 //! control socket:  Ready | Refused ──► host                         once
 //!                  START + job socket, Request, streams ──► jail    for each command
 //! updates socket:  Update ──► jail ── Updated ──► host               where files appeared to be hidden
+//!                  GONE ──► host                                     once, of a jail with namespaces
 //! job socket:      Started | Failed, MainEnded, Gone ──► host;  Stop ──► jail
 //! ```
 //!

@@ -13,12 +13,18 @@ pub const LONGEST_ANSWER: usize = 160 * 1024;
 /// The order to make a jail, on the orders socket. Its descriptors come with it, in this order: the
 /// jail's control socket, its updates socket, and the encoded [`crate::plan::Plan`] (at offset 0).
 pub const JAIL: &[u8] = b"jail";
+/// The news that the next order will be for a jail with namespaces and a network of its own, so that these are made
+/// while it is waited for. It may turn out to be wrong.
+pub const LIKELY: &[u8] = b"likely";
 /// What lies over hidden files and directories, by their paths in a jail's root: whatever is one of
 /// these stands for something hidden.
 pub const COVERS: [&str; 2] = ["/.shieling/link", "/.shieling/directory"];
 /// The order to hide and protect more, on the updates socket, with an encoded [`Numbered`]. The answer
 /// is an encoded [`Updated`].
 pub const UPDATE: &[u8] = b"update";
+/// What the keeper says on the updates socket once every process of the jail is gone; it goes itself once it has
+/// removed what it made for the jail's limits.
+pub const GONE: &[u8] = b"gone";
 /// The order to start a job, on the control socket. Its descriptors come with it, in this order: the
 /// job's own socket, the encoded [`crate::plan::Request`] (at offset 0), standard input, output and
 /// error, and the script if there is one.

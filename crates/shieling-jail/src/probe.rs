@@ -9,7 +9,7 @@ use rustix::net::{AddressFamily, SocketAddrV4, SocketFlags, SocketType};
 use rustix::process::{Pid, WaitOptions};
 use shieling_jail::plan::{Isolation, Plan, Probe};
 
-use crate::confine::Confinement;
+use crate::confine::Binding;
 use crate::numbers::RESERVED;
 use crate::sys;
 
@@ -18,16 +18,16 @@ const NAME: &str = ".shieling-probe";
 
 /// Probes a plan that is in force, in a process that is confined as a command is; called by a
 /// supervisor, which is confined but for Landlock. What does not hold, in words.
-pub(crate) fn probe(plan: &Plan, confinement: &Confinement) -> Result<(), String> {
+pub(crate) fn probe(plan: &Plan, binding: Binding<'_>) -> Result<(), String> {
     let mut found = Err("a probe from inside was ended before it could answer".to_owned());
-    let pid = sys::borrow(&mut || found = inside(plan, confinement));
+    let pid = sys::borrow(&mut || found = inside(plan, binding));
     let pid = pid.map_err(|errno| format!("a probe from inside could not be started: {errno}"))?;
     let _ = rustix::process::waitpid(Pid::from_raw(pid), WaitOptions::empty());
     found
 }
 
-fn inside(plan: &Plan, confinement: &Confinement) -> Result<(), String> {
-    confinement
+fn inside(plan: &Plan, binding: Binding<'_>) -> Result<(), String> {
+    binding
         .bind_command(None)
         .map_err(|errno| format!("a process could not confine itself: {errno}"))?;
     capabilities()?;

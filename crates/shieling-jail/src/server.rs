@@ -17,8 +17,8 @@ use rustix::process::{Pid, Signal};
 use shieling_jail::message::{self, Layer, Numbered, UPDATE, Updated};
 use shieling_jail::plan::Plan;
 
-use crate::confine::Confinement;
-use crate::limits::{Eye, Kills};
+use crate::confine::{Binding, Confinement};
+use crate::limits::{Apart, Eye, Kills};
 use crate::numbers::Numbers;
 use crate::refusal::{Step, While as _, refuse};
 use crate::socket::{self, read_whole};
@@ -42,6 +42,7 @@ pub(crate) struct Server {
     host: Option<OwnedFd>,
     view: Option<View>,
     confinement: Option<Confinement>,
+    apart: Option<Apart>,
     kills: Kills,
     eye: Option<Eye>,
     /// Whether there were jobs when it last looked.
@@ -89,6 +90,7 @@ impl Server {
             host: host.map(|host| own(host.as_fd())).transpose()?,
             view,
             confinement: None,
+            apart: None,
             kills,
             eye: None,
             looked: false,
@@ -127,6 +129,11 @@ impl Server {
     /// Has commands confined from now on.
     pub(crate) fn confine(&mut self, confinement: Confinement) {
         self.confinement = Some(confinement);
+    }
+
+    /// Has commands enter this group, in which this process is not.
+    pub(crate) fn keep_apart(&mut self, apart: Option<Apart>) {
+        self.apart = apart;
     }
 
     /// Has memory looked at while there are jobs.
@@ -286,7 +293,11 @@ impl Server {
                     taken: told,
                     life: &self.jobs.life,
                 };
-                supervisor::run(ways, self.confinement.as_ref(), &self.kills, probe)
+                let binding = Binding {
+                    confinement: self.confinement.as_ref(),
+                    apart: self.apart.as_ref(),
+                };
+                supervisor::run(ways, binding, &self.kills, probe)
             }
             Copied::Parent(pid) => {
                 self.jobs.supervisors.push(pid);

@@ -22,7 +22,7 @@ use rustix::time::{ClockId, clock_gettime};
 use shieling_jail::message::{self, Layer, Order, Report, SIZE, START, Stage, Usage};
 use shieling_jail::plan::{Plan, Request};
 
-use crate::confine::Confinement;
+use crate::confine::Binding;
 use crate::launch::{self, Descriptors};
 use crate::limits::Kills;
 use crate::parts::Parts;
@@ -65,12 +65,12 @@ struct Job {
 }
 
 /// Waits for a job, and runs it from its start to its last process. The entry of the copied process.
-pub(crate) fn run(ways: Ways<'_>, confinement: Option<&Confinement>, kills: &Kills, probe: Option<&Plan>) -> ! {
-    let prepared = prepare(confinement);
+pub(crate) fn run(ways: Ways<'_>, binding: Binding<'_>, kills: &Kills, probe: Option<&Plan>) -> ! {
+    let prepared = prepare(binding);
     if let Some(plan) = probe {
-        let found: Step = match (&prepared, confinement) {
+        let found: Step = match (&prepared, binding.confinement) {
             (Err(refusal), _) => Err(refusal.clone()),
-            (Ok(_), Some(confinement)) => probe::probe(plan, confinement).or_else(|what| refuse(Layer::Probe, what)),
+            (Ok(_), Some(_)) => probe::probe(plan, binding).or_else(|what| refuse(Layer::Probe, what)),
             (Ok(_), None) => Ok(()),
         };
         let _ = rustix::io::write(&ways.taken, &message::encode(&found));
@@ -88,7 +88,7 @@ pub(crate) fn run(ways: Ways<'_>, confinement: Option<&Confinement>, kills: &Kil
     let prepared = prepared.map_err(|refusal| (Stage::Confine, Errno::from_raw_os_error(refusal.errno)));
     let started = prepared.and_then(|children| {
         let request = read(&request)?;
-        let main = launch::launch(&request, descriptors, confinement)?;
+        let main = launch::launch(&request, descriptors, binding)?;
         Ok((children, main))
     });
     match started {
@@ -125,11 +125,11 @@ pub(crate) fn run(ways: Ways<'_>, confinement: Option<&Confinement>, kills: &Kil
 }
 
 /// All that can be done before there is a job.
-fn prepare(confinement: Option<&Confinement>) -> Step<OwnedFd> {
+fn prepare(binding: Binding<'_>) -> Step<OwnedFd> {
     let start = || "preparing a supervisor".to_owned();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).or_refuse(Layer::Start, start)?;
     let children = sys::child_signals().or_refuse(Layer::Start, start)?;
-    if let Some(confinement) = confinement {
+    if let Some(confinement) = binding.confinement {
         confinement.bind_supervisor()?;
     }
     Ok(children)

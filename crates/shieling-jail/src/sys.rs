@@ -188,11 +188,11 @@ pub(crate) fn execute(program: &CStr, argv: &[&CStr], variables: &[&CStr]) -> Er
     errno()
 }
 
-/// Gives every signal its default meaning and lets all of them through.
+/// Gives every signal its default meaning and lets all of them through, by an exec that follows: it resets what
+/// is handled, this program was started with nothing ignored, and ignores since what is named here.
 pub(crate) fn default_signals() {
-    for signal in 1..=64 {
-        // SAFETY: SIG_DFL is a valid disposition. SIGKILL, SIGSTOP and numbers that libc keeps for
-        // itself are refused, which is as it should be.
+    for signal in [libc::SIGPIPE, libc::SIGCHLD] {
+        // SAFETY: SIG_DFL is a valid disposition.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     let mut none = MaybeUninit::uninit();
@@ -376,6 +376,12 @@ pub(crate) fn new_keyring() -> Result<(), Errno> {
     const JOIN_SESSION_KEYRING: libc::c_long = 1;
     // SAFETY: integers and a null pointer, which means a keyring without a name.
     check(unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, 0_usize) })
+}
+
+/// Leaves the cgroup namespace for a new one, whose root are the groups that this process is in.
+pub(crate) fn own_groups() -> Result<(), Errno> {
+    // SAFETY: a flag.
+    check(unsafe { libc::unshare(libc::CLONE_NEWCGROUP) }.into())
 }
 
 /// Installs a seccomp filter on this process and all that it becomes and starts.

@@ -171,6 +171,16 @@ impl Group {
         file.map(Some).map_err(|error| Why::at("to open", &path, &error))
     }
 
+    /// The file by which a process of one thread moves itself back to where the sandbox was made, and so out of
+    /// this group, where the group limits nothing but memory; none on v2, and where that is not allowed.
+    pub(super) fn exit(&self) -> Option<fs::File> {
+        if self.version == Version::Two || self.controllers != [Controller::Memory] {
+            return None;
+        }
+        let path = self.directory.parent()?.join("tasks");
+        fs::OpenOptions::new().write(true).open(path).ok()
+    }
+
     /// The group itself, for a process to be cloned into; none on v1, which cannot do that.
     pub(super) fn birthplace(&self) -> Option<OwnedFd> {
         let directory = || fs::File::open(&self.directory).ok().map(OwnedFd::from);

@@ -17,8 +17,9 @@ use std::path::{Component, Path, PathBuf};
 use rustix::process::{Pid, test_kill_process};
 
 use super::group::{Controller, Group, Version, Why, write};
+use super::shown::{self, Hierarchy};
 
-/// How the names of our groups begin; the keeper's number follows.
+/// How the names of our groups begin; the keeper's number and that of its namespace of processes follow.
 const PREFIX: &str = "shieling-";
 /// How many groups of keepers that died are cleared away at once.
 const LEFTOVERS: usize = 16;
@@ -35,6 +36,8 @@ pub(super) struct Host {
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     pub(super) made: Vec<Group>,
+    /// What of them a sandbox is shown.
+    pub(super) shown: Vec<Hierarchy>,
     without: Vec<(Controller, Why)>,
 }
 
@@ -67,17 +70,16 @@ impl Groups {
                 }
             }
         }
-        if unified.is_empty() {
-            return groups;
-        }
         let path = own.lines().find_map(|line| line.strip_prefix("0::"));
         match path.and_then(|path| mounted(host, &mounts, path, None)) {
+            _ if unified.is_empty() => {}
             Some(below) => groups.unify(host, &below, &unified, name),
             None => groups.lack(
                 &unified,
                 &Why::none("no control groups that can be used are mounted".to_owned()),
             ),
         }
+        groups.shown = shown::of(&own, &groups.made);
         groups
     }
 
@@ -188,15 +190,22 @@ fn mounted(host: &Host, mounts: &str, path: &str, controller: Option<Controller>
 }
 
 /// Removes empty groups of keepers that are no more. Done when a sandbox ends, to keep starts short.
+///
+/// Containers can share a tree of groups and not their processes: what a number means in another namespace cannot be
+/// known, and a group that was just made is empty as well.
 fn clear(parent: &Path) {
+    let Some(namespace) = namespace() else { return };
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let dead = entries.filter(|entry| {
         let name = entry.file_name();
-        let keeper = name
+        let mut parts = name
             .to_str()
-            .and_then(|name| name.strip_prefix(PREFIX)?.split('-').next()?.parse().ok());
-        let keeper = keeper.and_then(Pid::from_raw);
-        keeper.is_some_and(|keeper| test_kill_process(keeper) == Err(rustix::io::Errno::SRCH))
+            .and_then(|name| name.strip_prefix(PREFIX))
+            .unwrap_or_default()
+            .split('-');
+        let keeper = parts.next().and_then(|number| Pid::from_raw(number.parse().ok()?));
+        parts.next() == Some(namespace.as_str())
+            && keeper.is_some_and(|keeper| test_kill_process(keeper) == Err(rustix::io::Errno::SRCH))
     });
     for entry in dead.take(LEFTOVERS) {
         // One that still has processes stays: `EBUSY`.
@@ -208,5 +217,13 @@ fn clear(parent: &Path) {
 pub(super) fn name() -> String {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let keeper = rustix::process::getpid().as_raw_nonzero();
-    format!("{PREFIX}{keeper}-{:x}{:09}", now.tv_sec, now.tv_nsec)
+    let namespace = namespace().unwrap_or_default();
+    format!("{PREFIX}{keeper}-{namespace}-{:x}{:09}", now.tv_sec, now.tv_nsec)
+}
+
+/// The number of the namespace in which the numbers of processes are ours.
+pub(super) fn namespace() -> Option<String> {
+    let link = fs::read_link("/proc/self/ns/pid").ok()?;
+    let number = link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?;
+    Some(number.to_owned())
 }

@@ -11,6 +11,11 @@
 //! **How a process gets into a group.** Pid 1 is in it before it starts anything, so everything else is born
 //! in it. On v1 it moves itself, which costs microseconds; on v2 it is cloned into it or, where that is not
 //! possible, moved by the keeper.
+//!
+//! **Whose memory it is.** On v1, pid 1 then leaves the group for memory again ([`Apart`]), and each command moves
+//! itself in before it becomes its program. So what serves the sandbox never waits for memory that commands
+//! have used up, and the kernel cannot choose it to be killed. Where it cannot leave, and on v2, the kernel
+//! chooses among commands first (`confine`).
 
 #![expect(
     clippy::disallowed_methods,
@@ -24,6 +29,7 @@ mod journal;
 mod kills;
 mod processes;
 mod resources;
+mod shown;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -43,6 +49,7 @@ use group::{Controller, Group, Version, Why};
 use groups::{Groups, Host};
 pub(crate) use journal::Journal;
 pub(crate) use kills::Kills;
+pub(crate) use shown::Hierarchy;
 use watch::Watch;
 use witness::Witness;
 
@@ -72,6 +79,8 @@ pub(crate) struct Enforcement {
     swaps: bool,
     /// By which pid 1 moves itself into the groups of v1, opened before it can no longer see them.
     entrances: Vec<File>,
+    /// By which it leaves that for memory, and commands enter it.
+    apart: Option<(File, File)>,
     /// The kernel's counts, opened before the sandbox can no longer see them.
     counters: Vec<(Counter, File)>,
 }
@@ -109,6 +118,7 @@ fn prepare_on(host: &Host, limits: &Limits, isolation: Isolation, name: &str) ->
         pids: None,
         swaps: false,
         entrances: Vec::new(),
+        apart: None,
         counters: Vec::new(),
     };
     match enforcement.set(host, limits, isolation) {
@@ -186,8 +196,11 @@ impl Enforcement {
             self.effective.open_files = Some(resources::within_hard(resources::FILES, files));
         }
         for group in &self.groups.made {
-            let entrance = group.entrance().map_err(|why| refusal(why.what, why.errno))?;
-            self.entrances.extend(entrance);
+            let entrance = || group.entrance().map_err(|why| refusal(why.what, why.errno));
+            self.entrances.extend(entrance()?);
+            if let Some(exit) = group.exit() {
+                self.apart = entrance()?.map(|entrance| (exit, entrance));
+            }
         }
         Ok(())
     }
@@ -235,6 +248,12 @@ impl Enforcement {
         self.entrances.iter().map(|file| file.as_fd())
     }
 
+    /// For [`Apart::leave`]: none, or two.
+    pub(crate) fn apart(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let files = self.apart.iter().flat_map(|(exit, entrance)| [exit, entrance]);
+        files.map(|file| file.as_fd())
+    }
+
     /// What pid 1 has to know and to do.
     pub(crate) fn held(&self) -> Held {
         Held {
@@ -242,6 +261,7 @@ impl Enforcement {
             enforced: self.enforced(),
             missing: self.missing(),
             counters: self.counters.iter().map(|(counter, _)| *counter).collect(),
+            shown: self.groups.shown.clone(),
             tasks: (self.pids == Some(Way::Rlimit))
                 .then_some(self.effective.pids)
                 .flatten(),
@@ -272,6 +292,29 @@ pub(crate) fn enter(entrances: &[impl AsFd]) -> Result<(), Refusal> {
     })
 }
 
+/// The group for memory, in which only commands are.
+pub(crate) struct Apart(OwnedFd);
+
+impl Apart {
+    /// Moves this process out of it. `files` are those of [`Enforcement::apart`]: without them it stays in it, and so
+    /// do commands.
+    pub(crate) fn leave(files: Vec<OwnedFd>) -> Result<Option<Self>, Refusal> {
+        let Ok([exit, entrance]) = <[OwnedFd; 2]>::try_from(files) else {
+            return Ok(None);
+        };
+        match rustix::io::write(&exit, b"0") {
+            Ok(_) => Ok(Some(Self(entrance))),
+            // It may write to the file and not move there, as where groups are delegated.
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// In a command, before it becomes its program.
+    pub(crate) fn enter(&self) -> Result<(), rustix::io::Errno> {
+        rustix::io::write(&self.0, b"0").map(drop)
+    }
+}
+
 /// What pid 1 has to know of the limits, and to do for them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Held {
@@ -283,6 +326,8 @@ pub(crate) struct Held {
     pub(crate) missing: Vec<String>,
     /// What the descriptors are that come with it.
     pub(crate) counters: Vec<Counter>,
+    /// What is shown of the groups.
+    pub(crate) shown: Vec<Hierarchy>,
     tasks: Option<u64>,
     watched: Option<u64>,
 }

@@ -40,7 +40,19 @@ pub(crate) struct Watch {
     kills: Kills,
     journal: Journal,
     /// Killed and not gone: they use no more, and free what they have.
-    dying: Vec<(i32, OwnedFd)>,
+    dying: Vec<Dying>,
+}
+
+/// How long what a killed process has shared is taken for given back.
+const GIVING_BACK: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+struct Dying {
+    number: i32,
+    process: OwnedFd,
+    /// Shared memory that it had mapped.
+    shared: u64,
+    since: Instant,
 }
 
 impl Watch {
@@ -66,7 +78,7 @@ impl Watch {
     pub(crate) fn tick(&mut self) -> Duration {
         let began = Instant::now();
         let mut dying = std::mem::take(&mut self.dying);
-        dying.retain(|(_, process)| !ended(process));
+        dying.retain(|one| !ended(&one.process));
         self.dying = dying;
         let seen = self.processes();
         if self.dying.is_empty() && seen.iter().all(|process| process.number == 1) {
@@ -75,7 +87,11 @@ impl Watch {
         let open = self.processes.memory_files(&seen);
         let systems = self.temporary.values().filter_map(|place| fstatfs(place).ok());
         let stored = systems.map(|system| (system.f_blocks - system.f_bfree) * system.f_bsize.unsigned_abs());
-        let files = stored.sum::<u64>() + open.values().sum::<u64>() + self.processes.segments();
+        // A segment stays in the list until the last process that has it is gone, after its memory is.
+        let given_back = self.dying.iter().filter(|one| one.since.elapsed() < GIVING_BACK);
+        let given_back = given_back.map(|one| one.shared).sum();
+        let segments = self.processes.segments().saturating_sub(given_back);
+        let files = stored.sum::<u64>() + open.values().sum::<u64>() + segments;
         let mut used = files + seen.iter().map(|process| process.own + process.shared).sum::<u64>();
         // What one process has is certain, however many share it; the sum of all is not. Nothing that
         // takes time is done about what is certain, for the process goes on.
@@ -98,7 +114,7 @@ impl Watch {
 
     fn processes(&self) -> Vec<Seen> {
         let mut seen = self.processes.all();
-        seen.retain(|process| self.dying.iter().all(|(dying, _)| *dying != process.number));
+        seen.retain(|process| self.dying.iter().all(|dying| dying.number != process.number));
         seen
     }
 
@@ -130,7 +146,12 @@ impl Watch {
             all: used,
         });
         self.kills.add();
-        self.dying.push((largest, process));
+        self.dying.push(Dying {
+            number: largest,
+            process,
+            shared: chosen.shared,
+            since: Instant::now(),
+        });
         Some(())
     }
 }

@@ -31,7 +31,7 @@ const UNSEEN: &str = "/.shieling/unseen";
 /// What hidden things lie under.
 pub(super) struct Covers {
     link: OwnedFd,
-    directory: OwnedFd,
+    pub(super) directory: OwnedFd,
 }
 
 impl Covers {

@@ -1,6 +1,6 @@
 //! `/dev` and `/proc`: the few devices that programs need, and the jail's own processes.
 
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags};
@@ -50,8 +50,9 @@ impl View {
             // Devices can be written to all the same. What could not stay is their mode and owner: to
             // whoever owns them, root, they are the host's own files.
             sys::set_mount(device.as_fd(), RDONLY | NOSUID | NOEXEC, false)?;
-            let at = self.place(&target.join(name), FileType::RegularFile)?;
-            attach(&device, &at)?;
+            let target = target.join(name);
+            let at = self.place(&target, FileType::RegularFile)?;
+            self.attach(&device, &at, &target)?;
         }
         for (to, name) in LINKS {
             rustix::fs::symlinkat(to, &dev, name)?;
@@ -63,7 +64,8 @@ impl View {
         }
         fsconfig_create(&context)?;
         let terminals = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, NOSUID | NOEXEC)?;
-        attach(&terminals, &self.place(&target.join("pts"), FileType::Directory)?)?;
+        let at = self.place(&target.join("pts"), FileType::Directory)?;
+        self.attach(&terminals, &at, &target.join("pts"))?;
         let bounds = [("mode", "1777"), ("size", &*shm.to_string()), ("nr_inodes", "64k")];
         self.mount_memory(&target.join("shm"), &bounds, NOSUID | NODEV | NOEXEC)?;
         // Devices are still written to: that is no matter of the directory's mount.
@@ -74,14 +76,13 @@ impl View {
     /// any capability, `core_pattern` among it.
     pub(super) fn add_proc(&mut self, target: &Path) -> Result<(), Errno> {
         let at = self.place(target, FileType::Directory)?;
-        let context = fsopen(c"proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
-        fsconfig_create(&context)?;
-        let proc = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, NOSUID | NODEV | NOEXEC)?;
+        let proc = processes()?;
         // By the descriptor, while nobody else can reach it.
         bounds::set(proc.as_fd())?;
         numbers::skip_reserved(proc.as_fd())?;
         sys::set_mount(proc.as_fd(), RDONLY, false)?;
-        attach(&proc, &at)?;
+        self.attach(&proc, &at, target)?;
+        self.proc = Some(processes()?);
         let null = rustix::fs::open(c"/dev/null", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         // For an ordinary user, the others are closed by their modes.
         let telling = if rustix::process::getuid().is_root() {
@@ -96,4 +97,11 @@ impl View {
         }
         Ok(())
     }
+}
+
+/// The processes of this pid namespace, mounted nowhere yet.
+fn processes() -> Result<OwnedFd, Errno> {
+    let context = fsopen(c"proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(&context)?;
+    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, NOSUID | NODEV | NOEXEC)
 }

@@ -80,7 +80,7 @@ impl View {
         match self.overlay(below.as_fd(), bounds) {
             Ok(overlay) => {
                 sys::set_mount(overlay.as_fd(), NOSUID | NODEV | no_exec, false)?;
-                attach(&overlay, &at)?;
+                self.attach(&overlay, &at, target)?;
                 self.layers.first.get_or_insert_with(|| target.to_path_buf());
                 Ok(())
             }
@@ -90,7 +90,7 @@ impl View {
                 self.layers.refused = true;
                 let tree = copy_of(below.as_fd())?;
                 sys::set_mount(tree.as_fd(), RDONLY | NOSUID | NODEV | no_exec, true)?;
-                attach(&tree, &at)
+                self.attach(&tree, &at, target)
             }
         }
     }

@@ -10,9 +10,11 @@
 
 mod cover;
 mod device;
+mod groups;
 mod layer;
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -39,6 +41,8 @@ pub(crate) struct View {
     root: OwnedFd,
     /// The devices of the file systems in memory that we made: only in these is anything created.
     own: Vec<u64>,
+    /// The directory in one of these in which something was made last, since the next is often made there too.
+    last: Option<(PathBuf, OwnedFd)>,
     /// What lies over hidden files and directories.
     covers: cover::Covers,
     /// For each mount of a cover the numbers of the device and the file that lie under it.
@@ -49,6 +53,10 @@ pub(crate) struct View {
     unfinished: Vec<OwnedFd>,
     /// Where what is written above read-only directories goes.
     layers: layer::Layers,
+    /// The jail's own processes, in a mount that is nowhere and can be written to.
+    proc: Option<OwnedFd>,
+    /// Whether control groups that should be shown could not be.
+    no_groups: bool,
 }
 
 impl View {
@@ -65,28 +73,40 @@ impl View {
         Ok(Self {
             root,
             own: vec![device],
+            last: None,
             covers,
             covered: HashMap::new(),
             unseen: Vec::new(),
             unfinished: Vec::new(),
             layers: layer::Layers::default(),
+            proc: None,
+            no_groups: false,
         })
     }
 
-    /// Builds the root that the entries describe and makes it the root of this process.
+    /// Builds the root that the entries describe.
     ///
     /// `shown` are copies of places of the host that were made before, by these paths.
-    pub(crate) fn enter(entries: &[Entry], shown: &[(PathBuf, OwnedFd)]) -> Step<Self> {
+    pub(crate) fn build(entries: &[Entry], shown: &[(PathBuf, OwnedFd)]) -> Step<Self> {
         let mut view = Self::new().or_refuse(Layer::Mount, || "making an empty root".to_owned())?;
         for entry in entries {
             view.add(entry, shown).or_refuse(Layer::Mount, || describe(entry))?;
         }
-        view.layers
+        Ok(view)
+    }
+
+    /// Makes it the root of this process.
+    pub(crate) fn enter(&mut self) -> Step {
+        self.layers
             .let_go()
             .or_refuse(Layer::Mount, || "closing the private layers".to_owned())?;
-        view.switch()
-            .or_refuse(Layer::Mount, || "entering the new root".to_owned())?;
-        Ok(view)
+        self.switch()
+            .or_refuse(Layer::Mount, || "entering the new root".to_owned())
+    }
+
+    /// The jail's own processes, to be written to.
+    pub(crate) fn proc(&self) -> Option<BorrowedFd<'_>> {
+        self.proc.as_ref().map(OwnedFd::as_fd)
     }
 
     fn add(&mut self, entry: &Entry, shown: &[(PathBuf, OwnedFd)]) -> Result<(), Errno> {
@@ -145,7 +165,7 @@ impl View {
             Entry::File { target, content } => {
                 let (parent, name) = self.parent_of(target)?;
                 let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let file = rustix::fs::openat(&parent, &name, flags, Mode::from_raw_mode(0o644))?;
+                let file = rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(0o644))?;
                 let mut rest = content.as_slice();
                 while !rest.is_empty() {
                     let written = rustix::io::write(&file, rest)?;
@@ -155,7 +175,7 @@ impl View {
             }
             Entry::Link { target, to } => {
                 let (parent, name) = self.parent_of(target)?;
-                rustix::fs::symlinkat(to, &parent, &name)
+                rustix::fs::symlinkat(to, parent, name)
             }
             Entry::Proc { target } => self.add_proc(target),
             Entry::Dev { target, shm } => self.add_dev(target, *shm),
@@ -171,13 +191,37 @@ impl View {
     }
 
     /// Mounts what was opened on the host.
-    fn bind(&self, tree: &OwnedFd, target: &Path, writable: bool, executable: bool) -> Result<(), Errno> {
+    fn bind(&mut self, tree: &OwnedFd, target: &Path, writable: bool, executable: bool) -> Result<(), Errno> {
         let read_only = if writable { NONE } else { RDONLY };
         let no_exec = if executable { NONE } else { NOEXEC };
         sys::set_mount(tree.as_fd(), NOSUID | NODEV | read_only | no_exec, true)?;
         let kind = kind_of(tree.as_fd())?;
+        if let Some(parent) = self.last_parent(target)
+            && let Some(name) = target.file_name()
+        {
+            match make(parent, name, kind) {
+                // By its name, which is no link: it is new, and nobody else is here.
+                Ok(()) => return move_mount(tree, c"", parent, name, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH),
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
         let at = self.place(target, kind)?;
-        attach(tree, &at)
+        self.attach(tree, &at, target)
+    }
+
+    /// Mounts at a place, which is found by this path.
+    fn attach(&mut self, mount: &OwnedFd, at: &OwnedFd, target: &Path) -> Result<(), Errno> {
+        // The way to the last directory may lead elsewhere from now on, unless this is mounted in it.
+        if self.last_parent(target).is_none() {
+            self.last = None;
+        }
+        attach(mount, at)
+    }
+
+    fn last_parent(&self, target: &Path) -> Option<&OwnedFd> {
+        let (last, directory) = self.last.as_ref()?;
+        (target.parent() == Some(last)).then_some(directory)
     }
 
     /// Makes the new root the root of this process and lets go of the old one.
@@ -215,7 +259,7 @@ impl View {
     ) -> Result<OwnedFd, Errno> {
         let at = self.place(target, FileType::Directory)?;
         let mount = memory(options, attributes)?;
-        attach(&mount, &at)?;
+        self.attach(&mount, &at, target)?;
         self.own.push(device_of(mount.as_fd())?);
         Ok(mount)
     }
@@ -240,33 +284,41 @@ impl View {
     }
 
     /// The place where something of this kind is to be mounted, made if it is not there.
-    fn place(&self, target: &Path, kind: FileType) -> Result<OwnedFd, Errno> {
-        let there = || self.resolve(target, OFlags::empty(), ResolveFlags::IN_ROOT);
-        if let Some(found) = there()? {
+    fn place(&mut self, target: &Path, kind: FileType) -> Result<OwnedFd, Errno> {
+        let there = |view: &Self| view.resolve(target, OFlags::empty(), ResolveFlags::IN_ROOT);
+        if let Some(found) = there(self)? {
             return Ok(found);
         }
         let (parent, name) = self.parent_of(target)?;
-        if kind == FileType::Directory {
-            rustix::fs::mkdirat(&parent, &name, Mode::from_raw_mode(0o755))?;
-        } else {
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-            rustix::fs::openat(&parent, &name, flags, Mode::from_raw_mode(0o644))?;
-        }
-        there()?.ok_or(Errno::NOENT)
+        make(parent, name, kind)?;
+        there(self)?.ok_or(Errno::NOENT)
     }
 
     /// The directory in which a target is to be made, itself made if need be, and the last name.
-    fn parent_of(&self, target: &Path) -> Result<(OwnedFd, PathBuf), Errno> {
-        let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
+    fn parent_of<'t>(&mut self, target: &'t Path) -> Result<(&OwnedFd, &'t OsStr), Errno> {
+        let (Some(path), Some(name)) = (target.parent(), target.file_name()) else {
             return Err(Errno::INVAL);
         };
-        let parent = self.place(parent, FileType::Directory)?;
-        // Whatever is made must not be made in a directory of the host.
-        if !self.own.contains(&device_of(parent.as_fd())?) {
-            return Err(Errno::XDEV);
+        if self.last_parent(target).is_none() {
+            let parent = self.place(path, FileType::Directory)?;
+            // Whatever is made must not be made in a directory of the host.
+            if !self.own.contains(&device_of(parent.as_fd())?) {
+                return Err(Errno::XDEV);
+            }
+            self.last = Some((path.to_path_buf(), parent));
         }
-        Ok((parent, name.into()))
+        let parent = self.last_parent(target).ok_or(Errno::NOENT)?;
+        Ok((parent, name))
     }
+}
+
+/// Makes something of this kind, for something to be mounted on.
+fn make(parent: &OwnedFd, name: &OsStr, kind: FileType) -> Result<(), Errno> {
+    if kind == FileType::Directory {
+        return rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o755));
+    }
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(0o644)).map(drop)
 }
 
 /// Whether an error says that something of the host is not there, or not for us.

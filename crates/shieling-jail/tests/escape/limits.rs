@@ -15,7 +15,8 @@ use super::support::{Case, Checked, Field, Making, Place, alone, check, line, sk
 
 use files::{disk, file_size, flood, inodes, open_files};
 use memory::{
-    memory_in_files, memory_of_many, memory_of_one, memory_of_the_only_one, memory_shared, sent_and_not_received,
+    filled_for_good, killed_first, memory_in_files, memory_of_many, memory_of_one, memory_of_the_only_one,
+    memory_shared, sent_and_not_received, shared_again_and_again,
 };
 
 pub(crate) const CASES: &[Case] = &[
@@ -29,6 +30,15 @@ pub(crate) const CASES: &[Case] = &[
     ),
     alone("many processes get no more memory together", memory_of_many),
     alone("shared memory counts, in every form", memory_shared),
+    alone(
+        "shared memory that is given back late takes nothing of ours and no session along",
+        shared_again_and_again,
+    ),
+    alone(
+        "memory that is filled for good is told of each command",
+        filled_for_good,
+    ),
+    alone("commands are killed first, and cannot take it back", killed_first),
     alone("files in memory count", memory_in_files),
     alone("never more tasks than the limit are alive, whatever forks", tasks),
     alone("a small share of the processors is not exceeded", processor),
@@ -45,7 +55,11 @@ pub(crate) const CASES: &[Case] = &[
     alone("private directories are full at their number of files", inodes),
     alone("what is sent and not received counts as memory", sent_and_not_received),
     alone("a flood of output is bounded, and its producer goes on", flood),
-    alone("control groups cannot be seen, left or changed", control_groups),
+    alone(
+        "of control groups only its own can be seen, and none be left or changed",
+        control_groups,
+    ),
+    alone("language runtimes find the limit on memory", runtimes),
     alone(
         "the first command is in its control groups from its first instruction on, however much they give",
         first_command,
@@ -192,26 +206,44 @@ fn control_groups(field: &Field<'_>) -> Checked {
     )
     .start()?;
     for text in [
-        "ls /sys/fs/cgroup",
         "mkdir /sys/fs/cgroup/x",
         "echo $$ > /sys/fs/cgroup/cgroup.procs",
+        // No group below its own, nothing of one that is not, and no other file system.
+        "find /sys/fs -mindepth 3 -type d 2> /dev/null | grep -v '/cgroup/[^/]*$' | grep .",
+        "find /sys/fs/cgroup/unlimited -mindepth 1 | grep .",
+        "find / -name release_agent 2> /dev/null | grep .",
         "find / -xdev -name cgroup.procs 2> /dev/null | grep .",
-        "[ -d /sys/fs ]",
+        "find /sys/fs/cgroup -writable -type f 2> /dev/null | xargs -r -n 1 tee < /dev/null 2>&1 | grep -v 'Read-only file system' | grep .",
+        "for f in $(find /sys/fs/cgroup -name tasks -o -name cgroup.procs -o -name 'memory.*limit*' -o -name '*.max'); do echo 0 > $f && exit 0; done 2> /dev/null; false",
+        "for d in $(find /sys/fs/cgroup -type d); do mkdir $d/x && exit 0; done 2> /dev/null; false",
+        "for d in $(find /sys/fs/cgroup -type d); do umount -l $d && exit 0; mount -o remount,bind,rw $d && exit 0; done 2> /dev/null; false",
+        "grep -v ':/$' /proc/self/cgroup",
+        "grep -E ' - cgroup2? ' /proc/self/mountinfo | grep -v -E '^[0-9]+ [0-9]+ [0-9:]+ / /sys/fs/cgroup[^ ]* ro,'",
+        "ls -a /sys/fs | grep -v -x -e . -e .. -e cgroup",
+        "unshare -C true",
+        "unshare -Ur true",
     ] {
         place.refused(text)?;
     }
     let made: Vec<String> = groups().into_iter().filter(|group| !before.contains(group)).collect();
     place.close();
-    // What this one made is gone; those of other sandboxes may come and go.
-    let left: Vec<String> = groups().into_iter().filter(|group| made.contains(group)).collect();
-    let ours = |group: &&String| {
+    // What this one made is gone. Those of other sandboxes come and go: what stays without a keeper is left.
+    let ours = |group: &String| {
         let keeper = group
             .rsplit("shieling-")
             .next()
             .and_then(|name| name.split('-').next()?.parse().ok());
         keeper.is_some_and(|keeper: i32| super::outside::state(keeper).is_none())
     };
-    let left: Vec<&String> = left.iter().filter(ours).collect();
+    let begun = std::time::Instant::now();
+    let left = loop {
+        let all = groups();
+        let left: Vec<&String> = made.iter().filter(|group| all.contains(group) && ours(group)).collect();
+        if left.is_empty() || begun.elapsed() > std::time::Duration::from_secs(20) {
+            break left;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
     check(left.is_empty(), || format!("control groups are left: {left:?}"))?;
     if field.is_root() && made.is_empty() {
         return skip("no control group can be made here, even by root");
@@ -230,26 +262,56 @@ fn first_command(field: &Field<'_>) -> Checked {
         let place = limited(field, limits).start()?;
         field.attempted();
         let confinement = field.runtime.block_on(place.sandbox.start())?;
-        // As the shell's own first act, with no process in between.
+        // As the shell's own first act, with no process in between. What it sees begins with its groups.
         let own = place.run("printf '%s\\n' \"$(< /proc/self/cgroup)\"")?.stdout;
-        for (controller, layer) in [("memory", "cgroup.memory"), ("pids", "cgroup.pids")] {
-            if !confinement.enforced.iter().any(|enforced| enforced == layer) {
-                continue;
-            }
-            // On v2 its group is the root of what it sees.
-            let version_1 = own.lines().find(|line| {
-                line.split(':')
-                    .nth(1)
-                    .is_some_and(|has| has.split(',').any(|one| one == controller))
-            });
-            check(version_1.is_none_or(|line| line.contains("/shieling-")), || {
-                format!("ESCAPED: outside of the group for {controller}:\n{own}")
+        check(own.lines().all(|line| line.ends_with(":/")), || {
+            format!("ESCAPED: outside of its groups:\n{own}")
+        })?;
+        if confinement.enforced.iter().any(|enforced| enforced == "cgroup.memory") {
+            let limit = place.works(
+                "cat /sys/fs/cgroup/memory*/memory.limit_in_bytes /sys/fs/cgroup/memory.max 2> /dev/null || true",
+            )?;
+            check(limit.trim() == (8_u64 << 30).to_string(), || {
+                format!("ESCAPED: another group is seen: {limit}")
             })?;
         }
         place.close();
     }
     field.worked();
     Ok(())
+}
+
+/// Where a group holds the limit. Elsewhere there is nothing that they could read.
+fn runtimes(field: &Field<'_>) -> Checked {
+    let place = memory::with_memory(field, 1024)?;
+    let confinement = field.runtime.block_on(place.sandbox.start())?;
+    if !confinement.enforced.iter().any(|layer| layer == "cgroup.memory") {
+        return place.refused("[ -e /sys/fs/cgroup ]").map(drop);
+    }
+    check(!confinement.missing.iter().any(|layer| layer == "cgroup.view"), || {
+        format!("{confinement:?}")
+    })?;
+    if field.needs("java").is_ok() {
+        let heap = place.works("java -XX:+PrintFlagsFinal -version 2> /dev/null | grep -w MaxHeapSize")?;
+        let bytes = heap.split_whitespace().find_map(|word| word.parse::<u64>().ok());
+        check(bytes == Some(256 * MIB), || heap.clone())?;
+    }
+    if field.needs("node").is_ok() {
+        let known = place.works("node -p 'process.constrainedMemory?.() ?? 1073741824'")?;
+        check(known.trim() == (1_u64 << 30).to_string(), || known.clone())?;
+    }
+    // With a share of the processors, the group for it is seen too.
+    let place = limited(
+        field,
+        Limits {
+            memory: Some(1 << 30),
+            cpu_thousandths: Some(1500),
+            ..Limits::default()
+        },
+    )
+    .start()?;
+    let share = place.works("cat /sys/fs/cgroup/cpu*/cpu.cfs_quota_us /sys/fs/cgroup/cpu.max 2> /dev/null || true")?;
+    check(share.trim().starts_with("150000"), || share.clone())
 }
 
 /// The name of a sandbox's pid namespace.

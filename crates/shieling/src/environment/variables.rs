@@ -6,14 +6,35 @@ use std::ffi::OsString;
 /// What every child gets of its caller's variables, besides `LC_*`. None of them holds a secret.
 const SAFE: [&str; 8] = ["PATH", "HOME", "LANG", "TERM", "USER", "LOGNAME", "TZ", "SHELL"];
 
+/// Where a network has an authority of its own, programs find its certificate by these. Passed where they name the
+/// system's own places, which are public and which a sandbox shows: a file that is not there is worse than none.
+const CERTIFICATES: [&str; 8] = [
+    "CARGO_HTTP_CAINFO",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "NODE_EXTRA_CA_CERTS",
+    "PIP_CERT",
+    "REQUESTS_CA_BUNDLE",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+];
+
+/// Below which certificates are the system's own.
+const CERTIFICATES_OF_THE_SYSTEM: [&str; 4] = [
+    "/etc/pki/ca-trust/",
+    "/etc/pki/tls/certs/",
+    "/etc/ssl/certs/",
+    "/usr/share/",
+];
+
 /// Where programs are looked for if the caller has no `PATH`.
 const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// What a child's environment is built from.
 ///
 /// It holds, in this order of precedence: what is `set`; what is `pass`ed by name; `PATH`, `HOME`,
-/// `LANG`, `LC_*`, `TERM`, `USER`, `LOGNAME`, `TZ` and `SHELL` of the caller; a `PATH` if there is
-/// none yet. Without a terminal, `TERM` is `dumb`, and `PAGER` and `GIT_PAGER` are `cat`, since a
+/// `LANG`, `LC_*`, `TERM`, `USER`, `LOGNAME`, `TZ` and `SHELL` of the caller, and the variables that name a file of the
+/// system's certificates (`SSL_CERT_FILE` and its like); a `PATH` if there is none yet. Without a terminal, `TERM` is `dumb`, and `PAGER` and `GIT_PAGER` are `cat`, since a
 /// pager would wait for keys that nobody presses; setting or passing them wins over that.
 #[derive(Debug, Clone, Copy)]
 pub struct Variables<'a> {
@@ -63,7 +84,8 @@ impl Variables<'_> {
             let Ok(name) = name.into_string() else { continue };
             let passed = self.pass.contains(&name);
             let safe = SAFE.contains(&name.as_str()) || name.starts_with("LC_");
-            if !passed && !safe {
+            let certificate = CERTIFICATES.contains(&name.as_str()) && value.to_str().is_some_and(is_of_the_system);
+            if !passed && !safe && !certificate {
                 continue;
             }
             match value.into_string() {
@@ -92,6 +114,15 @@ impl Variables<'_> {
         }
         Ok(built)
     }
+}
+
+/// Whether all these paths, divided by colons, are of the system's certificates.
+fn is_of_the_system(paths: &str) -> bool {
+    paths.split(':').all(|path| {
+        // With or without a slash at its end, a directory is below itself.
+        let path = format!("{path}/");
+        CERTIFICATES_OF_THE_SYSTEM.iter().any(|place| path.starts_with(place)) && !path.contains("/../")
+    })
 }
 
 fn check_name(name: &str) -> Result<(), VariableError> {
@@ -145,6 +176,28 @@ mod tests {
         assert_eq!(
             built(&["GITHUB_TOKEN", "ABSENT"], &[], true, &from),
             ["GITHUB_TOKEN=s", "HOME=/h", "LC_ALL=C", "PATH=/bin"]
+        );
+    }
+
+    #[test]
+    fn certificates_of_the_system_are_found_and_no_others() {
+        let from = [
+            ("PATH", "/bin"),
+            ("SSL_CERT_FILE", "/etc/ssl/certs/ca-certificates.crt"),
+            ("SSL_CERT_DIR", "/etc/ssl/certs:/usr/share/ca-certificates"),
+            ("PIP_CERT", "/home/me/ca.pem"),
+            ("CURL_CA_BUNDLE", "/etc/ssl/certs/../private/key.pem"),
+            ("GIT_SSL_CAINFO", "/etc/ssl/certs:/home/me"),
+            ("NODE_EXTRA_CA_CERTS", ""),
+            ("SSL_CLIENT_KEY", "/etc/ssl/certs/key"),
+        ];
+        assert_eq!(
+            built(&[], &[], true, &from),
+            [
+                "PATH=/bin",
+                "SSL_CERT_DIR=/etc/ssl/certs:/usr/share/ca-certificates",
+                "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt"
+            ]
         );
     }
 

@@ -9,6 +9,7 @@ use shieling_testkit::prerequisite;
 
 use super::{kills, python};
 use crate::limits::group::{Version, Why};
+use crate::limits::groups;
 use crate::limits::{Enforcement, RESERVED, prepare};
 
 const MIB: u64 = 1 << 20;
@@ -228,14 +229,23 @@ fn what_a_keeper_that_died_left_behind_goes_with_the_next_sandbox() {
     let beside = |name: &str| enforcement.groups.made[0].directory.with_file_name(name);
     let mut gone = Command::new("/bin/true").spawn().unwrap();
     gone.wait().unwrap();
-    let dead = beside(&format!("shieling-{}-left", gone.id()));
-    let live = beside(&format!("shieling-{}-kept", std::process::id()));
-    fs::create_dir(&dead).unwrap();
-    fs::create_dir(&live).unwrap();
+    let own = groups::namespace().unwrap();
+    let dead = beside(&format!("shieling-{}-{own}-left", gone.id()));
+    let live = beside(&format!("shieling-{}-{own}-kept", std::process::id()));
+    // Of a container with the same tree of groups, where the number may belong to a process that lives.
+    let elsewhere = beside(&format!("shieling-{}-1{own}-kept", gone.id()));
+    for group in [&dead, &live, &elsewhere] {
+        fs::create_dir(group).unwrap();
+    }
     remove(enforcement);
-    let left = (dead.exists(), live.exists());
+    let left = (dead.exists(), live.exists(), elsewhere.exists());
     fs::remove_dir(&live).unwrap();
-    assert_eq!(left, (false, true), "the dead keeper's is gone, and ours is not");
+    fs::remove_dir(&elsewhere).unwrap();
+    assert_eq!(
+        left,
+        (false, true, true),
+        "the dead keeper's is gone; ours and the other namespace's are not"
+    );
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 use std::fs;
 
-use shieling::outcome::{Limited, Status};
+use shieling::outcome::{Limited, Outcome, Status};
 use shieling_jail::plan::Limits;
 
 use super::{MIB, during, inside, limited, space};
+use crate::outside::{is_the_same, remember};
 use crate::support::{Checked, Field, Place, check, line};
 
 pub(super) fn with_memory<'a>(field: &'a Field<'a>, mib: u64) -> Checked<Place<'a>> {
@@ -23,10 +24,7 @@ pub(super) fn with_memory<'a>(field: &'a Field<'a>, mib: u64) -> Checked<Place<'
 /// into the limit afterwards.
 pub(super) fn exhausts(place: &Place<'_>, text: &str) -> Checked {
     let outcome = place.answer(text)?;
-    // Where the memory of one that was killed is not given back at once, the kernel may choose the supervisor next.
-    let named = outcome.limits_hit.iter().any(|hit| hit.limit == Limited::Memory);
-    let is_lost = outcome.status == Status::Lost && named;
-    check(outcome.status == Status::OutOfMemory || is_lost, || {
+    check(outcome.status == Status::OutOfMemory, || {
         format!("`{text}` ended otherwise than by its memory: {}", line(&outcome))
     })?;
     check(outcome.survivors == 0, || line(&outcome))?;
@@ -100,6 +98,82 @@ pub(super) fn memory_shared(field: &Field<'_>) -> Checked {
             "exec python3 -c 'import os, time\nf = os.memfd_create(\"m\")\nfor _ in range(300): os.write(f, bytes(1 << 20))\ntime.sleep(1)'",
         )?;
         place.works("python3 -c 'import os; os.write(os.memfd_create(\"m\"), bytes(8 << 20))'")?;
+    }
+    Ok(())
+}
+
+/// Memory that a process shares is given back late, after the kernel has counted it as dead: what asks for memory
+/// meanwhile has the next one killed. That must be no process of ours, nor the shell of the session.
+pub(super) fn shared_again_and_again(field: &Field<'_>) -> Checked {
+    const PYTHON: &str =
+        "exec python3 -S -c 'import mmap\nm = mmap.mmap(-1, 300 << 20)\nfor i in range(0, 300 << 20, 4096): m[i] = 1'";
+    let place = with_memory(field, 64)?;
+    remember(&place)?;
+    let shell = place.in_session("kept=1; echo $$")?.stdout;
+    field.attempted();
+    let named = |outcome: &Outcome, program: &str| {
+        let hit = outcome.limits_hit.iter().find(|hit| hit.limit == Limited::Memory);
+        hit.is_some_and(|hit| hit.killed.iter().all(|killed| killed.name.starts_with(program)))
+    };
+    for round in 0..10 {
+        for (text, program) in [
+            (r#"exec "$TOOLS/eat" shared 300"#, "eat"),
+            (r#"exec "$TOOLS/eat" shm 300"#, "eat"),
+            (PYTHON, "python3"),
+        ] {
+            if program == "python3" && field.needs("python3").is_err() {
+                continue;
+            }
+            let outcome = place.answer(text)?;
+            check(
+                outcome.status == Status::OutOfMemory && named(&outcome, program),
+                || format!("round {round}, `{text}`: {} {:?}", line(&outcome), outcome.limits_hit),
+            )?;
+            let text = text.trim_start_matches("exec ");
+            let outcome = place.in_session(&format!("{text}\necho $kept $$ $?"))?;
+            let after = format!("1 {} 137", shell.trim());
+            check(outcome.stdout.trim() == after && named(&outcome, program), || {
+                format!("round {round}, session: {} {:?}", line(&outcome), outcome.limits_hit)
+            })?;
+        }
+    }
+    is_the_same(&place)?;
+    field.worked();
+    Ok(())
+}
+
+/// Files in memory stay when who wrote them is killed, and what follows has little room, or none. The sandbox is
+/// still there, and says of each command how it ended.
+pub(super) fn filled_for_good(field: &Field<'_>) -> Checked {
+    let place = with_memory(field, 64)?;
+    let outcome = place.answer("exec dd if=/dev/zero of=/dev/shm/large bs=1M count=300 2> /dev/null")?;
+    field.attempted();
+    check(outcome.status == Status::OutOfMemory, || line(&outcome))?;
+    // In another sandbox there would be room.
+    for _ in 0..20 {
+        let outcome = place.answer("exec \"$TOOLS/eat\" memory 16")?;
+        check(outcome.status == Status::OutOfMemory, || line(&outcome))?;
+    }
+    Ok(())
+}
+
+/// The kernel kills commands first: and they cannot say otherwise.
+pub(super) fn killed_first(field: &Field<'_>) -> Checked {
+    let place = field.place().start()?;
+    let scores = place.works("cat /proc/self/oom_score_adj /proc/1/oom_score_adj")?;
+    check(scores.split_whitespace().next() == Some("1000"), || scores.clone())?;
+    let own = fs::read_to_string("/proc/self/oom_score_adj").unwrap_or_default();
+    check(scores.split_whitespace().nth(1) == Some(own.trim()), || {
+        format!("pid 1 has another score than we: {scores}")
+    })?;
+    for text in [
+        "echo 0 > /proc/self/oom_score_adj",
+        "echo 999 > /proc/$$/oom_score_adj",
+        "echo 1000 > /proc/1/oom_score_adj",
+        "echo 1000 > /proc/$PPID/oom_score_adj",
+        "echo 15 > /proc/self/oom_adj",
+    ] {
+        place.refused(text)?;
     }
     Ok(())
 }

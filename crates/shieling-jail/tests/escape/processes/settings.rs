@@ -58,7 +58,6 @@ pub(super) fn priorities(field: &Field<'_>) -> Checked {
     }
     place.deadline = Duration::from_secs(1);
     let mark = Mark::new();
-    let began = Instant::now();
     // Of the jail's own processes none can be set, and of the command's own every one.
     for text in [
         "renice -n 19 1",
@@ -76,13 +75,12 @@ pub(super) fn priorities(field: &Field<'_>) -> Checked {
         "renice -n 19 1 $PPID; chrt -i -p 0 $PPID; chrt -i -p 0 1; taskset -p 1 $PPID; ionice -c 3 -p $PPID 1; \
          for i in $(seq 20); do (trap '' TERM; while :; do :; done) & done; (trap '' TERM; setsid sleep {mark} &) ; wait"
     ))?;
-    let took = began.elapsed().as_millis();
+    // Slowed down, the supervisor would not have ended them within its budget, and told of survivors.
     check(outcome.status == Status::TimedOut && outcome.survivors == 0, || {
-        format!("after {took} ms: {}", line(&outcome))
+        line(&outcome)
     })?;
     mark.wait_for(0)?;
-    is_the_same(&place)?;
-    check(took < 4_500, || format!("it took {took} ms to end"))
+    is_the_same(&place)
 }
 
 pub(super) fn traced(field: &Field<'_>) -> Checked {

@@ -153,6 +153,39 @@ pub(super) fn maven_settings(path: &Path) -> bool {
     !words.iter().any(|word| bare.contains(word))
 }
 
+/// A file of settings, or a directory with nothing but such files, in which no credential stands: neither an address
+/// with a name before its host, nor a word for one. What cannot be read is taken to have one.
+pub(super) fn no_credential(path: &Path) -> bool {
+    if let Ok(entries) = fs::read_dir(path) {
+        return entries
+            .map(|entry| entry.map(|entry| entry.path()))
+            .all(|path| path.is_ok_and(|path| path.is_file() && no_credential(&path)));
+    }
+    let Ok(text) = fs::read(path) else { return false };
+    // Keys are no text, and public.
+    if path.extension().is_some_and(|end| end == "gpg" || end == "asc") {
+        return true;
+    }
+    let text = String::from_utf8_lossy(&text).to_ascii_lowercase();
+    let named = text.split("://").skip(1).any(|rest| {
+        rest.split(|c: char| c == '/' || c.is_whitespace())
+            .next()
+            .is_some_and(|host| host.contains('@'))
+    });
+    let words = [
+        "password",
+        "passwd",
+        "login",
+        "token",
+        "secret",
+        "authorization",
+        "sslkey",
+        "api_key",
+        "_auth",
+    ];
+    !named && !words.iter().any(|word| text.contains(word))
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
@@ -234,5 +267,38 @@ mod tests {
             fs::write(&path, text).expect("written");
             assert_eq!(maven_settings(&path), fine, "{text}");
         }
+    }
+
+    #[test]
+    fn settings_with_a_credential_are_known_by_it_wherever_it_stands() {
+        let place = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = place.path().join(name);
+            fs::write(&path, text).unwrap();
+            path
+        };
+        for text in [
+            "",
+            "deb [signed-by=/usr/share/keyrings/x.gpg] https://example.org/debian bookworm main # me@example.org\n",
+            "URIs: http://example.org/debian/@home\nSuites: bookworm\n",
+            "APT::Periodic::Enable \"0\";\n",
+        ] {
+            assert!(no_credential(&file("plain", text)), "{text}");
+        }
+        for text in [
+            "deb https://me:word@example.org/debian bookworm main",
+            "# deb HTTPS://me@example.org bookworm",
+            "Acquire::http::Proxy \"http://me:word@proxy:3128\";",
+            "Acquire::https::SslKey \"/etc/key\";",
+            "machine example.org login me password word",
+        ] {
+            assert!(!no_credential(&file("told", text)), "{text}");
+        }
+        assert!(!no_credential(place.path()), "one of the files has one");
+        fs::remove_file(place.path().join("told")).unwrap();
+        assert!(no_credential(place.path()));
+        fs::create_dir(place.path().join("below")).unwrap();
+        assert!(!no_credential(place.path()), "nobody looked below");
+        assert!(!no_credential(&place.path().join("absent")));
     }
 }

@@ -19,8 +19,7 @@ use crate::environment::Network;
 /// What is shown, if it is there: by name, or by how it begins where the row ends with `*`.
 ///
 /// Left out on purpose: `profile`, `profile.d` and `bash.bashrc`, which on many hosts set `PATH` back
-/// and so take a login shell's toolchains away; `npmrc`, `pip.conf`, `wgetrc`, which may hold
-/// credentials.
+/// and so take a login shell's toolchains away; `wgetrc`, which may hold credentials.
 const SHOWN: &[&str] = &[
     "ImageMagick*",
     "R",
@@ -79,6 +78,22 @@ const PARTLY: &[(&str, &[&str])] = &[
     ("pki", &["ca-trust", "tls/certs", "tls/cert.pem", "tls/openssl.cnf"]),
     ("ssl", &["certs", "cert.pem", "openssl.cnf"]),
 ];
+
+/// What is shown of settings of apt's, unless a credential stands in it; never `auth.conf`, which is made of them.
+const APT: &[&str] = &[
+    "apt.conf",
+    "apt.conf.d",
+    "keyrings",
+    "preferences",
+    "preferences.d",
+    "sources.list",
+    "sources.list.d",
+    "trusted.gpg",
+    "trusted.gpg.d",
+];
+
+/// Settings of package managers, shown unless a credential stands in them.
+const MANAGERS: &[&str] = &["gemrc", "npmrc", "pip.conf"];
 
 /// Of the host's own account files and names, where files keep their places.
 const IN_PLACE: &[&str] = &["group", "hostname", "hosts", "nsswitch.conf", "passwd", "resolv.conf"];
@@ -163,6 +178,17 @@ fn listed(also: &[&str]) -> io::Result<Vec<Entry>> {
                     .filter(|path| path.exists())
                     .map(|path| shown(path, false)),
             );
+        } else if name == "apt" {
+            let parts = APT.iter().map(|part| found.path().join(part));
+            entries.extend(
+                parts
+                    .filter(|path| path.exists() && caches::no_credential(path))
+                    .map(|path| shown(path, false)),
+            );
+        } else if MANAGERS.contains(&name.as_str()) {
+            if caches::no_credential(&found.path()) {
+                entries.push(shown(found.path(), false));
+            }
         } else if is_shown(&name) || also.contains(&name.as_str()) {
             // As the link it is where its text means the same inside: time zones are told by it.
             let to = found
@@ -259,7 +285,7 @@ mod tests {
         let shown = entries(&Restrictions::new("/w", "/bin/sh"), Path::new("/home/u")).expect("there is an /etc");
         for entry in &shown {
             let target = entry.target().to_str().expect("plain names");
-            for secret in ["shadow", "sudoers", "ssh", "private", "npmrc", "pip.conf", "profile"] {
+            for secret in ["shadow", "sudoers", "ssh", "private", "auth.conf", "profile"] {
                 assert!(!target.contains(secret), "{target}");
             }
             if ["/etc/passwd", "/etc/group", "/etc/hosts", "/etc/resolv.conf"].contains(&target) {

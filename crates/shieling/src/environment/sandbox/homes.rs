@@ -14,7 +14,8 @@
 //! directories stay open, since they are projects as a rule.
 #![expect(clippy::disallowed_methods, reason = "which homes this host has is looked up here")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -134,7 +135,7 @@ pub(super) fn part(homes: &BTreeSet<PathBuf>, workspace: &Path) -> Option<Part> 
                 starts: protect::names_of_a_home().any(starts),
             });
         }
-        let mut names = protect::names_of_a_home().map(|name| home.join(name));
+        let mut names = names_in(home, None);
         let link = names.find(|name| {
             let leads = fs::symlink_metadata(name).is_ok_and(|found| found.is_symlink());
             leads && fs::canonicalize(name).is_ok_and(|real| workspace.starts_with(real))
@@ -152,13 +153,15 @@ pub(super) fn part(homes: &BTreeSet<PathBuf>, workspace: &Path) -> Option<Part> 
 pub(super) fn led_to(homes: &BTreeSet<PathBuf>, workspace: &Path) -> Vec<PathBuf> {
     let outside = homes.iter().filter(|home| !home.starts_with(workspace));
     let names = outside.flat_map(|home| {
-        let own = fs::read_dir(home).into_iter().flatten().flatten();
-        let own = own
-            .map(|entry| entry.file_name())
-            .filter(|name| is_dotted(Path::new(name)));
-        let own = own.map(PathBuf::from).filter(|name| !is_open(name));
-        let names = own.chain(protect::names_of_a_home().map(PathBuf::from));
-        names.map(|name| home.join(name))
+        let listed = list_names(home);
+        let own: Vec<PathBuf> = listed
+            .iter()
+            .flatten()
+            .map(PathBuf::from)
+            .filter(|name| is_dotted(name) && !is_open(name))
+            .map(|name| home.join(name))
+            .collect();
+        own.into_iter().chain(names_in(home, listed))
     });
     let links: BTreeSet<PathBuf> = names
         .filter(|name| fs::symlink_metadata(name).is_ok_and(|found| found.is_symlink()))
@@ -173,6 +176,30 @@ pub(super) fn led_to(homes: &BTreeSet<PathBuf>, workspace: &Path) -> Vec<PathBuf
         .filter(|home| below(workspace, home))
         .flat_map(|home| not_open(home));
     ends.chain(parts).filter(|path| below(path, workspace)).collect()
+}
+
+/// The names in a home, if it can be listed.
+fn list_names(home: &Path) -> Option<Vec<OsString>> {
+    let entries = fs::read_dir(home).ok()?;
+    entries.map(|entry| Some(entry.ok()?.file_name())).collect()
+}
+
+/// Of the names from which something starts, those that may be in a home: of most the first part is not there,
+/// which its list tells sooner than a look at each. `listed` are its names, if they are known already.
+fn names_in(home: &Path, listed: Option<Vec<OsString>>) -> impl Iterator<Item = PathBuf> {
+    // Some file systems find a name in whatever case it is asked for.
+    let folded = |name: &OsStr| name.as_bytes().to_ascii_lowercase();
+    let listed: Option<HashSet<_>> = listed
+        .or_else(|| list_names(home))
+        .map(|names| names.iter().map(|name| folded(name)).collect());
+    let home = home.to_path_buf();
+    protect::names_of_a_home().filter_map(move |name| {
+        let first = Path::new(name).components().next()?;
+        let there = listed
+            .as_ref()
+            .is_none_or(|listed| listed.contains(&folded(first.as_os_str())));
+        there.then(|| home.join(name))
+    })
 }
 
 /// What is there in the open places of a home that runs by itself.

@@ -33,8 +33,15 @@ use super::place::{self, below, is_clean, leads_through, shown};
 use super::{Restrictions, allowed, caches, etc, kept, masks, repository, toolchain, writable};
 use crate::environment::Network;
 
-/// What programs look up outside of `/usr` and `/etc`: packages that are installed, fonts, pages of manuals.
-const DATABASES: &[&str] = &["/var/lib/dpkg", "/var/cache/fontconfig", "/var/cache/man"];
+/// What programs look up outside of `/usr` and `/etc`: packages that are installed or could be, gems, fonts, pages of
+/// manuals.
+const DATABASES: &[&str] = &[
+    "/var/lib/apt",
+    "/var/lib/dpkg",
+    "/var/lib/gems",
+    "/var/cache/fontconfig",
+    "/var/cache/man",
+];
 
 /// What a sandbox sees.
 #[derive(Debug)]

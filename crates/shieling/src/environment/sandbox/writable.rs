@@ -36,7 +36,9 @@ const SYSTEM: &[&str] = &[
     "/usr/local/sbin",
     "/usr/sbin",
     "/usr/share",
+    "/var/lib/apt",
     "/var/lib/dpkg",
+    "/var/lib/gems",
     "/var/lib/systemd",
     "/var/spool",
 ];
