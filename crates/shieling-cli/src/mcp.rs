@@ -2,6 +2,7 @@
 //!
 //! Standard output carries the protocol and nothing else; what there is to say goes to standard error.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -35,10 +36,10 @@ const GENERATIONS: u32 = 4;
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// Serves until the client goes away, or a signal comes.
-pub(crate) fn mcp(options: &Mcp) -> Result<u8, Failure> {
+pub(crate) fn mcp(options: &Mcp, words: &[OsString]) -> Result<u8, Failure> {
     if let Some(client) = &options.print_config {
         let client = clients::named(client)?;
-        let config = client.config(&clients::given(std::env::args_os())?);
+        let config = client.config(&clients::given(words.iter().cloned())?);
         crate::write_all(io::stderr().lock(), &format!("{}\n", client.place))?;
         crate::write_all(io::stdout().lock(), &config)?;
         return Ok(0);

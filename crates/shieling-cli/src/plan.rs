@@ -148,6 +148,8 @@ pub(crate) struct Plan {
     pub(crate) require_shell_approval: bool,
     /// Whether every change of files by a tool is asked about.
     pub(crate) require_write_approval: bool,
+    /// How long an answer is waited for; the library's own time if nobody says.
+    pub(crate) patience: Option<Duration>,
     /// Whether one command is all that starts.
     pub(crate) once: bool,
     timeout: Duration,
@@ -248,6 +250,7 @@ impl Plan {
                 settings.pids.or(limits.pids),
                 settings.cpus,
             ),
+            patience: None,
             once: matches!(purpose, Purpose::Exec | Purpose::Shell | Purpose::Describe),
             timeout: match purpose {
                 Purpose::Shell => typed_timeout.map_or(Duration::MAX, Timeout::get),

@@ -126,18 +126,28 @@ impl Library {
         self.shieling.judge(command)
     }
 
-    /// The environment as a model would be told of it.
-    pub(crate) fn describe(&self, plan: &Plan, mut told: Told, tools: &[ToolName]) -> Result<Description, Failure> {
-        let example = self.command(plan, "true")?;
+    /// The environment as a model would be told of it. Ends it.
+    pub(crate) fn describe(&self, plan: &Plan, told: Told, tools: &[ToolName]) -> Result<Description, Failure> {
         runtime()?.block_on(async {
-            if let Some(failure) = self.missing().await {
-                return Err(failure);
-            }
-            self.learn(&mut told).await;
-            let described = self.shieling.describe(&example, told, tools).await;
+            let described = self.described(plan, told, tools).await?;
             self.shieling.environment().close().await;
             Ok(described)
         })
+    }
+
+    /// The environment as a model would be told of it. Starts it.
+    pub(crate) async fn described(
+        &self,
+        plan: &Plan,
+        mut told: Told,
+        tools: &[ToolName],
+    ) -> Result<Description, Failure> {
+        let example = self.command(plan, "true")?;
+        if let Some(failure) = self.missing().await {
+            return Err(failure);
+        }
+        self.learn(&mut told).await;
+        Ok(self.shieling.describe(&example, told, tools).await)
     }
 
     /// The library itself, for a server.

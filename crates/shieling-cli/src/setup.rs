@@ -6,8 +6,6 @@ use std::sync::Arc;
 
 use shieling::approval::{Approver, Mode};
 use shieling::audit;
-#[cfg(feature = "memory")]
-use shieling::environment::Memory;
 use shieling::environment::{
     self, Ability, Capabilities, Environment, Later, Local, Network, Restrictions, Sandbox, Shell,
 };
@@ -19,6 +17,8 @@ use shieling::request::Command;
 use shieling::session::{Human, RecordTo};
 use shieling::units::ByteCount;
 use shieling::{Builder, Shieling};
+#[cfg(feature = "memory")]
+use shieling_memory::Memory;
 
 use crate::config::{Printable, files, reason};
 use crate::options::{Approval, EnvironmentName, Isolation, PolicyName, Prefix};
@@ -122,6 +122,9 @@ pub(crate) fn for_running(
     builder = builder
         .require_shell_approval(plan.require_shell_approval)
         .require_write_approval(plan.require_write_approval);
+    if let Some(patience) = plan.patience {
+        builder = builder.patience(patience);
+    }
     if let Some(human) = human.or_else(|| Person::find().map(|person| Arc::new(person) as Arc<dyn Human>)) {
         builder = builder.human(human);
     }

@@ -1,0 +1,144 @@
+"""The place where AI agents work: every command is judged, contained, bounded, recorded and reported truthfully.
+
+>>> from shieling import Shieling
+>>> with Shieling("memory") as shieling:
+...     outcome = shieling.run("echo hello | tr a-z A-Z")
+...     print(outcome.stdout.strip(), outcome.exit_code)
+HELLO 0
+"""
+
+from __future__ import annotations
+
+import atexit as _atexit
+from typing import TYPE_CHECKING, Any
+
+from . import _native as _native_module
+from ._errors import (
+    ArgumentError,
+    ClosedError,
+    CommandFailedError,
+    CommandTimeoutError,
+    ConfigurationError,
+    DeniedError,
+    FileError,
+    InputClosedError,
+    JobError,
+    NotStartedError,
+    OutcomeError,
+    ShielingError,
+)
+from ._options import Answer, Approver, EnvironmentName
+from ._records import (
+    Changes,
+    CommandSeen,
+    Confinement,
+    Denial,
+    Description,
+    Edited,
+    Effect,
+    FileInfo,
+    FileRead,
+    Found,
+    Grepped,
+    HeldBack,
+    Hint,
+    Hit,
+    JobInfo,
+    KilledProcess,
+    LimitHit,
+    Listed,
+    No,
+    Outcome,
+    OutputPage,
+    Patched,
+    PatchedFile,
+    Question,
+    Reason,
+    Screen,
+    SessionInfo,
+    Span,
+    Verdict,
+    View,
+    Written,
+    Yes,
+)
+from ._sync import Job, Process, Session, Shieling, Stream
+
+if TYPE_CHECKING:
+    from ._async import AsyncJob, AsyncProcess, AsyncSession, AsyncShieling, AsyncStream
+
+_atexit.register(_native_module.shutdown)
+
+_ASYNC = {"AsyncJob", "AsyncProcess", "AsyncSession", "AsyncShieling", "AsyncStream"}
+
+
+def __getattr__(name: str) -> Any:
+    # `asyncio` takes longer to import than all of this package.
+    if name in _ASYNC:
+        from . import _async
+
+        return getattr(_async, name)
+    if name == "__version__":
+        return _native_module.version()
+    raise AttributeError(f"module `shieling` has no attribute `{name}`")
+
+
+__all__ = [
+    "Answer",
+    "Approver",
+    "ArgumentError",
+    "AsyncJob",
+    "AsyncProcess",
+    "AsyncSession",
+    "AsyncShieling",
+    "AsyncStream",
+    "Changes",
+    "ClosedError",
+    "CommandFailedError",
+    "CommandSeen",
+    "CommandTimeoutError",
+    "ConfigurationError",
+    "Confinement",
+    "Denial",
+    "DeniedError",
+    "Description",
+    "Edited",
+    "Effect",
+    "EnvironmentName",
+    "FileError",
+    "FileInfo",
+    "FileRead",
+    "Found",
+    "Grepped",
+    "HeldBack",
+    "Hint",
+    "Hit",
+    "InputClosedError",
+    "Job",
+    "JobError",
+    "JobInfo",
+    "KilledProcess",
+    "LimitHit",
+    "Listed",
+    "No",
+    "NotStartedError",
+    "Outcome",
+    "OutcomeError",
+    "OutputPage",
+    "Patched",
+    "PatchedFile",
+    "Process",
+    "Question",
+    "Reason",
+    "Screen",
+    "Session",
+    "SessionInfo",
+    "Shieling",
+    "ShielingError",
+    "Span",
+    "Stream",
+    "Verdict",
+    "View",
+    "Written",
+    "Yes",
+]

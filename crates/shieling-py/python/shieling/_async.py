@@ -1,0 +1,1348 @@
+"""The environment for `asyncio`. Made from `_sync.py` by `generate_async.py`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import timedelta
+from os import PathLike
+from types import TracebackType
+from typing import Any, Literal
+
+from . import _convert as convert
+from ._call_async import wait_async
+from ._errors import ArgumentError
+from ._options import Approver, EnvironmentName, open_core
+from ._records import (
+    Description,
+    Edited,
+    FileInfo,
+    FileRead,
+    Found,
+    Grepped,
+    JobInfo,
+    Listed,
+    Outcome,
+    OutputPage,
+    Patched,
+    SessionInfo,
+    Verdict,
+    View,
+    Written,
+)
+
+__all__ = ["AsyncJob", "AsyncProcess", "AsyncSession", "AsyncShieling", "AsyncStream"]
+
+Path = str | PathLike[str]
+Duration = float | timedelta | str
+Size = int | str
+
+
+class AsyncShieling:
+    """One environment in which commands run, with its policy, approvals, bounds and log.
+
+    Methods may be called from several threads at once. Leaving the ``with`` block, or :meth:`close`, ends every
+    session, job and process of it. Nothing starts before the first command.
+
+    Args:
+        environment: ``sandbox``: confined by the kernel, on this host. ``local``: an ordinary process of this host,
+            unconfined. ``memory``: a bash and files of its own in memory, no process at all. A command there takes its
+            input whole, as ``stdin`` of :meth:`run`; nobody writes to it while it runs.
+        workspace: The working directory and only writable place. Default: the current directory. In ``memory`` it
+            is only a name.
+        policy: Names of presets or paths of TOML files; the strictest verdict wins. Default: everything is allowed.
+        allow: Only commands that start with one of these prefixes may run. Default: all.
+        deny: Commands that start with one of these may not run.
+        ignore: Patterns as in ``.gitignore``; these paths are hidden.
+        readonly: Whether nothing may change.
+        approval: When the approver is asked: ``always``, only where the ``policy`` wants it, or ``never`` (what wants
+            a yes is then refused). Default: ``always`` in ``local``, ``policy`` elsewhere.
+        approver: A function that is asked, with a :class:`Question`. It answers ``True``, ``False``, a :class:`Yes`,
+            a :class:`No`, or ``None`` where nobody can answer; it may be ``async``. It runs in a thread of its own
+            (``async`` ones of :class:`AsyncShieling` in the caller's event loop). What it raises is raised by the
+            call that asked, and nothing starts. Default: nobody is there, so what wants a yes is refused.
+        approval_timeout: Seconds after which nobody has answered. Default: 600.
+        acknowledge_unsafe: Must be set for ``local`` with ``approval="never"``.
+        require_shell_approval: Whether every command is asked about, whatever the policy says.
+        require_write_approval: Whether every change made by the file methods is asked about.
+        network: ``none``, ``loopback`` (the sandbox's own) or ``host``. Default: ``loopback`` in ``sandbox``, ``host``
+            in ``local``, ``none`` in ``memory``.
+        allow_hosts: Hosts that can be reached. Not in this version: anything but an empty list is refused.
+        changes: Where writes to the workspace go. This version has ``direct`` and refuses the others.
+        read: More paths that may be read (``sandbox``).
+        write: More paths that may be written (``sandbox``).
+        home: ``private`` (gone with the sandbox) or ``persistent`` (kept per workspace). Default: ``private``.
+        env: Variables that commands get, besides a short list of harmless ones.
+        pass_env: Names of variables of this process that commands get.
+        inherit_env: Whether commands get every variable of this process. ``env`` is laid over them.
+        isolation: ``full``, or ``landlock`` for hosts without user namespaces. Default: ``full``.
+        shell: The bash that reads commands. Default: the system's.
+        open_protected: Whether commands can change ``.git/hooks`` and the like.
+        allow_home: Whether the workspace may be a home directory.
+        timeout: Time of one command: seconds, a timedelta, or ``"2m"``. Default: 60 seconds. 0 is refused.
+        max_output: Bytes of each stream that an outcome keeps, head and tail: a number or ``"64KiB"``. Default: 64 KiB.
+            A number that is given explicitly never ends the command.
+        memory: Memory of all processes together: bytes or ``"1GiB"``. Default: 4 GiB in ``sandbox``, 256 MiB of files
+            in ``memory``, no limit in ``local`` (where setting one is refused).
+        pids: Processes and threads that may exist at once. Default: 512 in ``sandbox``.
+        cpus: Processors' worth of time, such as 1.5. Default: no limit.
+        file_size: The largest file that a command may write. Default: no limit.
+        rate: How many commands may start, as ``"3/10,10/60"``: 3 in 10 seconds and 10 in 60. Default: no limit.
+        audit: A file to which a hash-chained record is appended. Default: none.
+        record: Whether what commands print is recorded for ``shieling log replay``.
+        store_output: Whether output beyond ``max_output`` is kept for :meth:`output`, 16 MiB for each command.
+
+    Raises:
+        ConfigurationError: An option is wrong, or cannot be enforced here.
+
+    >>> import asyncio
+    >>> async def example():
+    ...     async with AsyncShieling("memory", readonly=True) as shieling:
+    ...         outcome = await shieling.run("rm -rf /")
+    ...         print(outcome.status)
+    >>> asyncio.run(example())
+    denied
+    """
+
+    def __init__(
+        self,
+        environment: EnvironmentName = "sandbox",
+        *,
+        workspace: Path | None = None,
+        policy: Path | Sequence[Path] = (),
+        allow: Sequence[str] = (),
+        deny: Sequence[str] = (),
+        ignore: Sequence[str] = (),
+        readonly: bool = False,
+        approval: Literal["always", "policy", "never"] | None = None,
+        approver: Approver | None = None,
+        approval_timeout: Duration = 600.0,
+        acknowledge_unsafe: bool = False,
+        require_shell_approval: bool = False,
+        require_write_approval: bool = False,
+        network: Literal["none", "loopback", "host"] | None = None,
+        allow_hosts: Sequence[str] = (),
+        changes: Literal["direct"] = "direct",
+        read: Sequence[Path] = (),
+        write: Sequence[Path] = (),
+        home: Literal["private", "persistent"] | None = None,
+        env: Mapping[str, str] | None = None,
+        pass_env: Sequence[str] = (),
+        inherit_env: bool = False,
+        isolation: Literal["full", "landlock"] | None = None,
+        shell: Path | None = None,
+        open_protected: bool = False,
+        allow_home: bool = False,
+        timeout: Duration = 60.0,
+        max_output: Size = 65_536,
+        memory: Size | None = None,
+        pids: int | None = None,
+        cpus: float | None = None,
+        file_size: Size | None = None,
+        rate: str | None = None,
+        audit: Path | None = None,
+        record: bool = False,
+        store_output: bool = True,
+    ) -> None:
+        options = dict(locals())
+        del options["self"]
+        self._core = open_core(options)
+        self._approver = approver
+
+    @property
+    def environment(self) -> str:
+        """The name of the environment.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         print(shieling.environment)
+        >>> asyncio.run(example())
+        memory
+        """
+        return self._core.environment
+
+    @property
+    def workspace(self) -> str:
+        """The workspace's absolute path, as commands see it.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory", workspace="/work") as shieling:
+        ...         print(shieling.workspace)
+        >>> asyncio.run(example())
+        /work
+        """
+        return self._core.workspace
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         print(shieling.closed)
+        >>> asyncio.run(example())
+        False
+        """
+        return self._core.closed
+
+    async def __aenter__(self) -> AsyncShieling:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End every session, job and process, and give back what the environment holds. May be called again.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         await shieling.close()
+        ...         print(shieling.closed)
+        >>> asyncio.run(example())
+        True
+        """
+        await wait_async(self._core.close(), self._approver)
+
+    async def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        timeout: Duration | None = None,
+        cwd: Path | None = None,
+        env: Mapping[str, str | None] | None = None,
+        stdin: str | bytes | None = None,
+        on_timeout: Literal["kill", "background"] = "kill",
+        max_output: Size | None = None,
+    ) -> Outcome:
+        """Run one command in a process of its own, and wait for its end.
+
+        A refusal, a failure and a timeout are ordinary outcomes; :meth:`Outcome.check` raises for them.
+        ``KeyboardInterrupt`` during the call ends all of the command's processes.
+
+        Args:
+            command: Shell text, read by bash; or a sequence of words, which are quoted and joined.
+            timeout: Its time: seconds, a timedelta or ``"2m"``. Default: that of the `Shieling`.
+            cwd: Its directory, absolute or relative to the workspace. Default: the workspace.
+            env: Variables laid over its own; ``None`` as a value removes one.
+            stdin: What it reads from standard input. Default: nothing.
+            on_timeout: ``kill`` ends its processes when its time is over (``timed_out``); ``background`` lets it go on
+                as a job, and the outcome is ``running``, with ``job``. Not together with ``stdin``.
+            max_output: Bytes of each stream that are kept. Default: that of the `Shieling`.
+
+        Raises:
+            ArgumentError: The command is empty or too long, or another argument is wrong.
+            ClosedError: The `Shieling` was closed.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         outcome = await shieling.run("tr a-z A-Z", stdin="hello")
+        ...         print(outcome.stdout, outcome.exit_code)
+        >>> asyncio.run(example())
+        HELLO 0
+        """
+        call = convert.run(self._core, command, timeout, cwd, env, stdin, on_timeout, max_output)
+        return convert.outcome(await wait_async(call, self._approver))
+
+    async def start(
+        self,
+        command: str | Sequence[str],
+        *,
+        timeout: Duration | None = None,
+        cwd: Path | None = None,
+        env: Mapping[str, str | None] | None = None,
+        max_output: Size | None = None,
+    ) -> AsyncProcess:
+        """Start a program that is talked to over pipes. In ``memory`` this is refused.
+
+        For a program on a terminal use :meth:`background` with ``tty``.
+
+        Args:
+            command: Shell text, or a sequence of words.
+            timeout: Its time. Default: that of the `Shieling`.
+            cwd: Its directory. Default: the workspace.
+            env: Variables laid over its own.
+            max_output: Bytes of each stream that its outcome keeps.
+
+        Raises:
+            DeniedError: It was refused.
+            NotStartedError: It could not be started.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("sandbox") as shieling, await shieling.start("cat") as process:
+        ...         await process.write("hello")
+        ...         await process.close_stdin()
+        ...         data = await process.stdout.read_all()
+        ...         print(data)
+        >>> asyncio.run(example())
+        b'hello'
+        """
+        call = convert.start(self._core, command, timeout, cwd, env, max_output)
+        return AsyncProcess(convert.started(await wait_async(call, self._approver)))
+
+    async def background(
+        self,
+        command: str | Sequence[str],
+        *,
+        session: str | None = None,
+        tty: tuple[int, int] | bool = False,
+        timeout: Duration | None = None,
+        cwd: Path | None = None,
+        env: Mapping[str, str | None] | None = None,
+        max_output: Size | None = None,
+        id: str | None = None,
+    ) -> AsyncJob:
+        """Start a command as a job, and return at once. In ``memory`` its input is at its end.
+
+        Args:
+            command: Shell text, or a sequence of words.
+            session: Start where this session stands, with its exported variables. Default: in the workspace.
+            tty: Whether it gets a terminal: ``True`` for 24 lines of 80, or lines and columns.
+            timeout: Ignored by jobs in the background but for their first output. Default: that of the `Shieling`.
+            cwd: Its directory; not with ``session``.
+            env: Variables laid over its own; not with ``session``.
+            max_output: Bytes of each stream that its outcome keeps.
+            id: Its name. Default: ``j1``, ``j2`` and so on. With the name of a job that exists nothing starts, and
+                that job is returned.
+
+        Raises:
+            DeniedError: It was refused.
+            NotStartedError: It could not be started.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         job = await shieling.background("echo one; echo two")
+        ...         outcome = await job.wait()
+        ...         print(outcome.stdout.split())
+        >>> asyncio.run(example())
+        ['one', 'two']
+        """
+        call = convert.background(self._core, command, session, tty, timeout, cwd, env, max_output, id)
+        return AsyncJob(self, convert.job_of(await wait_async(call, self._approver)))
+
+    def session(
+        self, name: str = "main", *, cwd: Path | None = None, env: Mapping[str, str | None] | None = None
+    ) -> AsyncSession:
+        """A persistent shell: directory, variables, functions and options stay from command to command.
+
+        It starts with its first command. Two objects of one name are one session.
+
+        Args:
+            name: Its name.
+            cwd: Where it starts. Default: the workspace.
+            env: Variables laid over those that it starts with.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         session = shieling.session()
+        ...         _ = await session.run("cd /tmp; x=1")
+        ...         outcome = await session.run("echo $x; pwd")
+        ...         print(outcome.stdout.split())
+        >>> asyncio.run(example())
+        ['1', '/tmp']
+        """
+        return AsyncSession(self, name, cwd, env)
+
+    def sessions(self) -> tuple[SessionInfo, ...]:
+        """The sessions, by name.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         print(shieling.sessions())
+        >>> asyncio.run(example())
+        ()
+        """
+        return convert.sessions(self._core)
+
+    def jobs(self) -> tuple[JobInfo, ...]:
+        """The jobs, oldest first, also those that have ended.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         print(shieling.jobs())
+        >>> asyncio.run(example())
+        ()
+        """
+        return convert.jobs(self._core)
+
+    def job(self, id: str) -> AsyncJob:
+        """A job by its name, such as ``Outcome.job``.
+
+        Raises:
+            JobError: There is none (``unknown``).
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         job = await shieling.background("true", id="build")
+        ...         print(shieling.job("build").id)
+        >>> asyncio.run(example())
+        build
+        """
+        return AsyncJob(self, convert.known_job(self._core, id))
+
+    async def output(
+        self, output_id: str, *, stream: Literal["stdout", "stderr"] = "stdout", cursor: int = 0, limit: int = 65_536
+    ) -> OutputPage:
+        """A part of a command's whole output, where its outcome is truncated.
+
+        Args:
+            output_id: That of the outcome.
+            stream: Which stream.
+            cursor: The first byte.
+            limit: At most so many bytes.
+
+        Raises:
+            ArgumentError: There is no such output.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("local", acknowledge_unsafe=True, approval="never", max_output=10) as shieling:
+        ...         outcome = await shieling.run("seq 1000")
+        ...         page = await shieling.output(outcome.output_id)
+        ...         print(len(page.data), page.next)
+        >>> asyncio.run(example())
+        3893 None
+        """
+        return convert.output_page(await wait_async(convert.output(self._core, output_id, stream, cursor, limit), None))
+
+    async def why(self, command: str | Sequence[str], *, cwd: Path | None = None) -> Verdict:
+        """Judge a command, and run nothing.
+
+        Args:
+            command: Shell text, or a sequence of words.
+            cwd: Where it would run. Default: the workspace.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory", deny=["git push"]) as shieling:
+        ...         verdict = await shieling.why("git -C sub push --force")
+        ...         print(verdict.decision)
+        >>> asyncio.run(example())
+        deny
+        """
+        return convert.verdict(await wait_async(convert.why(self._core, command, cwd), None))
+
+    async def describe(self, *, tools: Sequence[str] | None = None) -> Description:
+        """The environment as a model should be told of it, for its system prompt. Starts the environment.
+
+        Args:
+            tools: Programs whose versions are looked up. Default: a list of usual ones.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         description = await shieling.describe()
+        ...         print(description.data["environment"])
+        >>> asyncio.run(example())
+        memory
+        """
+        return convert.description(await wait_async(convert.describe(self._core, tools), self._approver))
+
+    def revoke_approvals(self) -> None:
+        """Take back every yes that goes further than one start.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         shieling.revoke_approvals()
+        >>> asyncio.run(example())
+        """
+        self._core.revoke_all()
+
+    async def read_file(
+        self, path: Path, *, offset: int = 0, limit: int = 2_000, max_bytes: int = 65_536, max_image: int = 10_485_760
+    ) -> FileRead:
+        """Read lines of a text file, or an image.
+
+        Args:
+            path: Absolute, or relative to the workspace.
+            offset: The first line, counted from 0.
+            limit: At most so many lines.
+            max_bytes: At most so many bytes of text.
+            max_image: Images up to this size in bytes are given with their bytes.
+
+        Raises:
+            FileError: It is not there, is hidden, or cannot be read.
+            DeniedError: A rule of the policy refuses it.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         _ = await shieling.write_file("notes.txt", "one\\ntwo\\n")
+        ...         read = await shieling.read_file("notes.txt", offset=1)
+        ...         print(read.text, read.total_lines)
+        >>> asyncio.run(example())
+        two
+         2
+        """
+        return convert.file_read(await wait_async(self._core.read_file(convert.path(path), offset, limit, max_bytes, max_image), self._approver))
+
+    async def read_bytes(self, path: Path, *, max_bytes: int = 67_108_864) -> bytes:
+        """Read a whole file, whatever is in it.
+
+        Args:
+            path: Absolute, or relative to the workspace.
+            max_bytes: The largest file that is read, at most 64 MiB.
+
+        Raises:
+            FileError: It is not there, is hidden, cannot be read, or is larger (``too_large``).
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         _ = await shieling.write_file("data", b"\\x00\\xff")
+        ...         data = await shieling.read_bytes("data")
+        ...         print(data)
+        >>> asyncio.run(example())
+        b'\\x00\\xff'
+        """
+        return convert.file_bytes(await wait_async(self._core.read_bytes(convert.path(path), max_bytes), self._approver))
+
+    async def write_file(
+        self, path: Path, content: str | bytes, *, expect: str | None = None, create_only: bool = False
+    ) -> Written:
+        """Write a whole file. Directories that are missing are made.
+
+        Args:
+            path: Absolute, or relative to the workspace.
+            content: What it is to hold; text is written as UTF-8, as it is.
+            expect: Refuse unless the file is in this state (``hash`` of an earlier answer).
+            create_only: Refuse if there is something already.
+
+        Raises:
+            FileError: It cannot be written, or is in another state (``stale``).
+            DeniedError: It was refused, or nobody said yes.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         written = await shieling.write_file("a/b.txt", "text")
+        ...         print(written.created, written.size)
+        >>> asyncio.run(example())
+        True 4
+        """
+        return convert.written(await wait_async(self._core.write_file(convert.path(path), convert.content(content), expect, create_only), self._approver))
+
+    async def edit_file(
+        self, path: Path, old: str, new: str, *, replace_all: bool = False, expect: str | None = None
+    ) -> Edited:
+        """Replace text in a file.
+
+        Args:
+            path: Absolute, or relative to the workspace.
+            old: What is there, exactly. It must occur exactly once, unless ``replace_all``.
+            new: What is to be there instead.
+            replace_all: Replace each occurrence.
+            expect: Refuse unless the file is in this state.
+
+        Raises:
+            FileError: ``no_match`` (with ``details["nearest"]``), ``ambiguous`` (with ``details["lines"]``), and others.
+            DeniedError: It was refused, or nobody said yes.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         _ = await shieling.write_file("a.txt", "one two")
+        ...         edited = await shieling.edit_file("a.txt", "two", "three")
+        ...         print(edited.replacements)
+        >>> asyncio.run(example())
+        1
+        """
+        return convert.edited(await wait_async(self._core.edit_file(convert.path(path), old, new, replace_all, expect), self._approver))
+
+    async def patch(self, patch: str, *, reverse: bool = False) -> Patched:
+        """Change several files at once, or none.
+
+        Args:
+            patch: A unified diff, or a patch that begins with ``*** Begin Patch``.
+            reverse: Apply it backwards (unified diffs only).
+
+        Raises:
+            FileError: ``bad_patch``, ``misfit``, and others.
+            DeniedError: It was refused, or nobody said yes.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         patched = await shieling.patch("*** Begin Patch\\n*** Add File: a.txt\\n+one\\n*** End Patch\\n")
+        ...         print(patched.files[0].change)
+        >>> asyncio.run(example())
+        added
+        """
+        return convert.patched(await wait_async(self._core.patch(patch, reverse), self._approver))
+
+    async def ls(self, path: Path = ".", *, limit: int = 1_000, after: str | None = None) -> Listed:
+        """List a directory, sorted by name.
+
+        Args:
+            path: Absolute, or relative to the workspace.
+            limit: At most so many entries.
+            after: Go on after this name (``next`` of the last answer).
+
+        Raises:
+            FileError: It is not there, or no directory.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         _ = await shieling.write_file("a.txt", "")
+        ...         listed = await shieling.ls()
+        ...         print([entry.path for entry in listed.entries])
+        >>> asyncio.run(example())
+        ['a.txt']
+        """
+        return convert.listed(await wait_async(self._core.ls(convert.path(path), limit, after), self._approver))
+
+    async def glob(
+        self,
+        pattern: str,
+        *,
+        path: Path = ".",
+        ignored: bool = False,
+        dotted: bool = False,
+        limit: int = 1_000,
+        after: str | None = None,
+    ) -> Found:
+        """Find files by their names, sorted by path.
+
+        Args:
+            pattern: Such as ``**/*.py``, relative to ``path``; without a slash it is looked for in every directory.
+            path: Where to look.
+            ignored: Also what ``.gitignore`` leaves out.
+            dotted: Also names that begin with a dot.
+            limit: At most so many paths.
+            after: Go on after this path (``next`` of the last answer).
+
+        Raises:
+            FileError: The directory is not there, or the pattern is wrong (``argument``).
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         _ = await shieling.write_file("src/a.py", "")
+        ...         found = await shieling.glob("*.py")
+        ...         print(found.paths)
+        >>> asyncio.run(example())
+        ('src/a.py',)
+        """
+        return convert.found(await wait_async(self._core.glob(pattern, convert.path(path), ignored, dotted, limit, after), self._approver))
+
+    async def grep(
+        self,
+        pattern: str,
+        *,
+        path: Path = ".",
+        literal: bool = False,
+        ignore_case: bool = False,
+        multiline: bool = False,
+        globs: Sequence[str] = (),
+        ignored: bool = False,
+        dotted: bool = False,
+        before: int = 0,
+        after: int = 0,
+        mode: Literal["content", "files", "count"] = "content",
+        limit: int = 200,
+        cursor: str | None = None,
+    ) -> Grepped:
+        """Search in files, sorted by path. The time of every search is in proportion to the text.
+
+        Args:
+            pattern: A regular expression.
+            path: A file or a directory.
+            literal: Take the pattern as it stands.
+            ignore_case: Whatever the case of letters.
+            multiline: A match may go over several lines.
+            globs: Only in files that match one of these; one that begins with ``!`` leaves out.
+            ignored: Also what ``.gitignore`` leaves out.
+            dotted: Also names that begin with a dot.
+            before: So many lines before each match.
+            after: So many lines after each match.
+            mode: The lines that match, the files that have one, or how many lines match in each.
+            limit: At most so many lines with a match, or files.
+            cursor: Go on where ``next`` of the last answer says.
+
+        Raises:
+            FileError: The path is not there, or the pattern is wrong (``argument``).
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         _ = await shieling.write_file("a.txt", "one\\ntwo\\n")
+        ...         grepped = await shieling.grep("^t")
+        ...         print(grepped.hits[0].line, grepped.hits[0].text)
+        >>> asyncio.run(example())
+        2 two
+        """
+        call = convert.grep(
+            self._core,
+            pattern,
+            path,
+            (literal, ignore_case, multiline, ignored, dotted),
+            globs,
+            before,
+            after,
+            mode,
+            limit,
+            cursor,
+        )
+        return convert.grepped(await wait_async(call, self._approver))
+
+    async def stat(self, path: Path) -> FileInfo:
+        """What a path is. A link is followed if it leads somewhere.
+
+        Raises:
+            FileError: It is not there.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         _ = await shieling.write_file("a.txt", "one")
+        ...         info = await shieling.stat("a.txt")
+        ...         print(info.kind, info.size)
+        >>> asyncio.run(example())
+        file 3
+        """
+        return convert.file_info(await wait_async(self._core.stat(convert.path(path)), self._approver))
+
+    async def exists(self, path: Path) -> bool:
+        """Whether something is there that may be seen.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         there = await shieling.exists("a.txt")
+        ...         print(there)
+        >>> asyncio.run(example())
+        False
+        """
+        return convert.flag(await wait_async(self._core.exists(convert.path(path)), self._approver))
+
+    async def delete(self, path: Path, *, recursive: bool = False) -> FileInfo:
+        """Remove a file, a link (not what it leads to) or a directory.
+
+        Args:
+            path: Absolute, or relative to the workspace.
+            recursive: Also a directory with all that is in it.
+
+        Raises:
+            FileError: It is not there, is protected, or is not empty.
+            DeniedError: It was refused, or nobody said yes.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         _ = await shieling.write_file("a.txt", "one")
+        ...         removed = await shieling.delete("a.txt")
+        ...         print(removed.kind)
+        >>> asyncio.run(example())
+        file
+        """
+        return convert.file_info(await wait_async(self._core.delete(convert.path(path), recursive), self._approver))
+
+    async def move(self, source: Path, target: Path, *, replace: bool = False) -> FileInfo:
+        """Move something within the environment. A directory that is there gets it inside.
+
+        Args:
+            source: What is moved.
+            target: Where to.
+            replace: Replace a file that is there.
+
+        Raises:
+            FileError: ``exists``, ``not_found`` and others.
+            DeniedError: It was refused, or nobody said yes.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         _ = await shieling.write_file("a.txt", "one")
+        ...         info = await shieling.move("a.txt", "b.txt")
+        ...         print(info.path.rpartition("/")[2])
+        >>> asyncio.run(example())
+        b.txt
+        """
+        return convert.file_info(await wait_async(self._core.move(convert.path(source), convert.path(target), replace), self._approver))
+
+
+class AsyncSession:
+    """A persistent shell, from :meth:`AsyncShieling.session`. Leaving a ``with`` block closes it.
+
+    >>> import asyncio
+    >>> async def example():
+    ...     async with AsyncShieling("memory") as shieling, shieling.session("build") as session:
+    ...         outcome = await session.run("cd /tmp && pwd")
+    ...         print(outcome.session, outcome.cwd)
+    >>> asyncio.run(example())
+    build /tmp
+    """
+
+    def __init__(
+        self, shieling: AsyncShieling, name: str, cwd: Path | None = None, env: Mapping[str, str | None] | None = None
+    ) -> None:
+        self._shieling = shieling
+        self._core = shieling._core
+        self._approver = shieling._approver
+        self._cwd = cwd
+        self._env = dict(env) if env else None
+        self._name = convert.session_name(self._core, name)
+
+    @property
+    def name(self) -> str:
+        """Its name.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         print(shieling.session("build").name)
+        >>> asyncio.run(example())
+        build
+        """
+        return self._name
+
+    @property
+    def cwd(self) -> str:
+        """Where it stands.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory", workspace="/work") as shieling:
+        ...         print(shieling.session().cwd)
+        >>> asyncio.run(example())
+        /work
+        """
+        return convert.session_cwd(self._core, self._name, self._cwd)
+
+    async def __aenter__(self) -> AsyncSession:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        timeout: Duration | None = None,
+        on_timeout: Literal["kill", "background"] = "kill",
+        max_output: Size | None = None,
+    ) -> Outcome:
+        """Run a command in this shell, and wait for its end.
+
+        A timeout never loses the session's state. When the command ends the shell (``exit 3``), the outcome has
+        ``session_restarted``, and the next command runs in a fresh shell at the same place with the same exported
+        variables. A command waits for its turn while another one runs.
+
+        Args:
+            command: Shell text, or a sequence of words.
+            timeout: Its time. Default: that of the `Shieling`.
+            on_timeout: ``kill`` ends what it started; ``background`` lets it go on as a job, and the session is busy.
+            max_output: Bytes of each stream that are kept.
+
+        Raises:
+            ArgumentError: The command is empty or too long.
+            ClosedError: The `Shieling` was closed.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         session = shieling.session()
+        ...         outcome = await session.run("x=1; exit 3")
+        ...         print(outcome.exit_code, outcome.session_restarted)
+        >>> asyncio.run(example())
+        3 True
+        """
+        call = convert.session_run(
+            self._core, self._name, command, timeout, self._cwd, self._env, on_timeout, max_output
+        )
+        return convert.outcome(await wait_async(call, self._approver))
+
+    async def background(
+        self,
+        command: str | Sequence[str],
+        *,
+        tty: tuple[int, int] | bool = False,
+        max_output: Size | None = None,
+        id: str | None = None,
+    ) -> AsyncJob:
+        """Start a job where this session stands, with its exported variables. See :meth:`AsyncShieling.background`.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         session = shieling.session()
+        ...         _ = await session.run("cd /tmp")
+        ...         job = await session.background("pwd")
+        ...         outcome = await job.wait()
+        ...         print(outcome.stdout.strip())
+        >>> asyncio.run(example())
+        /tmp
+        """
+        call = convert.background(
+            self._core, command, self._name, tty, None, self._cwd, self._env, max_output, id
+        )
+        return AsyncJob(self._shieling, convert.job_of(await wait_async(call, self._approver)))
+
+    def jobs(self) -> tuple[JobInfo, ...]:
+        """The jobs that belong to it, oldest first.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         print(shieling.session().jobs())
+        >>> asyncio.run(example())
+        ()
+        """
+        return tuple(job for job in convert.jobs(self._core) if job.session == self._name)
+
+    async def restart(self) -> None:
+        """Begin anew: the shell ends, with what it runs; the next command gets a fresh one where sessions start.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory", workspace="/work") as shieling:
+        ...         session = shieling.session()
+        ...         _ = await session.run("cd /tmp")
+        ...         await session.restart()
+        ...         print(session.cwd)
+        >>> asyncio.run(example())
+        /work
+        """
+        await wait_async(self._core.end_session(self._name), None)
+
+    async def close(self) -> bool:
+        """End the shell, at once or with the command that it runs. Whether there was one.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         session = shieling.session()
+        ...         _ = await session.run("true")
+        ...         there = await session.close()
+        ...         print(there)
+        >>> asyncio.run(example())
+        True
+        """
+        return convert.flag(await wait_async(self._core.end_session(self._name), None))
+
+
+class AsyncJob:
+    """A command that outlives its call, from :meth:`AsyncShieling.background` or a timeout with ``background``.
+
+    >>> import asyncio
+    >>> async def example():
+    ...     async with AsyncShieling("memory") as shieling:
+    ...         job = await shieling.background("echo ready; sleep 60")
+    ...         view = await job.view(wait=5)
+    ...         print(view.outcome.stdout.strip())
+    >>> asyncio.run(example())
+    ready
+    """
+
+    def __init__(self, shieling: AsyncShieling, id: str) -> None:
+        self._core = shieling._core
+        self._approver = shieling._approver
+        self._id = id
+
+    @property
+    def id(self) -> str:
+        """Its name, such as ``j1``.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         job = await shieling.background("true", id="build")
+        ...         print(job.id)
+        >>> asyncio.run(example())
+        build
+        """
+        return self._id
+
+    async def view(
+        self,
+        *,
+        cursor: int | None = None,
+        wait_for: Literal["output", "quiet", "exit"] = "output",
+        wait: Duration = 0.0,
+        screen: bool = False,
+        keep_unseen: bool = False,
+    ) -> View:
+        """What is new of it, or what follows a cursor.
+
+        Args:
+            cursor: Output from this byte on; default: what no view has shown yet.
+            wait_for: What is waited for: any output, output and then 200 ms of silence, or the end.
+            wait: How long, in seconds; at most 600. Default: not at all.
+            screen: Whether to show the terminal's screen.
+            keep_unseen: Whether what is shown still counts as new for the next view.
+
+        Raises:
+            JobError: ``unknown``, or ``no_terminal`` for a screen that is not there.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         job = await shieling.background("echo hello")
+        ...         view = await job.view(wait_for="exit", wait=5)
+        ...         print(view.outcome.stdout, view.cursor)
+        >>> asyncio.run(example())
+        hello
+         6
+        """
+        call = convert.view(self._core, self._id, cursor, wait_for, wait, screen, keep_unseen)
+        return convert.viewed(await wait_async(call, self._approver))
+
+    async def write(
+        self, text: str = "", *, keys: Sequence[str] = (), enter: bool = False, wait: Duration = 0.0
+    ) -> View:
+        """Type into it, and give the output that followed.
+
+        Args:
+            text: Typed as it is.
+            keys: Then these keys, such as ``C-c``, ``Up``, ``F1``.
+            enter: Then the Enter key.
+            wait: How long to wait for output, in seconds: for some, and then none for 200 ms.
+
+        Raises:
+            JobError: ``ended``, ``no_input`` (as in ``memory``), ``full``, ``unknown_key``, ``person_holds`` and others.
+            DeniedError: Nobody said yes to it.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("sandbox") as shieling:
+        ...         job = await shieling.background("cat")
+        ...         view = await job.write("hello", enter=True, wait=5)
+        ...         print(view.outcome.stdout.strip())
+        >>> asyncio.run(example())
+        hello
+        """
+        call = convert.job_write(self._core, self._id, text, keys, enter, wait)
+        return convert.viewed(await wait_async(call, self._approver))
+
+    async def wait(self, timeout: Duration | None = None) -> Outcome:
+        """Wait for its end, and return its outcome, with the head and tail of all of its output.
+
+        Args:
+            timeout: Seconds to wait. Default: as long as it takes. When they are over the outcome is ``running``.
+
+        Raises:
+            JobError: ``unknown``.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         job = await shieling.background("exit 3")
+        ...         outcome = await job.wait()
+        ...         print(outcome.exit_code)
+        >>> asyncio.run(example())
+        3
+        """
+        return convert.outcome(await wait_async(convert.job_wait(self._core, self._id, timeout), self._approver))
+
+    async def wait_for(
+        self, *, pattern: str | None = None, port: int | None = None, timeout: Duration = 60.0
+    ) -> tuple[bool, View]:
+        """Wait until its output matches, or a TCP port of its loopback takes connections.
+
+        Args:
+            pattern: A regular expression, looked for from the first byte that is kept.
+            port: A port. Give one of the two.
+            timeout: Seconds to wait at most.
+
+        Returns:
+            Whether it came to that, and what is new of the job.
+
+        Raises:
+            JobError: ``unknown``, ``pattern``, or ``own_network`` for a port in a sandbox's own network.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         job = await shieling.background("echo ready; sleep 60")
+        ...         matched, view = await job.wait_for(pattern="read.", timeout=5)
+        ...         print(matched)
+        >>> asyncio.run(example())
+        True
+        """
+        if (pattern is None) == (port is None):
+            raise ArgumentError("give either `pattern` or `port`")
+        call = convert.job_wait_for(self._core, self._id, pattern, port, timeout)
+        return convert.waited_for(await wait_async(call, self._approver))
+
+    async def outcome(self) -> Outcome:
+        """Its outcome, or how it is now (``running``).
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         job = await shieling.background("sleep 60")
+        ...         outcome = await job.outcome()
+        ...         print(outcome.status)
+        >>> asyncio.run(example())
+        running
+        """
+        return convert.outcome(await wait_async(convert.job_wait(self._core, self._id, 0), self._approver))
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Change the size of its terminal: 1 to 500 lines of 1 to 1,000 characters.
+
+        Raises:
+            JobError: ``unknown``, ``ended``, ``no_terminal`` or ``size``.
+
+        >>> from shieling import JobError
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         job = await shieling.background("sleep 60")
+        ...         try:
+        ...             job.resize(24, 80)
+        ...         except JobError as error:
+        ...             print(error.code)
+        >>> asyncio.run(example())
+        no_terminal
+        """
+        convert.job_resize(self._core, self._id, rows, columns)
+
+    async def kill(self) -> Outcome:
+        """End it with all its processes: SIGTERM, half a second, SIGKILL. The end of one that has ended is given again.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("memory") as shieling:
+        ...         job = await shieling.background("sleep 60")
+        ...         outcome = await job.kill()
+        ...         print(outcome.survivors)
+        >>> asyncio.run(example())
+        0
+        """
+        return convert.outcome(await wait_async(self._core.job_kill(self._id), self._approver))
+
+
+class AsyncStream:
+    """One output of a program that is talked to: ``process.stdout`` and ``process.stderr``.
+
+    What nobody reads waits in the pipe, and the program with it. Iterating gives its lines.
+
+    >>> import asyncio
+    >>> async def example():
+    ...     async with AsyncShieling("sandbox") as shieling, await shieling.start("printf 'one\\ntwo'") as process:
+    ...         lines = [line async for line in process.stdout]
+    ...         print(lines)
+    >>> asyncio.run(example())
+    [b'one\\n', b'two']
+    """
+
+    def __init__(self, native: Any, is_stderr: bool) -> None:
+        self._native = native
+        self._is_stderr = is_stderr
+        self._rest = bytearray()
+        self._ended = False
+
+    async def read(self, timeout: Duration | None = None) -> bytes:
+        """The next bytes, as they arrive; ``b""`` at the end.
+
+        Args:
+            timeout: Seconds to wait for some. Default: as long as it takes.
+
+        Raises:
+            TimeoutError: None came in time.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("sandbox") as shieling, await shieling.start("printf hello") as process:
+        ...         data = await process.stdout.read(timeout=5)
+        ...         print(data)
+        >>> asyncio.run(example())
+        b'hello'
+        """
+        if self._rest:
+            data, self._rest = bytes(self._rest), bytearray()
+            return data
+        if self._ended:
+            return b""
+        data = convert.received(await wait_async(convert.receive(self._native, self._is_stderr, timeout), None))
+        self._ended = not data
+        return data
+
+    async def readline(self, timeout: Duration | None = None) -> bytes:
+        """The next line with its end; the rest without one at the end of the stream; ``b""`` after that.
+
+        Args:
+            timeout: Seconds to wait for each part of it. Default: as long as it takes. What came stays for the next read.
+
+        Raises:
+            TimeoutError: It did not come in time.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("sandbox") as shieling, await shieling.start("printf 'one\\ntwo'") as process:
+        ...         first = await process.stdout.readline()
+        ...         second = await process.stdout.readline()
+        ...         print(first, second)
+        >>> asyncio.run(example())
+        b'one\\n' b'two'
+        """
+        searched = 0
+        while True:
+            end = self._rest.find(b"\n", searched) + 1
+            if end:
+                line = bytes(self._rest[:end])
+                del self._rest[:end]
+                return line
+            searched = len(self._rest)
+            data = b""
+            if not self._ended:
+                data = convert.received(await wait_async(convert.receive(self._native, self._is_stderr, timeout), None))
+            if not data:
+                self._ended = True
+                line, self._rest = bytes(self._rest), bytearray()
+                return line
+            self._rest += data
+
+    async def read_all(self, timeout: Duration | None = None) -> bytes:
+        """Everything up to the end. Of a program that never ends, this never returns without ``timeout``.
+
+        Args:
+            timeout: Seconds to wait for each part of it. What came stays for the next read.
+
+        Raises:
+            TimeoutError: It did not come in time.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("sandbox") as shieling, await shieling.start("printf 'one\\ntwo'") as process:
+        ...         data = await process.stdout.read_all()
+        ...         print(data)
+        >>> asyncio.run(example())
+        b'one\\ntwo'
+        """
+        while not self._ended:
+            data = convert.received(await wait_async(convert.receive(self._native, self._is_stderr, timeout), None))
+            self._ended = not data
+            self._rest += data
+        data, self._rest = bytes(self._rest), bytearray()
+        return data
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while True:
+            line = await self.readline()
+            if not line:
+                return
+            yield line
+
+
+class AsyncProcess:
+    """A program that is talked to, from :meth:`AsyncShieling.start`. Leaving a ``with`` block ends it.
+
+    Attributes:
+        stdout: Its standard output.
+        stderr: Its standard error.
+
+    >>> import asyncio
+    >>> async def example():
+    ...     async with AsyncShieling("sandbox") as shieling, await shieling.start("cat") as process:
+    ...         await process.write("hello\\n")
+    ...         line = await process.stdout.readline()
+    ...         print(line)
+    >>> asyncio.run(example())
+    b'hello\\n'
+    """
+
+    stdout: AsyncStream
+    stderr: AsyncStream
+
+    def __init__(self, native: Any) -> None:
+        self._native = native
+        self.stdout = AsyncStream(native, False)
+        self.stderr = AsyncStream(native, True)
+
+    async def __aenter__(self) -> AsyncProcess:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.kill()
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code of its main process, 128+N for signal N; ``None`` while it runs.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("sandbox") as shieling, await shieling.start("exit 3") as process:
+        ...         outcome = await process.wait()
+        ...         print(process.returncode)
+        >>> asyncio.run(example())
+        3
+        """
+        return convert.returncode(self._native)
+
+    async def write(self, data: str | bytes) -> None:
+        """Write to its standard input, and wait until all of it is in the pipe.
+
+        Args:
+            data: Bytes, or text as UTF-8.
+
+        Raises:
+            InputClosedError: It reads no more.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("sandbox") as shieling, await shieling.start("cat") as process:
+        ...         await process.write(b"hello")
+        >>> asyncio.run(example())
+        """
+        await wait_async(self._native.write(convert.content(data)), None)
+
+    async def close_stdin(self) -> None:
+        """Close its standard input: it reads an end of file. May be called again.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("sandbox") as shieling, await shieling.start("cat") as process:
+        ...         await process.close_stdin()
+        ...         outcome = await process.wait()
+        ...         print(outcome.exit_code)
+        >>> asyncio.run(example())
+        0
+        """
+        await wait_async(self._native.close_stdin(), None)
+
+    async def wait(self) -> Outcome:
+        """Wait for its end. The outcome's output is what was not read before.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("sandbox") as shieling, await shieling.start("echo hello") as process:
+        ...         outcome = await process.wait()
+        ...         print(outcome.stdout)
+        >>> asyncio.run(example())
+        hello
+        <BLANKLINE>
+        """
+        return convert.outcome(await wait_async(self._native.wait(), None))
+
+    async def kill(self) -> Outcome:
+        """End it with all its processes: SIGTERM, half a second, SIGKILL. One that has ended stays as it is.
+
+        >>> import asyncio
+        >>> async def example():
+        ...     async with AsyncShieling("sandbox") as shieling, await shieling.start("cat") as process:
+        ...         outcome = await process.kill()
+        ...         print(outcome.survivors)
+        >>> asyncio.run(example())
+        0
+        """
+        return convert.outcome(await wait_async(self._native.kill(), None))

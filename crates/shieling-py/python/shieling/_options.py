@@ -1,0 +1,210 @@
+"""From the keywords of `Shieling` to the settings of the native module, whose names and forms the command line has."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Literal, cast
+
+from . import _native
+from ._errors import ArgumentError, ConfigurationError
+from ._records import No, Question, Yes
+
+__all__ = ["Answer", "Approver", "EnvironmentName", "duration_ms", "open_core", "size_bytes"]
+
+EnvironmentName = Literal["sandbox", "local", "memory"]
+
+Answer = bool | Yes | No | None
+"""What an approver answers; ``None``: nobody can."""
+
+Approver = Callable[[Question], Answer | Awaitable[Answer]]
+"""Who is asked, where a command or a change of files needs a yes."""
+
+# Keyword -> key of the settings, where it is not the keyword with dashes.
+_KEYS = {"environment": "env", "pass_env": "pass-env"}
+_PLAIN = (
+    "environment",
+    "allow",
+    "deny",
+    "ignore",
+    "readonly",
+    "approval",
+    "acknowledge_unsafe",
+    "require_shell_approval",
+    "require_write_approval",
+    "network",
+    "home",
+    "pass_env",
+    "isolation",
+    "open_protected",
+    "allow_home",
+    "rate",
+    "record",
+)
+_UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+# What the environment of a process can hold and no shell variable can be named.
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_LONGEST_MS = 2**53
+# What an environment sets itself: the host's would say where things are on the host.
+_OWN = {
+    "sandbox": {"HOME", "TMPDIR", "GIT_CONFIG_SYSTEM"},
+    "memory": {"HOME", "PATH", "SHELL", "USER", "LOGNAME", "TZ", "PWD", "OLDPWD", "TMPDIR"},
+}
+
+
+def duration_ms(value: float | timedelta | str, name: str = "timeout") -> int:
+    """Milliseconds of a duration, at least 1 of what is more than 0."""
+    if isinstance(value, str):
+        found = re.match(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|)\s*\Z", value)
+        if not found:
+            raise ArgumentError(f"`{name}` is no duration: {value!r}; write `30s`, `500ms`, `2m`, or a number of seconds")
+        seconds = float(found.group(1)) * _UNITS[found.group(2)]
+    elif isinstance(value, timedelta):
+        seconds = value.total_seconds()
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        seconds = float(value)
+    else:
+        raise ArgumentError(f"`{name}` is no duration: {value!r}")
+    if not seconds >= 0:
+        raise ArgumentError(f"`{name}` is {value!r}, and a duration is not negative")
+    if seconds * 1000 > _LONGEST_MS:
+        return _LONGEST_MS
+    return max(round(seconds * 1000), 1 if seconds > 0 else 0)
+
+
+def size_bytes(value: int | str, name: str) -> int:
+    """Bytes of a size."""
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise ArgumentError(f"`{name}` is no size: {value!r}")
+    if isinstance(value, int):
+        if value < 0:
+            raise ArgumentError(f"`{name}` is {value}, and a size is not negative")
+        return value
+    found = re.match(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMG]i?B|B|)\s*\Z", value)
+    if not found:
+        raise ArgumentError(f"`{name}` is no size: {value!r}; write `64KiB`, `10MB`, `4GiB`, or a number of bytes")
+    return int(float(found.group(1)) * _SIZES[found.group(2)])
+
+
+def _texts(name: str, value: Any) -> list[str]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ConfigurationError(f"`{name}` is {value!r}, and has to be a list of strings")
+    paths = cast("Sequence[str | os.PathLike[str]]", value)
+    return [os.fspath(one) for one in paths]
+
+
+def _variables(options: Mapping[str, Any]) -> list[str]:
+    found: dict[str, str] = {}
+    if options["inherit_env"]:
+        for name, value in os.environ.items():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                continue
+            if _NAME.match(name) and name not in _OWN.get(options["environment"], ()):
+                found[name] = value
+    given: dict[Any, Any] = dict(options["env"] or {})
+    for name, value in given.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise ConfigurationError(f"`env` holds {name!r}: {value!r}, and names and values have to be strings")
+        if not name or "=" in name or "\0" in name + value:
+            raise ConfigurationError(f"`env` holds {name!r}, and no variable can have this name or value")
+        found[name] = value
+    return [f"{name}={value}" for name, value in found.items()]
+
+
+def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    for name in _PLAIN:
+        value = options[name]
+        if name in ("allow", "deny", "ignore", "pass_env"):
+            value = _texts(name, value)
+        if value is None or value is False or value == []:
+            continue
+        settings[_KEYS.get(name, name.replace("_", "-"))] = value
+    policy = options["policy"]
+    policies = _texts("policy", [policy] if isinstance(policy, (str, os.PathLike)) else policy)
+    for name, paths in (("policy", policies), ("read", options["read"]), ("write", options["write"])):
+        found = _texts(name, paths)
+        if found:
+            # A preset has no `/` and no `.`; whatever else is relative is relative to here.
+            settings[name] = [
+                one if name == "policy" and not ("/" in one or "." in one) else os.path.abspath(one) for one in found
+            ]
+    for name in ("shell", "audit"):
+        if options[name] is not None:
+            given_path: str | os.PathLike[str] = options[name]
+            text = os.fspath(given_path)
+            settings[name] = text if name == "shell" and "/" not in text else os.path.abspath(text)
+    for name in ("memory", "file_size"):
+        if options[name] is not None:
+            settings[name.replace("_", "-")] = str(size_bytes(options[name], name))
+    if options["pids"] is not None:
+        settings["pids"] = str(options["pids"])
+    if options["cpus"] is not None:
+        settings["cpus"] = str(options["cpus"])
+    settings["timeout"] = f"{duration_ms(options['timeout'])}ms"
+    variables = _variables(options)
+    if variables:
+        settings["set-env"] = variables
+    return settings
+
+
+def _refuse_unavailable(options: Mapping[str, Any]) -> None:
+    if options["allow_hosts"]:
+        raise ConfigurationError(
+            "`allow_hosts` is not in this version; nothing was started. Use `network='host'` for all of the network"
+        )
+    if options["changes"] != "direct":
+        raise ConfigurationError(f"`changes={options['changes']!r}` is not in this version, which has `direct`")
+
+
+def _in_keywords(words: str) -> str:
+    """A message of the command line's, with its options as keywords: ``--env local`` is ``environment='local'``."""
+
+    def keyword(found: re.Match[str]) -> str:
+        name = _KEYWORDS.get(found.group(1), found.group(1).replace("-", "_"))
+        value = found.group(2)
+        if name in _FLAGS:
+            return f"{name}=True{value or ''}"
+        return f"{name}={value.strip()!r}" if value else name
+
+    return re.sub(r"--([a-z][a-z-]*)( [a-z]+(?=[` ]))?", keyword, words)
+
+
+_KEYWORDS = {"env": "environment", "set-env": "env"}
+_FLAGS = {"readonly", "acknowledge_unsafe", "open_protected", "allow_home", "record"}
+
+
+def open_core(options: Mapping[str, Any]) -> _native.Core:
+    """The native environment of these keywords. Nothing starts.
+
+    Raises:
+        ConfigurationError: One of them is wrong, or cannot be enforced here.
+    """
+    _refuse_unavailable(options)
+    try:
+        settings = _settings(options)
+        workspace = os.path.abspath(options["workspace"] if options["workspace"] is not None else os.getcwd())
+        approval_ms = duration_ms(options["approval_timeout"], "approval_timeout")
+        max_output = size_bytes(options["max_output"], "max_output")
+    except ArgumentError as error:
+        raise ConfigurationError(str(error)) from None
+    except TypeError as error:
+        raise ConfigurationError(f"an option has a wrong type: {error}") from None
+    settings["max-output"] = str(max_output)
+    import json  # of use here alone, and slow to import
+
+    try:
+        return _native.open(
+            json.dumps(settings),
+            workspace,
+            approval_ms,
+            options["approver"] is not None,
+            options["store_output"],
+        )
+    except ValueError as error:
+        raise ConfigurationError(_in_keywords(str(error))) from None

@@ -1,0 +1,245 @@
+"""What the adapters share: one `Shieling` for each configuration, opened at its first command, and its outcomes as text.
+
+The adapters' originals run commands as ordinary processes with all variables of the host process. Here the default
+environment is the same (``local``), and variables that look like credentials are left out.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from shieling import AsyncShieling, Outcome, Shieling
+
+__all__ = [
+    "NO_LIMIT_SECONDS",
+    "Execution",
+    "HostVariables",
+    "Printed",
+    "exit_status",
+    "host_variables",
+    "kept_bytes",
+    "named_path",
+    "paths_in",
+    "printed",
+    "reached_paths",
+]
+
+HostVariables = Literal["filtered", "all", "none"]
+"""Which variables of the host process commands get: those that do not look like credentials, all, or none."""
+
+NO_LIMIT_SECONDS = 30 * 24 * 3600.0
+"""What stands for "no time limit": a bound all the same, so that nothing is left for ever."""
+
+# What the policy puts for the home directory, as its answers show it.
+_HOME = re.compile(r"\A/(?:\x01|\\u\{1\})home(?=/|\Z)")
+_PATH_LIKE = re.compile(r"""(?<![\w./*?\]])(?:/|~|\.\.(?![\w.]))[^\s"'`;|&(){}<>$=,]*""")
+_MOST_MATCHES = 10_000
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_CREDENTIAL_NAME = re.compile(
+    r"(?i)(?:^|_)(?:api_?keys?|access_?keys?|secret_?keys?|private_?keys?|keys?|tokens?|secrets?|pass|passwd|passwords?|"
+    r"passphrases?|pat|pwd_?hash|credentials?|creds|auth|bearer|cookies?|sessionid|dsn|connection_?strings?|webhooks?)(?:_|\d|$)"
+    r"|apikey|passw(?:or)?d|secret|credential|(?:access|auth|refresh|id|bot)token"
+)
+# Sockets and files of the user's session: names for things, no credentials themselves.
+_NO_CREDENTIAL = frozenset({"SSH_AUTH_SOCK", "XAUTHORITY", "KEYBOARD", "XKB_DEFAULT_LAYOUT"})
+_CREDENTIAL_VALUE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@")
+
+
+def host_variables(which: HostVariables) -> dict[str, str]:
+    """The variables of this process that commands get.
+
+    ``filtered`` leaves out names such as ``OPENAI_API_KEY`` and ``GITHUB_TOKEN``, and values that are addresses with a
+    password in them.
+    """
+    if which == "none":
+        return {}
+    found: dict[str, str] = {}
+    for name, value in os.environ.items():
+        if not _NAME.match(name):
+            continue
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            continue
+        if (
+            which == "filtered"
+            and name not in _NO_CREDENTIAL
+            and (_CREDENTIAL_NAME.search(name) or _CREDENTIAL_VALUE.search(value))
+        ):
+            continue
+        found[name] = value
+    return found
+
+
+class Execution:
+    """Opens a `Shieling` when it is first needed, and another one in a process that was forked.
+
+    Args:
+        environment: Where commands run: ``local``, ``sandbox`` or ``memory``.
+        options: Options of `Shieling` that the adapter sets.
+        further: Options of `Shieling` that the adapter's caller has given; they win.
+    """
+
+    def __init__(self, environment: str, options: Mapping[str, Any], further: Mapping[str, Any] | None) -> None:
+        merged: dict[str, Any] = {**options, **(further or {})}
+        merged["environment"] = environment
+        if merged.get("approver") is None and environment == "local":
+            # The originals ask nobody, and where a policy is set, what it cannot decide is refused.
+            merged.setdefault("approval", "never")
+            merged.setdefault("acknowledge_unsafe", True)
+        elif merged.get("approver") is not None:
+            merged.setdefault("approval", "policy")
+        self.environment = environment
+        self.options = merged
+        self._lock = threading.Lock()
+        self._opened: dict[str, tuple[int, Any]] = {}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Execution:
+        # Frameworks copy the tools that they are given; a copy works in the same place.
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopened, (self.environment, self.options)
+
+    def _open(self, kind: str) -> Any:
+        with self._lock:
+            pid, opened = self._opened.get(kind, (0, None))
+            if opened is None or pid != os.getpid() or opened.closed:
+                import shieling
+
+                opened = getattr(shieling, kind)(**self.options)
+                self._opened[kind] = (os.getpid(), opened)
+            return opened
+
+    def blocking(self) -> Shieling:
+        """The object for blocking calls."""
+        opened: Shieling = self._open("Shieling")
+        return opened
+
+    def asynchronous(self) -> AsyncShieling:
+        """The object for `asyncio`."""
+        opened: AsyncShieling = self._open("AsyncShieling")
+        return opened
+
+    async def aclose(self) -> None:
+        """Close both objects, and end what still runs in them."""
+        with self._lock:
+            opened = list(self._opened.items())
+            self._opened.clear()
+        for kind, (pid, one) in opened:
+            if pid != os.getpid():
+                continue
+            if kind == "AsyncShieling":
+                await one.close()
+            else:
+                one.close()
+
+    def close(self) -> None:
+        """Close the object for blocking calls, and end what still runs in it."""
+        with self._lock:
+            pid, opened = self._opened.pop("Shieling", (0, None))
+        if opened is not None and pid == os.getpid():
+            opened.close()
+
+
+def _reopened(environment: str, options: dict[str, Any]) -> Execution:
+    return Execution(environment, options, None)
+
+
+@dataclass
+class Printed:
+    """What a command has printed, in the form that the originals give.
+
+    Attributes:
+        text: The first characters of it, within the limit.
+        total: How many characters it has; bytes where so much was printed that the middle is not kept.
+        cut: Whether some is left out of `text`.
+    """
+
+    text: str
+    total: int
+    cut: bool
+
+
+def kept_bytes(characters: int) -> int:
+    """How many bytes of a stream have to be kept, so that the first `characters` of it are among them.
+
+    A character has at most 4 bytes, and half of what is kept is the stream's head.
+    """
+    return 8 * max(characters, 1) + 8192
+
+
+def printed(
+    streams: Sequence[tuple[str, int]], limit: int, *, truncated: bool, strip: bool = False, newlines: bool = False
+) -> Printed:
+    """The first `limit` characters of what was printed.
+
+    Args:
+        streams: Text and number of bytes of each stream, in the order in which they are joined.
+        limit: How many characters are kept.
+        truncated: Whether the middle of a stream is not kept.
+        strip: Whether white space at both ends is left out.
+        newlines: Whether CR LF and CR become LF.
+    """
+    text = "".join(one for one, _ in streams)
+    if newlines:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    stripped = 0
+    if strip:
+        whole = len(text)
+        text = text.strip()
+        stripped = whole - len(text)
+    total = sum(size for _, size in streams) - stripped if truncated else len(text)
+    return Printed(text[:limit], total, total > limit)
+
+
+def named_path(text: str) -> str:
+    """A path as the policy's answers show it, with the home directory in it put in."""
+    return _HOME.sub(lambda _: os.path.expanduser("~"), text)
+
+
+def reached_paths(text: str, base: str) -> list[str] | None:
+    """The paths that a word of a command reaches, with links followed; ``None`` if the text does not tell.
+
+    Args:
+        text: The word, as the policy's answers show it. A glob is looked up.
+        base: The absolute directory in which the command runs.
+    """
+    text = named_path(text)
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        text = text[1:-1]
+    if any(char in text for char in "$`\n\0\u2026") or "(" in text:
+        return None
+    path = os.path.join(base, os.path.expanduser(text))
+    try:
+        found = [os.path.realpath(path)]
+        if any(char in text for char in "*?["):
+            found = [os.path.realpath(os.path.dirname(path.partition("*")[0].partition("?")[0].partition("[")[0]))]
+            for number, match in enumerate(glob.iglob(path)):
+                if number >= _MOST_MATCHES:
+                    return None
+                found.append(os.path.realpath(match))
+    except (OSError, RuntimeError, ValueError):
+        return None
+    return found
+
+
+def paths_in(text: str) -> list[str]:
+    """What in a text looks like a path out of a directory: absolute, of a home, or with ``..``."""
+    return _PATH_LIKE.findall(text)
+
+
+def exit_status(outcome: Outcome) -> int:
+    """The exit code as `subprocess` gives it: minus the signal's number where a signal ended the command."""
+    if outcome.status == "signalled" and outcome.signal is not None:
+        return -outcome.signal
+    if outcome.exit_code is not None:
+        return outcome.exit_code
+    return 124 if outcome.status == "timed_out" else 1

@@ -1,0 +1,215 @@
+"""Judges a command by AG2's four filters with Shieling's reading of the text.
+
+AG2 compares the beginning of the text, or the words of a command that it runs without a shell. Here every command that
+the text can launch is judged, at any depth: behind ``;`` and ``|``, in substitutions, under ``env`` and ``xargs``, in
+the code given to ``sh -c`` and in aliases of git.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .._execution import Execution, paths_in, reached_paths
+from ._filter import DEVICES, check_ignore, hidden, matches_argv
+
+if TYPE_CHECKING:
+    from shieling import Reason, Verdict
+
+__all__ = ["Filters"]
+
+_MOST_LINKS = 200_000
+_RUNNERS = frozenset({"run", "exec", "x", "dlx", "--"})
+_GIT_DIRECTORIES = ("-C", "--git-dir", "--work-tree")
+
+
+class Filters:
+    """The filters of one tool or environment.
+
+    Args:
+        allowed: Only commands that start with one of these may run.
+        blocked: Commands that start with one of these may not run.
+        ignore: Paths that are hidden. With patterns, nothing outside the working directory is reached either.
+        readonly: Whether nothing may change and nothing outside the working directory is read. `allowed` goes first.
+        commands: What `readonly` allows.
+    """
+
+    def __init__(
+        self,
+        allowed: Sequence[str] | None,
+        blocked: Sequence[str] | None,
+        ignore: Sequence[str] | None,
+        readonly: bool,
+        commands: Sequence[str],
+    ) -> None:
+        self.readonly = readonly and allowed is None
+        self.allowed = list(commands) if self.readonly else allowed
+        self.blocked = blocked
+        self.ignore = ignore
+
+    @property
+    def restricted(self) -> bool:
+        """Whether there is any filter."""
+        return self.allowed is not None or self.blocked is not None or self.ignore is not None
+
+    @property
+    def confined(self) -> bool:
+        """Whether paths outside the working directory are refused."""
+        return self.ignore is not None or self.readonly
+
+    def options(self) -> dict[str, Any]:
+        """The filters as options of `Shieling`."""
+        options: dict[str, Any] = {"deny": list(self.blocked or ()), "ignore": list(self.ignore or ())}
+        if self.allowed is not None:
+            # An empty list allows nothing, and to `Shieling` it would mean no list at all.
+            options["allow"] = list(self.allowed) or ["no-command-is-allowed"]
+        if self.readonly:
+            options["readonly"] = True
+        return options
+
+    def denial(
+        self,
+        execution: Execution,
+        command: str,
+        workdir: Path,
+        argv: Sequence[str] | None = None,
+        *,
+        elsewhere: bool = False,
+    ) -> str | None:
+        """The text of a refusal, or ``None`` if the command may run.
+
+        Args:
+            execution: Where it would run, with `options`.
+            command: The text, for the refusal.
+            workdir: The working directory.
+            argv: The words, where it runs without a shell.
+            elsewhere: Whether it runs where this host's files say nothing about which paths there are.
+        """
+        from shieling import ShielingError
+
+        try:
+            verdict = execution.blocking().why(command if argv is None else argv)
+        except ShielingError as error:
+            return f"Command not allowed: {command!r}\n{error}"
+        blocking = [reason for reason in verdict.reasons if not self._granted(reason, verdict)]
+        if execution.options.get("approver") is not None:
+            blocking = [reason for reason in blocking if reason.decision == "deny"]
+        paths = [reason for reason in blocking if reason.rule in ("ignore", "environment local")]
+        if elsewhere:
+            blocking = [reason for reason in blocking if reason not in paths or reason.decision == "deny"]
+            paths = [reason for reason in paths if reason.decision == "deny"]
+        if len(paths) < len(blocking):
+            return refusal(f"Command not allowed: {command!r}", blocking)
+        if paths:
+            # AG2's own words, where it would refuse as well; callers compare them.
+            plain = check_ignore(command, workdir, list(self.ignore or ()))
+            return plain or refusal(f"Access denied: {_shown(paths[0], workdir)}", paths)
+        if self.confined and execution.environment == "local" and not elsewhere:
+            for path in _reached(verdict, command, workdir):
+                if isinstance(path, str):
+                    return (
+                        f"Access denied: {path}\n{path}: what this names cannot be read from the text\n"
+                        "instead: write the path itself"
+                    )
+                if str(path) in DEVICES:
+                    continue
+                if hidden(path, workdir, self.ignore or ()) or self._is_other_name(path, workdir):
+                    return f"Access denied: {path}"
+        return None
+
+    def _is_other_name(self, path: Path, workdir: Path) -> bool:
+        """Whether a path is a hard link to a hidden file of the working directory."""
+        try:
+            found = path.lstat()
+        except (OSError, ValueError):
+            return False
+        if found.st_nlink < 2 or not stat.S_ISREG(found.st_mode) or not self.ignore:
+            return False
+        looked_at = 0
+        for directory, _, files in os.walk(workdir):
+            looked_at += len(files)
+            if looked_at > _MOST_LINKS:
+                # Not to be told apart with reasonable effort, so taken for one.
+                return True
+            for name in files:
+                other = Path(directory, name)
+                if hidden(other, workdir, self.ignore):
+                    status = other.lstat()
+                    if (status.st_dev, status.st_ino) == (found.st_dev, found.st_ino):
+                        return True
+        return False
+
+    def _granted(self, reason: Reason, verdict: Verdict) -> bool:
+        """Whether an entry such as ``uv run`` names a runner, and the reason is about what that is given to run."""
+        if reason.rule != "allow" or reason.span is None:
+            return False
+        for seen in verdict.commands:
+            inside = seen.span.start <= reason.span.start and reason.span.end <= seen.span.end
+            if not inside or seen.span == reason.span:
+                continue
+            for entry in self.allowed or ():
+                words = entry.split()
+                if len(words) > 1 and words[-1] in _RUNNERS and matches_argv(entry, seen.argv):
+                    return True
+        return False
+
+
+def refusal(first: str, reasons: Sequence[Reason]) -> str:
+    """AG2's line, and below it why and what instead, where the reason is not plain from the line itself."""
+    lines = [first]
+    for reason in reasons[:3]:
+        lines.append(f"{reason.object}: {reason.because}" if reason.object else reason.because)
+        if reason.instead:
+            lines.append(f"instead: {reason.instead}")
+    return "\n".join(lines)
+
+
+def _shown(reason: Reason, workdir: Path) -> str:
+    path = _resolved(reason.object, workdir) if " " not in reason.object else None
+    return str(path) if path is not None else reason.object
+
+
+def _resolved(text: str, base: Path) -> Path | None:
+    found = reached_paths(text, str(base)) if text and not text.startswith("-") else None
+    return Path(found[0]) if found else None
+
+
+def _reached(verdict: Verdict, command: str, workdir: Path) -> list[Path | str]:
+    """The paths that a command reads, writes and runs; as text, what cannot be told and may be anything."""
+    moves: list[tuple[int, str]] = []
+    texts: list[tuple[int, str]] = []
+    for seen in verdict.commands:
+        if seen.argv[:1] in (("cd",), ("pushd",)) and len(seen.argv) > 1:
+            moves.append((seen.span.start, next((word for word in seen.argv[1:] if not word.startswith("-")), ".")))
+        if seen.argv[:1] == ("git",):
+            words = iter(seen.argv[1:])
+            for word in words:
+                name, given, value = word.partition("=")
+                if name in _GIT_DIRECTORIES:
+                    texts.append((seen.span.start, value if given else next(words, ".")))
+    for effect in verdict.effects:
+        if effect.kind in ("reads", "writes", "runs"):
+            texts.append((effect.span.start, effect.object))
+            if "=" in effect.object:
+                texts.append((effect.span.start, effect.object.partition("=")[2]))
+    reached: list[Path | str] = []
+    for start, text in texts:
+        base = workdir
+        for moved, target in sorted(moves):
+            if moved < start:
+                base = _resolved(target, base) or base
+        if not text or text.startswith(("-", "/dev/fd/")):
+            continue
+        paths = reached_paths(text, str(base))
+        if paths is not None:
+            reached.extend(Path(path) for path in paths)
+        elif "(" in text or "`" in text:
+            reached.append(text)
+        else:
+            # A variable, or what `xargs` is fed: it can hold what stands in the text, or names that are found below.
+            for word in paths_in(command):
+                reached.extend(Path(path) for path in reached_paths(word, str(workdir)) or ())
+    return reached

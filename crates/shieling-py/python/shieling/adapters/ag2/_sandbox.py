@@ -1,0 +1,426 @@
+"""The sandbox, environment, adapter and tool of AG2 1.x: an argv goes in, an output and an exit code come out."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from .._execution import Execution, HostVariables, exit_status, host_variables, kept_bytes
+from ._filter import SANDBOX_READONLY_COMMANDS, check_ignore, contains_shell_operator, matches_argv, split_command
+from ._framework import (
+    ExecResult,
+    SandboxBase,
+    SandboxFactory,
+    ShellToolBase,
+    SingletonFactory,
+    WorkdirAware,
+    context_tool,
+)
+from ._policy import Filters
+from ._shell import shown
+
+if TYPE_CHECKING:
+    from ._framework import Sandbox
+
+__all__ = ["LocalEnvironment", "LocalSandbox", "SandboxShellTool", "ShellAdapter"]
+
+_CLOSED = "LocalSandbox has been closed."
+# The kernel takes no single word of an argv that is longer than 128 KiB.
+_LONGEST_WORD = 120_000
+
+
+class LocalSandbox(SandboxBase):
+    """Runs each argv as processes of their own in one directory, which is made at the first use.
+
+    Args:
+        path: The working directory. ``None``: a temporary directory ``ag2_sandbox_*``.
+        cleanup: Whether the directory is removed by `aclose`, or when the process exits. Default: only a temporary one.
+        timeout: Seconds for each command; more than 0.
+        max_output: Characters that are returned of each command's output.
+        env_vars: Variables that every command gets, laid over those of this process.
+        languages: What `supported_languages` answers.
+        environment: ``local`` (this host, as in AG2), ``sandbox`` or ``memory``.
+        host_env: Which variables of this process commands get. Default: ``filtered`` in ``local``, ``none`` elsewhere.
+        shieling: More options of :class:`shieling.Shieling`: ``policy``, ``approver``, ``memory``, ``pids``, ``network``.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        cleanup: bool | None = None,
+        timeout: float = 60,
+        max_output: int = 100_000,
+        env_vars: dict[str, str] | None = None,
+        languages: tuple[Any, ...] = ("python", "bash"),
+        environment: str = "local",
+        host_env: HostVariables | None = None,
+        shieling: Mapping[str, Any] | None = None,
+    ) -> None:
+        if timeout <= 0:
+            raise ValueError("`timeout` must be > 0 seconds.")
+        self._path = os.fspath(path) if path is not None else None
+        self._cleanup_workdir = cleanup if cleanup is not None else path is None
+        self._host_workdir: Path | None = None
+        self._workdir: PurePosixPath | None = None
+        self._atexit_registered = False
+        self._default_timeout = timeout
+        self._max_output = max_output
+        self._env_vars = dict(env_vars or {})
+        self._languages = tuple(languages)
+        self._closed = False
+        self._environment = environment
+        self._host_env: HostVariables = host_env or ("filtered" if environment == "local" else "none")
+        self._bounds = shieling
+        self._execution: Execution | None = None
+
+    def _ensure_workdir(self) -> Path:
+        if self._host_workdir is None:
+            if self._path is None:
+                found = Path(tempfile.mkdtemp(prefix="ag2_sandbox_"))
+            else:
+                found = Path(self._path).resolve()
+                found.mkdir(parents=True, exist_ok=True)
+            self._host_workdir = found
+            self._workdir = PurePosixPath(found.as_posix())
+            self._execution = Execution(self._environment, {"workspace": found.resolve()}, self._bounds)
+            if self._cleanup_workdir:
+                atexit.register(self._atexit_cleanup)
+                self._atexit_registered = True
+        return self._host_workdir
+
+    @property
+    def workdir(self) -> PurePosixPath:
+        """The working directory, as commands see it."""
+        self._ensure_workdir()
+        assert self._workdir is not None
+        return self._workdir
+
+    @property
+    def host_workdir(self) -> Path:
+        """The working directory on this host."""
+        return self._ensure_workdir()
+
+    @property
+    def supported_languages(self) -> tuple[Any, ...]:
+        """The languages that were given to the constructor."""
+        return self._languages
+
+    async def exec(
+        self, argv: list[str], *, env: dict[str, str] | None = None, timeout: float | None = None
+    ) -> ExecResult:
+        """Run an argv, and return its trimmed output and its exit code.
+
+        Args:
+            argv: The program and its arguments. An empty list gives exit code 2.
+            env: Variables laid over those of the sandbox.
+            timeout: Seconds. Default: those of the sandbox. The exit code is 124 when they are over, and what was
+                printed until then is kept.
+        """
+        if self._closed:
+            raise RuntimeError(_CLOSED)
+        if not argv:
+            return ExecResult(output="", exit_code=2)
+        from shieling import ShielingError
+
+        workdir = self._ensure_workdir()
+        execution = self._execution
+        assert execution is not None
+        seconds = self._default_timeout if timeout is None else timeout
+        timed_out = f"Command timed out after {seconds}s"
+        if seconds <= 0:
+            return ExecResult(output=timed_out, exit_code=124)
+        if not workdir.is_dir() and self._environment != "memory":
+            return ExecResult(output=f"Working directory not found: {workdir}", exit_code=126)
+        shell = len(argv) == 3 and argv[0] in ("sh", "bash") and argv[1] == "-c" and len(argv[2]) > _LONGEST_WORD
+        try:
+            outcome = await execution.asynchronous().run(
+                argv[2] if shell else argv,
+                timeout=seconds,
+                env={**host_variables(self._host_env), **self._env_vars, **(env or {})},
+                max_output=kept_bytes(self._max_output),
+            )
+        except ShielingError as error:
+            return ExecResult(output=f"Command not started: {error}", exit_code=126)
+        if outcome.denial is not None:
+            return ExecResult(output=f"Command not allowed: {outcome.denial.message()}", exit_code=126)
+        if outcome.status in ("failed", "lost"):
+            return ExecResult(output=f"Command not started: {outcome.error}", exit_code=126)
+        text = shown(outcome, self._max_output)
+        if outcome.status == "timed_out":
+            return ExecResult(output=f"{text}\n{timed_out}" if text else timed_out, exit_code=124)
+        code = exit_status(outcome)
+        missing = f"bash: line 1: {argv[0]}: "
+        if code == 127 and text.startswith(missing):
+            text = f"Command not found: [Errno 2] No such file or directory: {argv[0]!r}"
+        return ExecResult(output=text, exit_code=code)
+
+    def _inside(self, path: PurePosixPath) -> Path:
+        if path.is_absolute():
+            raise ValueError(f"Absolute paths are not allowed in put_file/get_file: {path}")
+        workdir = self._ensure_workdir().resolve()
+        resolved = workdir.joinpath(*path.parts).resolve()
+        if not resolved.is_relative_to(workdir):
+            raise ValueError(f"Path escapes sandbox workdir: {path}")
+        return resolved
+
+    async def put_file(self, path: PurePosixPath, content: bytes) -> None:
+        """Write a file below the working directory, and the directories above it.
+
+        Raises:
+            ValueError: The path is absolute, or leads out of the working directory.
+        """
+        if self._closed:
+            raise RuntimeError(_CLOSED)
+        target = self._inside(path)
+        assert self._execution is not None
+        if self._environment != "local":
+            # Commands in there may change links while this is written.
+            await self._execution.asynchronous().write_file(str(path), content)
+            return
+        await asyncio.to_thread(target.parent.mkdir, parents=True, exist_ok=True)
+        await asyncio.to_thread(target.write_bytes, content)
+
+    async def remove_file(self, path: PurePosixPath) -> None:
+        """Remove a file below the working directory; one that is not there is no error."""
+        if self._closed:
+            raise RuntimeError(_CLOSED)
+        target = self._inside(path)
+        assert self._execution is not None
+        if self._environment != "local":
+            from shieling import FileError
+
+            try:
+                await self._execution.asynchronous().delete(str(path))
+            except FileError as error:
+                if error.code != "not_found":
+                    raise
+            return
+        await asyncio.to_thread(target.unlink, missing_ok=True)
+
+    async def aclose(self) -> None:
+        """End what still runs, and remove a temporary directory. May be called again."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._execution is not None:
+            await self._execution.aclose()
+        if self._atexit_registered:
+            atexit.unregister(self._atexit_cleanup)
+            self._atexit_registered = False
+        self._atexit_cleanup()
+        self._cleanup_workdir = False
+
+    def _atexit_cleanup(self) -> None:
+        if self._cleanup_workdir and self._host_workdir is not None:
+            shutil.rmtree(self._host_workdir, ignore_errors=True)
+
+
+class LocalEnvironment(SingletonFactory):
+    """The environment of `SandboxShellTool`: one `LocalSandbox`, usable without being entered.
+
+    Takes the arguments of `LocalSandbox`.
+
+    >>> LocalEnvironment(timeout=0)
+    Traceback (most recent call last):
+    ValueError: `timeout` must be > 0 seconds.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        cleanup: bool | None = None,
+        timeout: float = 60,
+        max_output: int = 100_000,
+        env_vars: dict[str, str] | None = None,
+        languages: tuple[Any, ...] = ("python", "bash"),
+        environment: str = "local",
+        host_env: HostVariables | None = None,
+        shieling: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(
+            LocalSandbox(
+                path,
+                cleanup=cleanup,
+                timeout=timeout,
+                max_output=max_output,
+                env_vars=env_vars,
+                languages=languages,
+                environment=environment,
+                host_env=host_env,
+                shieling=shieling,
+            )
+        )
+
+    async def aclose(self) -> None:
+        """Close the sandbox. May be called again."""
+        await self.sandbox.aclose()
+
+
+class ShellAdapter:
+    """Runs shell commands in any AG2 sandbox, after its filters.
+
+    With a filter a command runs as the words that were judged, without a shell; without one, by ``sh -c``. Every
+    command that the words can launch is judged as well: ``git -c alias.x='!rm f' x`` and ``env rm f`` are, too.
+
+    Args:
+        sandbox: A sandbox, or a factory that is opened for each command.
+        allowed: Only commands that start with these words may run.
+        blocked: Commands that start with these words may not run.
+        ignore: Patterns of paths that are hidden. Nothing outside the working directory is reached then.
+        readonly: Whether only commands that change nothing may run. An `allowed` list goes before it.
+        env: Variables for each command.
+        timeout: Seconds for each command. Default: those of the sandbox.
+        shell: Whether a command that passes the filters is read by a shell, with pipes, globs and variables. The
+            filters then judge all of the text.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox | SandboxFactory,
+        *,
+        allowed: list[str] | None = None,
+        blocked: list[str] | None = None,
+        ignore: list[str] | None = None,
+        readonly: bool = False,
+        env: dict[str, str] | None = None,
+        timeout: float | None = None,
+        shell: bool = False,
+    ) -> None:
+        self._factory: SandboxFactory = sandbox if isinstance(sandbox, SandboxFactory) else SingletonFactory(sandbox)
+        self._filters = Filters(allowed, blocked, ignore, readonly, SANDBOX_READONLY_COMMANDS)
+        self._allowed = self._filters.allowed
+        self._blocked = blocked
+        self._ignore = ignore
+        self._env = env
+        self._timeout = timeout
+        self._shell = shell
+        self._judge: Execution | None = None
+
+    @property
+    def workdir(self) -> Path | PurePosixPath:
+        """The working directory: a `Path` where it is on this host, otherwise the sandbox's own."""
+        if not isinstance(self._factory, SingletonFactory):
+            factory: object = self._factory
+            return factory.workdir if isinstance(factory, WorkdirAware) else PurePosixPath("/workspace")
+        sandbox = self._factory.sandbox
+        return sandbox.workdir if sandbox.host_workdir is None else sandbox.host_workdir
+
+    @property
+    def restricted(self) -> bool:
+        """Whether a filter is set."""
+        return self._filters.restricted
+
+    def _refusal(self, command: str, argv: list[str]) -> str | None:
+        if self._shell:
+            return self._judged(command, None)
+        if self._allowed is not None and not any(matches_argv(entry, argv) for entry in self._allowed):
+            return f"Command not allowed: {command!r}"
+        if contains_shell_operator(command):
+            return f"Command not allowed (shell syntax is not available in restricted mode): {command!r}"
+        if argv:
+            named = [PurePosixPath(argv[0]).name, *argv[1:]]
+            if any(matches_argv(entry, words) for entry in self._blocked or () for words in (argv, named)):
+                return f"Command not allowed: {command!r}"
+        if self._ignore is not None:
+            here = self.workdir
+            denied = check_ignore(command, here, self._ignore)
+            # On this host, what leads out of the directory is judged below by what the command reads and writes: as a
+            # mere word, such as the pattern in `grep -e /x a.txt`, a path is harmless.
+            if denied is not None and (not isinstance(here, Path) or _within(denied, here.resolve())):
+                return denied
+        return self._judged(command, argv) if argv else None
+
+    def _judged(self, command: str, argv: list[str] | None) -> str | None:
+        here = self.workdir
+        host = isinstance(here, Path)
+        root = Path(here if host else tempfile.gettempdir()).resolve()
+        if self._judge is None:
+            self._judge = Execution("local", {"workspace": root, **self._filters.options()}, None)
+        return self._filters.denial(self._judge, command, root, argv, elsewhere=not host)
+
+    async def run(self, command: str, *, context: Any = None) -> str:
+        """Run a command, and return its output, or the reason why it did not run."""
+        argv = ["sh", "-c", command]
+        if self.restricted:
+            words = split_command(command)
+            if words is None and not self._shell:
+                return f"Command not allowed (unbalanced quotes): {command!r}"
+            denied = await asyncio.to_thread(self._refusal, command, words or [])
+            if denied is not None:
+                return denied
+            if self._shell:
+                argv = ["bash", "-c", command]
+            else:
+                argv = words or []
+        async with self._factory.open(context) as sandbox:
+            result = await sandbox.exec(argv, env=self._env, timeout=self._timeout)
+        if result.exit_code == 0:
+            return str(result.output)
+        code = f"[exit code: {result.exit_code}]"
+        return f"{result.output}\n{code}" if result.output else code
+
+
+def _within(denied: str, root: Path) -> bool:
+    return Path(denied.removeprefix("Access denied: ")).is_relative_to(root)
+
+
+class SandboxShellTool(ShellToolBase):
+    """Gives an agent of AG2 1.x one tool that runs shell commands.
+
+    Args:
+        environment: Where commands run. Default: `LocalEnvironment`.
+        allowed: See `ShellAdapter`, as for the other filters.
+        blocked: See `ShellAdapter`.
+        ignore: See `ShellAdapter`.
+        readonly: See `ShellAdapter`.
+        name: The tool's name.
+        description: The tool's description; ``{workdir}`` stands for the working directory. Default: one that tells
+            whether there is a shell.
+        middleware: AG2's middleware for the tool.
+        shell: See `ShellAdapter`.
+    """
+
+    def __init__(
+        self,
+        environment: SandboxFactory | None = None,
+        *,
+        allowed: list[str] | None = None,
+        blocked: list[str] | None = None,
+        ignore: list[str] | None = None,
+        readonly: bool = False,
+        name: str = "run_shell_command",
+        description: str | None = None,
+        middleware: Iterable[Any] = (),
+        shell: bool = False,
+    ) -> None:
+        backend = LocalEnvironment() if environment is None else environment
+        adapter = ShellAdapter(backend, allowed=allowed, blocked=blocked, ignore=ignore, readonly=readonly, shell=shell)
+        if description is None:
+            if adapter.restricted and not shell:
+                description = (
+                    "Execute a command in the working directory: {workdir}. It runs without a shell, "
+                    "so pipes, redirects, chaining, globs and variables are not available."
+                )
+            else:
+                description = "Execute a shell command in the working directory: {workdir}"
+
+        async def run(command: str, context: Any) -> str:
+            return await adapter.run(command, context=context)
+
+        self._adapter = adapter
+        self._workdir = adapter.workdir
+        self._tool = context_tool(run, name, description.format(workdir=adapter.workdir), middleware)
+        self.name = name
+
+    @property
+    def workdir(self) -> Path | PurePosixPath:
+        """The working directory of the environment."""
+        return self._workdir

@@ -1,0 +1,63 @@
+"""Access to the package `agent_framework`, which may be absent.
+
+The adapter imports without the framework. What needs it asks here and fails with an error that
+names the missing package.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+SHELL_KIND = "shell"
+"""The tool kind by which the framework's clients recognise a local shell."""
+
+_FEATURE_SHELL_TOOLS = 79
+"""The index under which the framework counts the use of its shell tools."""
+
+
+def require(what: str) -> Any:
+    """Returns the module `agent_framework`.
+
+    Raises `ImportError` that names `what` when the framework is not installed.
+    """
+    try:
+        return importlib.import_module("agent_framework")
+    except ImportError as error:
+        raise ImportError(
+            f"{what} needs the package 'agent-framework-core', which is not installed; "
+            "install it with 'pip install agent-framework-core'"
+        ) from error
+
+
+def mark_used() -> None:
+    """Tells the framework's own feature count that a shell tool ran, where it keeps one."""
+    try:
+        telemetry = importlib.import_module("agent_framework._telemetry")
+    except ImportError:
+        return
+    mark = getattr(telemetry, "mark_feature_used", None)
+    if mark is not None:
+        mark(_FEATURE_SHELL_TOOLS)
+
+
+class ContextProvider:
+    """The part of the framework's class of this name that a provider relies on."""
+
+    after_run_once_per_turn = False
+
+    def __init__(self, source_id: str) -> None:
+        self.source_id = source_id
+
+    async def before_run(self, *, agent: Any, session: Any, context: Any, state: Any) -> None:
+        """Called before each run of an agent."""
+
+    async def after_run(self, *, agent: Any, session: Any, context: Any, state: Any) -> None:
+        """Called after each run of an agent."""
+
+
+if not TYPE_CHECKING:
+    try:
+        from agent_framework import ContextProvider
+    except ImportError:
+        pass

@@ -1,0 +1,358 @@
+"""The tool that runs shell commands on this host, or in the sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from ... import AsyncShieling
+from . import _framework
+from ._policy import ShellPolicy, ShellRequest
+from ._resolve import is_powershell, resolve_shell
+from ._session import (
+    PipedSession,
+    ShellSession,
+    check_cap,
+    open_shieling,
+    run_stateless,
+    session_class,
+)
+from ._types import (
+    ShellCommandError,
+    ShellExecutionError,
+    ShellMode,
+    ShellResult,
+    parse_shell_result,
+    shell_result_to_text,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+logger = logging.getLogger(__name__)
+
+ApprovalMode = Literal["always_require", "never_require"]
+
+_PERSISTENT_DESCRIPTION = (
+    "Execute a single shell command on the local machine and return its stdout, stderr, and exit "
+    "code. Commands run in a persistent session so `cd` and environment variables from previous "
+    "calls are preserved. Approval is required by default."
+)
+_STATELESS_DESCRIPTION = (
+    "Execute a single shell command on the local machine and return its stdout, stderr, and exit "
+    "code. Each command runs in a fresh subprocess, so `cd` and environment variables do not "
+    "persist between calls. Approval is required by default."
+)
+
+
+def _default_description(mode: ShellMode) -> str:
+    return _PERSISTENT_DESCRIPTION if mode == "persistent" else _STATELESS_DESCRIPTION
+
+
+def _quote_posix(value: str) -> str:
+    """Returns `value` in the single quotes of a POSIX shell."""
+    return "'" + value.replace("'", "'\\''") + "'"
+
+
+def _quote_powershell(value: str) -> str:
+    """Returns `value` in the single quotes of PowerShell."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def check_mode(mode: str) -> None:
+    """Raises `ValueError` for a mode that does not exist."""
+    if mode not in ("persistent", "stateless"):
+        raise ValueError(f"mode must be 'persistent' or 'stateless', got {mode!r}")
+
+
+def judge(
+    policy: Any, command: str, workdir: str | None, on_command: Callable[[str], None] | None
+) -> None:
+    """Asks the policy and tells the audit hook of a command that may run.
+
+    Raises `ShellCommandError` with the policy's reason. An exception of the hook is logged.
+    """
+    decision = policy.evaluate(ShellRequest(command=command, workdir=workdir))
+    if decision.decision == "deny":
+        raise ShellCommandError(f"Command rejected by policy: {decision.reason}")
+    if on_command is not None:
+        try:
+            on_command(command)
+        except Exception:
+            logger.exception("on_command hook raised")
+
+
+def make_function(
+    run: Callable[[str], Any], *, name: str, description: str, approval_mode: ApprovalMode
+) -> Any:
+    """Returns a `FunctionTool` of kind `shell` that calls `run` and gives its result as text."""
+    framework = _framework.require("as_function()")
+
+    async def _run_shell(command: str) -> str:
+        try:
+            result = await run(command)
+        except ShellCommandError as error:
+            return str(error)
+        except ShellExecutionError as error:
+            return f"The command did not run: {error}"
+        return shell_result_to_text(result)
+
+    _run_shell.__doc__ = description
+    return framework.tool(
+        func=_run_shell,
+        name=name,
+        description=description,
+        approval_mode=approval_mode,
+        kind=_framework.SHELL_KIND,
+        result_parser=parse_shell_result,
+    )
+
+
+class ShellToolBase:
+    """What the tools share: how a command reaches its shell, and how an agent reaches the tool."""
+
+    _mode: ShellMode
+    _workdir: str | None
+    _policy: ShellPolicy
+    _timeout: float | None
+    _approval_mode: ApprovalMode
+    _on_command: Callable[[str], None] | None
+    _session: ShellSession | PipedSession | None
+
+    async def start(self) -> None:
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        raise NotImplementedError
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_exc: object) -> None:
+        await self.close()
+
+    async def run(self, command: str, *, timeout: float | None = None) -> ShellResult:
+        """Runs `command` and returns its result. Asks the policy, and nobody for approval.
+
+        Args:
+            command: The command.
+            timeout: Seconds; `None` means those of the tool. What still runs then is ended, in a
+                container too.
+
+        Raises:
+            ShellCommandError: The policy rejects the command.
+            ShellExecutionError: It could not be run.
+            DockerNotAvailableError: The tool's container does not start.
+        """
+        _framework.mark_used()
+        judge(self._policy, command, self._workdir, self._on_command)
+        limit = self._timeout if timeout is None else timeout
+        if self._mode == "stateless":
+            return await self._run_stateless(command, timeout=limit)
+        if self._session is None or self._session_ended():
+            await self.start()
+        session = self._session
+        if session is None:
+            raise ShellExecutionError("the tool was closed while the command waited for its shell")
+        return await self._run_in(session, command, limit)
+
+    def _session_ended(self) -> bool:
+        """Returns whether the tool has to be started again for its next command."""
+        return False
+
+    async def _run_in(
+        self, session: ShellSession | PipedSession, command: str, timeout: float | None
+    ) -> ShellResult:
+        return await session.run(command, timeout=timeout)
+
+    async def _run_stateless(self, command: str, *, timeout: float | None) -> ShellResult:
+        raise NotImplementedError
+
+    def _description(self) -> str:
+        """Returns what a model is told of the tool by default."""
+        raise NotImplementedError
+
+    def as_function(self, *, name: str = "run_shell", description: str | None = None) -> Any:
+        """Returns a `FunctionTool` of kind `shell` that runs commands by this tool.
+
+        Approval rules of the framework can go by the tool's name: give it one that no rule for
+        another tool approves. Raises `ImportError` without the framework.
+        """
+        return make_function(
+            lambda command: self.run(command),
+            name=name,
+            description=description or self._description(),
+            approval_mode=self._approval_mode,
+        )
+
+
+class LocalShellTool(ShellToolBase):
+    """Runs shell commands for an agent; an async context manager.
+
+    A persistent tool keeps one shell and belongs to one conversation. What a command leaves running
+    in the background ends with `close()`, or with the timeout of the command that started it.
+
+    Args:
+        mode: `persistent` keeps one shell; `stateless` runs each command in a process of its own.
+        shell: The shell, as words. Default: `AGENT_FRAMEWORK_SHELL`, then the platform's.
+        workdir: The directory of the commands. Default: the current directory.
+        confine_workdir: Whether each command of a persistent shell starts in `workdir`, if one is
+            given. It is no confinement; `environment="sandbox"` is.
+        env: Variables of the commands, laid over those of this process.
+        clean_env: Whether commands get nothing of this process's variables but `env` (and a few
+            that every program needs, such as PATH and HOME).
+        policy: What `evaluate` is called on before each command. Default: everything is allowed.
+        timeout: Seconds of one command; `None` for no limit.
+        max_output_bytes: Bytes kept of each stream, beginning and end.
+        approval_mode: Whether the framework asks a person before each call.
+        acknowledge_unsafe: Has to be set for `never_require`.
+        on_command: Called with each command that may run, before it does.
+        environment: `local` runs commands on this host, `sandbox` in a sandbox of this host whose
+            only writable directory is `workdir`, `memory` in a bash with files of its own, without
+            any process.
+        shieling: Further keywords of `shieling.Shieling`: `deny`, `ignore`, `network`, `memory`,
+            `pids` and others.
+    """
+
+    def __init__(
+        self,
+        *,
+        mode: ShellMode = "persistent",
+        shell: str | Sequence[str] | None = None,
+        workdir: str | os.PathLike[str] | None = None,
+        confine_workdir: bool = True,
+        env: Mapping[str, str] | None = None,
+        clean_env: bool = False,
+        policy: ShellPolicy | None = None,
+        timeout: float | None = 30.0,
+        max_output_bytes: int = 64 * 1024,
+        approval_mode: ApprovalMode = "always_require",
+        acknowledge_unsafe: bool = False,
+        on_command: Callable[[str], None] | None = None,
+        environment: str = "local",
+        shieling: Mapping[str, Any] | None = None,
+    ) -> None:
+        check_mode(mode)
+        if approval_mode == "never_require" and not acknowledge_unsafe:
+            raise ValueError(
+                "Setting approval_mode='never_require' disables the only built-in security "
+                "boundary of LocalShellTool. If you understand the risk (arbitrary commands run on "
+                "the host with the agent's privileges; ShellPolicy is a UX pre-filter, not a "
+                "defense), pass acknowledge_unsafe=True. For untrusted input prefer a sandboxed "
+                "executor (environment='sandbox', or DockerShellTool)."
+            )
+        self._mode: ShellMode = mode
+        self._shell_override = shell
+        self._workdir = os.fspath(workdir) if workdir is not None else None
+        self._confine_workdir = confine_workdir
+        self._policy = policy or ShellPolicy()
+        self._timeout = timeout
+        self._max_output_bytes = max_output_bytes
+        self._approval_mode: ApprovalMode = approval_mode
+        self._on_command = on_command
+        self._environment = environment
+        self._options = dict(shieling or {})
+        self._env: dict[str, str] | None = None
+        if clean_env:
+            self._env = dict(env or {})
+        elif env is not None:
+            # A sandbox gets nothing of this process unasked.
+            self._env = {**(os.environ if environment == "local" else {}), **env}
+        self._interactive_argv = resolve_shell(shell, interactive=True)
+        self._stateless_argv = resolve_shell(shell, interactive=False)
+        self._session: ShellSession | PipedSession | None = None
+        self._shieling: AsyncShieling | None = None
+        self._inherited: dict[str, str] = {}
+        self._session_lock: asyncio.Lock | None = None
+
+    def _get_session_lock(self) -> asyncio.Lock:
+        if self._session_lock is None:
+            self._session_lock = asyncio.Lock()
+        return self._session_lock
+
+    async def start(self) -> None:
+        """Starts the persistent shell's environment; does nothing in `stateless` mode."""
+        if self._mode != "persistent":
+            return
+        async with self._get_session_lock():
+            if self._session is None:
+                self._session = session_class(self._interactive_argv)(
+                    self._interactive_argv,
+                    workdir=self._workdir,
+                    env=self._env,
+                    max_output_bytes=self._max_output_bytes,
+                    environment=self._environment,
+                    options=self._options,
+                )
+            await self._session.start()
+
+    async def close(self) -> None:
+        """Ends the shell and everything that commands left running. May be called again."""
+        async with self._get_session_lock():
+            session, self._session = self._session, None
+            shieling, self._shieling = self._shieling, None
+            if session is not None:
+                await session.close()
+            if shieling is not None:
+                await shieling.close()
+
+    async def _run_in(
+        self, session: ShellSession | PipedSession, command: str, timeout: float | None
+    ) -> ShellResult:
+        if isinstance(session, PipedSession):
+            return await session.run(self._maybe_reanchor(command), timeout=timeout)
+        anchor = self._workdir if self._confine_workdir else None
+        return await session.run(command, timeout=timeout, anchor=anchor)
+
+    async def _run_stateless(self, command: str, *, timeout: float | None) -> ShellResult:
+        check_cap(self._max_output_bytes)
+        async with self._get_session_lock():
+            if self._shieling is None:
+                self._inherited = dict(os.environ)
+                self._shieling = open_shieling(
+                    self._environment,
+                    workdir=self._workdir,
+                    env=self._env,
+                    max_output_bytes=self._max_output_bytes,
+                    options=self._options,
+                )
+            shieling = self._shieling
+        gone = self._workdir is not None and not os.path.isdir(self._workdir)
+        if gone and self._environment != "memory":
+            raise ShellExecutionError(
+                f"the working directory {self._workdir!r} does not exist any more; "
+                "the command did not run"
+            )
+        return await run_stateless(
+            shieling,
+            self._stateless_argv,
+            command,
+            env=self._changed_variables(),
+            timeout=timeout,
+            max_output_bytes=self._max_output_bytes,
+        )
+
+    def _changed_variables(self) -> dict[str, str | None]:
+        """Returns what changed in this process's variables since the environment was opened."""
+        if self._env is not None or self._environment != "local":
+            return {}
+        changed: dict[str, str | None] = {
+            name: value for name, value in os.environ.items() if self._inherited.get(name) != value
+        }
+        changed.update((name, None) for name in self._inherited if name not in os.environ)
+        return changed
+
+    def _description(self) -> str:
+        return _default_description(self._mode)
+
+    def _maybe_reanchor(self, command: str) -> str:
+        """Returns `command` with a change to `workdir` in front, where that is wanted."""
+        if not self._confine_workdir or self._workdir is None:
+            return command
+        if is_powershell(self._interactive_argv):
+            return f"Set-Location -LiteralPath {_quote_powershell(self._workdir)}\n{command}"
+        return f"cd -- {_quote_posix(self._workdir)}\n{command}"

@@ -1,0 +1,957 @@
+"""The toolkit: shell commands, background sessions and files for an agent.
+
+Each command is a process of its own in the working directory; a session is one that goes on in the
+background. State comes from the process, never from words that it prints.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import platform
+import shlex
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from queue import Empty
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from ... import EnvironmentName, FileError, Job, Outcome, Shieling, ShielingError, View
+from .._containers import kill_script
+from . import utils
+from ._framework import (
+    BaseToolkit,
+    FunctionTool,
+    MCPServer,
+    Runtime,
+    to_plain,
+    get_logger,
+)
+from ._output import OutputStream, clip, log_name, universal_lines, write_log
+from .utils import (
+    clone_current_environment,
+    ensure_uv_available,
+    sanitize_command,
+    setup_initial_env_with_uv,
+    setup_initial_env_with_venv,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+logger = get_logger()
+
+T = TypeVar("T")
+
+# Looked up here when they are used: without the library they are absent.
+docker: Any = None
+APIError: Any = None
+NotFound: Any = None
+with contextlib.suppress(ImportError):
+    docker = importlib.import_module("docker")
+    APIError = importlib.import_module("docker.errors").APIError
+    NotFound = importlib.import_module("docker.errors").NotFound
+
+_DEFAULT_TIMEOUT = 20.0
+_SECONDS_TO_INSTALL = 300
+_PAGE_BYTES = 256 * 1024
+_JOB_SECONDS = 30 * 24 * 3600.0
+# A session's input is followed by its answer. A slow program gets this long to begin it.
+_SECONDS_TO_ANSWER = 2.0
+_PYTHON_PROGRAMS = ("python", "pip", "pytest", "ipython", "uv")
+_REFUSED = ("denied", "needs_approval", "rate_limited")
+
+
+def default_console_approval(command: str) -> bool:
+    """Asks on the console whether `command` may run; no where there is no terminal to ask on."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        return False
+    print(f"The agent wants to run:\n{command}")
+    try:
+        return input("Allow it? [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
+
+
+_default_console_approval = default_console_approval
+
+
+class _Terminal:
+    """The toolkit's methods, apart from the base class of toolkits.
+
+    That class wraps each method of a subclass in a timeout, in a thread of its own, whose answer
+    replaces the method's output. Here every method bounds its time itself.
+    """
+
+    def __init__(
+        self,
+        timeout: float | None = _DEFAULT_TIMEOUT,
+        working_directory: str | None = None,
+        use_docker_backend: bool = False,
+        docker_container_name: str | None = None,
+        session_logs_dir: str | None = None,
+        safe_mode: bool = True,
+        allowed_commands: list[str] | None = None,
+        clone_current_env: bool = False,
+        install_dependencies: list[str] | None = None,
+        enable_other_runtimes: list[Runtime] | None = None,
+        require_approval: Callable[[str], bool] | None = None,
+        environment: EnvironmentName = "local",
+        shieling: Mapping[str, Any] | None = None,
+    ):
+        self._in_runtime = os.environ.get("CAMEL_RUNTIME", "").lower() == "true"
+        if self._in_runtime and use_docker_backend:
+            logger.info("inside of a CAMEL runtime: commands run here and not in Docker")
+            use_docker_backend = False
+            docker_container_name = None
+
+        self.use_docker_backend = use_docker_backend
+        self.timeout = timeout
+        self.shell_sessions: dict[str, dict[str, Any]] = {}
+        self._session_lock = threading.RLock()
+        self._output_condition = threading.Condition(self._session_lock)
+        self._environment: EnvironmentName = environment
+        self._options = dict(shieling or {})
+        self._shieling: Shieling | None = None
+        self._prepare_lock = threading.Lock()
+        self._prepared = False
+        self._installed = False
+
+        here = os.environ.get("CAMEL_WORKDIR") or "./workspace"
+        self.docker_workdir: str | None = None
+        if use_docker_backend:
+            self.docker_workdir = working_directory or "/workspace"
+            self.working_dir = os.path.abspath(here)
+        else:
+            self.working_dir = os.path.abspath(working_directory or here)
+        os.makedirs(self.working_dir, exist_ok=True)
+
+        self.safe_mode = safe_mode
+        self.require_approval = require_approval
+        self.allowed_commands = set(allowed_commands) if allowed_commands else None
+        self.clone_current_env = clone_current_env
+        self.cloned_env_path: str | None = None
+        self.initial_env_path: str | None = None
+        self.python_executable = sys.executable
+        self.install_dependencies = install_dependencies or []
+        self.enable_other_runtimes: set[Runtime] = set(enable_other_runtimes or [])
+        self._runtime_env_vars: dict[str, str] = {}
+        self.os_type = platform.system()
+
+        self.log_dir = os.path.abspath(
+            session_logs_dir or os.path.join(self.working_dir, "terminal_logs")
+        )
+        self.blocking_log_file = os.path.join(self.log_dir, "blocking_commands.log")
+        os.makedirs(self.log_dir, exist_ok=True)
+
+        if use_docker_backend:
+            self._attach_container(docker_container_name)
+        elif not self._in_runtime:
+            if clone_current_env:
+                self.cloned_env_path = os.path.join(self.working_dir, ".venv")
+            else:
+                self.initial_env_path = os.path.join(self.working_dir, ".initial_env")
+
+    # The environment of the commands.
+
+    def _attach_container(self, name: str | None) -> None:
+        if docker is None:
+            raise ImportError(
+                "The 'docker' library is required to use the Docker backend. "
+                "Please install it with 'pip install docker'."
+            )
+        if not name:
+            raise ValueError("docker_container_name must be provided when using Docker backend.")
+        try:
+            self.docker_api_client: Any = docker.APIClient(base_url="unix://var/run/docker.sock")
+            self.docker_client: Any = docker.from_env()
+            try:
+                self.container: Any = self.docker_client.containers.get(name)
+            except NotFound:
+                raise RuntimeError(f"Container '{name}' not found.") from None
+        except APIError as error:
+            raise RuntimeError(f"Failed to connect to Docker daemon: {error}") from error
+        logger.info("attached to the container '%s'", name)
+        self._container_name = name
+        try:
+            directory = shlex.quote(self.docker_workdir or "/workspace")
+            self._docker_exec(f'sh -lc "mkdir -p -- {directory}"', check_exit_code=False)
+        except Exception as error:
+            logger.warning("[Docker] Failed to ensure workdir '%s': %s", self.docker_workdir, error)
+
+    def _docker_exec(
+        self, command: str, *, check_exit_code: bool = True
+    ) -> tuple[int | None, bytes]:
+        """Runs `command` in the container and returns its exit code and output.
+
+        Without `check_exit_code` the exit code is `None`. Raises `RuntimeError` if the daemon fails
+        or, with `check_exit_code`, if the command does.
+        """
+        if not self.use_docker_backend:
+            raise RuntimeError("_docker_exec called but Docker backend is not enabled.")
+        try:
+            exec_id: Any = self.docker_api_client.exec_create(self.container.id, cmd=command)["Id"]
+            output: Any = self.docker_api_client.exec_start(exec_id)
+            if not check_exit_code:
+                return None, output
+            exit_code = self.docker_api_client.exec_inspect(exec_id)["ExitCode"]
+        except _docker_errors() as error:
+            raise RuntimeError(f"Docker API error: {error}") from error
+        if exit_code != 0:
+            shown = str(output, "utf-8", "replace") if isinstance(output, bytes) else str(output)
+            logger.error("Docker command failed with exit code %s. Output:\n%s", exit_code, shown)
+            raise RuntimeError(f"Docker command exited with code {exit_code}: {shown}")
+        return exit_code, output
+
+    def _open(self) -> Shieling:
+        """Returns the environment of the commands; nothing starts."""
+        with self._prepare_lock:
+            if self._shieling is None or self._shieling.closed:
+                environment: EnvironmentName = (
+                    "local" if self.use_docker_backend else self._environment
+                )
+                keywords: dict[str, Any] = {
+                    "workspace": self.working_dir,
+                    "inherit_env": environment == "local",
+                    "approval": "never",
+                    "acknowledge_unsafe": True,
+                    "max_output": 256 * 1024,
+                    "timeout": _JOB_SECONDS,
+                }
+                if environment == "local":
+                    keywords["allow_home"] = True
+                elif environment == "sandbox" and not sys.base_prefix.startswith("/usr"):
+                    # The environments of Python point to the Python that made them.
+                    keywords["read"] = [sys.base_prefix]
+                self._shieling = Shieling(environment, **{**keywords, **self._options})
+            return self._shieling
+
+    def _prepare(self, command: str) -> None:
+        """Makes what `command` needs of Python and installs what it is to find.
+
+        Raises `RuntimeError` if packages cannot be installed.
+        """
+        nothing_wanted = self._in_runtime and not self.install_dependencies
+        if nothing_wanted or self._environment == "memory":
+            # There is no Python in memory, and nothing there to install.
+            return
+        with self._prepare_lock:
+            names, hidden = utils.launches(command)
+            needs_python = hidden or any(name.startswith(_PYTHON_PROGRAMS) for name in names)
+            wanted = needs_python or self.clone_current_env or bool(self.install_dependencies)
+            if wanted and not self._prepared and not self.use_docker_backend:
+                if not self._in_runtime:
+                    if self.clone_current_env:
+                        self._setup_cloned_environment()
+                    else:
+                        self._setup_initial_environment()
+                self._prepared = True
+            if self.enable_other_runtimes and not self._runtime_env_vars:
+                self._setup_optional_runtimes(_log_status)
+            if self.install_dependencies and not self._installed:
+                self._install_dependencies()
+                self._installed = True
+
+    def _setup_initial_environment(self) -> None:
+        """Makes the environment `.initial_env` in the working directory."""
+        self.initial_env_path = os.path.join(self.working_dir, ".initial_env")
+        success, uv_path = ensure_uv_available(_log_status)
+        made = (
+            setup_initial_env_with_uv(
+                self.initial_env_path, uv_path, self.working_dir, _log_status
+            )
+            if success and uv_path
+            else setup_initial_env_with_venv(self.initial_env_path, self.working_dir, _log_status)
+        )
+        if made:
+            self.python_executable = utils.python_of(self.initial_env_path)
+        else:
+            logger.warning("commands use the system's Python: no environment could be made")
+
+    def _setup_cloned_environment(self) -> None:
+        """Makes the environment `.venv` in the working directory, with this Python's packages."""
+        self.cloned_env_path = os.path.join(self.working_dir, ".venv")
+        if clone_current_environment(self.cloned_env_path, self.working_dir, _log_status):
+            self.python_executable = utils.python_of(self.cloned_env_path)
+        else:
+            logger.warning("commands use the system's Python: the environment was not cloned")
+
+    def _setup_optional_runtimes(self, update_callback: Callable[[str], None]) -> None:
+        """Finds the language runtimes that commands are to have."""
+        self._runtime_env_vars.update(
+            utils.runtime_variables(self.enable_other_runtimes, update_callback)
+        )
+
+    def _install_dependencies(self) -> None:
+        """Installs the packages of `install_dependencies`. Raises `RuntimeError` if that fails."""
+        if not self.install_dependencies:
+            return
+        if self.use_docker_backend:
+            packages = " ".join(shlex.quote(package) for package in self.install_dependencies)
+            try:
+                self._docker_exec(f'sh -lc "pip install {packages}"', check_exit_code=True)
+            except RuntimeError as error:
+                raise RuntimeError(f"Failed to install dependencies in Docker: {error}") from error
+            except Exception as error:
+                raise RuntimeError(f"Docker dependency installation error: {error}") from error
+            return
+        pip = [self.python_executable, "-m", "pip", "install", "--upgrade"]
+        try:
+            subprocess.run(
+                [*pip, *self.install_dependencies],
+                check=True,
+                cwd=self.working_dir,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                stdin=subprocess.DEVNULL,
+                timeout=_SECONDS_TO_INSTALL,
+            )
+        except subprocess.CalledProcessError as error:
+            logger.error("Failed to install dependencies: %s", error.stderr)
+            raise RuntimeError(f"Failed to install dependencies: {error.stderr}") from error
+        except subprocess.TimeoutExpired as error:
+            raise RuntimeError("Dependency installation timed out after 5 minutes") from error
+
+    def _get_venv_path(self) -> str | None:
+        """Returns the environment of Python that commands use, if it is there."""
+        for path in (self.cloned_env_path, self.initial_env_path):
+            if path and os.path.exists(path):
+                return path
+        return None
+
+    def _get_env_vars(self) -> dict[str, str]:
+        """Returns the variables that commands get besides those of their environment."""
+        variables = {**self._runtime_env_vars, "PYTHONUNBUFFERED": "1"}
+        venv = self._get_venv_path()
+        if venv is not None:
+            programs = os.path.dirname(utils.python_of(venv))
+            path = variables.get("PATH") or os.environ.get("PATH", os.defpath)
+            variables["PATH"] = os.pathsep.join([programs, path])
+            variables["VIRTUAL_ENV"] = venv
+        return variables
+
+    def _sanitize_command(self, command: str) -> tuple[bool, str]:
+        """Returns whether safe mode lets `command` run, with the command or the reason."""
+        return sanitize_command(
+            command=command,
+            use_docker_backend=self.use_docker_backend,
+            safe_mode=self.safe_mode,
+            working_dir=self.working_dir,
+            allowed_commands=self.allowed_commands,
+        )
+
+    def _approved(self, text: str) -> bool:
+        return self.require_approval is None or bool(self.require_approval(text))
+
+    # Logs and output.
+
+    def _write_to_log(self, log_file: str, content: str, end: str = "\n") -> None:
+        """Appends `content` and `end` to a log, as plain text."""
+        try:
+            write_log(log_file, content, end)
+        except OSError as error:
+            logger.warning("the log %s cannot be written: %s", log_file, error)
+
+    def _session_log(self, session_id: str) -> str:
+        return os.path.join(self.log_dir, log_name(session_id))
+
+    def _start_output_reader_thread(self, session_id: str) -> None:
+        """Starts the thread that takes the output of a session until it ends."""
+        with self._session_lock:
+            session = self.shell_sessions[session_id]
+        threading.Thread(target=self._read_session, args=(session,), daemon=True).start()
+
+    def _read_session(self, session: dict[str, Any]) -> None:
+        job: Job = session["process"]
+        cursor: int = session["cursor"]
+        try:
+            while True:
+                view = job.view(wait_for="output", wait=600.0)
+                if view.missed_bytes:
+                    self._read_missed(session, view, cursor)
+                cursor = view.cursor
+                if view.outcome.output:
+                    self._add_output(session, view.outcome.output)
+                elif view.outcome.status != "running":
+                    session["exit"] = view.outcome
+                    return
+        except ShielingError as error:
+            session["error"] = str(error)
+        finally:
+            with self._output_condition:
+                session["running"] = False
+                self._output_condition.notify_all()
+
+    def _read_missed(self, session: dict[str, Any], view: View, cursor: int) -> None:
+        """Reads from the store what was printed faster than the views came."""
+        end = cursor + view.missed_bytes
+        while cursor < end and view.outcome.output_id is not None:
+            page = self._open().output(
+                view.outcome.output_id, cursor=cursor, limit=min(end - cursor, _PAGE_BYTES)
+            )
+            if not page.data:
+                break
+            cursor += len(page.data)
+            self._add_output(session, page.data.decode("utf-8", errors="replace"))
+        if cursor < end:
+            self._add_output(session, f"\n[... {end - cursor} bytes left out ...]\n")
+
+    def _add_output(self, session: dict[str, Any], output: str) -> None:
+        text = universal_lines(output)
+        self._write_to_log(session["log_file"], text, end="")
+        with self._output_condition:
+            session["printed"] = True
+            session["output_stream"].put(text)
+            self._output_condition.notify_all()
+
+    def _take(self, session: dict[str, Any]) -> str:
+        """Returns the output of a session that no answer has shown."""
+        parts: list[str] = []
+        try:
+            while True:
+                parts.append(session["output_stream"].get_nowait())
+        except Empty:
+            return to_plain("".join(parts))
+
+    def _collect_output_until_idle(
+        self, id: str, idle_duration: float = 0.5, max_wait: float = 5.0
+    ) -> str:
+        """Returns the output of a session once it is quiet.
+
+        Args:
+            id: The session.
+            idle_duration: Seconds without output that count as quiet.
+            max_wait: Seconds after which what is there is returned, with a warning.
+        """
+        with self._session_lock:
+            session = self.shell_sessions.get(id)
+        if session is None:
+            return f"Error: No session found with ID '{id}'."
+        parts: list[str] = []
+        begun = last = time.monotonic()
+        with self._output_condition:
+            while True:
+                running = session["running"]
+                text = self._take(session)
+                now = time.monotonic()
+                if text:
+                    parts.append(text)
+                    last = now
+                if not running:
+                    return "".join(parts).strip() + "\n--- SESSION TERMINATED ---"
+                if now - last >= idle_duration:
+                    return "".join(parts)
+                if now - begun >= max_wait:
+                    break
+                self._output_condition.wait(
+                    min(idle_duration - (now - last), max_wait - (now - begun))
+                )
+        return "".join(parts) + (
+            "\n--- WARNING: Process is still actively outputting after max wait time. "
+            "Consider waiting before sending the next command. ---"
+        )
+
+    # Commands.
+
+    def shell_exec(
+        self, id: str, command: str, block: bool = True, timeout: float = _DEFAULT_TIMEOUT
+    ) -> str:
+        r"""Executes a shell command in blocking or non-blocking mode.
+
+        Args:
+            id (str): A name for the command's session, by which the other
+                tools find it.
+            command (str): The shell command, read by bash.
+            block (bool): If True, waits for the command and returns its
+                output: right for most commands. If False, starts it in the
+                background: for interactive programs, long tasks and servers.
+                (default: :obj:`True`)
+            timeout (float): Seconds to wait in blocking mode. A command that
+                takes longer goes on in the background as a session; see it
+                with `shell_view(id)` and end it with
+                `shell_kill_process(id)`. (default: :obj:`20`)
+
+        Returns:
+            str: In blocking mode the output, standard error included, and the
+                exit code if it is not 0. In non-blocking mode a confirmation
+                with the session's id.
+        """
+        # A strict tool schema has models fill in every parameter, with null for the default.
+        block, timeout = _or_default(block, True), _or_default(timeout, _DEFAULT_TIMEOUT)
+        if self.safe_mode:
+            is_safe, message = self._sanitize_command(command)
+            if not is_safe:
+                return f"Error: Command rejected by TerminalToolkit safe mode. {message}"
+            command = message
+        if not self._approved(command):
+            return "Error: Command rejected by approval policy."
+        try:
+            self._prepare(command)
+        except RuntimeError as error:
+            return f"Error: {error}"
+        if block:
+            limit = self.timeout if timeout == _DEFAULT_TIMEOUT else timeout
+            return self._run_blocking(id, command, _DEFAULT_TIMEOUT if limit is None else limit)
+        return self._start_session(id, command)
+
+    def _words(self, command: str, mark: str) -> str | list[str]:
+        """Returns what the environment runs for `command`."""
+        if not self.use_docker_backend:
+            # One stream for both outputs, so that they stay in order.
+            return f"exec 2>&1\n{command}"
+        return [
+            *("docker", "exec", "-i", "-w", self.docker_workdir or "/workspace"),
+            *("-e", "PYTHONUNBUFFERED=1", "-e", f"SHIELING_COMMAND={mark}"),
+            *(self._container_name, "bash", "-c", f"exec 2>&1\n{command}"),
+        ]
+
+    def _variables(self) -> dict[str, str]:
+        return {} if self.use_docker_backend else self._get_env_vars()
+
+    def _run_blocking(self, id: str, command: str, timeout: float) -> str:
+        entry = f"--- Executing blocking command at {time.ctime()} ---\n> {command}\n"
+        mark = uuid.uuid4().hex
+        try:
+            outcome = self._open().run(
+                self._words(command, mark),
+                timeout=timeout,
+                cwd=self.working_dir,
+                env=self._variables(),
+                on_timeout="background",
+            )
+            if outcome.status == "running" and outcome.job is not None:
+                self._write_to_log(self.blocking_log_file, entry)
+                return self._convert(id, command, outcome, timeout, mark)
+            answer = self._answer(outcome)
+        except (ShielingError, OSError, ValueError) as error:
+            answer = f"Error executing command: {error}"
+            entry += f"--- Error ---\n{answer}\n"
+        else:
+            entry += f"--- Output ---\n{answer}\n"
+        self._write_to_log(self.blocking_log_file, entry)
+        return answer
+
+    def _answer(self, outcome: Outcome) -> str:
+        if outcome.status in _REFUSED:
+            reason = outcome.denial.message() if outcome.denial is not None else outcome.status
+            return f"Error: Command rejected. {reason}"
+        text = to_plain(universal_lines(outcome.output))
+        end = _how_it_ended(outcome)
+        if not text.strip():
+            return f"Command failed with {end} (no output)." if end else (
+                "Command executed successfully (no output)."
+            )
+        text = clip(text, "a narrower command, or redirect it to a file")
+        return f"{text.rstrip()}\n[{end}]" if end else text
+
+    def _convert(
+        self, id: str, command: str, outcome: Outcome, timeout: float, mark: str
+    ) -> str:
+        """Makes a session of a command whose time is over, and returns what to say."""
+        job = self._open().job(outcome.job or "")
+        with self._session_lock:
+            session_id = id
+            number = 2
+            # A session of this id that still runs stays reachable: the command gets another one.
+            while self.shell_sessions.get(session_id, {}).get("running", False):
+                session_id = f"{id}-{number}"
+                number += 1
+            self._add_session(session_id, command, mark, timeout_converted=True)
+            session = self.shell_sessions[session_id]
+            session["process"] = job
+            session["cursor"] = outcome.stdout_bytes
+            if outcome.output:
+                session["printed"] = True
+                session["output_stream"].put(universal_lines(outcome.output))
+        self._write_to_log(
+            session["log_file"],
+            f"--- Blocking command timed out, converted to session at {time.ctime()} ---\n"
+            f"> {command}\n{universal_lines(outcome.output)}",
+        )
+        self._start_output_reader_thread(session_id)
+        return (
+            f"Command did not complete within {timeout} seconds. Process continues in background "
+            f"as session '{session_id}'.\n\n"
+            "You can use:\n"
+            f"  - shell_view('{session_id}') - get output\n"
+            f"  - shell_kill_process('{session_id}') - terminate"
+        )
+
+    def _add_session(
+        self, session_id: str, command: str, mark: str, *, timeout_converted: bool = False
+    ) -> None:
+        log_file = self._session_log(session_id)
+        session: dict[str, Any] = {
+            "id": session_id,
+            "process": None,
+            "output_stream": OutputStream(log_file),
+            "command_history": [command],
+            "running": True,
+            "log_file": log_file,
+            "backend": "docker" if self.use_docker_backend else "local",
+            "mark": mark,
+            "cursor": 0,
+        }
+        if timeout_converted:
+            session["timeout_converted"] = True
+        self.shell_sessions[session_id] = session
+
+    def _start_session(self, id: str, command: str) -> str:
+        mark = uuid.uuid4().hex
+        with self._session_lock:
+            if self.shell_sessions.get(id, {}).get("running", False):
+                return (
+                    f"Error: Session '{id}' already exists and is running. "
+                    "Use a different ID or kill the existing session first."
+                )
+            self._add_session(id, command, mark)
+        log_file = self._session_log(id)
+        self._write_to_log(
+            log_file, f"--- Starting non-blocking session at {time.ctime()} ---\n> {command}\n"
+        )
+        try:
+            job = self._open().background(
+                self._words(command, mark),
+                timeout=_JOB_SECONDS,
+                cwd=self.working_dir,
+                env=self._variables(),
+            )
+        except (ShielingError, OSError, ValueError) as error:
+            with self._session_lock:
+                self.shell_sessions[id]["running"] = False
+            message = f"Error starting non-blocking command: {error}"
+            self._write_to_log(log_file, f"--- Error ---\n{message}\n")
+            return message
+        with self._session_lock:
+            self.shell_sessions[id]["process"] = job
+        self._start_output_reader_thread(id)
+        return (
+            f"Session '{id}' started.\n\n"
+            "You could use:\n"
+            f"  - shell_view('{id}') - get output\n"
+            f"  - shell_write_to_process('{id}', '<input>') - send input\n"
+            f"  - shell_kill_process('{id}') - terminate"
+        )
+
+    def shell_write_to_process(self, id: str, command: str) -> str:
+        r"""Sends a line of input to a session and returns what it prints
+        then. A newline is added to the input.
+
+        Args:
+            id (str): The session's id.
+            command (str): The text to send to its standard input.
+
+        Returns:
+            str: The output that was new, up to the answer to this input.
+        """
+        with self._session_lock:
+            session = self.shell_sessions.get(id)
+            if session is None or not session["running"]:
+                return f"Error: No active non-blocking session found with ID '{id}'."
+        if not self._approved(command):
+            return "Error: Input rejected by approval policy."
+        with self._session_lock:
+            pending = self._take(session)
+            session["command_history"].append(command)
+        self._write_to_log(session["log_file"], f"> {command}\n")
+        try:
+            session["process"].write(command + "\n")
+        except ShielingError as error:
+            return f"{pending}Error writing to session '{id}': {error}"
+        self._await_output(session)
+        output = pending + self._collect_output_until_idle(id)
+        if output.strip():
+            return output
+        return f"Input sent to session '{id}' successfully (no output)."
+
+    def _await_output(self, session: dict[str, Any]) -> None:
+        """Waits until a session has printed something or has ended, for a bounded time."""
+        with self._output_condition:
+            self._output_condition.wait_for(
+                lambda: not session["running"] or not session["output_stream"].empty(),
+                timeout=_SECONDS_TO_ANSWER,
+            )
+
+    def shell_view(self, id: str) -> str:
+        r"""Returns the output of a session that is new since the last call.
+        It does not wait.
+
+        Args:
+            id (str): The session's id.
+
+        Returns:
+            str: The new output, or how the session is.
+        """
+        with self._session_lock:
+            session = self.shell_sessions.get(id)
+            if session is None:
+                return f"Error: No session found with ID '{id}'."
+            running = session["running"]
+            output = self._take(session)
+        if not running:
+            end = _how_it_ended(session["exit"]) if session.get("exit") is not None else ""
+            suffix = f"\n[{end}]" if end else ""
+            if output:
+                return f"{output}\n\n--- SESSION TERMINATED ---{suffix}"
+            return f"--- SESSION TERMINATED (no new output) ---{suffix}"
+        if output:
+            return output
+        return (
+            "[No new output]\n"
+            "Session is running but idle. Actions could take:\n"
+            "  - For interactive sessions: Send input with shell_write_to_process()\n"
+            "  - For long tasks: Check again later (don't poll too frequently)"
+        )
+
+    def shell_kill_process(self, id: str) -> str:
+        r"""Ends a session with everything that it started.
+
+        Args:
+            id (str): The session's id.
+
+        Returns:
+            str: A confirmation.
+        """
+        with self._session_lock:
+            session = self.shell_sessions.get(id)
+            if session is None or not session["running"]:
+                return f"Error: No active session found with ID '{id}'."
+        try:
+            job = session["process"]
+            if session["backend"] == "docker":
+                self._kill_in_container(session["mark"])
+            outcome = job.kill() if job is not None else None
+        except (ShielingError, RuntimeError) as error:
+            return f"Error killing process in session '{id}': {error}"
+        with self._output_condition:
+            session["running"] = False
+            self._output_condition.notify_all()
+        if outcome is not None and outcome.survivors:
+            return (
+                f"Error killing process in session '{id}': "
+                f"{outcome.survivors} processes could not be ended"
+            )
+        return f"Process in session '{id}' has been terminated."
+
+    def _kill_in_container(self, mark: str) -> None:
+        # The client's end leaves the processes in the container alone. They are known by a variable.
+        script = kill_script(f"SHIELING_COMMAND={mark}")
+        self._docker_exec(f"sh -c {shlex.quote(script)}", check_exit_code=False)
+
+    def shell_ask_user_for_help(self, id: str, prompt: str) -> str:
+        r"""Pauses and asks a person for help with a session. The person's
+        answer is sent to the session, or run as a command if there is none
+        with this id.
+
+        Args:
+            id (str): The session's id; may be empty.
+            prompt (str): The question or instruction for the person.
+
+        Returns:
+            str: The output after the person's answer.
+        """
+        print("\n" + "=" * 60)
+        print("LLM Agent needs your help!")
+        print(f"PROMPT: {prompt}")
+        if id not in self.shell_sessions:
+            try:
+                answer = input("Your response: ").strip()
+            except EOFError:
+                return f"User input interrupted for session '{id}' creation."
+            if not answer:
+                return "No user response."
+            print(f"Creating session '{id}' and executing command...")
+            result = self.shell_exec(id, answer, block=True)
+            return f"Session '{id}' created and executed command:\n{result}"
+        session = self.shell_sessions[id]
+        if not session.get("printed"):
+            # A program that has just started gets the time to ask its question.
+            self._await_output(session)
+        shown = self._collect_output_until_idle(id).strip() or "(no output)"
+        print(f"SESSION: '{id}' (active)")
+        print("=" * 60)
+        print("--- LAST OUTPUT ---")
+        print(shown)
+        print("-------------------")
+        try:
+            answer = input("Your input: ").strip()
+        except EOFError:
+            return f"User input interrupted for session '{id}'."
+        if not answer:
+            return f"User provided no input for session '{id}'."
+        return self.shell_write_to_process(id, answer)
+
+    # Files.
+
+    def shell_write_content_to_file(self, content: str, file_path: str) -> str:
+        r"""Writes text to a file. Directories that are missing are made.
+
+        Args:
+            content (str): What the file is to hold.
+            file_path (str): The file; a relative path is below the working
+                directory.
+
+        Returns:
+            str: A confirmation, or what went wrong.
+        """
+        if self.use_docker_backend:
+            answer = self._write_in_container(content, file_path)
+        else:
+            answer = self._write_here(
+                content, os.path.normpath(os.path.join(self.working_dir, file_path))
+            )
+        shown = content if answer.startswith("Content") else "(not written)"
+        self._write_to_log(
+            self.blocking_log_file,
+            f"--- Writing content to file at {time.ctime()} ---\n> {file_path}\n"
+            f"{answer}\n--------\n{shown}\n--------\n",
+        )
+        return answer
+
+    def _write_here(self, content: str, path: str) -> str:
+        outside = "Error: Cannot write to a file outside of the working directory in safe mode."
+        if self.safe_mode and not (
+            utils.contains(os.path.normpath(self.working_dir), path)
+            and utils.contains(os.path.realpath(self.working_dir), os.path.realpath(path))
+        ):
+            return outside
+        try:
+            if self.safe_mode or self._environment != "local":
+                # These methods follow no link out of the working directory, whenever it was made.
+                self._open().write_file(path, content)
+            else:
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="utf-8", newline="") as file:
+                    file.write(content)
+        except FileError as error:
+            return outside if error.code == "outside" else f"Error writing to file '{path}': {error}"
+        except (ShielingError, OSError, ValueError) as error:
+            return f"Error writing to file '{path}': {error}"
+        return f"Content successfully written to '{path}'."
+
+    def _write_in_container(self, content: str, path: str) -> str:
+        temporary = os.path.join(self.log_dir, f"temp_{uuid.uuid4().hex}.txt")
+        try:
+            parent = os.path.dirname(path)
+            if parent:
+                self._docker_exec(
+                    f'sh -lc "mkdir -p {shlex.quote(parent)}"', check_exit_code=False
+                )
+            with open(temporary, "w", encoding="utf-8", newline="") as file:
+                file.write(content)
+            subprocess.run(
+                ["docker", "cp", temporary, f"{self.container.name}:{path}"],
+                check=True,
+                capture_output=True,
+                text=True,
+                stdin=subprocess.DEVNULL,
+            )
+        except subprocess.CalledProcessError as error:
+            return f"Error writing to file '{path}' in Docker container: {error.stderr}"
+        except (RuntimeError, OSError, ValueError) as error:
+            return f"Error writing to file '{path}' in Docker container: {error}"
+        finally:
+            if os.path.exists(temporary):
+                os.remove(temporary)
+        return f"Content successfully written to '{path}' in Docker container."
+
+    # The end.
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> Literal[False]:
+        self.cleanup()
+        return False
+
+    def cleanup(self) -> None:
+        """Ends every session and all that commands have left running."""
+        with self._session_lock:
+            running = [id for id, session in self.shell_sessions.items() if session["running"]]
+        for session_id in running:
+            if self.use_docker_backend:
+                self.shell_kill_process(session_id)
+        with self._prepare_lock:
+            shieling, self._shieling = self._shieling, None
+        if shieling is not None:
+            shieling.close()
+        with self._output_condition:
+            for session_id in running:
+                self.shell_sessions[session_id]["running"] = False
+            self._output_condition.notify_all()
+
+    def __del__(self) -> None:
+        try:
+            self.cleanup()
+        except Exception:
+            # An object that was never set up, or an interpreter that ends, has nothing to end.
+            pass
+
+    def get_tools(self) -> list[FunctionTool]:
+        """Returns the six tools."""
+        return [
+            FunctionTool(self.shell_exec),
+            FunctionTool(self.shell_view),
+            FunctionTool(self.shell_write_content_to_file),
+            FunctionTool(self.shell_write_to_process),
+            FunctionTool(self.shell_kill_process),
+            FunctionTool(self.shell_ask_user_for_help),
+        ]
+
+
+@MCPServer()
+class TerminalToolkit(_Terminal, BaseToolkit):
+    """Tools by which an agent runs shell commands, here or in a container.
+
+    Args:
+        timeout: Seconds that a blocking command may take before it goes on in the background, where
+            the call gives no other.
+        working_directory: The directory of the commands. Default: `$CAMEL_WORKDIR`, or `workspace`
+            below the current directory; in a container `/workspace`.
+        use_docker_backend: Whether commands run in a container.
+        docker_container_name: The name of a container that runs.
+        session_logs_dir: The directory of the logs. Default: `terminal_logs` in the working
+            directory.
+        safe_mode: Whether commands are checked before they run.
+        allowed_commands: The only programs that may run, in safe mode.
+        clone_current_env: Whether commands get a copy of this Python's environment.
+        install_dependencies: Packages that commands find installed.
+        enable_other_runtimes: `Runtime.GO` and `Runtime.JAVA`, if they are on this host.
+        require_approval: Called with each command that safe mode lets pass, and with each input of
+            a session. What it answers with false does not run.
+        environment: `local` runs commands on this host; `sandbox` in a sandbox of this host whose
+            only writable directory is the working directory; `memory` in a bash with files of its
+            own, without any process, where a session reads no input.
+        shieling: Further keywords of `shieling.Shieling`: `deny`, `ignore`, `network`, `memory`,
+            `pids` and others.
+
+    Environments of Python are made and packages installed with the first command that needs them.
+    """
+
+
+def _docker_errors() -> tuple[type[BaseException], ...]:
+    return tuple(error for error in (APIError, NotFound) if isinstance(error, type))
+
+
+def _or_default(value: T | None, default: T) -> T:
+    return default if value is None else value
+
+
+def _log_status(text: str) -> None:
+    logger.info("%s", text.strip())
+
+
+def _how_it_ended(outcome: Outcome) -> str:
+    """Returns how a command failed, or nothing if it did not."""
+    if outcome.status == "signalled":
+        return f"signal {outcome.signal}"
+    if outcome.status == "exited":
+        return f"exit code {outcome.exit_code}" if outcome.exit_code else ""
+    if outcome.status == "running":
+        return ""
+    return f"{outcome.status.replace('_', ' ')}{': ' + outcome.error if outcome.error else ''}"

@@ -1,0 +1,405 @@
+"""Which commands GAIA's shell tool may run: its list, and what Shieling knows of the commands in it.
+
+The list names programs that read. Whether a call of one of them reads, Shieling's policy `readonly` tells: it knows the
+options of these programs, and which of them write, delete, or run another program.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Refusal = dict[str, Any]
+
+ALLOWED_COMMANDS = set(
+    [
+        "ls",
+        "dir",
+        "pwd",
+        "cd",
+        "cat",
+        "head",
+        "tail",
+        "more",
+        "less",
+        "grep",
+        "find",
+        "wc",
+        "sort",
+        "uniq",
+        "diff",
+        "findstr",
+        "file",
+        "stat",
+        "du",
+        "df",
+        "whoami",
+        "hostname",
+        "uname",
+        "date",
+        "uptime",
+        "lscpu",
+        "lspci",
+        "lsblk",
+        "lsusb",
+        "free",
+        "nproc",
+        "arch",
+        "sysctl",
+        "sw_vers",
+        "system_profiler",
+        "systeminfo",
+        "wmic",
+        "powershell",
+        "powershell.exe",
+        "tasklist",
+        "ipconfig",
+        "driverquery",
+        "ver",
+        "which",
+        "whereis",
+        "basename",
+        "dirname",
+        "echo",
+        "printf",
+        "ps",
+        "top",
+        "jobs",
+        "git",
+    ]
+)
+"""The programs that may run."""
+
+SAFE_GIT_COMMANDS = set(
+    ["status", "log", "show", "diff", "branch", "remote", "ls-files", "ls-tree", "describe", "rev-parse", "help"]
+)
+"""The subcommands of git that may run, as far as they change nothing."""
+
+DANGEROUS_FIND_ACTIONS = set(
+    ["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"]
+)
+"""What ``find`` can do besides finding."""
+
+SAFE_PS_CMDLET_PREFIXES = tuple(
+    [
+        "get-",
+        "select-object",
+        "format-list",
+        "format-table",
+        "format-wide",
+        "where-object",
+        "sort-object",
+        "measure-object",
+        "group-object",
+        "convertto-",
+        "convertfrom-",
+        "out-string",
+        "out-null",
+        "write-output",
+        "test-path",
+        "join-path",
+        "split-path",
+        "resolve-path",
+    ]
+)
+"""How the cmdlets of PowerShell begin that may run."""
+
+DANGEROUS_PS_PATTERNS = (
+    *[
+        "set-",
+        "remove-",
+        "new-",
+        "stop-",
+        "start-",
+        "restart-",
+        "invoke-",
+        "clear-",
+        "disable-",
+        "enable-",
+        "uninstall-",
+        "install-",
+        "register-",
+        "unregister-",
+        "add-",
+        "move-",
+        "copy-",
+        "rename-",
+        "update-",
+        "send-",
+        "import-",
+        "export-",
+        "iex",
+        "invoke-expression",
+        "invoke-command",
+        "invoke-webrequest",
+        "start-process",
+    ],
+    *("net ", "cmd ", "& {", "& '", '& "'),
+)
+"""What a text for PowerShell may not hold."""
+
+DANGEROUS_SHELL_OPERATORS = re.compile(r"&&|&(?=\s|$)|>>|>(?:[^&>]|$)|<(?:[^<]|$)|\|\||;|`|\$\(")
+"""Chains, redirections and substitutions; a pipe is none of them. The tool looks for them outside quotes only."""
+
+_OPERATORS = "Shell operators (&, >, >>, <, &&, ||, ;, `, $()) are not allowed for security reasons."
+_PS_FLAGS = frozenset(
+    [
+        "-encodedcommand",
+        "-enc",
+        "-file",
+        "-f",
+        "-executionpolicy",
+        "-ex",
+        "-ep",
+        "-noprofile",
+        "-nop",
+        "-windowstyle",
+        "-w",
+        "-noninteractive",
+        "-noni",
+    ]
+)
+_PS_EXAMPLE = 'powershell -Command "Get-WmiObject Win32_Processor | Select-Object Name"'
+_UNIQ_VALUES = frozenset(["-f", "--skip-fields", "-s", "--skip-chars", "-w", "--check-chars"])
+_GIT_VALUES = frozenset(("-C", "--git-dir", "--work-tree", "--namespace"))
+_GIT_DIRECTORIES = frozenset(("-C", "--git-dir", "--work-tree"))
+_GIT_PLAIN = frozenset(
+    [
+        "-P",
+        "--no-pager",
+        "--bare",
+        "--no-replace-objects",
+        "--literal-pathspecs",
+        "--glob-pathspecs",
+        "--noglob-pathspecs",
+        "--icase-pathspecs",
+        "--no-optional-locks",
+    ]
+)
+_GIT_ALONE = frozenset(["--version", "--help", "-h", "--html-path", "--man-path", "--info-path"])
+_GIT_FORBIDDEN = {
+    "-c": "it sets arbitrary git config for the run (e.g. core.pager, alias.*), which can execute a command",
+    "--config-env": "it sets arbitrary git config from the environment, which can execute a command",
+    "--exec-path": "it changes where git looks for its subcommands, which can execute an arbitrary binary",
+}
+_REWRITE = frozenset(["sed", "awk", "perl", "tee", "patch", "dd", "truncate", "ex", "ed"])
+_ALWAYS_REWRITE = frozenset(["tee", "patch", "dd", "truncate", "ed"])
+_SYSTEM = re.compile(r"(?:/usr)?(?:/local)?/s?bin/([^/]+)\Z")
+
+
+def refusal(error: str, **more: Any) -> Refusal:
+    """A result that says that nothing was started, and why."""
+    return {"status": "error", "error": error, "has_errors": True, **more, "executed": False}
+
+
+def program(word: str) -> str:
+    """The program's name as the list has it: in lower case, and without the directory of the system's programs."""
+    found = _SYSTEM.match(word)
+    return (found.group(1) if found else word).lower()
+
+
+def has_operator(command: str) -> bool:
+    """Tell whether there is a chain, a redirection, a substitution or a line end outside quotes."""
+    bare: list[str] = []
+    quote, position = "", 0
+    while position < len(command):
+        char = command[position]
+        following = command[position + 1 : position + 2]
+        if char == "\\" and quote != "'":
+            position += 2
+            continue
+        if char == quote:
+            quote = ""
+        elif quote:
+            if quote == '"' and (char == "`" or (char == "$" and following == "(")):
+                return True
+        elif char in "'\"":
+            quote = char
+        else:
+            bare.append(char)
+        position += 1
+    text = "".join(bare).strip()
+    return any(char in text for char in "&<>;`\n\r") or "$(" in text or "||" in text
+
+
+def operator_refusal() -> Refusal:
+    """The refusal of a text with an operator."""
+    return refusal(_OPERATORS, hint="Pipe (|) is allowed. Use individual commands for other operations.")
+
+
+def split_pipes(words: Sequence[str]) -> list[list[str]]:
+    """The commands of a pipeline."""
+    segments: list[list[str]] = [[]]
+    for word in words:
+        if word == "|":
+            segments.append([])
+        else:
+            segments[-1].append(word)
+    return [segment for segment in segments if segment]
+
+
+def _git_words(words: Sequence[str]) -> tuple[list[str], str | None]:
+    """The words from git's subcommand on, or why they cannot be found."""
+    index = 1
+    while index < len(words) and words[index].startswith("-"):
+        name, given, _ = words[index].partition("=")
+        if name in _GIT_ALONE:
+            return [], None
+        if name in _GIT_FORBIDDEN or name[:2] == "-c":
+            name = name if name in _GIT_FORBIDDEN else "-c"
+            return [], f"Git global option '{name}' is not allowed: {_GIT_FORBIDDEN[name]}."
+        if name in _GIT_VALUES:
+            index += 1 if given else 2
+        elif name in _GIT_PLAIN:
+            index += 1
+        elif name[:2] == "-C":
+            return [], (
+                f"Git global option '-C' needs its value as a separate word: write '-C {name[2:]}', not '{name}'."
+            )
+        else:
+            return [], (
+                f"Git global option '{name}' is not recognized, so the subcommand behind it cannot be identified."
+            )
+    return list(words[index:]), None
+
+
+def git_directories(words: Sequence[str]) -> list[tuple[str, str]]:
+    """The directories that git's global options name, with their options, in order."""
+    found: list[tuple[str, str]] = []
+    index = 1
+    while index < len(words) and words[index].startswith("-"):
+        name, given, value = words[index].partition("=")
+        if name in _GIT_VALUES and not given:
+            index += 1
+            value = words[index] if index < len(words) else ""
+        if name in _GIT_DIRECTORIES:
+            found.append((name, value))
+        index += 1
+    return found
+
+
+def validate_command(cmd_base: str, cmd_parts: Sequence[str], command: str) -> Refusal | None:
+    """Return why GAIA's list refuses a command, or ``None``."""
+    base = program(cmd_base)
+    if base == "git":
+        return _git_refusal(cmd_parts)
+    if base == "wmic":
+        if {"call", "create", "delete", "set"} & set(command.lower().split()):
+            return refusal(
+                "Only read-only wmic queries are allowed (get, list). Modifying operations (call, create, delete, set) "
+                "are blocked.",
+                hint="Use 'wmic <alias> get <properties>' for safe queries",
+                examples="wmic cpu get name, wmic os get caption, wmic path win32_videocontroller get name",
+            )
+        return None
+    if base in ("powershell", "powershell.exe"):
+        return _powershell_refusal(cmd_parts)
+    if base == "find":
+        for word in cmd_parts[1:]:
+            if word.lower() in DANGEROUS_FIND_ACTIONS:
+                return refusal(
+                    f"find action '{word}' is not allowed: it can run arbitrary commands, delete, or write files, "
+                    "bypassing the read-only command whitelist.",
+                    hint="Use read-only find predicates only: -name, -type, -path, -print, -ls.",
+                )
+        return None
+    if base == "sort":
+        if any(_sort_writes(word) for word in cmd_parts[1:]):
+            return refusal(
+                "sort -o/--output writes to a file, which is not allowed under the read-only command policy.",
+                hint="Drop -o/--output and read sort's result from stdout (e.g. 'sort file' or 'sort file | head').",
+            )
+        return None
+    if base == "uniq":
+        if _uniq_operands(cmd_parts) >= 2:
+            return refusal(
+                "uniq with an output file is not allowed: it writes to disk, violating the read-only command policy.",
+                hint="Use a single input (or stdin) and read stdout, e.g. 'uniq file' or 'sort file | uniq'.",
+            )
+        return None
+    if base in ALLOWED_COMMANDS:
+        return None
+    if base in _REWRITE and (base in _ALWAYS_REWRITE or any(_in_place(word) for word in cmd_parts[1:])):
+        return refusal(
+            f"'{base}' rewrites files and is not available. Use the edit tools instead — they are not blocked.",
+            hint="Call edit_file with the exact existing text as old_content, or edit_python_file for .py to have the "
+            "edit syntax-checked. Use write_file to create a file that does not exist yet.",
+            examples="edit_file(file_path=..., old_content=..., new_content=...)",
+        )
+    return refusal(
+        f"Command '{cmd_base}' is not in the allowed list for security reasons",
+        hint="Only read-only, informational commands are allowed",
+        examples="ls, cat, grep, find, git status, systeminfo, powershell -Command 'Get-WmiObject ...'",
+    )
+
+
+def _git_refusal(words: Sequence[str]) -> Refusal | None:
+    rest, problem = _git_words(words)
+    if problem is not None:
+        return refusal(problem, allowed_git_commands=list(SAFE_GIT_COMMANDS))
+    if rest and rest[0].lower() not in SAFE_GIT_COMMANDS:
+        return refusal(
+            f"Git command '{rest[0].lower()}' is not allowed. Only read-only git operations are permitted.",
+            allowed_git_commands=list(SAFE_GIT_COMMANDS),
+        )
+    return None
+
+
+def _sort_writes(word: str) -> bool:
+    name = word.lower().partition("=")[0]
+    if name.startswith("--"):
+        return len(name) > 2 and "--output".startswith(name)
+    letters = re.match(r"-([a-z]+)", name)
+    return letters is not None and "o" in letters.group(1)
+
+
+def _uniq_operands(words: Sequence[str]) -> int:
+    count, skip = 0, False
+    for word in words[1:]:
+        if skip:
+            skip = False
+        elif word in _UNIQ_VALUES:
+            skip = True
+        elif word == "-" or not word.startswith("-"):
+            count += 1
+    return count
+
+
+def _in_place(word: str) -> bool:
+    return word == "--in-place" or word.startswith(("--in-place=", "-i"))
+
+
+def _powershell_refusal(words: Sequence[str]) -> Refusal | None:
+    lower = [word.lower() for word in words]
+    if _PS_FLAGS & set(lower[1:]):
+        return refusal(
+            "PowerShell execution flags like -EncodedCommand, -File, and -ExecutionPolicy are not allowed.",
+            hint="Use -Command to pass a readable cmdlet string",
+            examples=_PS_EXAMPLE,
+        )
+    start = next((index + 1 for index, word in enumerate(lower) if word in ("-command", "-c")), 1)
+    text = " ".join(lower[start:])
+    if any(pattern in text for pattern in DANGEROUS_PS_PATTERNS):
+        return refusal(
+            "Only read-only PowerShell cmdlets are allowed (Get-*, Select-Object, Format-*, Where-Object, etc.).",
+            hint="Use Get-* cmdlets for safe queries",
+            examples=f'{_PS_EXAMPLE}, powershell -Command "Get-CimInstance Win32_VideoController | '
+            'Format-List Name,DriverVersion"',
+        )
+    for cmdlet in re.findall(r"[a-z]+-[a-z]+", text):
+        if not cmdlet.startswith(SAFE_PS_CMDLET_PREFIXES):
+            return refusal(
+                f"PowerShell cmdlet '{cmdlet}' is not allowed. Only read-only cmdlets are permitted.",
+                hint="Allowed: Get-*, Select-Object, Format-List, Format-Table, Where-Object, Sort-Object",
+            )
+    return None
+
+
+def described(reasons: Sequence[Any]) -> Mapping[str, str]:
+    """The error and the hint of a refusal by the policy."""
+    first = reasons[0]
+    found = {"error": f"'{first.object}' is not allowed: {first.because}"}
+    instead = next((reason.instead for reason in reasons if reason.instead), None)
+    found["hint"] = instead or "Only read-only, informational commands are allowed"
+    return found

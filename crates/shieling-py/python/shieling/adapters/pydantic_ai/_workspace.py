@@ -1,0 +1,363 @@
+"""A backend for `pydantic_ai.workspaces`: commands and files of one directory, on this host or in a sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import itertools
+import math
+import os
+import shlex
+import shutil
+import stat as stat_module
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .._execution import NO_LIMIT_SECONDS, Execution
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from shieling import AsyncSession, Outcome
+
+__all__ = ["ShielingWorkspaceBackend"]
+
+_protocol: Any = None
+_bases: tuple[Any, ...] = ()
+try:
+    _protocol = importlib.import_module("pydantic_ai.workspaces.protocol")
+    _bases = (
+        _protocol.WorkspaceBackend,
+        _protocol.SupportsCommands,
+        _protocol.SupportsFilesystem,
+        _protocol.SupportsRealpath,
+    )
+except ImportError:
+    pass
+
+_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE")
+_MOST_OUTPUT = 10 * 1024 * 1024
+_PREVIEW = 64 * 1024
+# The kernel takes no single word of an argv that is longer than 128 KiB.
+_LONGEST_WORD = 100_000
+_LARGEST_FILE = 512 * 1024 * 1024
+
+T = TypeVar("T")
+
+
+class ShielingWorkspaceBackend(*_bases):  # type: ignore[misc]
+    """Runs the commands of a `Workspace` in a directory, and works with files.
+
+    Commands that a command detaches (``setsid``, ``&``) go on when it has ended, as the protocol wants it. They end
+    with `aclose`, or with this process: none is left behind. A command that is out of time or cancelled ends with
+    everything that it has started.
+
+    In a sandbox the methods for files stay below the directory, as commands do; in ``local`` they reach any path.
+
+    Args:
+        working_dir: Where commands start. It has to exist.
+        env: Variables of every command, besides ``PATH``, ``HOME`` and those of the locale.
+        environment: ``local`` (this host) or ``sandbox``.
+        shieling: More options of :class:`shieling.Shieling`: ``deny``, ``policy``, ``memory``, ``pids``, ``network``.
+
+    Raises:
+        ModuleNotFoundError: pydantic-ai is not installed, or has no workspaces.
+    """
+
+    def __init__(
+        self,
+        working_dir: str | Path,
+        *,
+        env: Mapping[str, str] | None = None,
+        environment: str = "local",
+        shieling: Mapping[str, Any] | None = None,
+    ) -> None:
+        if _protocol is None:
+            raise ModuleNotFoundError("pydantic-ai with `pydantic_ai.workspaces` is not installed; it came in 2.6x")
+        if environment not in ("local", "sandbox"):
+            raise ValueError(f"`environment` is {environment!r}, and has to be `local` or `sandbox`")
+        given = Path(working_dir).expanduser()
+        self._working_dir = given if given.is_absolute() else Path.cwd() / given
+        self._resolved: Path | None = None
+        self._ref = _protocol.WorkspaceRef(provider="local", id=os.path.normpath(self._working_dir))
+        inherited = _INHERITED if environment == "local" else ()
+        self._env = {name: os.environ[name] for name in inherited if name in os.environ} | dict(env or {})
+        self._environment = environment
+        self._shieling = shieling
+        self._execution: Execution | None = None
+        self._names = itertools.count(1)
+        self._idle: list[AsyncSession] = []
+        self._file_locks: dict[str, tuple[asyncio.Lock, int]] = {}
+
+    @property
+    def ref(self) -> Any:
+        """The directory's name, there from the start."""
+        return self._ref
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_args: Any) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """End everything that commands have left running. The backend stays usable."""
+        self._idle.clear()
+        if self._execution is not None:
+            await self._execution.aclose()
+
+    def _alive(self) -> Path:
+        root = self._resolved or self._working_dir.resolve()
+        if not root.is_dir():
+            raise _protocol.WorkspaceUnavailableError(f"local workspace directory {self._working_dir} does not exist")
+        self._resolved = root
+        return root
+
+    async def working_dir(self) -> str:
+        """The directory, with links followed."""
+        return str(await asyncio.to_thread(self._alive))
+
+    async def _open(self) -> Execution:
+        root = await asyncio.to_thread(self._alive)
+        if self._execution is None:
+            self._execution = Execution(self._environment, {"workspace": root}, self._shieling)
+        return self._execution
+
+    # Commands
+
+    async def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        shell: bool = False,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        """Run a command with its input at the end of file.
+
+        Raises:
+            TypeError: A string without `shell`, or words with it.
+            ValueError: `timeout` is not a positive number of seconds, or there is no word.
+            WorkspaceTimeoutError: It ran out of time. The error has the output until then.
+            WorkspaceOutputLimitError: It printed more than 10 MiB to one stream.
+            WorkspaceUnavailableError: The directory is not there (any more).
+        """
+        if timeout is not None and not (isinstance(timeout, (int, float)) and math.isfinite(timeout) and timeout > 0):
+            raise ValueError("timeout must be a positive finite number or None")
+        if isinstance(command, str) != shell:
+            wanted = "pass an argv sequence otherwise" if isinstance(command, str) else "pass a single command string"
+            raise TypeError(f"a string command goes with shell=True, and only a string; {wanted}")
+        if not command:
+            raise ValueError("the command is empty")
+        root = await asyncio.to_thread(self._alive)
+        execution = await self._open()
+        text = command if isinstance(command, str) else shlex.join(command)
+        try:
+            outcome = await self._in_session(execution, root, text, env or {}, timeout)
+        finally:
+            await asyncio.to_thread(self._alive)
+        return self._result(outcome, command, timeout)
+
+    async def _in_session(
+        self, execution: Execution, root: Path, text: str, env: Mapping[str, str], timeout: float | None
+    ) -> Outcome:
+        """Run a text in a shell of its own, below one that stays: what it detaches then has somewhere to go on."""
+        shieling = execution.asynchronous()
+        session = self._idle.pop() if self._idle else shieling.session(f"workspace-{next(self._names)}", env=self._env)
+        sets = " ".join(f"{name}={shlex.quote(value)}" for name, value in env.items())
+        go = f"cd -- {shlex.quote(str(root))} || exit 126"
+        if len(text) < _LONGEST_WORD:
+            inner = f"{go}; exec env {sets} bash -c {shlex.quote(text)}"
+        else:
+            inner = f"{go}; export {sets}\n{text}\n" if sets else f"{go}\n{text}\n"
+        outcome = await session.run(
+            f"( {inner} )",
+            timeout=NO_LIMIT_SECONDS if timeout is None else timeout,
+            max_output=2 * _MOST_OUTPUT,
+        )
+        # A session whose command was cancelled or timed out is not used again.
+        if outcome.status in ("exited", "signalled"):
+            self._idle.append(session)
+        return outcome
+
+    def _result(self, outcome: Outcome, command: Any, timeout: float | None) -> Any:
+        if outcome.status == "timed_out":
+            raise _protocol.WorkspaceTimeoutError(
+                f"command timed out after {timeout:g}s and was killed", stdout=outcome.stdout, stderr=outcome.stderr
+            )
+        if outcome.truncated or outcome.status == "output_limit":
+            raise _protocol.WorkspaceOutputLimitError(
+                "local workspace output exceeded 10 MiB safety limit; redirect the command's output to a file and "
+                "read part of it instead",
+                limit=_MOST_OUTPUT,
+                stdout=outcome.stdout[:_PREVIEW],
+                stderr=outcome.stderr[:_PREVIEW],
+            )
+        if outcome.denial is not None:
+            stderr = f"not allowed: {outcome.denial.message()}\n"
+            return _protocol.CommandResult(exit_code=126, stdout="", stderr=stderr)
+        if outcome.status in ("failed", "lost"):
+            raise _protocol.WorkspaceUnavailableError(outcome.error or f"the command ended as `{outcome.status}`")
+        code = outcome.exit_code if outcome.exit_code is not None else 1
+        return _protocol.CommandResult(exit_code=code, stdout=outcome.stdout, stderr=outcome.stderr)
+
+    # Files
+
+    @staticmethod
+    def _path(path: str) -> Path:
+        target = Path(path)
+        if not target.is_absolute():
+            raise ValueError(f"path must be absolute, got {path!r}")
+        return target
+
+    def _reachable(self, path: str) -> Path:
+        """The path, unless it leads out of the directory that a sandbox's commands are confined to."""
+        root, target = self._alive(), self._path(path)
+        if self._environment != "local" and not Path(os.path.realpath(target)).is_relative_to(root):
+            raise PermissionError(f"{path!r} is outside the workspace of the sandbox, `{root}`")
+        return target
+
+    async def _call(self, path: str, work: Callable[[Path], T]) -> T:
+        def call() -> T:
+            return work(self._reachable(path))
+
+        return await asyncio.to_thread(call)
+
+    @asynccontextmanager
+    async def _locked(self, path: str) -> AsyncGenerator[None, None]:
+        """One reader or writer of a file at a time; another name of the file waits as well."""
+        key = await asyncio.to_thread(os.path.realpath, path)
+        lock, users = self._file_locks.get(key, (asyncio.Lock(), 0))
+        self._file_locks[key] = (lock, users + 1)
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, users = self._file_locks[key]
+            if users == 1:
+                del self._file_locks[key]
+            else:
+                self._file_locks[key] = (lock, users - 1)
+
+    async def read_bytes(self, path: str) -> bytes:
+        """Read a file. A FIFO or device is refused, and a directory is `IsADirectoryError`."""
+        async with self._locked(path):
+            if self._environment == "local":
+                return await self._call(path, lambda target: _read(target, path))
+            await asyncio.to_thread(self._reachable, path)
+            shieling = (await self._open()).asynchronous()
+            return await _builtin_errors(path, shieling.read_bytes(path))
+
+    async def write_bytes(self, path: str, data: bytes) -> None:
+        """Write a file and the directories above it; through a link, to where it leads."""
+        async with self._locked(path):
+            if self._environment == "local":
+                await self._call(path, lambda target: _write(target, path, data))
+                return
+            await asyncio.to_thread(self._reachable, path)
+            shieling = (await self._open()).asynchronous()
+            await _builtin_errors(path, shieling.write_file(path, data))
+
+    async def stat(self, path: str) -> Any:
+        """What is known of a file or directory."""
+
+        def work(target: Path) -> Any:
+            found = target.stat()
+            is_dir = stat_module.S_ISDIR(found.st_mode)
+            size = None if is_dir else found.st_size
+            return _protocol.FileEntry(name=target.name, path=path, is_dir=is_dir, size=size)
+
+        return await self._call(path, work)
+
+    async def list_dir(self, path: str) -> Sequence[Any]:
+        """The entries of a directory, sorted by name."""
+
+        def work(target: Path) -> list[Any]:
+            entries: list[Any] = []
+            for child in sorted(target.iterdir()):
+                try:
+                    found = child.stat()
+                    is_dir = stat_module.S_ISDIR(found.st_mode)
+                    size = None if is_dir else found.st_size
+                except OSError:
+                    is_dir, size = False, None
+                entries.append(_protocol.FileEntry(name=child.name, path=str(child), is_dir=is_dir, size=size))
+            return entries
+
+        return await self._call(path, work)
+
+    async def make_dir(self, path: str) -> None:
+        """Make a directory and those above it."""
+        await self._call(path, lambda target: target.mkdir(parents=True, exist_ok=True))
+
+    async def remove(self, path: str) -> None:
+        """Remove a file, a link, or a directory with its contents; never the working directory or one above it."""
+
+        def work() -> None:
+            root, target = self._alive(), self._path(path)
+            if not target.is_symlink() and target.resolve() in (root, *root.parents):
+                raise ValueError("cannot remove the workspace root or its ancestor")
+            # A link is removed itself, wherever it leads.
+            self._reachable(str(target.parent))
+            if target.is_dir() and not target.is_symlink():
+                shutil.rmtree(target)
+            else:
+                target.unlink()
+
+        await asyncio.to_thread(work)
+
+    async def exists(self, path: str) -> bool:
+        """Whether there is a file or directory."""
+        return await self._call(path, lambda target: target.exists())
+
+    async def realpath(self, path: str) -> str:
+        """The path with links followed."""
+        self._path(path)
+        return await asyncio.to_thread(os.path.realpath, path)
+
+
+async def _builtin_errors(path: str, call: Awaitable[T]) -> T:
+    """Await a method for files of `Shieling`, with the errors of the protocol."""
+    from shieling import FileError
+
+    try:
+        return await call
+    except FileError as error:
+        kinds: dict[str, type[OSError]] = {
+            "not_found": FileNotFoundError,
+            "is_directory": IsADirectoryError,
+            "not_a_directory": NotADirectoryError,
+            "permission": PermissionError,
+            "outside": PermissionError,
+            "read_only": PermissionError,
+        }
+        raise kinds.get(error.code, OSError)(f"{path}: {error}") from None
+
+
+def _read(target: Path, path: str) -> bytes:
+    # Without O_NONBLOCK, opening a FIFO waits for somebody who writes.
+    descriptor = os.open(target, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        found = os.fstat(descriptor)
+        if stat_module.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(path)
+        if not stat_module.S_ISREG(found.st_mode):
+            raise OSError(f"not a regular file: {path!r}")
+        if found.st_size > _LARGEST_FILE:
+            raise OSError(f"{path!r} has {found.st_size} bytes, and at most {_LARGEST_FILE} are read at once")
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
+
+
+def _write(target: Path, path: str, data: bytes) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise NotADirectoryError(path) from None
+    if target.exists() and not target.is_dir() and not target.is_file():
+        raise OSError(f"not a regular file: {path!r}")
+    target.write_bytes(data)

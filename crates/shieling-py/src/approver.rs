@@ -1,0 +1,143 @@
+//! Who is asked: a Python function. The question travels to whoever waits for the call in which it came up.
+
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use shieling::approval::{Answer, Approver, Asking as Answering, Limits, Question, Scope};
+use shieling::request::RequestKind;
+use tokio::sync::oneshot;
+
+use crate::answer::json;
+use crate::call::{CALLER, Shared};
+
+/// Asks by way of the call that waits.
+pub(crate) struct ByCall;
+
+impl Approver for ByCall {
+    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
+        Box::pin(async move {
+            let (answer, answered) = oneshot::channel();
+            let gone = Arc::new(AtomicBool::new(false));
+            let _gone = Withdrawn(Arc::clone(&gone));
+            let asking = Asking {
+                question: question.clone(),
+                answer,
+                gone,
+            };
+            if CALLER.try_with(|caller| caller.ask(asking)).is_err() {
+                return Answer::Nobody;
+            }
+            answered.await.unwrap_or(Answer::Nobody)
+        })
+    }
+}
+
+/// A question that nobody waits for an answer to any more.
+struct Withdrawn(Arc<AtomicBool>);
+
+impl Drop for Withdrawn {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// A question under way to Python.
+pub(crate) struct Asking {
+    question: Question,
+    answer: oneshot::Sender<Answer>,
+    gone: Arc<AtomicBool>,
+}
+
+/// A question, for Python.
+#[pyclass(frozen, module = "shieling._native")]
+pub(crate) struct Asked {
+    question: Question,
+    answer: Mutex<Option<oneshot::Sender<Answer>>>,
+    gone: Arc<AtomicBool>,
+    caller: Arc<Shared>,
+}
+
+impl Asked {
+    pub(crate) fn new(asking: Asking, caller: Arc<Shared>) -> Self {
+        Self {
+            question: asking.question,
+            answer: Mutex::new(Some(asking.answer)),
+            gone: asking.gone,
+            caller,
+        }
+    }
+
+    fn give(&self, answer: Answer) {
+        let sender = self.answer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(sender) = sender {
+            let _ = sender.send(answer);
+        }
+    }
+}
+
+#[pymethods]
+impl Asked {
+    /// What is asked.
+    fn question<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let question = &self.question;
+        let value = serde_json::json!({
+            "kind": match question.kind { RequestKind::Files => "files", RequestKind::Command => "command" },
+            "text": question.text,
+            "change": question.change,
+            "cwd": question.cwd.to_string_lossy(),
+            "variables": question.variables,
+            "verdict": serde_json::to_value(&question.verdict).map_err(crate::answer::internal)?,
+            "environment": question.environment,
+            "session": question.session,
+            "files": question.files.iter().map(|(path, _)| path.to_string_lossy()).collect::<Vec<_>>(),
+            "changed": question.changed.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+        });
+        json(py, &value)
+    }
+
+    /// Whether nobody waits for the answer any more.
+    #[getter]
+    fn gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
+
+    /// Says yes, this far.
+    fn yes(&self, scope: &str, prefix: Vec<String>, uses: Option<u32>, seconds: Option<f64>) -> PyResult<()> {
+        let mut limits = Limits::default();
+        if let Some(uses) = uses {
+            limits.uses = NonZeroU32::new(uses).ok_or_else(|| PyValueError::new_err("a yes for 0 starts is none"))?;
+        }
+        if let Some(seconds) = seconds {
+            limits.lasts = Duration::try_from_secs_f64(seconds)
+                .map_err(|_| PyValueError::new_err(format!("a yes cannot hold for {seconds} seconds")))?;
+        }
+        let scope = match scope {
+            "once" => Scope::Once,
+            "exact" => Scope::Exact(limits),
+            "prefix" => Scope::Prefix(prefix, limits),
+            "session" => Scope::Session(limits),
+            other => return Err(PyValueError::new_err(format!("there is no scope `{other}`"))),
+        };
+        self.give(Answer::Yes(scope));
+        Ok(())
+    }
+
+    /// Says no.
+    fn no(&self, because: String) {
+        self.give(Answer::No(because));
+    }
+
+    /// Says that nobody is there.
+    fn nobody(&self) {
+        self.give(Answer::Nobody);
+    }
+
+    /// Has the call end, with what Python keeps.
+    fn fail(&self) {
+        self.caller.fail();
+    }
+}

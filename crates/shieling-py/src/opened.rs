@@ -1,0 +1,616 @@
+//! An environment, for Python: one method for each thing that can be asked of it, which begins a [`Call`].
+
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use shieling::files::{
+    DeleteAsk, EditAsk, FileAsk, FileHash, FilesError, Glob, GlobAsk, GrepAsk, GrepMode, ListAsk, MoveAsk, PatchAsk,
+    ReadAsk, StatAsk, WriteAsk,
+};
+use shieling::outcome::Outcome;
+use shieling::output::{self as outputs, Stream};
+use shieling::process::Streams;
+use shieling::request::Command;
+use shieling::session::{Call as SessionCall, Input, JobId, OnTimeout, SessionName, Size, Until, ViewAsk, WaitFor};
+use shieling::units::ByteCount;
+use shieling_cli::embed::{Adjust, Embedded, Opening};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::unix::pipe;
+use tokio::sync::oneshot;
+
+use crate::answer::{Answer, Fault, closed, forked, job_code, of};
+use crate::approver::ByCall;
+use crate::call::Call;
+use crate::runtime;
+
+/// Longer than anybody waits.
+const EVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+
+/// An environment. The last handle ends what it runs.
+#[pyclass(frozen, module = "shieling._native")]
+pub(crate) struct Core {
+    /// Only taken when it is dropped.
+    embedded: Option<Arc<Embedded>>,
+    process: u32,
+    closed: AtomicBool,
+}
+
+/// Opens an environment; nothing starts. What is wrong is a `ValueError`.
+#[pyfunction]
+pub(crate) fn open(
+    py: Python<'_>,
+    settings: &str,
+    workspace: PathBuf,
+    patience_ms: u64,
+    asks: bool,
+    store_output: bool,
+) -> PyResult<Core> {
+    let handle = runtime::handle().map_err(closed)?;
+    let opening = Opening {
+        approver: asks.then(|| Arc::new(ByCall) as _),
+        patience: Some(Duration::from_millis(patience_ms)),
+        store_output,
+    };
+    let opened = py.detach(|| {
+        let _within = handle.enter();
+        Embedded::open(settings, &workspace, opening)
+    });
+    let embedded = opened.map_err(PyValueError::new_err)?;
+    runtime::remember(embedded.shieling());
+    Ok(Core {
+        embedded: Some(Arc::new(embedded)),
+        process: std::process::id(),
+        closed: AtomicBool::new(false),
+    })
+}
+
+/// A part of a command's whole output.
+#[pyfunction]
+pub(crate) fn output(id: String, stderr: bool, cursor: u64, limit: u64) -> PyResult<Call> {
+    Call::begin(async move {
+        let Some(directory) = Embedded::outputs() else {
+            return Err(Fault::Argument("no outputs are kept here".to_owned()));
+        };
+        let stream = if stderr { Stream::Stderr } else { Stream::Stdout };
+        let read = tokio::task::spawn_blocking(move || {
+            outputs::read_spilled(&directory, &id, stream, cursor, ByteCount::bytes(limit))
+        });
+        match read.await {
+            Ok(read) => read
+                .map(Answer::Page)
+                .map_err(|error| Fault::Argument(error.to_string())),
+            Err(error) => Err(Fault::Argument(error.to_string())),
+        }
+    })
+}
+
+/// What one command has of its own.
+///
+/// Its directory, its variables, its time in milliseconds, and the bytes of each stream that are kept.
+#[derive(FromPyObject)]
+struct Own(Option<PathBuf>, Vec<(String, Option<String>)>, Option<u64>, Option<u64>);
+
+impl From<Own> for Adjust {
+    fn from(Own(cwd, variables, deadline_ms, output_kept): Own) -> Self {
+        Self {
+            cwd,
+            variables,
+            deadline: deadline_ms.map(Duration::from_millis),
+            output_kept: output_kept.map(ByteCount::bytes),
+        }
+    }
+}
+
+impl Core {
+    fn embedded(&self) -> PyResult<&Arc<Embedded>> {
+        let ours = self.embedded.as_ref().filter(|_| self.process == std::process::id());
+        ours.ok_or_else(forked)
+    }
+
+    /// What a new call needs.
+    fn open(&self) -> PyResult<Arc<Embedded>> {
+        let embedded = self.embedded()?;
+        if self.closed.load(Ordering::Acquire) {
+            return Err(closed(
+                "this `Shieling` was closed, and nothing starts in it any more".to_owned(),
+            ));
+        }
+        Ok(Arc::clone(embedded))
+    }
+
+    fn command(embedded: &Embedded, text: &str, own: Own) -> Result<Command, Fault> {
+        embedded.command(text, own.into()).map_err(Fault::Argument)
+    }
+
+    fn file(&self, ask: FileAsk) -> PyResult<Call> {
+        let embedded = self.open()?;
+        Call::begin(async move {
+            let answer = embedded.shieling().file(ask).await?;
+            Ok(Answer::File(Box::new(answer)))
+        })
+    }
+
+    fn call(&self, embedded: Arc<Embedded>, call: SessionCall, background: bool) -> PyResult<Call> {
+        Call::begin(async move {
+            let mut outcome = embedded.shieling().shell(call).await;
+            embedded.explain(&mut outcome).await;
+            if background && outcome.job.is_none() {
+                return Err(Fault::NotStarted(Box::new(outcome)));
+            }
+            Ok(Answer::Outcome(Box::new(outcome)))
+        })
+    }
+}
+
+fn session_name(name: &str) -> Result<SessionName, Fault> {
+    name.parse().map_err(|error| {
+        Fault::Argument(format!(
+            "no session can have the name `{}`: {error}",
+            name.escape_debug()
+        ))
+    })
+}
+
+fn job_id(id: &str) -> Result<JobId, Fault> {
+    id.parse()
+        .map_err(|error| Fault::Argument(format!("no job can have the name `{}`: {error}", id.escape_debug())))
+}
+
+fn or_ended<T>(made: Result<T, Fault>, then: impl FnOnce(T) -> PyResult<Call>) -> PyResult<Call> {
+    match made {
+        Ok(made) => then(made),
+        Err(fault) => Ok(Call::ended(Err(fault))),
+    }
+}
+
+#[pymethods]
+impl Core {
+    #[getter]
+    fn environment(&self) -> PyResult<String> {
+        Ok(self.embedded()?.shieling().environment().name().to_owned())
+    }
+
+    #[getter]
+    fn workspace(&self) -> PyResult<PathBuf> {
+        Ok(self.embedded()?.workspace().to_owned())
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    fn close(&self) -> PyResult<Call> {
+        let embedded = Arc::clone(self.embedded()?);
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Ok(Call::ended(Ok(Answer::Nothing)));
+        }
+        // The interpreter's exit has done it, or does.
+        match runtime::handle() {
+            Err(_) => Ok(Call::ended(Ok(Answer::Nothing))),
+            Ok(handle) => {
+                // It is done whether or not somebody waits for it.
+                let done = handle.spawn(async move { embedded.shieling().close().await });
+                Call::begin(async move {
+                    let _ = done.await;
+                    Ok(Answer::Nothing)
+                })
+            }
+        }
+    }
+
+    /// Runs a command in a process of its own, to its end. `stdin` is all of its input.
+    fn run(&self, text: String, own: Own, stdin: Option<&[u8]>) -> PyResult<Call> {
+        let embedded = self.open()?;
+        let stdin = stdin.filter(|bytes| !bytes.is_empty()).map(<[u8]>::to_vec);
+        or_ended(Self::command(&embedded, &text, own), |command| {
+            Call::begin(async move {
+                let mut outcome = match stdin {
+                    None => embedded.shieling().run(command, None).await,
+                    Some(bytes) => run_fed(&embedded, command, bytes).await,
+                };
+                embedded.explain(&mut outcome).await;
+                Ok(Answer::Outcome(Box::new(outcome)))
+            })
+        })
+    }
+
+    /// Runs a command as a job: in a session, or in a process of its own, which goes on at the end of its time if
+    /// `background` or `goes_on` say so.
+    #[expect(clippy::too_many_arguments, reason = "they are the keywords of one Python call")]
+    fn shell(
+        &self,
+        text: String,
+        own: Own,
+        session: Option<String>,
+        goes_on: bool,
+        background: bool,
+        terminal: Option<(u16, u16)>,
+        id: Option<String>,
+    ) -> PyResult<Call> {
+        let embedded = self.open()?;
+        let made = || -> Result<SessionCall, Fault> {
+            let session = session.as_deref().map(session_name).transpose()?;
+            let id = id.as_deref().map(job_id).transpose()?;
+            let terminal = terminal
+                .map(|(rows, columns)| Size { rows, columns }.checked())
+                .transpose();
+            Ok(SessionCall {
+                session,
+                on_timeout: if goes_on || background {
+                    OnTimeout::Background
+                } else {
+                    OnTimeout::Kill
+                },
+                background,
+                terminal: terminal.map_err(|error| Fault::Argument(error.to_string()))?,
+                id,
+                ..SessionCall::new(Self::command(&embedded, &text, own)?)
+            })
+        };
+        or_ended(made(), |call| self.call(embedded, call, background))
+    }
+
+    /// Starts a program that is talked to.
+    fn start(&self, text: String, own: Own) -> PyResult<Call> {
+        let embedded = self.open()?;
+        or_ended(Self::command(&embedded, &text, own), |command| {
+            Call::begin(async move {
+                match embedded.shieling().start(command).await {
+                    Ok(started) => Ok(Answer::Started(Box::new(started))),
+                    Err(mut outcome) => {
+                        embedded.explain(&mut outcome).await;
+                        Err(Fault::NotStarted(outcome))
+                    }
+                }
+            })
+        })
+    }
+
+    fn why(&self, text: String, own: Own) -> PyResult<Call> {
+        let embedded = self.embedded()?.clone();
+        or_ended(Self::command(&embedded, &text, own), |command| {
+            Call::begin(async move {
+                // It looks files up.
+                let judged = tokio::task::spawn_blocking(move || embedded.shieling().judge(&command)).await;
+                let verdict = judged.map_err(|error| Fault::Argument(error.to_string()))?;
+                Ok(Answer::Verdict(Box::new(verdict)))
+            })
+        })
+    }
+
+    fn describe(&self, tools: Option<Vec<String>>) -> PyResult<Call> {
+        let embedded = self.open()?;
+        Call::begin(async move {
+            let described = embedded.describe(tools.as_deref()).await;
+            described
+                .map(|it| Answer::Described(Box::new(it)))
+                .map_err(Fault::Missing)
+        })
+    }
+
+    fn revoke_all(&self) -> PyResult<()> {
+        self.embedded()?.shieling().approvals().revoke_all();
+        Ok(())
+    }
+
+    /// The sessions and jobs.
+    fn list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        of(py, &self.embedded()?.shieling().list())
+    }
+
+    /// Whether this can be the name of a session.
+    fn check_session(&self, name: &str) -> bool {
+        name.parse::<SessionName>().is_ok()
+    }
+
+    fn end_session(&self, name: &str) -> PyResult<Call> {
+        let embedded = self.embedded()?;
+        Ok(Call::ended(
+            session_name(name).map(|name| Answer::Flag(embedded.shieling().end_session(&name))),
+        ))
+    }
+
+    fn view(
+        &self,
+        id: &str,
+        cursor: Option<u64>,
+        until: &str,
+        wait_ms: u64,
+        screen: bool,
+        peek: bool,
+    ) -> PyResult<Call> {
+        let embedded = self.embedded()?.clone();
+        let until = match until {
+            "output" => Until::Output,
+            "quiet" => Until::Quiet,
+            "exit" => Until::Exit,
+            other => {
+                let wrong = format!(
+                    "`wait_for` is `{}`, and can be `output`, `quiet` or `exit`",
+                    other.escape_debug()
+                );
+                return Ok(Call::ended(Err(Fault::Argument(wrong))));
+            }
+        };
+        or_ended(job_id(id), |job| {
+            let ask = ViewAsk {
+                cursor,
+                wait: Duration::from_millis(wait_ms),
+                until,
+                screen,
+                ..ViewAsk::new(job)
+            };
+            Call::begin(async move {
+                let shieling = embedded.shieling();
+                let view = if peek {
+                    shieling.peek(ask).await?
+                } else {
+                    shieling.view(ask).await?
+                };
+                Ok(Answer::View(Box::new(view)))
+            })
+        })
+    }
+
+    fn job_write(&self, id: &str, text: String, keys: Vec<String>, enter: bool, wait_ms: u64) -> PyResult<Call> {
+        let embedded = self.open()?;
+        or_ended(job_id(id), |job| {
+            Call::begin(async move {
+                let input = Input { text, keys, enter };
+                let view = embedded
+                    .shieling()
+                    .write(&job, input, Duration::from_millis(wait_ms))
+                    .await?;
+                Ok(Answer::View(Box::new(view)))
+            })
+        })
+    }
+
+    /// The outcome of a job, waited for so long; without a time as long as it takes. Nothing counts as seen by it.
+    fn job_wait(&self, id: &str, wait_ms: Option<u64>) -> PyResult<Call> {
+        let embedded = self.embedded()?.clone();
+        or_ended(job_id(id), |job| {
+            Call::begin(async move {
+                let wait = wait_ms.map_or(EVER, Duration::from_millis);
+                let outcome = embedded.shieling().job_outcome(&job, wait).await?;
+                Ok(Answer::Outcome(Box::new(outcome)))
+            })
+        })
+    }
+
+    fn job_wait_for(&self, id: &str, pattern: Option<String>, port: Option<u16>, budget_ms: u64) -> PyResult<Call> {
+        let embedded = self.embedded()?.clone();
+        let what = match (pattern, port) {
+            (Some(pattern), _) => WaitFor::Pattern(pattern),
+            (None, Some(port)) => WaitFor::Port(port),
+            (None, None) => WaitFor::Exit,
+        };
+        or_ended(job_id(id), |job| {
+            Call::begin(async move {
+                let budget = Duration::from_millis(budget_ms);
+                let (came, view) = embedded.shieling().wait_for(&job, what, budget).await?;
+                Ok(Answer::WaitedFor(came, Box::new(view)))
+            })
+        })
+    }
+
+    fn job_kill(&self, id: &str) -> PyResult<Call> {
+        let embedded = self.embedded()?.clone();
+        or_ended(job_id(id), |job| {
+            Call::begin(async move {
+                embedded.shieling().kill(&job).await?;
+                let outcome = embedded.shieling().job_outcome(&job, Duration::ZERO).await?;
+                Ok(Answer::Outcome(Box::new(outcome)))
+            })
+        })
+    }
+
+    /// Changes the size of a job's terminal. Why that cannot be, if it cannot: its code, and words.
+    fn job_resize(&self, id: &str, rows: u16, columns: u16) -> PyResult<Option<(&'static str, String)>> {
+        let embedded = self.embedded()?;
+        let Ok(job) = id.parse() else {
+            return Ok(Some(("unknown", format!("there is no job `{}`", id.escape_debug()))));
+        };
+        // The terminal is the runtime's.
+        let handle = runtime::handle().map_err(closed)?;
+        let _within = handle.enter();
+        let resized = embedded.shieling().resize(&job, Size { rows, columns });
+        Ok(resized.err().map(|error| (job_code(&error), error.to_string())))
+    }
+
+    fn read_file(&self, path: PathBuf, offset: u64, limit: u64, max_bytes: u64, max_image: u64) -> PyResult<Call> {
+        self.file(FileAsk::Read(ReadAsk {
+            offset,
+            limit,
+            max_bytes: ByteCount::bytes(max_bytes),
+            max_image: Some(ByteCount::bytes(max_image)),
+            ..ReadAsk::new(path)
+        }))
+    }
+
+    fn read_bytes(&self, path: PathBuf, max_bytes: u64) -> PyResult<Call> {
+        self.file(FileAsk::Read(ReadAsk {
+            whole: Some(ByteCount::bytes(max_bytes)),
+            ..ReadAsk::new(path)
+        }))
+    }
+
+    fn write_file(&self, path: PathBuf, content: &[u8], expect: Option<String>, create_only: bool) -> PyResult<Call> {
+        self.file(FileAsk::Write(WriteAsk {
+            expect: expect.map(FileHash),
+            create_only,
+            ..WriteAsk::new(path, content)
+        }))
+    }
+
+    fn edit_file(
+        &self,
+        path: PathBuf,
+        old: String,
+        new: String,
+        replace_all: bool,
+        expect: Option<String>,
+    ) -> PyResult<Call> {
+        self.file(FileAsk::Edit(EditAsk {
+            replace_all,
+            expect: expect.map(FileHash),
+            ..EditAsk::new(path, old, new)
+        }))
+    }
+
+    fn patch(&self, patch: String, reverse: bool) -> PyResult<Call> {
+        self.file(FileAsk::Patch(PatchAsk {
+            reverse,
+            ..PatchAsk::new(patch)
+        }))
+    }
+
+    fn ls(&self, path: PathBuf, limit: u64, after: Option<String>) -> PyResult<Call> {
+        self.file(FileAsk::List(ListAsk {
+            limit,
+            after,
+            ..ListAsk::new(path)
+        }))
+    }
+
+    fn glob(
+        &self,
+        pattern: String,
+        path: PathBuf,
+        ignored: bool,
+        dotted: bool,
+        limit: u64,
+        after: Option<String>,
+    ) -> PyResult<Call> {
+        self.file(FileAsk::Glob(GlobAsk {
+            path,
+            of: Glob { ignored, dotted },
+            limit,
+            after,
+            ..GlobAsk::new(pattern)
+        }))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "they are the keywords of one Python call")]
+    fn grep(
+        &self,
+        pattern: String,
+        path: PathBuf,
+        flags: (bool, bool, bool, bool, bool),
+        globs: Vec<String>,
+        before: u64,
+        after: u64,
+        mode: &str,
+        limit: u64,
+        cursor: Option<String>,
+    ) -> PyResult<Call> {
+        let (literal, ignore_case, multiline, ignored, dotted) = flags;
+        let mode = match mode {
+            "content" => GrepMode::Content,
+            "files" => GrepMode::Files,
+            "count" => GrepMode::Count,
+            other => {
+                let wrong = format!(
+                    "`mode` is `{}`, and can be `content`, `files` or `count`",
+                    other.escape_debug()
+                );
+                return Ok(Call::ended(Err(Fault::Argument(wrong))));
+            }
+        };
+        self.file(FileAsk::Grep(GrepAsk {
+            path,
+            literal,
+            ignore_case,
+            multiline,
+            globs,
+            of: Glob { ignored, dotted },
+            before,
+            after_lines: after,
+            mode,
+            limit,
+            cursor,
+            ..GrepAsk::new(pattern)
+        }))
+    }
+
+    fn stat(&self, path: PathBuf) -> PyResult<Call> {
+        self.file(FileAsk::Stat(StatAsk::new(path)))
+    }
+
+    /// Whether something is there that may be seen.
+    fn exists(&self, path: PathBuf) -> PyResult<Call> {
+        let embedded = self.open()?;
+        Call::begin(async move {
+            match embedded.shieling().file(FileAsk::Stat(StatAsk::new(path))).await {
+                Ok(_) => Ok(Answer::Flag(true)),
+                Err(FilesError::File(error)) if matches!(error.code(), "not_found" | "not_a_directory" | "outside") => {
+                    Ok(Answer::Flag(false))
+                }
+                Err(error) => Err(error.into()),
+            }
+        })
+    }
+
+    fn delete(&self, path: PathBuf, recursive: bool) -> PyResult<Call> {
+        self.file(FileAsk::Delete(DeleteAsk {
+            recursive,
+            ..DeleteAsk::new(path)
+        }))
+    }
+
+    #[pyo3(name = "move")]
+    fn relocate(&self, from: PathBuf, to: PathBuf, replace: bool) -> PyResult<Call> {
+        self.file(FileAsk::Move(MoveAsk {
+            replace,
+            ..MoveAsk::new(from, to)
+        }))
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        let Some(embedded) = self.embedded.take() else {
+            return;
+        };
+        if self.process != std::process::id() {
+            // The copy in a forked process ends nothing of the other one's.
+            std::mem::forget(embedded);
+        } else if !self.closed.load(Ordering::Acquire)
+            && let Ok(handle) = runtime::handle()
+        {
+            // Calls that are under way go on, and end it.
+            if let Some(embedded) = Arc::into_inner(embedded) {
+                handle.spawn(async move { embedded.shieling().close().await });
+            }
+        }
+    }
+}
+
+/// Runs a command that reads these bytes.
+async fn run_fed(embedded: &Embedded, command: Command, bytes: Vec<u8>) -> Outcome {
+    let (give, given) = oneshot::channel();
+    let streams = move || {
+        let (writer, reader) = pipe::pipe()?;
+        let reader = reader.into_blocking_fd()?;
+        let _ = give.send(writer);
+        Ok(Streams::Given(reader))
+    };
+    let feed = async move {
+        if let Ok(mut writer) = given.await {
+            // A command may end before it has read everything.
+            let _ = writer.write_all(&bytes).await;
+        }
+    };
+    let mut running = pin!(embedded.shieling().run_with(command, streams, None));
+    tokio::select! {
+        biased;
+        outcome = &mut running => outcome,
+        () = feed => running.await,
+    }
+}

@@ -1,0 +1,95 @@
+//! A program that is talked to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use shieling::process::Started;
+
+use crate::answer::{Answer, Fault, forked};
+use crate::call::Call;
+
+/// Longer than anybody waits.
+const EVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+
+/// A program that is talked to. The last handle ends it.
+#[pyclass(frozen, module = "shieling._native")]
+pub(crate) struct Process {
+    /// Only taken when it is dropped.
+    started: Option<Arc<Started>>,
+    process: u32,
+}
+
+impl Process {
+    pub(crate) fn new(started: Started) -> Self {
+        Self {
+            started: Some(Arc::new(started)),
+            process: std::process::id(),
+        }
+    }
+
+    fn started(&self) -> PyResult<Arc<Started>> {
+        let ours = self.started.as_ref().filter(|_| self.process == std::process::id());
+        ours.cloned().ok_or_else(forked)
+    }
+}
+
+#[pymethods]
+impl Process {
+    fn write(&self, data: &[u8]) -> PyResult<Call> {
+        let started = self.started()?;
+        let data = data.to_vec();
+        Call::begin(async move {
+            match started.send(&data).await {
+                Ok(()) => Ok(Answer::Nothing),
+                Err(error) => Err(Fault::Send(error)),
+            }
+        })
+    }
+
+    fn close_stdin(&self) -> PyResult<Call> {
+        let started = self.started()?;
+        Call::begin(async move {
+            started.send_eof().await;
+            Ok(Answer::Nothing)
+        })
+    }
+
+    /// The next bytes of a stream, waited for so long; without a time as long as it takes.
+    #[pyo3(signature = (is_stderr, milliseconds))]
+    fn receive(&self, is_stderr: bool, milliseconds: Option<u64>) -> PyResult<Call> {
+        let started = self.started()?;
+        let wait = milliseconds.map_or(EVER, Duration::from_millis);
+        Call::begin(async move {
+            Ok(Answer::Received(if is_stderr {
+                started.recv_stderr(wait).await
+            } else {
+                started.recv(wait).await
+            }))
+        })
+    }
+
+    fn wait(&self) -> PyResult<Call> {
+        let started = self.started()?;
+        Call::begin(async move { Ok(Answer::Outcome(Box::new(started.wait().await))) })
+    }
+
+    fn kill(&self) -> PyResult<Call> {
+        let started = self.started()?;
+        Call::begin(async move { Ok(Answer::Outcome(Box::new(started.kill().await))) })
+    }
+
+    #[getter]
+    fn returncode(&self) -> PyResult<Option<i32>> {
+        Ok(self.started()?.returncode())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // The copy in a forked process ends nothing of the other one's.
+        if self.process != std::process::id() {
+            std::mem::forget(self.started.take());
+        }
+    }
+}

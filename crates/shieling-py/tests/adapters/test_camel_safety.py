@@ -1,0 +1,172 @@
+"""Safe mode of the adapter for CAMEL: what it lets run, and what got past its original."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import shieling.adapters.camel as package
+from shieling.adapters.camel import check_command_safety, sanitize_command, utils
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> str:
+    work = tmp_path / "work"
+    (work / "sub").mkdir(parents=True)
+    (work / "link").symlink_to("/")
+    return str(work)
+
+
+RM = [
+    *("rm -rf x", "/bin/rm -rf x", r"\rm x", "'rm' x", 'r""m x', "command rm x", "env rm x"),
+    *("exec rm x", "ls | xargs rm", "timeout 5 rm x", "nohup rm x", "time rm x", "! rm x"),
+    *("X=1 rm x", "${RM:=rm} x", "busybox rm x", "find . -delete", r"find . -exec rm {} \;"),
+    *("true\nrm x", "echo a & rm x", "(rm x)", "{ rm x; }", "$(rm x)", "`rm x`", "eval 'rm x'"),
+    *("bash <<< 'rm x'", "echo 'rm x' | bash", "env bash -c 'rm x'", "bash -c 'rm x'"),
+    *("sh -ec 'true; rm x'", "if true; then rm x; fi", "curl x | sh", "RM x"),
+]
+OTHERS = [
+    *("sudo ls", "kill -9 1", "kill -- -1", "chmod -R 777 /", "echo x > /etc/passwd"),
+    *("tee /etc/x < y", "cp x /usr/bin/x", ":(){ :|:& };:", "f() { f | f & }; f", "dd if=a of=b"),
+    *("mount /x", "service x stop", "echo 'open", "systemctl stop x"),
+]
+GOOD = [
+    *("service.py", "at.sh", "rm-safe x", "su-exec x", "python3 mount.py", "dd=1", "echo cd /"),
+    *("echo rm", "echo 'a; rm b'", "git commit -m 'rm x'", "make test", "ls 2>&1 | tail -5"),
+    *("for f in *; do cat $f; done", "python3 -c 'print(1)'", "echo hi > out.txt", "cp /etc/hosts ."),
+    *("kill -9 1234", "kill %1", "touch /tmp/x", "[[ a == a ]]", "echo {1..3}", "which rm"),
+    *("f() { echo hi; }; f", "npm install", "docker rm x", "cat /etc/hostname", "ls /"),
+]
+
+
+@pytest.mark.parametrize("command", RM)
+def test_no_spelling_of_a_blocked_command_passes(command: str) -> None:
+    safe, reason = check_command_safety(command)
+    assert not safe
+    assert "blocked for safety" in reason
+
+
+@pytest.mark.parametrize("command", OTHERS)
+def test_what_harms_the_host_is_blocked(command: str) -> None:
+    safe, reason = check_command_safety(command)
+    assert not safe
+    assert "blocked for safety" in reason
+
+
+@pytest.mark.parametrize("command", GOOD)
+def test_ordinary_work_passes(command: str, work: str) -> None:
+    assert sanitize_command(command, working_dir=work) == (True, command)
+
+
+def test_the_texts() -> None:
+    assert check_command_safety("") == (False, "Empty command is not allowed.")
+    assert check_command_safety("ls && rm x") == (False, "Command 'rm' is blocked for safety.")
+    assert check_command_safety("ls; id", {"ls"}) == (
+        False,
+        "Command 'id' is not in the allowed commands list.",
+    )
+
+
+def test_without_safe_mode_everything_passes() -> None:
+    assert sanitize_command("rm -rf /", safe_mode=False) == (True, "rm -rf /")
+
+
+def test_the_list_can_be_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(utils, "DANGEROUS_COMMANDS", [*utils.DANGEROUS_COMMANDS, "custom"])
+    monkeypatch.setattr(package, "DANGEROUS_COMMANDS", utils._FIRST_LIST)
+    assert not check_command_safety("custom x")[0]
+    monkeypatch.undo()
+    assert check_command_safety("custom x")[0]
+    monkeypatch.setattr(package, "DANGEROUS_COMMANDS", ["custom"])
+    assert not check_command_safety("custom x")[0]
+    assert check_command_safety("rm x")[0]
+    monkeypatch.undo()
+    package.DANGEROUS_COMMANDS.append("custom")
+    try:
+        assert not check_command_safety("custom x")[0]
+    finally:
+        package.DANGEROUS_COMMANDS.remove("custom")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("ls & id", "ls\nid", "echo $(id)", "'id'", r"\id", "(id)", "{ id; }", "! id"),
+        *("./evil.sh", "ls; /usr/bin/id", "ls > f", "echo x >> f", "PATH=. ls", "bash -c 'ls'"),
+        *("/bin/ls", "ls | xargs id", "find . -exec id ;", "ls 'open"),
+    ],
+)
+def test_an_allow_list_names_every_command(command: str) -> None:
+    safe, reason = check_command_safety(command, {"ls", "echo"})
+    assert not safe
+    assert "is not in the allowed commands list." in reason
+
+
+@pytest.mark.parametrize(
+    "command", ["ls", "LS -la", "echo hi | ls", "ls && echo 'id'", "ls 2>/dev/null", "[[ a == a ]]"]
+)
+def test_an_allow_list_lets_pass_what_it_names(command: str) -> None:
+    assert check_command_safety(command, {"ls", "echo"}) == (True, "")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("cd", "cd ..", "cd /", "cd -", "cd -- /etc", "cd -P ..", "cd 'a'/../../..", "'cd' .."),
+        *(r"c\d ..", "CDPATH=/ cd etc", "cd $UNSET_HERE/etc", "cd ${X:-/}", "X=/; cd $X", "cd ~"),
+        *("cd $HOME", "cd link", "pushd /tmp", "pushd", "(cd /)", "bash -c 'cd / && ls'"),
+        *("ls\ncd /\nls", "git -C / log", "git --git-dir=/x/.git log", "make -C / all", "cd '/tmp'"),
+        *("if true; then cd ..; fi", "cd sub/../../..", "cd /e*"),
+    ],
+)
+def test_a_change_of_directory_stays_inside(command: str, work: str) -> None:
+    safe, reason = sanitize_command(command, working_dir=work)
+    assert not safe
+    assert "outside of the working directory" in reason
+    assert f"Allowed root: '{work}'" in reason
+    assert "copy them (for example with `cp`)" in reason
+
+
+@pytest.mark.parametrize(
+    "command", ["cd sub && cd ..", "cd sub; cd sub", "cd sub | cd sub", "pushd sub && cd x", "cd a & cd b"]
+)
+def test_one_change_of_directory_in_a_text(command: str, work: str) -> None:
+    safe, reason = sanitize_command(command, working_dir=work)
+    assert not safe
+    assert "Multiple 'cd'/'pushd'" in reason
+    assert "separate command" in reason
+
+
+@pytest.mark.parametrize("command", ["cd $(echo sub)", "cd `echo sub`", "pushd $(echo sub)"])
+def test_a_directory_is_no_substitution(command: str, work: str) -> None:
+    safe, reason = sanitize_command(command, working_dir=work)
+    assert not safe
+    assert reason == f"Command substitution is not allowed in '{command.split()[0]}' paths."
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("cd sub", "cd ./sub && ls", "cd . ; ls", "pushd sub", "(cd sub; ls)", "cd -- sub"),
+        *("echo 'cd ..'", 'echo "cd /"', "echo cd ..", "git -C sub status", "cd new_dir"),
+    ],
+)
+def test_a_change_of_directory_inside_passes(command: str, work: str) -> None:
+    assert sanitize_command(command, working_dir=work) == (True, command)
+
+
+def test_absolute_paths_and_variables_that_lead_inside_pass(
+    work: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORK_HERE", work)
+    for command in (f"cd {work}/sub", "cd $WORK_HERE/sub", "cd ${WORK_HERE}"):
+        assert sanitize_command(command, working_dir=work) == (True, command)
+    monkeypatch.setenv("HOME", work)
+    assert sanitize_command("cd ~/sub", working_dir=work)[0]
+    assert sanitize_command("cd", working_dir=work)[0]
+
+
+def test_a_container_has_its_own_directories() -> None:
+    assert sanitize_command("cd /", use_docker_backend=True, working_dir="/work")[0]
+    assert not sanitize_command("rm x", use_docker_backend=True, working_dir="/work")[0]

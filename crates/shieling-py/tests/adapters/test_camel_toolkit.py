@@ -1,0 +1,849 @@
+"""`TerminalToolkit` of the adapter for CAMEL: behaviour, and the rows C2 to C25 of what its original
+loses, in `local` and in `sandbox`."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import re
+import resource
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from queue import Empty
+from typing import Any
+
+import pytest
+from environments import environment, sandbox  # noqa: F401
+
+from shieling.adapters import camel
+from shieling.adapters.camel import TerminalToolkit, _output, terminal_toolkit, utils
+
+Make = Callable[..., TerminalToolkit]
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CAMEL_RUNTIME", "CAMEL_WORKDIR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def make(environment: str, tmp_path: Path) -> Iterator[Make]:
+    """Makes toolkits in `tmp_path / "work"` that are cleaned up."""
+    made: list[TerminalToolkit] = []
+
+    def make(**keywords: Any) -> TerminalToolkit:
+        keywords.setdefault("working_directory", str(tmp_path / "work"))
+        keywords.setdefault("environment", environment)
+        toolkit = TerminalToolkit(**keywords)
+        made.append(toolkit)
+        return toolkit
+
+    yield make
+    for toolkit in made:
+        toolkit.cleanup()
+
+
+@pytest.fixture
+def toolkit(make: Make) -> TerminalToolkit:
+    return make()
+
+
+def until(what: Callable[[], Any], seconds: float = 20.0) -> Any:
+    """Waits until `what` answers with something true, and returns it."""
+    deadline = time.monotonic() + seconds
+    while True:
+        answer = what()
+        if answer:
+            return answer
+        assert time.monotonic() < deadline, "it did not come to that"
+        time.sleep(0.02)
+
+
+def ended(toolkit: TerminalToolkit, id: str) -> str:
+    """Waits for the end of a session and returns all of its new output."""
+    until(lambda: not toolkit.shell_sessions[id]["running"])
+    return toolkit.shell_view(id)
+
+
+def processes_with(mark: str) -> list[str]:
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != os.getpid():
+            try:
+                if mark.encode() in Path(f"/proc/{name}/environ").read_bytes():
+                    found.append(name)
+            except OSError:
+                pass
+    return found
+
+
+@pytest.fixture
+def mark() -> str:
+    return f"CAMEL_TEST={os.urandom(8).hex()}"
+
+
+# Behaviour.
+
+
+def test_a_blocking_command_returns_its_output(toolkit: TerminalToolkit) -> None:
+    assert toolkit.shell_exec("a", "echo out; echo err >&2").splitlines() == ["out", "err"]
+    assert toolkit.shell_exec("a", "true") == "Command executed successfully (no output)."
+
+
+def test_commands_run_in_the_working_directory(toolkit: TerminalToolkit, tmp_path: Path) -> None:
+    assert toolkit.working_dir == str(tmp_path / "work")
+    assert toolkit.shell_exec("a", "pwd").strip() == toolkit.working_dir
+    toolkit.shell_exec("a", "mkdir sub && cd sub && touch here")
+    assert (tmp_path / "work/sub/here").exists()
+    assert toolkit.shell_exec("a", "pwd").strip() == toolkit.working_dir
+
+
+def test_attributes(toolkit: TerminalToolkit, tmp_path: Path) -> None:
+    assert toolkit.timeout == 20.0
+    assert toolkit.os_type == "Linux"
+    assert toolkit.shell_sessions == {}
+    assert toolkit.safe_mode is True and toolkit.use_docker_backend is False
+    assert toolkit.log_dir == str(tmp_path / "work/terminal_logs")
+    assert toolkit.initial_env_path == str(tmp_path / "work/.initial_env")
+    assert toolkit.cloned_env_path is None and toolkit._get_venv_path() is None
+
+
+def test_the_working_directory_by_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert TerminalToolkit().working_dir == str(tmp_path / "workspace")
+    monkeypatch.setenv("CAMEL_WORKDIR", str(tmp_path / "other"))
+    assert TerminalToolkit().working_dir == str(tmp_path / "other")
+    given = TerminalToolkit(working_directory=str(tmp_path / "given"))
+    assert given.working_dir == str(tmp_path / "given") and os.path.isdir(given.working_dir)
+
+
+def test_a_session_goes_on_in_the_background(toolkit: TerminalToolkit) -> None:
+    answer = toolkit.shell_exec("s", "echo one; read x; echo got $x", block=False)
+    assert answer.startswith("Session 's' started.\n\nYou could use:\n  - shell_view('s') - get output")
+    assert "output_stream" in toolkit.shell_sessions["s"]
+    assert toolkit.shell_sessions["s"]["running"] is True
+    assert until(lambda: not toolkit.shell_sessions["s"]["output_stream"].empty())
+    assert toolkit.shell_view("s") == "one\n"
+    assert toolkit.shell_view("s").startswith(
+        "[No new output]\nSession is running but idle. Actions could take:"
+    )
+    assert "got two" in toolkit.shell_write_to_process("s", "two")
+    assert ended(toolkit, "s") == "--- SESSION TERMINATED (no new output) ---"
+
+
+def test_what_an_ended_session_has_printed_is_shown_once(toolkit: TerminalToolkit) -> None:
+    toolkit.shell_exec("s", "echo out", block=False)
+    assert ended(toolkit, "s") == "out\n\n\n--- SESSION TERMINATED ---"
+    assert toolkit.shell_view("s") == "--- SESSION TERMINATED (no new output) ---"
+
+
+def test_sessions_are_apart(toolkit: TerminalToolkit) -> None:
+    for name in ("a", "b"):
+        toolkit.shell_exec(name, f"echo {name}; read x; echo {name}$x", block=False)
+    assert "b2" in toolkit.shell_write_to_process("b", "2")
+    assert "a1" in toolkit.shell_write_to_process("a", "1")
+
+
+def test_answers_about_sessions_that_are_not_there(toolkit: TerminalToolkit) -> None:
+    assert toolkit.shell_view("x") == "Error: No session found with ID 'x'."
+    assert toolkit.shell_kill_process("x") == "Error: No active session found with ID 'x'."
+    assert (
+        toolkit.shell_write_to_process("x", "y")
+        == "Error: No active non-blocking session found with ID 'x'."
+    )
+    assert toolkit._collect_output_until_idle("x") == "Error: No session found with ID 'x'."
+
+
+def test_an_id_that_is_taken_is_refused_until_it_is_free(toolkit: TerminalToolkit) -> None:
+    toolkit.shell_exec("s", "sleep 60", block=False)
+    assert toolkit.shell_exec("s", "echo x", block=False) == (
+        "Error: Session 's' already exists and is running. Use a different ID or kill the existing "
+        "session first."
+    )
+    assert toolkit.shell_kill_process("s") == "Process in session 's' has been terminated."
+    assert toolkit.shell_exec("s", "echo x", block=False).startswith("Session 's' started.")
+
+
+def test_a_blocking_command_that_takes_long_becomes_a_session(toolkit: TerminalToolkit) -> None:
+    answer = toolkit.shell_exec("s", "echo early; read x; sleep 0.1; echo late; sleep 60", timeout=1)
+    assert answer == (
+        "Command did not complete within 1 seconds. Process continues in background as session 's'."
+        "\n\nYou can use:\n  - shell_view('s') - get output\n  - shell_kill_process('s') - terminate"
+    )
+    assert toolkit.shell_sessions["s"]["timeout_converted"] is True
+    seen = []
+    until(lambda: "late" in "".join(seen) or seen.append(toolkit.shell_view("s")))
+    assert "early\n" in "".join(seen)
+    assert toolkit.shell_kill_process("s") == "Process in session 's' has been terminated."
+
+
+def test_safe_mode_can_be_switched_off(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/file").touch()
+    refused = make().shell_exec("a", "rm file")
+    assert refused == (
+        "Error: Command rejected by TerminalToolkit safe mode. Command 'rm' is blocked for safety."
+    )
+    assert make(safe_mode=False).shell_exec("a", "rm file; echo gone") == "gone\n"
+    assert not (tmp_path / "work/file").exists()
+
+
+def test_allowed_commands(make: Make) -> None:
+    toolkit = make(allowed_commands=["echo", "ls"])
+    assert toolkit.shell_exec("a", "echo a") == "a\n"
+    assert "not in the allowed commands list" in toolkit.shell_exec("a", "id")
+    assert "not in the allowed commands list" in toolkit.shell_exec("a", "id", block=False)
+
+
+def test_approval(make: Make) -> None:
+    asked: list[str] = []
+
+    def approve(text: str) -> bool:
+        asked.append(text)
+        return "no" not in text
+
+    toolkit = make(require_approval=approve)
+    assert toolkit.shell_exec("a", "echo yes") == "yes\n"
+    assert "rejected by approval policy" in toolkit.shell_exec("a", "echo no")
+    assert toolkit.shell_exec("a", "rm no").startswith("Error: Command rejected by TerminalToolkit")
+    toolkit.shell_exec("s", "read a; echo got $a", block=False)
+    assert "rejected by approval policy" in toolkit.shell_write_to_process("s", "no")
+    assert toolkit.shell_sessions["s"]["running"]
+    assert "got it" in toolkit.shell_write_to_process("s", "it")
+    assert asked == ["echo yes", "echo no", "read a; echo got $a", "no", "it"]
+
+
+def test_an_approver_that_raises_stops_the_command(make: Make, tmp_path: Path) -> None:
+    def approve(_text: str) -> bool:
+        raise KeyError("bug")
+
+    with pytest.raises(KeyError):
+        make(require_approval=approve).shell_exec("a", "touch canary")
+    assert not (tmp_path / "work/canary").exists()
+
+
+def test_the_console_says_no_where_nobody_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", open(os.devnull))
+    assert terminal_toolkit._default_console_approval("ls") is False
+
+
+def test_the_tools(toolkit: TerminalToolkit) -> None:
+    assert [tool.get_function_name() for tool in toolkit.get_tools()] == [
+        *("shell_exec", "shell_view", "shell_write_content_to_file", "shell_write_to_process"),
+        *("shell_kill_process", "shell_ask_user_for_help"),
+    ]
+
+
+def test_null_means_the_default(toolkit: TerminalToolkit) -> None:
+    assert toolkit.shell_exec("a", "echo a", block=None, timeout=None) == "a\n"  # type: ignore[arg-type]
+
+
+def test_a_toolkit_is_a_context_manager(make: Make, mark: str) -> None:
+    with make() as toolkit:
+        toolkit.shell_exec("s", f"export {mark}; sleep 60 & sleep 60", block=False)
+        until(lambda: processes_with(mark))
+    until(lambda: not processes_with(mark))
+    assert toolkit.shell_sessions["s"]["running"] is False
+
+
+def test_a_toolkit_that_was_never_set_up_can_be_dropped() -> None:
+    TerminalToolkit.__new__(TerminalToolkit).__del__()
+
+
+# Files.
+
+
+def test_writing_files(toolkit: TerminalToolkit, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    answer = toolkit.shell_write_content_to_file("text\r\nä", "new/deep/file.txt")
+    assert answer == f"Content successfully written to '{work}/new/deep/file.txt'."
+    assert (work / "new/deep/file.txt").read_bytes() == "text\r\nä".encode()
+    answer = toolkit.shell_write_content_to_file("2", str(work / "abs"))
+    assert answer == f"Content successfully written to '{work}/abs'."
+
+
+@pytest.mark.parametrize("path", ["../out", "/etc/x-canary", "sub/../../out", "link/out", "dangling"])
+def test_c18_no_path_leads_out_of_the_working_directory(
+    toolkit: TerminalToolkit, tmp_path: Path, path: str
+) -> None:
+    work = tmp_path / "work"
+    (work / "link").symlink_to(tmp_path)
+    (work / "dangling").symlink_to(tmp_path / "out")
+    assert toolkit.shell_write_content_to_file("x", path) == (
+        "Error: Cannot write to a file outside of the working directory in safe mode."
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_safe_mode_a_file_can_be_anywhere(tmp_path: Path) -> None:
+    toolkit = TerminalToolkit(working_directory=str(tmp_path / "work"), safe_mode=False)
+    answer = toolkit.shell_write_content_to_file("x", str(tmp_path / "out"))
+    assert answer == f"Content successfully written to '{tmp_path}/out'."
+    answer = toolkit.shell_write_content_to_file("x", str(tmp_path))
+    assert answer.startswith(f"Error writing to file '{tmp_path}': ")
+
+
+# Help.
+
+
+def test_help_without_a_session_runs_the_answer(
+    toolkit: TerminalToolkit, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(builtins, "input", lambda _prompt="": " echo helped ")
+    answer = toolkit.shell_ask_user_for_help("h", "what now?")
+    assert answer == "Session 'h' created and executed command:\nhelped\n"
+    printed = capsys.readouterr().out
+    assert "LLM Agent needs your help!" in printed and "PROMPT: what now?" in printed
+    monkeypatch.setattr(builtins, "input", lambda _prompt="": "")
+    assert toolkit.shell_ask_user_for_help("h", "?") == "No user response."
+
+
+def test_help_with_a_session_sends_the_answer(
+    toolkit: TerminalToolkit, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toolkit.shell_exec("s", "printf 'name? '; read n; echo hello $n", block=False)
+    monkeypatch.setattr(builtins, "input", lambda _prompt="": "you")
+    assert "hello you" in toolkit.shell_ask_user_for_help("s", "who?")
+    assert "\nname?\n" in capsys.readouterr().out
+
+
+def test_help_that_nobody_gives(toolkit: TerminalToolkit, monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(_prompt: str = "") -> str:
+        raise EOFError
+
+    monkeypatch.setattr(builtins, "input", end)
+    assert toolkit.shell_ask_user_for_help("h", "?") == (
+        "User input interrupted for session 'h' creation."
+    )
+    toolkit.shell_exec("s", "sleep 60", block=False)
+    assert toolkit.shell_ask_user_for_help("s", "?") == "User input interrupted for session 's'."
+    monkeypatch.setattr(builtins, "input", lambda _prompt="": " ")
+    assert toolkit.shell_ask_user_for_help("s", "?") == "User provided no input for session 's'."
+
+
+# Logs.
+
+
+def test_logs(toolkit: TerminalToolkit) -> None:
+    toolkit.shell_exec("a", r"printf '\033[31mred\033[0m\n'")
+    toolkit.shell_exec("s", "echo in session", block=False)
+    ended(toolkit, "s")
+    blocking = Path(toolkit.blocking_log_file).read_text()
+    assert re.search(r"--- Executing blocking command at .* ---\n> printf", blocking)
+    assert "--- Output ---\nred\n" in blocking
+    session = Path(toolkit.log_dir, "session_s.log").read_text()
+    assert "--- Starting non-blocking session at " in session and "\nin session\n" in session
+
+
+def test_c16_logs_of_others_stay(make: Make, tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "app.log").write_text("foreign")
+    first = make(session_logs_dir=str(logs))
+    first.shell_exec("a", "echo first")
+    second = make(session_logs_dir=str(logs))
+    second.shell_exec("a", "echo second")
+    assert (logs / "app.log").read_text() == "foreign"
+    text = Path(first.blocking_log_file).read_text()
+    assert "first" in text and "second" in text
+
+
+@pytest.mark.parametrize("id", ["../../evil", "a/b", "", "." * 300, "nul\0"])
+def test_c17_an_id_is_no_path(toolkit: TerminalToolkit, tmp_path: Path, id: str) -> None:
+    assert toolkit.shell_exec(id, "echo out", block=False).startswith(f"Session '{id}' started.")
+    assert "out" in ended(toolkit, id)
+    logs = [path for path in tmp_path.rglob("*.log")]
+    assert logs and all(path.parent == Path(toolkit.log_dir) for path in logs)
+
+
+# What the original loses. The numbers are those of the table in docs/adapters/camel.md.
+
+
+@pytest.mark.parametrize(
+    "command", ["sleep 60; echo x", "sleep 60 & sleep 61", "setsid sleep 60 & sleep 61", "(trap '' TERM; sleep 60; sleep 60)"]
+)
+def test_c02_a_kill_ends_all_that_was_started(
+    toolkit: TerminalToolkit, mark: str, command: str
+) -> None:
+    toolkit.shell_exec("s", f"export {mark}; {command}", block=False)
+    until(lambda: processes_with(mark))
+    assert toolkit.shell_kill_process("s") == "Process in session 's' has been terminated."
+    until(lambda: not processes_with(mark))
+    assert toolkit.shell_view("s").startswith("--- SESSION TERMINATED (no new output) ---")
+
+
+def test_c03_a_converted_command_takes_no_session_away(toolkit: TerminalToolkit) -> None:
+    toolkit.shell_exec("s", "read x; echo first $x", block=False)
+    answer = toolkit.shell_exec("s", "sleep 60", timeout=0.5)
+    assert "as session 's-2'" in answer
+    assert "first 1" in toolkit.shell_write_to_process("s", "1")
+    assert toolkit.shell_sessions["s-2"]["running"]
+    assert toolkit.shell_kill_process("s-2").endswith("has been terminated.")
+
+
+def test_c04_a_daemon_ends_with_the_toolkit(toolkit: TerminalToolkit, mark: str) -> None:
+    toolkit.shell_exec("a", f"export {mark}; setsid sleep 60 >/dev/null 2>&1 &")
+    toolkit.cleanup()
+    until(lambda: not processes_with(mark))
+
+
+@pytest.mark.parametrize(
+    ("command", "answer"),
+    [
+        ("false", "Command failed with exit code 1 (no output)."),
+        ("exit 7", "Command failed with exit code 7 (no output)."),
+        ("kill -9 $$", "Command failed with signal 9 (no output)."),
+        ("echo out; exit 7", "out\n[exit code 7]"),
+    ],
+)
+def test_c05_a_failure_says_so(toolkit: TerminalToolkit, command: str, answer: str) -> None:
+    assert toolkit.shell_exec("a", command) == answer
+
+
+def test_c06_c07_binary_output_is_replaced(toolkit: TerminalToolkit) -> None:
+    assert toolkit.shell_exec("a", r"printf 'a\n\377b\n'") == "a\n\ufffdb\n"
+    toolkit.shell_exec("s", r"printf 'a\n\377\n'; sleep 60", block=False)
+    until(lambda: not toolkit.shell_sessions["s"]["output_stream"].empty())
+    assert toolkit.shell_view("s").startswith("a\n")
+    assert toolkit.shell_sessions["s"]["running"]
+
+
+def test_c08_much_output_of_a_session_is_not_slowed(toolkit: TerminalToolkit) -> None:
+    toolkit.shell_exec("s", "seq 1 200000", block=False)
+    text = ended(toolkit, "s")
+    assert text.startswith("1\n2\n")
+
+
+def test_c09_the_newest_output_is_kept(toolkit: TerminalToolkit) -> None:
+    toolkit.shell_exec("s", "seq 1 300000", block=False)
+    text = ended(toolkit, "s")
+    assert text.startswith("1\n2\n")
+    assert text.endswith("299999\n300000\n\n\n--- SESSION TERMINATED ---")
+    assert re.search(r"\[\.\.\. \d+ (characters|bytes) left out", text)
+
+
+def test_output_that_comes_faster_than_it_is_read_is_in_the_log(
+    toolkit: TerminalToolkit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    read = TerminalToolkit._read_session
+
+    def late(self: TerminalToolkit, session: dict[str, Any]) -> None:
+        until((tmp_path / "work/done").exists)
+        read(self, session)
+
+    monkeypatch.setattr(TerminalToolkit, "_read_session", late)
+    toolkit.shell_exec("s", "seq 1 200000; touch done; sleep 60", block=False)
+    log = Path(toolkit.log_dir, "session_s.log")
+    until(lambda: log.read_text().endswith("\n200000\n"))
+    assert log.read_text().endswith("".join(f"{number}\n" for number in range(1, 200_001)))
+
+
+def test_c10_an_answer_and_the_memory_are_bounded(toolkit: TerminalToolkit) -> None:
+    toolkit.shell_exec("a", "true")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    answer = toolkit.shell_exec("a", "head -c 50M /dev/zero | tr '\\0' a; echo END")
+    assert len(answer) < 300_000 and "left out" in answer and answer.rstrip().endswith("END")
+    toolkit.shell_exec("s", "head -c 50M /dev/zero | tr '\\0' a", block=False)
+    assert len(ended(toolkit, "s")) < 300_000
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000
+    assert all(path.stat().st_size < 70_000_000 for path in Path(toolkit.log_dir).iterdir())
+
+
+def test_c11_a_prompt_is_seen(toolkit: TerminalToolkit) -> None:
+    toolkit.shell_exec("s", "printf 'Password: '; read p; echo $p", block=False)
+    until(lambda: not toolkit.shell_sessions["s"]["output_stream"].empty())
+    assert toolkit.shell_view("s") == "Password: "
+
+
+def test_c12_output_from_before_an_input_is_not_lost(toolkit: TerminalToolkit) -> None:
+    toolkit.shell_exec("s", "echo before; read x; echo after $x; sleep 60", block=False)
+    until(lambda: not toolkit.shell_sessions["s"]["output_stream"].empty())
+    assert toolkit.shell_write_to_process("s", "1") == "before\nafter 1\n"
+
+
+def test_c13_a_slow_answer_belongs_to_its_input(toolkit: TerminalToolkit) -> None:
+    toolkit.shell_exec("s", "while read x; do sleep 1; echo answer $x; done", block=False)
+    assert toolkit.shell_write_to_process("s", "one") == "answer one\n"
+    assert toolkit.shell_write_to_process("s", "two") == "answer two\n"
+
+
+@pytest.mark.parametrize(
+    "line", ["--- SESSION TERMINATED ---", "Error: No session found", "[No new output]"]
+)
+def test_c14_words_are_no_state(toolkit: TerminalToolkit, line: str) -> None:
+    toolkit.shell_exec("s", f"echo '{line}'; read x; echo real $x; sleep 60", block=False)
+    until(lambda: not toolkit.shell_sessions["s"]["output_stream"].empty())
+    assert toolkit._collect_output_until_idle("s") == f"{line}\n"
+    assert "real 1" in toolkit.shell_write_to_process("s", "1")
+
+
+def test_c15_the_toolkits_timeout_is_the_default_of_a_call(make: Make) -> None:
+    toolkit = make(timeout=0.5)
+    answer = toolkit.shell_exec("a", "sleep 60")
+    assert answer.startswith("Command did not complete within 0.5 seconds.")
+    toolkit.shell_exec("s", "read x; sleep 1; echo late $x; sleep 60", block=False)
+    assert toolkit.shell_write_to_process("s", "1") == "late 1\n"
+    assert toolkit.shell_exec("a", "sleep 1; echo waited", timeout=30) == "waited\n"
+
+
+def test_c19_the_shell_is_bash(toolkit: TerminalToolkit) -> None:
+    assert toolkit.shell_exec("a", "[[ a == a ]] && echo {1..3}") == "1 2 3\n"
+
+
+@pytest.mark.parametrize("command", ["cat", "read a; echo [$a]"])
+def test_c20_a_blocking_command_finds_the_end_of_its_input(
+    toolkit: TerminalToolkit, command: str
+) -> None:
+    assert "did not complete" not in toolkit.shell_exec("a", command, timeout=10)
+
+
+def test_c21_a_toolkit_is_ready_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(*_args: Any, **_keywords: Any) -> Any:
+        raise AssertionError("a process was started")
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    toolkit = TerminalToolkit(working_directory=str(tmp_path), clone_current_env=True)
+    assert os.listdir(tmp_path) == ["terminal_logs"]
+    assert toolkit._shieling is None
+
+
+def test_c22_the_sandbox_gets_no_secrets_of_this_process(
+    sandbox: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_SECRET_KEY", "secret")
+    with TerminalToolkit(working_directory=str(tmp_path), environment=sandbox) as toolkit:
+        assert "secret" not in toolkit.shell_exec("a", "echo [$MY_SECRET_KEY]; env")
+    with TerminalToolkit(
+        working_directory=str(tmp_path), shieling={"inherit_env": False}
+    ) as toolkit:
+        assert "secret" not in toolkit.shell_exec("a", "echo [$MY_SECRET_KEY]; env")
+
+
+def test_c23_terminal_escapes_are_taken_out(toolkit: TerminalToolkit) -> None:
+    command = r"printf '\033[1;31mred\033[0m \033]0;title\007plain\n'"
+    assert toolkit.shell_exec("a", command) == "red plain\n"
+    toolkit.shell_exec("s", command, block=False)
+    assert ended(toolkit, "s").startswith("red plain\n")
+
+
+def test_the_sandbox_writes_nowhere_else(sandbox: str, tmp_path: Path) -> None:
+    canary = tmp_path / "canary"
+    with TerminalToolkit(
+        working_directory=str(tmp_path / "work"), environment=sandbox, safe_mode=False
+    ) as toolkit:
+        toolkit.shell_exec("a", f"touch {canary}; touch inside")
+    assert not canary.exists()
+    assert (tmp_path / "work/inside").exists()
+
+
+def test_in_memory(tmp_path: Path) -> None:
+    with TerminalToolkit(working_directory=str(tmp_path), environment="memory") as toolkit:
+        assert toolkit.shell_write_content_to_file("text", "a/b").startswith("Content successfully")
+        assert toolkit.shell_exec("a", "cat a/b; (exit 3)") == "text\n[exit code 3]"
+        toolkit.shell_exec("s", "echo ready; sleep 60", block=False)
+        answer = toolkit.shell_write_to_process("s", "1")
+        assert "Error writing to session 's': " in answer and "reads from nowhere" in answer
+        assert toolkit.shell_kill_process("s") == "Process in session 's' has been terminated."
+    assert not (tmp_path / "a").exists()
+
+
+def test_further_keywords_reach_the_environment(make: Make) -> None:
+    toolkit = make(safe_mode=False, shieling={"deny": ["id"]})
+    answer = toolkit.shell_exec("a", "true && id")
+    assert answer.startswith("Error: Command rejected.") and "`id` is denied" in answer
+    assert "Error starting non-blocking command" in toolkit.shell_exec("a", "id", block=False)
+
+
+# Environments of Python.
+
+
+def test_an_environment_is_made_when_a_command_needs_python(make: Make, tmp_path: Path) -> None:
+    toolkit = make()
+    toolkit.shell_exec("a", "echo no python")
+    assert not (tmp_path / "work/.initial_env").exists()
+    answer = toolkit.shell_exec(
+        "a", "python -c 'import sys; print(sys.prefix)'; echo $VIRTUAL_ENV", timeout=60
+    )
+    environment = str(tmp_path / "work/.initial_env")
+    assert answer.splitlines() == [environment, environment]
+    assert toolkit.python_executable == f"{environment}/bin/python"
+    assert toolkit._get_venv_path() == environment
+    toolkit.shell_exec("s", "python -c 'import sys; print(sys.prefix)'", block=False)
+    assert ended(toolkit, "s").startswith(environment)
+
+
+def test_inside_of_a_runtime_no_environment_is_made(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CAMEL_RUNTIME", "true")
+    toolkit = make(use_docker_backend=True, docker_container_name="x")
+    assert toolkit.use_docker_backend is False
+    assert toolkit.shell_exec("a", "python3 -c 'print(1)'", timeout=60) == "1\n"
+    assert not (tmp_path / "work/.initial_env").exists()
+
+
+def test_an_environment_that_cannot_be_made_is_told_and_not_fatal(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(argv: Any, **_keywords: Any) -> Any:
+        raise subprocess.CalledProcessError(1, argv, stderr=b"no space")
+
+    told: list[str] = []
+    monkeypatch.setattr(subprocess, "run", fail)
+    toolkit = make()
+    assert utils.setup_initial_env_with_venv("/nope/env", "/", told.append) is False
+    assert told == ["Venv setup failed: no space\n"]
+    assert "1" in toolkit.shell_exec("a", "python3 -c 'print(1)'", timeout=60)
+    assert toolkit._get_venv_path() is None
+
+
+def test_packages_that_cannot_be_installed_are_an_error(
+    make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    calls: list[list[str]] = []
+
+    def run(argv: list[str], **_keywords: Any) -> Any:
+        calls.append(argv)
+        if "pip" in argv:
+            raise subprocess.CalledProcessError(1, argv, stderr="no such package")
+        return subprocess.CompletedProcess(argv, 0, b"", b"")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    toolkit = make(install_dependencies=["no-such-package"])
+    assert calls == []
+    answer = toolkit.shell_exec("a", "touch canary")
+    assert answer == "Error: Failed to install dependencies: no such package"
+    assert not (tmp_path / "work/canary").exists()
+    assert calls[-1][-4:] == ["pip", "install", "--upgrade", "no-such-package"]
+    with pytest.raises(RuntimeError, match="Failed to install dependencies"):
+        toolkit._install_dependencies()
+
+
+def test_a_clone_has_the_packages_of_this_python(
+    make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    calls: list[list[str]] = []
+
+    def run(argv: list[str], **_keywords: Any) -> Any:
+        calls.append(argv)
+        out = b"one==1\n-e /x\n# c\ntwo==2\n" if "freeze" in argv else b""
+        return subprocess.CompletedProcess(argv, 0, out, b"")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    toolkit = make(clone_current_env=True)
+    toolkit.shell_exec("a", "true")
+    assert calls[-1][-2:] == ["one==1", "two==2"]
+    assert toolkit.python_executable == str(tmp_path / "work/.venv/bin/python")
+
+
+def test_uv_is_used_if_it_is_there_and_never_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(utils.shutil, "which", lambda _name, path=None: None)
+    monkeypatch.setattr(subprocess, "run", lambda *_a, **_k: pytest.fail("a program was started"))
+    assert utils.ensure_uv_available() == (False, None)
+    monkeypatch.setattr(utils.shutil, "which", lambda name, path=None: f"/bin/{name}")
+    assert utils.ensure_uv_available() == (True, "/bin/uv")
+
+
+def test_other_runtimes_are_found_and_never_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(utils.shutil, "which", lambda name, path=None: f"/opt/{name}/bin/{name}")
+    found = utils.runtime_variables([camel.Runtime.GO, camel.Runtime.JAVA], None)
+    assert found["JAVA_HOME"] == "/opt/java"
+    assert found["PATH"].startswith("/opt/java/bin:/opt/go/bin:")
+    monkeypatch.setattr(utils.shutil, "which", lambda _name, path=None: None)
+    told: list[str] = []
+    assert utils.runtime_variables([camel.Runtime.GO], told.append) == {}
+    assert "go not found" in told[0]
+
+
+# Docker.
+
+
+class Daemon:
+    """A daemon that remembers what is run in its one container."""
+
+    def __init__(self) -> None:
+        self.commands: list[str] = []
+        self.output, self.exit_code = b"out", 0
+        self.id = self.name = "box"
+        self.containers = self
+
+    def get(self, name: str) -> Daemon:
+        if name != "box":
+            raise NotFound(name)
+        return self
+
+    def exec_create(self, _container: str, cmd: str, **_keywords: Any) -> dict[str, str]:
+        self.commands.append(cmd)
+        return {"Id": "1"}
+
+    def exec_start(self, _id: str) -> bytes:
+        return self.output
+
+    def exec_inspect(self, _id: str) -> dict[str, int]:
+        return {"ExitCode": self.exit_code}
+
+
+class NotFound(Exception):
+    pass
+
+
+class APIError(Exception):
+    pass
+
+
+@pytest.fixture
+def daemon(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Daemon:
+    """A daemon, and a client on PATH that runs the commands of `docker exec` on this host."""
+    daemon = Daemon()
+
+    class Docker:
+        @staticmethod
+        def APIClient(base_url: str) -> Daemon:
+            return daemon
+
+        @staticmethod
+        def from_env() -> Daemon:
+            return daemon
+
+    monkeypatch.setattr(terminal_toolkit, "docker", Docker)
+    monkeypatch.setattr(terminal_toolkit, "NotFound", NotFound)
+    monkeypatch.setattr(terminal_toolkit, "APIError", APIError)
+    client = tmp_path / "bin/docker"
+    client.parent.mkdir()
+    client.write_text(
+        "#!/bin/bash\n"
+        'if [ "$1" = cp ]; then cp "$2" "${3#*:}"; exit; fi\n'
+        "shift; while [[ $1 == -* ]]; do case $1 in -e) export \"$2\"; shift 2;; -w) shift 2;; *) shift;; esac; done\n"
+        'shift; exec setsid -w "$@"\n'
+    )
+    client.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{client.parent}:{os.environ['PATH']}")
+    return daemon
+
+
+@pytest.fixture
+def boxed(daemon: Daemon, tmp_path: Path) -> Iterator[TerminalToolkit]:
+    with TerminalToolkit(
+        session_logs_dir=str(tmp_path / "logs"),
+        use_docker_backend=True,
+        docker_container_name="box",
+    ) as toolkit:
+        yield toolkit
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_container_has_to_be_there(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RuntimeError, match="Container 'none' not found."):
+        TerminalToolkit(use_docker_backend=True, docker_container_name="none")
+    with pytest.raises(ValueError, match="docker_container_name must be provided"):
+        TerminalToolkit(use_docker_backend=True)
+    monkeypatch.setattr(terminal_toolkit, "docker", None)
+    with pytest.raises(ImportError, match="pip install docker"):
+        TerminalToolkit(use_docker_backend=True, docker_container_name="box")
+
+
+def test_commands_run_in_the_container(boxed: TerminalToolkit) -> None:
+    assert boxed.docker_workdir == "/workspace"
+    assert boxed.shell_exec("a", "echo out; echo err >&2; [ -n \"$SHIELING_COMMAND\" ]") == "out\nerr\n"
+    assert "rejected by TerminalToolkit safe mode" in boxed.shell_exec("a", "rm x")
+    assert boxed.shell_exec("a", "cd / && pwd") == "/\n"
+    boxed.shell_exec("s", "read x; echo got $x", block=False)
+    assert "got 1" in boxed.shell_write_to_process("s", "1")
+
+
+def test_the_helper_for_the_daemon(boxed: TerminalToolkit, daemon: Daemon) -> None:
+    assert boxed._docker_exec("ls") == (0, b"out")
+    assert boxed._docker_exec("ls", check_exit_code=False) == (None, b"out")
+    daemon.exit_code = 2
+    with pytest.raises(RuntimeError, match="Docker command exited with code 2: out"):
+        boxed._docker_exec("ls")
+    with pytest.raises(RuntimeError, match="Docker backend is not enabled"):
+        TerminalToolkit()._docker_exec("ls")
+
+
+def test_files_go_into_the_container(boxed: TerminalToolkit, tmp_path: Path) -> None:
+    target = tmp_path / "in-container"
+    answer = boxed.shell_write_content_to_file("text", str(target))
+    assert answer == f"Content successfully written to '{target}' in Docker container."
+    assert target.read_text() == "text"
+    assert not list(Path(boxed.log_dir).glob("temp_*"))
+
+
+def test_c24_a_kill_goes_by_a_mark_and_not_by_a_number_of_the_host(
+    boxed: TerminalToolkit, daemon: Daemon
+) -> None:
+    boxed.shell_exec("s", "sleep 60", timeout=0.5)
+    mark = boxed.shell_sessions["s"]["mark"]
+    until(lambda: processes_with(mark))
+    real_start = daemon.exec_start
+
+    def start(_id: str) -> bytes:
+        subprocess.run(daemon.commands[-1], shell=True, check=False)
+        return real_start(_id)
+
+    daemon.exec_start = start  # type: ignore[method-assign]
+    assert boxed.shell_kill_process("s") == "Process in session 's' has been terminated."
+    assert mark in daemon.commands[-1]
+    until(lambda: not processes_with(mark))
+
+
+def test_c25_a_failing_environment_runs_no_half_of_a_command(toolkit: TerminalToolkit) -> None:
+    # Nothing is put in front of a command that could fail on its own: the path is a variable.
+    assert toolkit.shell_exec("a", "false && echo a; echo b") == "b\n"
+    assert "activate" not in str(toolkit._words("false && a; b", "mark"))
+
+
+# Parts.
+
+
+def test_the_stream_keeps_beginning_and_end() -> None:
+    stream = _output.OutputStream("the log")
+    assert stream.empty() and stream.qsize() == 0
+    with pytest.raises(Empty):
+        stream.get_nowait()
+    half = _output.VIEW_BYTES // 2
+    stream.put("a" * half)
+    for _ in range(10):
+        stream.put("b" * half)
+    stream.put("END")
+    text = stream.get_nowait()
+    assert text.startswith("a" * half) and text.endswith("bEND")
+    assert f"[... {half * 9 + 3} characters left out; see the log ...]" in text
+    assert stream.empty()
+    stream.put("x")
+    assert stream.get() == "x"
+
+
+def test_toolkits_may_be_used_from_threads(toolkit: TerminalToolkit) -> None:
+    answers: dict[int, str] = {}
+
+    def work(number: int) -> None:
+        answers[number] = toolkit.shell_exec(str(number), f"echo {number}")
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == {number: f"{number}\n" for number in range(4)}
+
+
+def test_threads_of_sessions_end(toolkit: TerminalToolkit) -> None:
+    before = threading.active_count()
+    for number in range(3):
+        toolkit.shell_exec(str(number), "echo x", block=False)
+        ended(toolkit, str(number))
+    until(lambda: threading.active_count() <= before)

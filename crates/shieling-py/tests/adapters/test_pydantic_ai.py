@@ -1,0 +1,556 @@
+"""pydantic-ai's adapter without pydantic-ai: environments, processes, files, and the weaknesses of the original."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confined import need
+
+from shieling.adapters.pydantic_ai import (
+    DockerEnvironment,
+    ExecutionEnvironment,
+    ExecutionResult,
+    FileInfo,
+    LocalEnvironment,
+    MemoryEnvironment,
+    apply_edit,
+    format_lines,
+    glob_match,
+)
+
+TOOLS = frozenset({"ls", "shell", "read_file", "write_file", "edit_file", "glob", "grep"})
+Kind = Callable[[Path], ExecutionEnvironment]
+
+
+def run(work: Awaitable[Any]) -> Any:
+    async def call() -> Any:
+        return await work
+
+    return asyncio.run(call())
+
+
+def gone(word: str) -> bool:
+    until = time.monotonic() + 10
+    while subprocess.run(["pgrep", "-f", word], capture_output=True, check=False).returncode == 0:
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+@pytest.fixture(params=["local", "sandbox"])
+def env(request: pytest.FixtureRequest, tmp_path: Path) -> LocalEnvironment:
+    return LocalEnvironment(tmp_path, environment=need(request.param))
+
+
+@pytest.fixture(params=["local", "sandbox", "memory"])
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> ExecutionEnvironment:
+    """An environment for files."""
+    if request.param == "memory":
+        return MemoryEnvironment()
+    return LocalEnvironment(tmp_path, environment=need(request.param))
+
+
+# Results and functions
+
+
+def test_results_have_the_originals_fields() -> None:
+    assert ExecutionResult("x", 0) == ExecutionResult(output="x", exit_code=0, truncated=False)
+    assert FileInfo("a", "d/a", False) == FileInfo(name="a", path="d/a", is_dir=False, size=None)
+
+
+def test_what_an_environment_does_not_support_it_says() -> None:
+    class Nothing(ExecutionEnvironment):
+        @property
+        def capabilities(self) -> frozenset[str]:
+            return frozenset()
+
+    nothing = Nothing()
+    for call, what in (
+        (nothing.shell("x"), "shell"),
+        (nothing.ls(), "ls"),
+        (nothing.read_file("x"), "read_file"),
+        (nothing.write_file("x", ""), "write_file"),
+        (nothing.replace_str("x", "a", "b"), "replace_str"),
+        (nothing.glob("*"), "glob"),
+        (nothing.grep("x"), "grep"),
+        (nothing.create_process("x"), "interactive processes"),
+    ):
+        with pytest.raises(NotImplementedError, match=f"Nothing does not support {what}"):
+            run(call)
+
+
+def test_lines_are_numbered_as_by_cat() -> None:
+    assert format_lines("a\nb\n", 0, 2000) == "     1\ta\n     2\tb\n"
+    assert format_lines("a\nb", 0, 2000) == "     1\ta\n     2\tb\n"
+    assert format_lines("a\nb\nc\n", 1, 1) == ("     2\tb\n... (1 more lines. Use offset=2 to continue reading.)\n")
+    with pytest.raises(ValueError, match=r"Offset 5 exceeds file length \(1 lines\)\."):
+        format_lines("a\n", 5, 1)
+
+
+def test_only_newlines_end_lines() -> None:
+    assert format_lines("a\x0cb\u2028c\x1dd\r\ne\n", 0, 9).count("\t") == 2
+
+
+@pytest.mark.parametrize(("offset", "limit"), [(-1, 10), (0, 0), (0, -5)])
+def test_an_impossible_part_of_a_file_is_refused(offset: int, limit: int) -> None:
+    with pytest.raises(ValueError, match="offset must not be negative|limit must be positive"):
+        format_lines("a\nb\n", offset, limit)
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern", "answer"),
+    [
+        ("a.py", "*.py", True),
+        ("d/a.py", "*.py", False),
+        ("d/a.py", "**/*.py", True),
+        ("a.py", "**/*.py", True),
+        ("src/x/y/a.py", "src/**/*.py", True),
+        ("src/a.py", "src/**/*.py", True),
+        ("a.py", "?.py", True),
+        ("ab.py", "?.py", False),
+        ("a+b", "a+b", True),
+    ],
+)
+def test_globs_match_as_the_originals(path: str, pattern: str, answer: bool) -> None:
+    assert glob_match(path, pattern) is answer
+
+
+def test_edits_are_exact() -> None:
+    assert apply_edit("one two", "two", "2", "f", replace_all=False) == ("one 2", 1)
+    assert apply_edit("a a", "a", "b", "f", replace_all=True) == ("b b", 2)
+    with pytest.raises(ValueError, match=r"old_string not found in f\."):
+        apply_edit("x", "y", "z", "f", replace_all=False)
+    with pytest.raises(
+        ValueError, match=r"old_string found 2 times in f\. Use replace_all=True or provide more context\."
+    ):
+        apply_edit("a a", "a", "b", "f", replace_all=False)
+    with pytest.raises(ValueError, match="empty"):
+        apply_edit("some text", "", "z", "f", replace_all=False)
+
+
+# Commands
+
+
+def test_a_local_environment_has_all_tools(tmp_path: Path) -> None:
+    assert LocalEnvironment(tmp_path).capabilities == TOOLS
+
+
+def test_entering_makes_the_directory(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with LocalEnvironment(tmp_path / "a" / "b") as env:
+            assert (await env.shell("pwd")).output == f"{tmp_path}/a/b\n"
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    ("command", "result"),
+    [
+        ("echo hello", ExecutionResult("hello\n", 0)),
+        ("exit 3", ExecutionResult("", 3)),
+        ("echo 1; echo 2 >&2; echo 3", ExecutionResult("1\n2\n3\n", 0)),
+        ("printf '\\377'", ExecutionResult("\ufffd", 0)),
+        ("echo hi > f; cat f", ExecutionResult("hi\n", 0)),
+    ],
+)
+def test_shell_gives_output_and_exit_code(env: LocalEnvironment, command: str, result: ExecutionResult) -> None:
+    assert run(env.shell(command)) == result
+
+
+def test_a_signal_is_a_negative_exit_code(tmp_path: Path) -> None:
+    assert run(LocalEnvironment(tmp_path).shell("kill -9 $$")).exit_code == -9
+
+
+def test_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHIELING_A", "host")
+    monkeypatch.setenv("SERVICE_API_KEY", "hunter2")
+    command = "echo $SHIELING_A $SHIELING_B $SERVICE_API_KEY"
+    env = LocalEnvironment(tmp_path, env_vars={"SHIELING_B": "env"})
+    assert run(env.shell(command)).output == "host env\n"
+    assert run(env.shell(command, env={"SHIELING_B": "call"})).output == "host call\n"
+    alone = LocalEnvironment(tmp_path, env_vars={"SHIELING_B": "env"}, inherit_env=False)
+    assert run(alone.shell(command)).output.strip() == "env"
+    assert "hunter2" in run(LocalEnvironment(tmp_path, host_env="all").shell(command)).output
+
+
+def test_output_is_cut_at_exactly_100000_characters(tmp_path: Path) -> None:
+    env = LocalEnvironment(tmp_path)
+    for size, cut in ((100_000, False), (100_001, True), (5_000_000, True)):
+        result = run(env.shell(f"head -c {size} /dev/zero | tr '\\0' x"))
+        assert (len(result.output), result.truncated, result.exit_code) == (100_000, cut, 0)
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan")])
+def test_a_timeout_has_to_be_positive(tmp_path: Path, timeout: float) -> None:
+    with pytest.raises(ValueError, match="timeout must be positive or None, got"):
+        run(LocalEnvironment(tmp_path).shell("echo", timeout=timeout))
+
+
+def test_a_timeout_is_exit_code_minus_one(env: LocalEnvironment) -> None:
+    assert run(env.shell("sleep 20", timeout=1)) == ExecutionResult("[Command timed out]", -1)
+
+
+# Weaknesses of the original: processes
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["sleep 7651 & wait", "sh -c 'sleep 7651; echo z'", "echo partial; sleep 7651", "setsid sleep 7651 & wait"],
+)
+def test_a_timeout_ends_everything_and_keeps_the_output(env: LocalEnvironment, command: str) -> None:
+    result = run(env.shell(command, timeout=1))
+    assert result.exit_code == -1
+    assert result.output == ("partial\n[Command timed out]" if "partial" in command else "[Command timed out]")
+    assert gone("sleep 7651")
+
+
+@pytest.mark.parametrize("timeout", [30, None])
+def test_a_background_child_does_not_hold_the_command(env: LocalEnvironment, timeout: float | None) -> None:
+    start = time.monotonic()
+    assert run(env.shell("sleep 7652 & echo started", timeout=timeout)) == ExecutionResult("started\n", 0)
+    assert time.monotonic() - start < 25
+    assert gone("sleep 7652")
+
+
+def test_commands_do_not_read_the_hosts_input(env: LocalEnvironment) -> None:
+    assert run(env.shell("cat; echo done", timeout=20)).output == "done\n"
+
+
+def test_much_output_takes_little_memory(tmp_path: Path) -> None:
+    code = """
+        import asyncio, resource
+        from shieling.adapters.pydantic_ai import LocalEnvironment
+        env = LocalEnvironment()
+        async def work():
+            await env.shell("true")
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            result = await env.shell("yes | head -c 300M")
+            assert result.truncated and len(result.output) == 100_000
+            print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+        asyncio.run(work())
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) <= 40
+
+
+def test_many_commands_at_once_keep_their_outputs_apart(env: LocalEnvironment) -> None:
+    async def work() -> list[ExecutionResult]:
+        return await asyncio.gather(*(env.shell(f"echo {number}") for number in range(8)))
+
+    assert [result.output for result in run(work())] == [f"{number}\n" for number in range(8)]
+
+
+def test_cancelling_ends_the_command(tmp_path: Path) -> None:
+    async def work() -> None:
+        task = asyncio.ensure_future(LocalEnvironment(tmp_path).shell("touch up; sleep 7653"))
+        while not (tmp_path / "up").exists():
+            await asyncio.sleep(0.02)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(work())
+    assert gone("sleep 7653")
+
+
+def test_a_missing_directory_is_an_error_as_in_the_original(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        run(LocalEnvironment(tmp_path / "no").shell("true"))
+
+
+def test_a_command_that_cannot_start_is_a_result(tmp_path: Path) -> None:
+    result = run(LocalEnvironment(tmp_path).shell("echo a\0b"))
+    assert result.exit_code == 126 and result.output.startswith("Command not")
+
+
+def test_a_policy_is_an_option_away(tmp_path: Path) -> None:
+    env = LocalEnvironment(tmp_path, shieling={"deny": ["rm"]})
+    result = run(env.shell("env rm f"))
+    assert result.exit_code == 126 and "rm" in result.output
+
+
+def test_the_sandbox_confines_commands(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "outside").write_text("hunter2")
+    env = LocalEnvironment(tmp_path / "root", environment=need("sandbox"))
+    assert "hunter2" not in run(env.shell(f"cat {tmp_path}/outside ../outside")).output
+
+
+# Processes that are talked to
+
+
+def test_a_process_is_talked_to(env: LocalEnvironment) -> None:
+    async def work() -> None:
+        async with await env.create_process("while read x; do echo got $x; echo err $x >&2; done") as process:
+            assert process.returncode is None
+            await process.send(b"one\n")
+            assert await process.recv(timeout=20) == b"got one\n"
+            assert await process.recv_stderr(timeout=20) == b"err one\n"
+            with pytest.raises(TimeoutError):
+                await process.recv(timeout=0.05)
+            with pytest.raises(TimeoutError):
+                await process.wait(timeout=0.05)
+            await process.send(b"two\n")
+            assert await process.recv(timeout=20) == b"got two\n"
+        assert process.returncode is not None
+
+    run(work())
+
+
+def test_output_can_be_read_after_the_end(env: LocalEnvironment) -> None:
+    async def work() -> None:
+        process = await env.create_process("echo out; echo err >&2; exit 3")
+        assert await process.wait(timeout=20) == 3
+        assert process.returncode == 3
+        assert await process.recv() == b"out\n"
+        assert await process.recv() == b""
+        assert await process.recv_stderr() == b"err\n"
+        assert await process.recv_stderr() == b""
+
+    run(work())
+
+
+def test_output_comes_in_parts_of_8192_bytes(tmp_path: Path) -> None:
+    async def work() -> int:
+        total = 0
+        async with await LocalEnvironment(tmp_path).create_process("head -c 50000 /dev/zero") as process:
+            while part := await process.recv(timeout=20):
+                assert len(part) <= 8192
+                total += len(part)
+        return total
+
+    assert run(work()) == 50_000
+
+
+def test_killing_a_process_ends_its_children(env: LocalEnvironment) -> None:
+    async def work() -> None:
+        process = await env.create_process("sleep 7654 & echo up; wait")
+        assert await process.recv(timeout=20) == b"up\n"
+        await process.kill()
+        assert process.returncode == -9
+        await process.kill()
+
+    run(work())
+    assert gone("sleep 7654")
+
+
+def test_a_process_gets_variables(env: LocalEnvironment) -> None:
+    async def work() -> bytes:
+        async with await env.create_process("echo $A", env={"A": "1"}) as process:
+            return await process.recv(timeout=20)
+
+    assert run(work()) == b"1\n"
+
+
+# Files
+
+
+def test_files_are_written_and_read(files: ExecutionEnvironment) -> None:
+    run(files.write_file("d/e/a.txt", "one\ntwo\n"))
+    assert run(files.read_file("d/e/a.txt")) == "     1\tone\n     2\ttwo\n"
+    assert run(files.read_file("d/e/a.txt", offset=1, limit=1)) == "     2\ttwo\n"
+    run(files.write_file("b", b"\xff\xfe"))
+    assert run(files.read_file("b")) == b"\xff\xfe"
+
+
+def test_images_are_bytes_by_their_suffix(files: ExecutionEnvironment) -> None:
+    for suffix in ("png", "JPG", "jpeg", "gif", "webp", "bmp", "svg"):
+        run(files.write_file(f"i.{suffix}", "text"))
+        assert run(files.read_file(f"i.{suffix}")) == b"text"
+
+
+def test_what_is_not_there_is_named(files: ExecutionEnvironment) -> None:
+    run(files.write_file("d/f", "x\n"))
+    with pytest.raises(FileNotFoundError, match="^File not found: nope$"):
+        run(files.read_file("nope"))
+    with pytest.raises(FileNotFoundError, match="^'d' is a directory, not a file.$"):
+        run(files.read_file("d"))
+    with pytest.raises(FileNotFoundError, match="^File not found: nope$"):
+        run(files.replace_str("nope", "a", "b"))
+    with pytest.raises(NotADirectoryError, match="Not a directory: "):
+        run(files.ls("d/f"))
+    with pytest.raises(ValueError, match="Offset 9 exceeds file length"):
+        run(files.read_file("d/f", offset=9))
+
+
+def test_text_is_replaced(files: ExecutionEnvironment) -> None:
+    run(files.write_file("a", "one two two\n"))
+    assert run(files.replace_str("a", "one", "1")) == 1
+    with pytest.raises(ValueError, match="old_string found 2 times in a"):
+        run(files.replace_str("a", "two", "2"))
+    assert run(files.replace_str("a", "two", "2", replace_all=True)) == 2
+    assert run(files.read_file("a")) == "     1\t1 2 2\n"
+    with pytest.raises(ValueError, match="old_string not found in a"):
+        run(files.replace_str("a", "nope", "x"))
+
+
+@pytest.mark.parametrize("environment", ["local", "sandbox"])
+def test_a_file_with_crlf_keeps_it(tmp_path: Path, environment: str) -> None:
+    (tmp_path / "a").write_bytes(b"a\r\nb\r\nc\r\n")
+    env = LocalEnvironment(tmp_path, environment=need(environment))
+    assert run(env.replace_str("a", "b", "B")) == 1
+    assert run(env.replace_str("a", "a\nB", "A\nB")) == 1
+    assert (tmp_path / "a").read_bytes() == b"A\r\nB\r\nc\r\n"
+
+
+def test_a_binary_file_has_no_text_to_replace(files: ExecutionEnvironment) -> None:
+    run(files.write_file("b", b"\xff\xfe"))
+    with pytest.raises(ValueError, match="^b is not a text file"):
+        run(files.replace_str("b", "x", "y"))
+
+
+@pytest.mark.parametrize("path", ["../x", "/etc/passwd", "link/passwd"])
+def test_paths_outside_the_root_are_refused(env: LocalEnvironment, tmp_path: Path, path: str) -> None:
+    (tmp_path / "link").symlink_to("/etc")
+    for call in (
+        env.read_file(path),
+        env.write_file(path, "x"),
+        env.replace_str(path, "a", "b"),
+        env.ls(path),
+        env.grep("x", path=path),
+    ):
+        with pytest.raises((PermissionError, FileNotFoundError)):
+            run(call)
+    local = LocalEnvironment(tmp_path)
+    with pytest.raises(PermissionError, match=f"Path '{path}' resolves outside the environment root."):
+        run(local.read_file(path))
+
+
+def test_a_directory_is_listed(env: LocalEnvironment, tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "a.txt").write_text("12345")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    assert run(env.ls()) == [
+        FileInfo("a.txt", "a.txt", False, 5),
+        FileInfo("d", "d", True, None),
+        FileInfo("dangling", "dangling", False, None),
+    ]
+    (tmp_path / "d" / "x").write_text("")
+    assert run(env.ls("d")) == [FileInfo("x", "d/x", False, 0)]
+
+
+def test_files_are_found(files: ExecutionEnvironment) -> None:
+    for path in ("a.py", "d/b.py", "d/e/c.py", "d/x.txt"):
+        run(files.write_file(path, "import os\n"))
+    assert run(files.glob("*.py")) == ["a.py"]
+    assert run(files.glob("**/*.py")) == ["a.py", "d/b.py", "d/e/c.py"]
+    assert run(files.glob("*.py", path="d")) == ["d/b.py"]
+    assert run(files.glob("*.rs")) == []
+
+
+@pytest.mark.parametrize("pattern", ["../*", "/etc/*", "d/../../*"])
+def test_a_glob_does_not_leave_the_root(env: LocalEnvironment, pattern: str) -> None:
+    with pytest.raises(PermissionError, match="outside the environment root"):
+        run(env.glob(pattern))
+
+
+def test_contents_are_searched(files: ExecutionEnvironment) -> None:
+    run(files.write_file("a.py", "import os\nx = 1\nimport re\n"))
+    run(files.write_file("d/b.txt", "import\n"))
+    run(files.write_file(".hidden/c.py", "import\n"))
+    run(files.write_file("binary", b"import\0"))
+    assert run(files.grep("import")) == "a.py:1:import os\na.py:3:import re\nd/b.txt:1:import"
+    assert run(files.grep("import", output_mode="files_with_matches")) == "a.py\nd/b.txt"
+    assert run(files.grep("import", output_mode="count")) == "a.py:2\nd/b.txt:1"
+    assert run(files.grep("import", glob_pattern="*.py", output_mode="count")) == "a.py:2"
+    assert run(files.grep("import", path="d")) == "d/b.txt:1:import"
+    assert run(files.grep("import", path=".hidden/c.py")) == ".hidden/c.py:1:import"
+    assert run(files.grep(r"(?<=import )\w+", output_mode="count")) == "a.py:2"
+    assert run(files.grep("nothing")) == ""
+
+
+def test_a_search_stops_after_many_matches(files: ExecutionEnvironment) -> None:
+    run(files.write_file("a", "x\n" * 1_500))
+    run(files.write_file("b", "x\n" * 1_500))
+    lines = run(files.grep("x")).split("\n")
+    assert lines[-1] == "[... truncated at 1000 matches]" and len(lines) == 1_501
+
+
+def test_an_expensive_pattern_neither_stops_the_loop_nor_lasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from shieling.adapters.pydantic_ai import _matching
+
+    monkeypatch.setattr(_matching, "SEARCH_SECONDS", 1.0)
+    (tmp_path / "a").write_text("a" * 40 + "b")
+
+    async def work() -> int:
+        ticks = 0
+        task = asyncio.ensure_future(LocalEnvironment(tmp_path).grep("(a+)+$"))
+        while not task.done():
+            await asyncio.sleep(0.01)
+            ticks += 1
+        with pytest.raises(TimeoutError, match="took more than"):
+            await task
+        return ticks
+
+    assert run(work()) > 5
+
+
+def test_links_out_of_the_root_are_not_searched(env: LocalEnvironment, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    (tmp_path / "a").write_text("root\n")
+    assert run(env.grep("root")) == "a:1:root"
+
+
+# Memory
+
+
+def test_memory_puts_paths_in_order() -> None:
+    env = MemoryEnvironment({"/a": "1", "./b": "2", "c/../d": "3"})
+    assert dict(env.files) == {"a": "1", "b": "2", "d": "3"}
+    with pytest.raises(TypeError):
+        env.files["a"] = "x"  # type: ignore[index]
+
+
+def test_memory_has_a_shell_only_with_a_handler() -> None:
+    assert MemoryEnvironment().capabilities == TOOLS - {"shell"}
+    with pytest.raises(RuntimeError, match="MemoryEnvironment has no command_handler configured"):
+        run(MemoryEnvironment().shell("x"))
+    env = MemoryEnvironment(command_handler=lambda command: ExecutionResult(f"ran {command}", 1))
+    assert env.capabilities == TOOLS
+    assert run(env.shell("x", timeout=1, env={"A": "1"})) == ExecutionResult("ran x", 1)
+
+
+def test_memory_takes_an_async_handler() -> None:
+    async def handle(command: str) -> ExecutionResult:
+        return ExecutionResult(command, 0)
+
+    assert run(MemoryEnvironment(command_handler=handle).shell("x")).output == "x"
+
+
+def test_in_memory_a_file_may_stand_beside_a_directory_of_its_name() -> None:
+    env = MemoryEnvironment({"file": "1\n", "file/child": "2\n"})
+    assert run(env.read_file("file")) == "     1\t1\n"
+    assert run(env.read_file("file/child")) == "     1\t2\n"
+    with pytest.raises(FileNotFoundError, match="is a directory"):
+        run(MemoryEnvironment({"d/child": "2"}).read_file("d"))
+
+
+def test_memory_lists_directories() -> None:
+    env = MemoryEnvironment({"d/a": b"123", "b": "ä"})
+    assert run(env.ls()) == [FileInfo("b", "b", False, 2), FileInfo("d", "d", True, None)]
+    assert run(env.ls("d")) == [FileInfo("a", "d/a", False, 3)]
+    with pytest.raises(NotADirectoryError, match="Not a directory: nope"):
+        run(env.ls("nope"))
+
+
+# Docker
+
+
+def test_docker_says_what_is_missing() -> None:
+    env = DockerEnvironment.hardened(image="x:1")
+    assert (env._image, env._user, env._network_disabled, env._cap_drop) == ("x:1", "nobody", True, ["ALL"])
+    assert env._tmpfs == {"/tmp": "noexec,nosuid,size=64m", "/workspace": "size=128m"}
+    assert run(env.is_alive()) is False
+    with pytest.raises(NotImplementedError, match='environment="sandbox"'):
+        run(env.__aenter__())

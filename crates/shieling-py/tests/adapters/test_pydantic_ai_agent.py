@@ -1,0 +1,423 @@
+"""pydantic-ai's adapter with pydantic-ai: an agent with a test model calls the tools, and the conformance suite."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import shutil
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confined import need
+
+from shieling.adapters.pydantic_ai import (
+    ExecutionEnvironment,
+    ExecutionEnvironmentToolset,
+    ExecutionResult,
+    LocalEnvironment,
+    MemoryEnvironment,
+    ShielingWorkspaceBackend,
+)
+
+if importlib.util.find_spec("pydantic_ai") is None:
+    with pytest.raises(ModuleNotFoundError, match="pydantic-ai is not installed"):
+        ExecutionEnvironmentToolset()
+    pytest.skip("pydantic-ai is not installed: `pip install pydantic-ai-slim`", allow_module_level=True)
+
+from pydantic_ai import Agent, BinaryContent, DeferredToolRequests, ModelRetry, RunContext
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.toolsets import FunctionToolset, PrefixedToolset
+from pydantic_ai.usage import RunUsage
+from pydantic_ai.workspaces import Workspace, WorkspaceOutputLimitError, WorkspaceRef, WorkspaceTimeoutError
+from pydantic_ai.workspaces.conformance import WorkspaceBackendSuite
+
+TOOLS = {"ls", "shell", "read_file", "write_file", "edit_file", "glob", "grep"}
+
+
+def run(work: Awaitable[Any]) -> Any:
+    async def call() -> Any:
+        return await work
+
+    return asyncio.run(call())
+
+
+def context() -> RunContext[None]:
+    return RunContext(deps=None, model=TestModel(), usage=RunUsage())
+
+
+async def call(toolset: ExecutionEnvironmentToolset, name: str, **arguments: Any) -> Any:
+    tools = await toolset.get_tools(context())
+    return await toolset.call_tool(name, arguments, context(), tools[name])
+
+
+def tools_of(toolset: ExecutionEnvironmentToolset) -> dict[str, Any]:
+    return run(toolset.get_tools(context()))
+
+
+def handler(command: str) -> ExecutionResult:
+    return ExecutionResult(output=f"ran {command}\n", exit_code=0)
+
+
+# Agents
+
+
+@pytest.mark.parametrize("environment", ["local", "sandbox"])
+def test_an_agent_calls_the_tools(tmp_path: Path, environment: str) -> None:
+    calls = [
+        ToolCallPart("shell", {"command": "echo hello"}),
+        ToolCallPart("write_file", {"path": "d/a.txt", "content": "one\n"}),
+        ToolCallPart("edit_file", {"path": "d/a.txt", "old": "one", "new": "two"}),
+        ToolCallPart("read_file", {"path": "d/a.txt"}),
+        ToolCallPart("shell", {"command": "cat d/a.txt; exit 3"}),
+        ToolCallPart("ls", {}),
+    ]
+    script = iter(calls)
+
+    def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        following = next(script, None)
+        return ModelResponse(parts=[TextPart("done") if following is None else following])
+
+    toolset = ExecutionEnvironmentToolset(LocalEnvironment(tmp_path, environment=need(environment)))
+    agent = Agent(FunctionModel(model), toolsets=[toolset])
+
+    async def work() -> list[Any]:
+        async with agent:
+            result = await agent.run("go")
+        parts = [
+            part for message in result.all_messages() if isinstance(message, ModelRequest) for part in message.parts
+        ]
+        return [part.content for part in parts if isinstance(part, ToolReturnPart)]
+
+    assert run(work()) == [
+        "hello\n\nExit code: 0",
+        "File written: d/a.txt",
+        "Replaced 1 occurrence in d/a.txt.",
+        "     1\ttwo\n",
+        "two\n\nExit code: 3",
+        "d/",
+    ]
+
+
+def test_a_test_model_calls_tools_of_memory() -> None:
+    toolset = ExecutionEnvironmentToolset(MemoryEnvironment({"a": "1\n"}, command_handler=handler))
+    agent = Agent(TestModel(call_tools=["shell", "write_file", "ls", "glob"]), toolsets=[toolset])
+    assert "ran a" in str(run(agent.run("go")).output)
+
+
+def test_approval_defers_the_call(tmp_path: Path) -> None:
+    toolset = ExecutionEnvironmentToolset(
+        LocalEnvironment(tmp_path), require_shell_approval=True, require_write_approval=True
+    )
+    kinds = {name: tool.tool_def.kind for name, tool in tools_of(toolset).items()}
+    assert {name for name, kind in kinds.items() if kind == "unapproved"} == {"shell", "write_file", "edit_file"}
+    agent = Agent(TestModel(call_tools=["shell"]), toolsets=[toolset], output_type=[str, DeferredToolRequests])
+    result = run(agent.run("go"))
+    assert [one.tool_name for one in result.output.approvals] == ["shell"]
+
+
+# The toolset
+
+
+def test_the_tools_are_those_of_the_environment() -> None:
+    memory = MemoryEnvironment()
+    assert set(tools_of(ExecutionEnvironmentToolset(memory))) == TOOLS - {"shell"}
+    assert set(tools_of(ExecutionEnvironmentToolset(LocalEnvironment()))) == TOOLS
+    assert set(tools_of(ExecutionEnvironmentToolset(LocalEnvironment(), include=["ls", "shell", "nope"]))) == {
+        "ls",
+        "shell",
+    }
+    assert set(tools_of(ExecutionEnvironmentToolset(LocalEnvironment(), include=["ls", "shell"], exclude=["ls"]))) == {
+        "shell"
+    }
+    toolset = ExecutionEnvironmentToolset(memory)
+    with toolset.use_environment(LocalEnvironment()):
+        assert set(tools_of(toolset)) == TOOLS
+    assert "shell" not in tools_of(toolset)
+
+
+def test_an_environment_may_name_its_capability_replace_str() -> None:
+    class Own(ExecutionEnvironment):
+        @property
+        def capabilities(self) -> frozenset[str]:
+            return frozenset({"replace_str", "create_process"})
+
+        async def replace_str(self, path: str, old: str, new: str, *, replace_all: bool = False) -> int:
+            """Own words."""
+            return 2
+
+    toolset = ExecutionEnvironmentToolset(Own())
+    tools = tools_of(toolset)
+    assert set(tools) == {"edit_file"} and tools["edit_file"].tool_def.description == "Own words."
+    assert run(call(toolset, "edit_file", path="f", old="a", new="b")) == "Replaced 2 occurrences in f."
+
+
+def test_texts_of_the_tools(tmp_path: Path) -> None:
+    toolset = ExecutionEnvironmentToolset(LocalEnvironment(tmp_path))
+
+    async def work() -> None:
+        assert await call(toolset, "ls") == "Empty directory."
+        assert await call(toolset, "glob", pattern="*") == "No files found."
+        assert await call(toolset, "grep", pattern="x") == "No matches found."
+        assert await call(toolset, "read_file", path="nope") == "Error: File not found: nope"
+        assert (
+            await call(toolset, "read_file", path="../x") == "Error: Path '../x' resolves outside the environment root."
+        )
+        assert (
+            await call(toolset, "write_file", path="../x", content="")
+            == "Error: Path '../x' resolves outside the environment root."
+        )
+        assert (await call(toolset, "grep", pattern="(")).startswith("Error: ")
+        assert await call(toolset, "ls", path="nope") == "Error: Not a directory: nope"
+        assert await call(toolset, "write_file", path="a", content="x x") == "File written: a"
+        assert (
+            await call(toolset, "edit_file", path="a", old="x", new="y", replace_all=True)
+            == "Replaced 2 occurrences in a."
+        )
+        with pytest.raises(ModelRetry, match="old_string not found in a"):
+            await call(toolset, "edit_file", path="a", old="nope", new="y")
+        assert await call(toolset, "ls") == "a (3 bytes)"
+        (tmp_path / "b.bin").write_bytes(b"\xff\xfe")
+        assert await call(toolset, "read_file", path="b.bin") == "[Binary file: b.bin — cannot display as text]"
+        for number in range(101):
+            (tmp_path / f"{number:03}.g").write_text("")
+        found = await call(toolset, "glob", pattern="*.g")
+        assert found.endswith("100 matches]") and found.count("\n") == 100
+        long = await call(toolset, "shell", command="head -c 100001 /dev/zero | tr '\\0' x")
+        assert long == f"{'x' * 100_000}\n[output truncated]\nExit code: 0"
+        assert await call(toolset, "shell", command="sleep 9", timeout=1) == "[Command timed out]\nExit code: -1"
+        assert await call(toolset, "shell", command="true") == "Exit code: 0"
+        # The original raises here, which ends the agent's run.
+        assert (
+            await call(toolset, "shell", command="true", timeout=0) == "Error: timeout must be positive or None, got 0"
+        )
+        assert (await call(toolset, "glob", pattern="/etc/*")).startswith("Error: ")
+
+    run(work())
+
+
+def test_images(tmp_path: Path) -> None:
+    env = MemoryEnvironment({"i.png": b"12345", "j.svg": "<svg/>"})
+
+    async def work() -> None:
+        image = await call(ExecutionEnvironmentToolset(env), "read_file", path="i.png")
+        assert isinstance(image, BinaryContent) and (image.data, image.media_type) == (b"12345", "image/png")
+        assert (await call(ExecutionEnvironmentToolset(env), "read_file", path="j.svg")).media_type == "image/svg+xml"
+        off = ExecutionEnvironmentToolset(env, image_support=False)
+        assert (
+            await call(off, "read_file", path="i.png")
+            == "[Image file: i.png — image_support is disabled on this toolset]"
+        )
+        small = ExecutionEnvironmentToolset(env, max_image_bytes=3)
+        assert await call(small, "read_file", path="i.png") == "Error: Image too large (5 bytes, max 3 bytes)."
+
+    run(work())
+
+
+def test_the_toolset_is_one_of_pydantic_ais() -> None:
+    toolset = ExecutionEnvironmentToolset(MemoryEnvironment(), max_retries=3, id="env")
+    assert isinstance(toolset, FunctionToolset)
+    assert (toolset.id, toolset.max_retries) == ("env", 3)
+    assert "PrefixedToolset" in toolset.tool_name_conflict_hint
+    assert set(run(PrefixedToolset(toolset, "p").get_tools(context()))) == {f"p_{name}" for name in TOOLS - {"shell"}}
+
+
+class Counted(MemoryEnvironment):
+    entered = 0
+    left = 0
+
+    async def __aenter__(self) -> Any:
+        self.entered += 1
+        return await super().__aenter__()
+
+    async def __aexit__(self, *args: Any) -> None:
+        self.left += 1
+        await super().__aexit__(*args)
+
+
+def test_a_shared_environment_is_entered_once() -> None:
+    env = Counted()
+    toolset = ExecutionEnvironmentToolset(env)
+
+    async def work() -> None:
+        async with toolset, toolset:
+            assert (env.entered, env.left) == (1, 0)
+            assert toolset.environment is toolset.required_environment is env
+        assert (env.entered, env.left) == (1, 1)
+        async with toolset:
+            assert env.entered == 2
+
+    run(work())
+
+
+@pytest.mark.parametrize("by_position", [False, True])
+def test_a_factory_makes_an_environment_for_each_run(by_position: bool) -> None:
+    made: list[Counted] = []
+
+    def make() -> Counted:
+        made.append(Counted())
+        return made[-1]
+
+    toolset = (
+        ExecutionEnvironmentToolset(make) if by_position else ExecutionEnvironmentToolset(environment_factory=make)
+    )
+    assert toolset.environment is None
+
+    async def one() -> Any:
+        async with toolset:
+            await asyncio.sleep(0)
+            return toolset.environment
+
+    async def work() -> None:
+        first, second = await asyncio.gather(one(), one())
+        assert first is not second and {first, second} == set(made)
+        assert [env.left for env in made] == [1, 1]
+        assert toolset.environment is None
+
+    run(work())
+
+
+def test_both_ways_to_give_an_environment_exclude_each_other() -> None:
+    with pytest.raises(ValueError, match="Cannot provide both shared_environment and environment_factory"):
+        ExecutionEnvironmentToolset(MemoryEnvironment(), environment_factory=MemoryEnvironment)
+
+
+def test_without_an_environment_it_says_so() -> None:
+    toolset = ExecutionEnvironmentToolset()
+    assert toolset.environment is None
+    with pytest.raises(RuntimeError, match="No execution environment configured"):
+        _ = toolset.required_environment
+    with pytest.raises(RuntimeError, match="No execution environment configured"):
+        run(toolset.__aenter__())
+
+    async def work() -> None:
+        env = MemoryEnvironment()
+        with toolset.use_environment(env):
+            async with toolset:
+                assert toolset.environment is env
+
+    run(work())
+
+
+def test_a_name_of_an_environment_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    toolset = ExecutionEnvironmentToolset(need("sandbox"))
+    assert run(call(toolset, "shell", command="echo hello")) == "hello\n\nExit code: 0"
+
+
+# Workspaces
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(params=["local", "sandbox"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return need(str(request.param))
+
+
+class TestConformance(WorkspaceBackendSuite):
+    @pytest.fixture
+    def backend(self, tmp_path: Path, kind: str) -> ShielingWorkspaceBackend:
+        return ShielingWorkspaceBackend(tmp_path, environment=kind)
+
+    @pytest.fixture
+    def attach_backend(self, kind: str) -> Callable[[WorkspaceRef], ShielingWorkspaceBackend]:
+        return lambda ref: ShielingWorkspaceBackend(ref.id, environment=kind)
+
+    @pytest.fixture
+    def destructive_backend(self, tmp_path: Path, kind: str) -> Callable[[], ShielingWorkspaceBackend]:
+        def make() -> ShielingWorkspaceBackend:
+            (tmp_path / "other").mkdir()
+            return ShielingWorkspaceBackend(tmp_path / "other", environment=kind)
+
+        return make
+
+    @pytest.fixture
+    def destroy_environment(self, kind: str) -> Callable[[ShielingWorkspaceBackend], Awaitable[None]]:
+        if kind == "sandbox":
+            pytest.skip("the sandbox keeps the directory that it shows, so commands in it see it until they end")
+
+        async def destroy(backend: ShielingWorkspaceBackend) -> None:
+            shutil.rmtree(backend.ref.id)
+
+        return destroy
+
+
+def test_a_workspace_command_that_times_out_leaves_nothing(tmp_path: Path, kind: str) -> None:
+    from test_pydantic_ai import gone
+
+    async def work() -> None:
+        backend = ShielingWorkspaceBackend(tmp_path, environment=kind)
+        with pytest.raises(WorkspaceTimeoutError) as caught:
+            await backend.run("echo partial; setsid sh -c 'sleep 7671'; echo x", shell=True, timeout=1)
+        assert caught.value.stdout == "partial\n"
+        assert (await backend.run(["echo", "again"])).stdout == "again\n"
+        await backend.aclose()
+
+    run(work())
+    assert gone("sleep 7671")
+
+
+def test_what_a_workspace_command_detaches_ends_with_the_backend(tmp_path: Path) -> None:
+    from test_pydantic_ai import gone
+
+    async def work() -> None:
+        async with ShielingWorkspaceBackend(tmp_path) as backend:
+            result = await backend.run("setsid sleep 7672 & echo started", shell=True)
+            assert (result.stdout, result.exit_code) == ("started\n", 0)
+
+    run(work())
+    assert gone("sleep 7672")
+
+
+def test_too_much_output_of_a_workspace_command_keeps_a_preview(tmp_path: Path) -> None:
+    with pytest.raises(WorkspaceOutputLimitError) as caught:
+        run(ShielingWorkspaceBackend(tmp_path).run("yes | head -c 30M", shell=True))
+    assert caught.value.stdout.startswith("y\ny\n") and len(caught.value.stdout) <= 64 * 1024
+
+
+def test_a_workspace_command_gets_a_small_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SERVICE_API_KEY", "hunter2")
+    result = run(ShielingWorkspaceBackend(tmp_path, env={"OWN": "1"}).run("env; cat /proc/self/environ", shell=True))
+    assert "hunter2" not in result.stdout and "OWN=1" in result.stdout
+
+
+@pytest.mark.parametrize("command", ["/bin/rm f", "echo; rm f", "env rm f", "sh -c 'rm f'", "X=1 rm f"])
+def test_a_workspaces_policy_sees_through_a_command(tmp_path: Path, command: str) -> None:
+    (tmp_path / "f").write_text("kept")
+    result = run(ShielingWorkspaceBackend(tmp_path, shieling={"deny": ["rm"]}).run(command, shell=True))
+    assert result.exit_code == 126 and (tmp_path / "f").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "code"), [("ls '|'", 2), ("true " + "x" * 200_000, 0), ("cat nope", 1), ("kill -9 $$", 137)]
+)
+def test_workspace_commands_end_as_in_a_shell(tmp_path: Path, command: str, code: int) -> None:
+    assert run(ShielingWorkspaceBackend(tmp_path).run(command, shell=True)).exit_code == code
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "link"])
+def test_a_sandboxed_workspaces_files_stay_below_it(tmp_path: Path, path: str) -> None:
+    backend = ShielingWorkspaceBackend(tmp_path, environment=need("sandbox"))
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    where = path if path.startswith("/") else str(tmp_path / path)
+    for call in (backend.read_bytes(where), backend.write_bytes(where, b"x"), backend.stat(where)):
+        with pytest.raises(PermissionError, match="outside the workspace"):
+            run(call)
+    run(backend.remove(str(tmp_path / "link")))
+    assert not (tmp_path / "link").is_symlink()
+
+
+def test_pydantic_ais_workspace_takes_the_backend(tmp_path: Path) -> None:
+    async def work() -> None:
+        workspace = Workspace(ShielingWorkspaceBackend(tmp_path))
+        await workspace.write_text("a.txt", "one\n")
+        assert (await workspace.run(["cat", "a.txt"])).stdout == "one\n"
+
+    run(work())

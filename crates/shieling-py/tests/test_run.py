@@ -1,0 +1,259 @@
+"""One command: its outcome, its arguments, its bounds, and what is refused."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import LOCAL, Mark
+
+from shieling import (
+    ArgumentError,
+    ClosedError,
+    CommandFailedError,
+    CommandTimeoutError,
+    ConfigurationError,
+    DeniedError,
+    Outcome,
+    Shieling,
+    ShielingError,
+)
+
+
+def test_an_outcome_has_every_field_of_the_contract(here: Shieling) -> None:
+    outcome = here.run("echo out; echo err >&2; exit 3")
+    assert (outcome.status, outcome.exit_code, outcome.signal) == ("exited", 3, None)
+    assert (outcome.stdout, outcome.stderr) == ("out\n", "err\n")
+    assert (outcome.stdout_bytes, outcome.stderr_bytes, outcome.truncated) == (4, 4, False)
+    assert outcome.environment == here.environment
+    assert outcome.survivors == 0 and outcome.session is None and outcome.job is None and outcome.denial is None
+    contract = {
+        "status exit_code signal stdout stderr stdout_bytes stderr_bytes truncated output_id duration_ms cwd environment",
+        "confinement survivors session session_restarted job changes network denial",
+    }
+    assert set(" ".join(contract).split()) <= set(outcome.to_dict())
+
+
+def test_an_outcome_is_a_value(memory: Shieling) -> None:
+    outcome = memory.run("echo hello")
+    assert pickle.loads(pickle.dumps(outcome)) == outcome
+    assert Outcome.from_dict(outcome.to_dict()) == outcome
+    assert {outcome: 1}[outcome] == 1
+    with pytest.raises(AttributeError):
+        outcome.stdout = "x"  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        del outcome.stdout
+
+
+def test_exceptions_survive_pickling(memory: Shieling) -> None:
+    with Shieling("memory", readonly=True) as readonly, pytest.raises(DeniedError) as raised:
+        readonly.run("rm x").check()
+    again = pickle.loads(pickle.dumps(raised.value))
+    assert again.denial == raised.value.denial and again.outcome == raised.value.outcome
+    with pytest.raises(CommandFailedError) as failed:
+        memory.run("exit 3").check()
+    assert pickle.loads(pickle.dumps(failed.value)).outcome == failed.value.outcome
+
+
+def test_words_are_quoted(here: Shieling) -> None:
+    words = ["printf", "%s|", "a b", "$HOME", "'", '"', "*", "", "é\n", "-n"]
+    assert here.run(words).stdout == "a b|$HOME|'|\"|*||é\n|-n|"
+
+
+@pytest.mark.parametrize(
+    "command", ["", "   ", [], "a\0b", b"ls", 3, None, "x" * 10_000_000], ids=lambda command: repr(command)[:20]
+)
+def test_what_is_no_command_is_refused_before_anything_starts(memory: Shieling, command: Any) -> None:
+    with pytest.raises((ArgumentError, TypeError)):
+        memory.run(command)
+
+
+@pytest.mark.parametrize("timeout", [0, -1, "nonsense", "5 parsecs", float("nan"), True, object()])
+def test_what_is_no_timeout_is_refused(memory: Shieling, timeout: Any) -> None:
+    with pytest.raises(ArgumentError):
+        memory.run("true", timeout=timeout)
+    with pytest.raises(ConfigurationError):
+        Shieling("memory", timeout=timeout)
+
+
+@pytest.mark.parametrize("timeout", [5, 5.5, "5s", "500ms", "2m", "1h", datetime.timedelta(seconds=5), float("inf")])
+def test_every_form_of_a_timeout_is_taken(memory: Shieling, timeout: Any) -> None:
+    assert memory.run("true", timeout=timeout).ok
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"environment": "moon"},
+        {"environment": "container"},
+        {"environment": "sandbox", "workspace": "/no/such/directory"},
+        {"environment": "local", "approval": "never"},
+        {"environment": "local", "memory": "1GiB"},
+        {"environment": "local", "network": "none"},
+        {"environment": "memory", "network": "host"},
+        {"environment": "memory", "allow": "ls"},
+        {"environment": "memory", "policy": "no-such-preset"},
+        {"environment": "memory", "policy": "/no/such/policy.toml"},
+        {"environment": "memory", "rate": "often"},
+        {"environment": "memory", "memory": "much"},
+        {"environment": "memory", "env": {"A=B": "c"}},
+        {"environment": "memory", "env": {"A": 3}},
+        {"environment": "memory", "allow_hosts": ["example.org"]},
+        {"environment": "memory", "changes": "commit"},
+        {"environment": "memory", "max_output": 0},
+        {"environment": "memory", "workspace": 3},
+    ],
+    ids=repr,
+)
+def test_a_wrong_option_is_refused_with_its_name(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        Shieling(**options)
+    assert "--" not in str(raised.value), "the command line's options are no keywords"
+
+
+def test_a_refusal_says_which_keyword_helps() -> None:
+    with pytest.raises(ConfigurationError, match="acknowledge_unsafe=True"):
+        Shieling("local", approval="never")
+
+
+def test_output_is_bounded_and_the_whole_of_it_is_kept(place: dict[str, Any]) -> None:
+    with Shieling(**place, max_output="1KiB") as shieling:
+        outcome = shieling.run("seq 100000")
+        assert outcome.truncated and outcome.stdout.startswith("1\n2\n") and outcome.stdout.endswith("100000\n")
+        assert len(outcome.stdout) < 2_000 and outcome.output_id
+        whole, cursor = b"", 0
+        while True:
+            page = shieling.output(outcome.output_id, cursor=cursor, limit=100_000)
+            whole += page.data
+            if page.next is None:
+                break
+            cursor = page.next
+        assert whole == b"".join(b"%d\n" % number for number in range(1, 100_001))
+        with pytest.raises(ArgumentError):
+            shieling.output("../../etc/passwd")
+
+
+def test_stdin_is_given_byte_for_byte(here: Shieling) -> None:
+    data = bytes(range(256)) * 4_000
+    outcome = here.run("sha256sum", stdin=data)
+    import hashlib
+
+    assert outcome.stdout.split()[0] == hashlib.sha256(data).hexdigest()
+    # One that reads none of it ends all the same.
+    assert here.run("head -c 1 | wc -c", stdin=data * 10).stdout.strip() == "1"
+    assert here.run("true", stdin=data * 10).ok
+    assert here.run("cat", stdin="").stdout == ""
+
+
+def test_a_timeout_is_an_outcome_that_keeps_the_work(here: Shieling, mark: Mark) -> None:
+    outcome = here.run(f"echo before; {mark.sleep} & {mark.sleep}", timeout=0.5)
+    assert (outcome.status, outcome.exit_code, outcome.stdout) == ("timed_out", 124, "before\n")
+    assert outcome.survivors == 0 and mark.count() == 0
+    with pytest.raises(CommandTimeoutError) as raised:
+        outcome.check()
+    assert isinstance(raised.value, TimeoutError) and raised.value.outcome is outcome
+
+
+def test_a_timeout_can_leave_a_job(here: Shieling, mark: Mark) -> None:
+    outcome = here.run(f"echo before; {mark.sleep}", timeout=0.5, on_timeout="background")
+    assert outcome.status == "running" and outcome.job
+    job = here.job(outcome.job)
+    assert mark.count() == 1
+    killed = job.kill()
+    assert killed.stdout == "before\n" and killed.survivors == 0 and mark.count() == 0
+
+
+def test_directory_and_variables_of_one_command(here: Shieling, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    outcome = here.run("pwd; echo $ONE; echo ${HOME-none}", cwd="sub", env={"ONE": "a b", "HOME": None})
+    assert outcome.stdout.split("\n")[:2] == [str(tmp_path / "sub"), "a b"]
+    with pytest.raises(ArgumentError):
+        here.run("true", env={"A=B": "c"})
+
+
+def test_the_host_s_variables_are_given_only_where_that_is_asked(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("CANARY", "a secret")
+    monkeypatch.setenv("BASH_FUNC_f%%", "() { echo no; }")
+    with Shieling("local", workspace=tmp_path, **LOCAL) as shieling:
+        assert shieling.run("echo ${CANARY-none}").stdout == "none\n"
+    with Shieling("local", workspace=tmp_path, pass_env=["CANARY"], **LOCAL) as shieling:
+        assert shieling.run("echo ${CANARY-none}").stdout == "a secret\n"
+    with Shieling("local", workspace=tmp_path, inherit_env=True, env={"TWO": "2"}, **LOCAL) as shieling:
+        assert shieling.run("echo ${CANARY-none} $TWO").stdout == "a secret 2\n"
+
+
+def test_a_denial_is_data(place: dict[str, Any]) -> None:
+    with Shieling(**place, deny=["git push"]) as shieling:
+        outcome = shieling.run("git -C sub push --force")
+        assert outcome.status == "denied" and outcome.denial is not None and outcome.exit_code is None
+        reason = outcome.denial.reasons[0]
+        assert outcome.denial.layer == "policy" and reason.decision == "deny" and reason.span is not None
+        with pytest.raises(DeniedError, match="git") as raised:
+            outcome.check()
+        assert isinstance(raised.value, ShielingError) and isinstance(raised.value, PermissionError)
+        assert shieling.why("git push").decision == "deny"
+
+
+def test_a_rate_limit_says_when_to_come_again() -> None:
+    with Shieling("memory", rate="2/60,2/60") as shieling:
+        assert shieling.run("true").ok and shieling.run("true").ok
+        outcome = shieling.run("true")
+        assert outcome.status == "rate_limited" and outcome.denial and outcome.denial.retry_after_ms
+
+
+def test_nothing_starts_after_close(place: dict[str, Any], mark: Mark) -> None:
+    shieling = Shieling(**place)
+    job = shieling.background(mark.sleep)
+    mark.started()
+    shieling.close()
+    assert mark.count() == 0 and shieling.closed
+    shieling.close()
+    with pytest.raises(ClosedError):
+        shieling.run("true")
+    with pytest.raises(ClosedError):
+        shieling.read_file("x")
+    assert job.id == "j1"
+
+
+def test_an_environment_that_nobody_holds_ends_what_it_runs(place: dict[str, Any], mark: Mark) -> None:
+    shieling = Shieling(**place)
+    shieling.background(mark.sleep)
+    mark.started()
+    del shieling
+    mark.gone()
+
+
+def test_many_threads_run_at_once(here: Shieling) -> None:
+    found: list[str] = []
+
+    def run(number: int) -> None:
+        for _ in range(5):
+            found.append(here.run(f"echo {number}").stdout.strip())
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == sorted(str(number) for number in range(8) for _ in range(5))
+
+
+def test_other_threads_run_while_one_waits(here: Shieling) -> None:
+    ended = threading.Event()
+    thread = threading.Thread(target=lambda: (here.run("sleep 600", timeout=1.0), ended.set()))
+    thread.start()
+    count = 0
+    while not ended.is_set():
+        count += 1
+    thread.join()
+    assert count > 1_000
+
+
+def test_what_is_asked_of_the_environment(here: Shieling) -> None:
+    description = here.describe(tools=["bash"])
+    assert description.data["environment"] == here.environment
+    assert str(here.workspace) in description.text
