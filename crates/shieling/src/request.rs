@@ -116,18 +116,28 @@ impl Command {
         if text.len() > MAX_COMMAND_BYTES {
             return Err(CommandError::TooLong { bytes: text.len() });
         }
-        if !cwd.is_absolute() {
-            return Err(CommandError::RelativeDirectory(cwd));
-        }
-        Ok(Self {
+        let command = Self {
             text,
-            cwd,
+            cwd: PathBuf::new(),
             variables: BTreeMap::new(),
             deadline: Duration::from_secs(60),
             grace: Duration::from_millis(500),
             keep: ByteCount::kib(64),
             file_size: None,
-        })
+        };
+        command.with_cwd(cwd)
+    }
+
+    /// The command in this directory.
+    ///
+    /// # Errors
+    /// [`CommandError::RelativeDirectory`]: it is not absolute.
+    pub fn with_cwd(mut self, cwd: impl Into<PathBuf>) -> Result<Self, CommandError> {
+        self.cwd = cwd.into();
+        if !self.cwd.is_absolute() {
+            return Err(CommandError::RelativeDirectory(self.cwd));
+        }
+        Ok(self)
     }
 
     /// The command with this whole environment and no other variable.

@@ -33,7 +33,7 @@ use crate::environment::Environment;
 use crate::files::Remembered;
 use crate::outcome::{Denial, Outcome, Status};
 use crate::output::{SpillTo, Stream, Tee};
-use crate::policy::{Decision, Enforced, Left, Policy, Verdict};
+use crate::policy::{Decision, Enforced, Left, Policy, Text, Verdict};
 use crate::process::{Limits, SpawnError, Streams, run_to_end};
 use crate::rate::{Limit, RateLimiter};
 use crate::request::{Command, Digest, Request};
@@ -345,33 +345,25 @@ impl Shieling {
             ignore: can.hides_ignored,
             allow: can.enforces_allow,
         });
-        let mut verdict = self.policy.judge(command, &facts);
+        let text = Text::read(command.text(), &facts.left);
+        let mut verdict = self.policy.judge_read(&text, &facts);
         // Only where it matters is it looked up which hidden paths there are.
         let facts = if verdict.reasons.iter().any(|reason| reason.rule == HIDDEN_RULE)
             && matches!(self.place(), lookup::Place::Host)
         {
             let facts = facts.with_hidden_there(hidden::there(&self.policy, &self.workspace));
-            verdict = self.policy.judge(command, &facts);
+            verdict = self.policy.judge_read(&text, &facts);
             facts
         } else {
             facts
         };
-        let mut own = hidden::reasons(
-            &verdict,
-            &can,
-            &self.policy,
-            command,
-            &facts,
-            &self.workspace,
-            self.environment.name(),
-        );
-        own.extend(in_parts::reasons(
-            &*self.environment,
-            &self.policy,
-            &verdict,
-            command,
-            &facts,
-        ));
+        let mut own = if can.hides_ignored {
+            Vec::new()
+        } else {
+            let name = self.environment.name();
+            hidden::reasons(&verdict, &self.policy, &text, command, &facts, &self.workspace, name)
+        };
+        own.extend(in_parts::reasons(&*self.environment, &text, &verdict, command));
         let by_environment = own.iter().any(|reason| reason.decision > verdict.decision);
         for reason in own {
             verdict.decision = verdict.decision.max(reason.decision);

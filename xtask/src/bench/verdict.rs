@@ -60,9 +60,10 @@ fn time(judge: &Judge, line: &str) -> Duration {
     start.elapsed()
 }
 
-/// Lines of a megabyte or a great depth.
+/// Lines that are as long as any that is read, longer ones, and deep ones.
 fn slow() -> Vec<(&'static str, String)> {
     let fill = |unit: &str| unit.repeat(MIB / unit.len());
+    let longest = |unit: &str| unit.repeat(250 * 1024 / unit.len());
     let nested =
         |open: &str, middle: &str, close: &str| format!("{}{middle}{}", open.repeat(DEPTH), close.repeat(DEPTH));
     vec![
@@ -72,6 +73,10 @@ fn slow() -> Vec<(&'static str, String)> {
         ("1 MiB: quotes", format!("echo {}", fill("'a'\"b\""))),
         ("1 MiB: substitutions", format!("echo {}", fill("$(ls) "))),
         ("1 MiB: one open quote", format!("echo '{}", fill("a "))),
+        ("250 KiB: commands with wildcards", longest("ls * ; ")),
+        ("250 KiB: changes of directory", longest("cd d; cat a; ")),
+        ("250 KiB: assignments", longest("a=$a$b; b=$a; ")),
+        ("250 KiB: words", format!("cat {}", longest("a/b "))),
         ("10,000 deep: ( )", nested("( ", "ls", " )")),
         ("10,000 deep: $( )", format!("echo {}", nested("$(echo ", "x", ")"))),
         ("10,000 deep: ${x:- }", format!("echo {}", nested("${x:-", "y", "}"))),

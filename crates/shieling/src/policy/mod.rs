@@ -58,6 +58,23 @@ enum Part {
     Rules(RuleFile),
 }
 
+/// A text that was read once, for all that is asked about it.
+#[derive(Debug)]
+pub(crate) struct Text<'a> {
+    text: &'a str,
+    reading: Result<Reading, script::Unreadable>,
+}
+
+impl<'a> Text<'a> {
+    /// Reads a text that runs in a shell in which others ran before.
+    pub(crate) fn read(text: &'a str, before: &Left) -> Self {
+        Self {
+            text,
+            reading: script::read_after(text, before),
+        }
+    }
+}
+
 /// What may run: any number of parts, of which the strictest wins.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
@@ -72,7 +89,7 @@ pub(crate) struct Walked {
     pub(crate) bases: Vec<Base>,
     /// Whether it looks at what git tracks in this workspace alone, as it is tracked before the text runs.
     pub(crate) tracked: bool,
-    /// Whether nothing else in the text can bring anything about before.
+    /// Whether nothing else in the text can bring anything about before, or leads elsewhere.
     pub(crate) sole: bool,
     pub(crate) object: String,
     pub(crate) span: Span,
@@ -260,15 +277,20 @@ impl Policy {
 
     /// Judges a text that is no request yet, such as one that is only to be explained.
     pub fn judge_text(&self, text: &str, facts: &Facts) -> Verdict {
-        let reading = match script::read_after(text, &facts.left) {
+        self.judge_read(&Text::read(text, &facts.left), facts)
+    }
+
+    /// Judges a text that was read before.
+    pub(crate) fn judge_read(&self, text: &Text<'_>, facts: &Facts) -> Verdict {
+        let reading = match &text.reading {
             Ok(reading) => reading,
-            Err(unreadable) => return unreadable_verdict(text, unreadable),
+            Err(unreadable) => return unreadable_verdict(text.text, unreadable),
         };
         let mut reasons: Vec<Reason> = Vec::new();
         // By their spans, of which a long text has many.
         let mut places: HashMap<Option<Span>, Vec<usize>> = HashMap::new();
         for part in &self.parts {
-            for (rule, finding) in judge_part(part, &reading, facts) {
+            for (rule, finding) in judge_part(part, reading, facts) {
                 let reason = reason(rule, finding);
                 let same = places.entry(reason.span).or_default();
                 if !same.iter().any(|place| reasons[*place] == reason) {
@@ -286,11 +308,11 @@ impl Policy {
 
     /// The directories that a text reads as a whole, each with what is known of the directories that its
     /// path starts from.
-    pub(crate) fn walks(&self, text: &str, facts: &Facts) -> Vec<Walked> {
-        let Ok(reading) = script::read_after(text, &facts.left) else {
+    pub(crate) fn walks(text: &Text<'_>, facts: &Facts) -> Vec<Walked> {
+        let Ok(reading) = &text.reading else {
             return Vec::new();
         };
-        let bases = ignore::bases(&reading, facts);
+        let bases = ignore::bases(reading, facts);
         let undashed = facts.dashed_names == Some(false) && reading.bases.is_empty();
         let many = reading.commands.len() > 1;
         // Of the commands of git, what they change; of others, what could start git.
@@ -306,13 +328,13 @@ impl Policy {
                 _ => false,
             }
         });
-        let walks = reading.effects.into_iter().filter_map(|effect| {
-            let walk = match effect.deed {
+        let walks = reading.effects.iter().filter_map(|effect| {
+            let walk = match &effect.deed {
                 Deed::Walks(walk) if walk.if_dashed && undashed => return None,
-                Deed::Walks(walk) => walk,
+                Deed::Walks(walk) => walk.clone(),
                 // What comes after it could read below the new name.
                 Deed::Renames(word) if many => Walk {
-                    root: Some(word),
+                    root: Some(word.clone()),
                     ..Walk::default()
                 },
                 _ => return None,
@@ -321,7 +343,7 @@ impl Policy {
                 tracked: walk.tracked && !walk.or_revision && !tracked_anew && walk.here.is_some(),
                 walk,
                 bases: bases.clone(),
-                sole: !many,
+                sole: !many && reading.bases.is_empty(),
                 object: script::escaped(&effect.object),
                 span: effect.span,
             })
@@ -330,8 +352,8 @@ impl Policy {
     }
 
     /// What a text changes in several parts, where it is known for certain in which directory.
-    pub(crate) fn in_parts(&self, text: &str, facts: &Facts) -> Vec<InParts> {
-        let Ok(reading) = script::read_after(text, &facts.left) else {
+    pub(crate) fn in_parts(text: &Text<'_>) -> Vec<InParts> {
+        let Ok(reading) = &text.reading else {
             return Vec::new();
         };
         let mut found = Vec::new();
@@ -445,7 +467,7 @@ fn reason(rule: String, finding: Finding) -> Reason {
     }
 }
 
-fn unreadable_verdict(text: &str, unreadable: script::Unreadable) -> Verdict {
+fn unreadable_verdict(text: &str, unreadable: &script::Unreadable) -> Verdict {
     let object = text.get(unreadable.span.start..unreadable.span.end).unwrap_or_default();
     let object: String = script::escaped(object).chars().take(120).collect();
     Verdict {
@@ -455,7 +477,7 @@ fn unreadable_verdict(text: &str, unreadable: script::Unreadable) -> Verdict {
             rule: "unreadable".to_owned(),
             object,
             span: Some(unreadable.span),
-            because: unreadable.because,
+            because: unreadable.because.clone(),
             instead: Some("write it more simply".to_owned()),
         }],
         commands: Vec::new(),

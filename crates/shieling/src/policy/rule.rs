@@ -8,7 +8,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::facts::Facts;
-use super::meaning::paths::Hidden;
+use super::meaning::paths::{Hidden, Starts};
 use super::meaning::{Finding, allow, deny};
 use super::script::{self, Base, Deed, Doubt, Reading};
 use super::verdict::Decision;
@@ -386,6 +386,7 @@ impl Rule {
         if !facts.start.is_empty() {
             bases.push(Base::At(facts.start.clone()));
         }
+        let starts = Starts::new(bases);
         for effect in &reading.effects {
             let (globs, word) = match &effect.deed {
                 Deed::Reads(word) | Deed::Revision(word) | Deed::RunsFile(word) => (&self.reads, word),
@@ -408,14 +409,14 @@ impl Rule {
                     // What is written into a directory lies below it.
                     let mut inner = word.clone();
                     inner.atoms.push(super::word::Atom::Text("/x".to_owned()));
-                    globs.named(&inner, &bases, reading.dotglob, facts, false)
+                    globs.named(&inner, &starts, reading.dotglob, facts, false)
                 });
             if let (Some(Known::Yes), false) = (below, surely) {
                 findings.extend(finding(Known::Maybe, effect.object.clone(), effect.span));
             }
             if let Some(globs) = globs {
                 findings.extend(finding(
-                    globs.named(word, &bases, reading.dotglob, facts, false),
+                    globs.named(word, &starts, reading.dotglob, facts, false),
                     effect.object.clone(),
                     effect.span,
                 ));

@@ -16,9 +16,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::environment::Capabilities;
 use crate::policy::{
-    Atom, Base, Decision, EffectKind, Facts, HOME, Pick, PickKind, Policy, Reason, Splits, Verdict, Walk, Walked,
+    Atom, Base, Decision, EffectKind, Facts, HOME, Pick, PickKind, Policy, Reason, Splits, Text, Verdict, Walk, Walked,
 };
 use crate::request::Command;
 
@@ -56,18 +55,18 @@ pub(super) fn there(policy: &Policy, workspace: &Path) -> Option<Vec<String>> {
         .then_some(found)
 }
 
-/// Why this environment asks about a command that the policy lets through: one reason for each
-/// command of it that could show hidden files; none where they are hidden, or where there are none.
+/// Why an environment that cannot hide files asks about a command that the policy lets through: one reason for
+/// each command of it that could show hidden files; none where there are none.
 pub(super) fn reasons(
     verdict: &Verdict,
-    can: &Capabilities,
     policy: &Policy,
+    text: &Text<'_>,
     command: &Command,
     facts: &Facts,
     workspace: &Path,
     environment: &str,
 ) -> Vec<Reason> {
-    if can.hides_ignored || verdict.decision != Decision::Allow || policy.hidden().is_empty() {
+    if verdict.decision != Decision::Allow || policy.hidden().is_empty() {
         return Vec::new();
     }
     let linked = linked(verdict, policy, command, workspace);
@@ -76,7 +75,7 @@ pub(super) fn reasons(
     }
     let mut search = Search::new(policy, workspace);
     let mut reasons: Vec<Reason> = Vec::new();
-    for walked in policy.walks(command.text(), facts) {
+    for walked in Policy::walks(text, facts) {
         if reasons.iter().any(|reason| reason.span == Some(walked.span)) {
             continue;
         }
@@ -548,24 +547,16 @@ pub(super) fn wild(pattern: &[char], text: &[char]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::environment::Limit;
     use crate::policy::Facts;
 
-    fn asked(text: &str, root: &Path, hides: bool) -> bool {
+    fn asked(text: &str, root: &Path) -> bool {
         let policy = Policy::open().with_ignore(&[".env", "secrets/"]).expect("patterns");
         let command = Command::new(text, root).expect("a command");
-        let verdict = policy.judge(&command, &Facts::new(root, root));
-        let can = Capabilities {
-            hides_ignored: hides,
-            enforces_readonly: false,
-            enforces_allow: false,
-            networks: [].into(),
-            limits: [Limit::FileSize].into(),
-            abilities: [].into(),
-        };
-        assert_eq!(verdict.decision, Decision::Allow, "{text}: {:?}", verdict.reasons);
         let facts = Facts::new(root, root);
-        !reasons(&verdict, &can, &policy, &command, &facts, root, "local").is_empty()
+        let text_read = Text::read(text, &facts.left);
+        let verdict = policy.judge_read(&text_read, &facts);
+        assert_eq!(verdict.decision, Decision::Allow, "{text}: {:?}", verdict.reasons);
+        !reasons(&verdict, &policy, &text_read, &command, &facts, root, "local").is_empty()
     }
 
     fn place(files: &[&str]) -> (tempfile::TempDir, PathBuf) {
@@ -599,22 +590,18 @@ mod tests {
     fn reading_whole_directories_with_hidden_files_in_them_is_asked_about() {
         let (_root, path) = place(&["src/a", ".env"]);
         for text in RECURSIVE {
-            assert!(asked(text, &path, false), "{text}");
-            assert!(
-                !asked(text, &path, true),
-                "{text}: where they are hidden there is nothing to ask"
-            );
+            assert!(asked(text, &path), "{text}");
         }
         let (_root, path) = place(&["src/a", "deep/er/secrets/key"]);
-        assert!(asked("grep -r x deep", &path, false));
-        assert!(!asked("grep -r x src", &path, false));
+        assert!(asked("grep -r x deep", &path));
+        assert!(!asked("grep -r x src", &path));
     }
 
     #[test]
     fn without_hidden_files_there_nobody_is_asked() {
         let (_root, path) = place(&["src/a", "src/b/c", ".environment"]);
         for text in RECURSIVE {
-            assert!(!asked(text, &path, false), "{text}");
+            assert!(!asked(text, &path), "{text}");
         }
         let (_root, path) = place(&["src/a", "src/b/c", ".env"]);
         for text in [
@@ -628,7 +615,7 @@ mod tests {
             "grep x src/a",
             "git grep x src",
         ] {
-            assert!(!asked(text, &path, false), "{text}");
+            assert!(!asked(text, &path), "{text}");
         }
     }
 
@@ -641,7 +628,7 @@ mod tests {
             "grep -r x src .",
             "git -C src grep x",
         ] {
-            assert!(asked(text, &path, false), "{text}");
+            assert!(asked(text, &path), "{text}");
         }
     }
 
@@ -651,7 +638,7 @@ mod tests {
         let track = |paths: &[&[u8]]| fs::write(path.join(".git/index"), index::tests::index(2, paths, b""));
         track(&[b"src/a"]).expect("writable");
         for text in ["git diff", "git diff --cached | head", "git grep x"] {
-            assert!(!asked(text, &path, false), "{text}");
+            assert!(!asked(text, &path), "{text}");
         }
         for text in [
             "git diff main",
@@ -659,20 +646,20 @@ mod tests {
             "git diff --no-index . /tmp",
             "git add -A; git diff --cached",
         ] {
-            assert!(asked(text, &path, false), "{text}");
+            assert!(asked(text, &path), "{text}");
         }
         track(&[b".env", b"src/a"]).expect("writable");
-        assert!(asked("git diff", &path, false));
+        assert!(asked("git diff", &path));
         fs::write(path.join(".git/index"), "DIRC").expect("writable");
-        assert!(asked("git diff", &path, false));
+        assert!(asked("git diff", &path));
     }
 
     #[test]
     fn what_a_search_skips_is_what_the_lists_in_the_way_to_it_say() {
         let (_root, path) = place(&["src/deep/.env", "src/deep/a"]);
-        assert!(!asked("rg x src/deep", &path, false));
+        assert!(!asked("rg x src/deep", &path));
         fs::write(path.join("src/.ignore"), "!.env\n").expect("writable");
-        assert!(asked("rg x src/deep", &path, false));
+        assert!(asked("rg x src/deep", &path));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::environment::Environment;
-use crate::policy::{Decision, EffectKind, Facts, InParts, InPartsOf, Policy, Reason, Verdict};
+use crate::policy::{Decision, EffectKind, InParts, InPartsOf, Policy, Reason, Text, Verdict};
 use crate::request::Command;
 
 /// The rule of these reasons.
@@ -20,17 +20,15 @@ const RULE: &str = "protected";
 /// Why the environment refuses a text that would leave something half-done.
 pub(super) fn reasons(
     environment: &dyn Environment,
-    policy: &Policy,
+    text: &Text<'_>,
     verdict: &Verdict,
     command: &Command,
-    facts: &Facts,
 ) -> Vec<Reason> {
-    // Whatever is removed is written; most texts are not read a second time.
+    // Whatever is removed is written.
     if !verdict.effects.iter().any(|effect| effect.kind == EffectKind::Writes) {
         return Vec::new();
     }
-    let found = policy.in_parts(command.text(), facts);
-    found
+    Policy::in_parts(text)
         .into_iter()
         .filter_map(|parts| reason(environment, &parts, command.cwd()))
         .collect()

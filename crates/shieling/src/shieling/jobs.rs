@@ -11,6 +11,7 @@ use super::entry::Entry;
 use super::{Shieling, lookup, refusal};
 use crate::approval::{Case, Mode, Refused};
 use crate::audit::{MAX_KEYS, Typed};
+use crate::outcome::Outcome;
 use crate::policy::{Decision, Reason, Verdict};
 use crate::request::{Command, MAX_COMMAND_BYTES};
 use crate::session::{Attachment, Input, Job, JobError, JobId, JobInfo, Size, TakeOver as _, View, ViewAsk, WaitFor};
@@ -87,6 +88,21 @@ impl Shieling {
                 view.outcome.error.get_or_insert(told);
             }
             view
+        })
+    }
+
+    /// The outcome of a job's command, with the head and tail of all that it printed: once it has ended, or after
+    /// this time, then `running`. Nothing counts as seen by it.
+    ///
+    /// # Errors
+    /// [`JobError::Unknown`].
+    /// # Cancel safety
+    /// Cancel safe.
+    pub async fn job_outcome(&self, job: &JobId, wait: Duration) -> Result<Outcome, JobError> {
+        let job = self.jobs.find(job)?;
+        Ok(match tokio::time::timeout(wait, job.ended()).await {
+            Ok(outcome) => outcome,
+            Err(_) => job.outcome(),
         })
     }
 

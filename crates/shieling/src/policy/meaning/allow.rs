@@ -43,6 +43,7 @@ const STEERING: &[&str] = &[
 
 pub(in crate::policy) fn judge(reading: &Reading, entries: &[Vec<String>]) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let allowed = allowed(entries);
     for command in &reading.commands {
         if matched(command, entries).is_some() || steers(command) {
             continue;
@@ -55,7 +56,7 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Vec<String>]) -> Ve
                 command.span,
                 "no entry of the allow list names this command",
             )
-            .instead(allowed(entries)),
+            .instead(allowed.clone()),
             None => Finding::new(
                 Ask,
                 shown,

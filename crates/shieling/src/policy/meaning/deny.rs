@@ -1,5 +1,8 @@
 //! Deny list: everything passes but the commands that an entry names, however they are spelled.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
 use super::Finding;
 use crate::policy::facts::Facts;
 use crate::policy::program::{self, Normal, normal};
@@ -12,6 +15,8 @@ use crate::policy::word::{Atom, Fields, Known, Word};
 #[derive(Debug, Clone)]
 pub(in crate::policy) struct Entry {
     pub(in crate::policy) tokens: Vec<String>,
+    /// As messages call it.
+    named: String,
     normal: Normal,
 }
 
@@ -27,7 +32,8 @@ impl Entry {
             .map(|name| name.rsplit('/').next().unwrap_or_default().to_owned())
             .unwrap_or_default();
         let normal = normal(&program, &words, false);
-        Self { tokens, normal }
+        let named = tokens.join(" ");
+        Self { tokens, named, normal }
     }
 
     /// Where a program that nobody described is given this entry's command as arguments, and so may
@@ -96,7 +102,9 @@ fn holds_command(text: &str, program: &str, given: bool) -> bool {
             if (starts || given) && word.rsplit('/').next() == Some(program) {
                 return true;
             }
-            starts = STARTERS.contains(&word.to_lowercase().as_str());
+            // `.shell` of sqlite, `\\!` of others, `:!` of editors.
+            let name = word.trim_start_matches(['.', '\\', ':']).to_lowercase();
+            starts = STARTERS.contains(&name.as_str());
             word.clear();
         }
         starts |= separates;
@@ -122,40 +130,56 @@ fn makes_what_it_names(command: &Invocation) -> bool {
     }
 }
 
-/// A command in whose wildcards no name is taken for an option, if there are no such names where it stands.
-fn undashed(reading: &Reading, at: usize, facts: &Facts) -> Invocation {
-    let mut command = reading.commands[at].clone();
-    let makes_names = || {
-        reading.effects.iter().any(|effect| match &effect.deed {
-            Deed::Writes(_) | Deed::Changes(_) if effect.by == Some(at) => false,
-            Deed::Writes(word) => {
-                let names_it = effect.via == Via::Redirection
-                    || effect
-                        .by
-                        .and_then(|by| reading.commands.get(by))
-                        .is_some_and(makes_what_it_names);
-                !names_it
-                    || word
-                        .known()
-                        .is_none_or(|path| path.split('/').any(|part| part.starts_with('-')))
-            }
-            Deed::Changes(_) | Deed::RunsFile(_) | Deed::Network(_) | Deed::Doubt(..) => true,
-            Deed::Reads(_)
-            | Deed::Names(_)
-            | Deed::Renames(_)
-            | Deed::Walks(_)
-            | Deed::InParts(_)
-            | Deed::Revision(_)
-            | Deed::Code(_)
-            | Deed::Mentions(_)
-            | Deed::MaybeOption(..) => false,
-        })
+/// Which commands could make names that begin with a dash: `None` stands for what is no command's own doing.
+fn makers(reading: &Reading) -> BTreeSet<Option<usize>> {
+    let makes = |effect: &&Effect| match &effect.deed {
+        Deed::Writes(word) => {
+            let names_it = effect.via == Via::Redirection
+                || effect
+                    .by
+                    .and_then(|by| reading.commands.get(by))
+                    .is_some_and(makes_what_it_names);
+            !names_it
+                || word
+                    .known()
+                    .is_none_or(|path| path.split('/').any(|part| part.starts_with('-')))
+        }
+        Deed::Changes(_) | Deed::RunsFile(_) | Deed::Network(_) | Deed::Doubt(..) => true,
+        Deed::Reads(_)
+        | Deed::Names(_)
+        | Deed::Renames(_)
+        | Deed::Walks(_)
+        | Deed::InParts(_)
+        | Deed::Revision(_)
+        | Deed::Code(_)
+        | Deed::Mentions(_)
+        | Deed::MaybeOption(..) => false,
     };
-    if facts.dashed_names == Some(false) && reading.bases.is_empty() && !makes_names() {
-        for word in command.argv.iter_mut().skip(1) {
-            if word.fields == Fields::Glob && word.is_dashed() == Known::Maybe {
-                word.atoms.insert(0, Atom::Text("./".to_owned()));
-            }
+    // A command's own changes come after its words are made.
+    let by = |effect: &Effect| match &effect.deed {
+        Deed::Writes(_) | Deed::Changes(_) => effect.by,
+        _ => None,
+    };
+    reading.effects.iter().filter(makes).map(by).collect()
+}
+
+/// A command in whose wildcards no name is taken for an option, if there are no such names where it stands.
+fn undashed<'a>(
+    reading: &'a Reading,
+    at: usize,
+    facts: &Facts,
+    makers: &BTreeSet<Option<usize>>,
+) -> Cow<'a, Invocation> {
+    let mut command = Cow::Borrowed(&reading.commands[at]);
+    let could_be = |word: &Word| word.fields == Fields::Glob && word.is_dashed() == Known::Maybe;
+    let made = makers.iter().any(|maker| *maker != Some(at));
+    if facts.dashed_names == Some(false)
+        && reading.bases.is_empty()
+        && !made
+        && command.argv.iter().skip(1).any(could_be)
+    {
+        for word in command.to_mut().argv.iter_mut().skip(1).filter(|word| could_be(word)) {
+            word.atoms.insert(0, Atom::Text("./".to_owned()));
         }
     }
     command
@@ -198,11 +222,19 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry], facts: &Fac
     if entries.is_empty() {
         return findings;
     }
+    let makers = makers(reading);
     for at in 0..reading.commands.len() {
-        let command = &undashed(reading, at, facts);
+        let command = &*undashed(reading, at, facts, &makers);
+        let program = command.program();
+        let taken_apart = program
+            .as_deref()
+            .map(|program| normal(program, &command.argv[1..], command.more));
         for entry in entries {
-            let named = entry.tokens.join(" ");
-            match entry.matches(command) {
+            let named = &entry.named;
+            let matches = taken_apart
+                .as_ref()
+                .map_or(Known::Maybe, |command| command.is(&entry.normal));
+            match matches {
                 Known::Yes => findings.push(Finding::new(
                     Deny,
                     command.shown(),
@@ -210,7 +242,7 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry], facts: &Fac
                     format!("`{named}` is denied"),
                 )),
                 // A name that is not known at all has a doubt of its own.
-                Known::Maybe if command.program().is_some() => {
+                Known::Maybe if program.is_some() => {
                     findings.push(Finding::new(
                         Ask,
                         command.shown(),
@@ -248,7 +280,7 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry], facts: &Fac
                     })
                 });
                 if let Some(entry) = denied {
-                    let because = format!("it gives `{}`, which is denied, another name", entry.tokens.join(" "));
+                    let because = format!("it gives `{}`, which is denied, another name", entry.named);
                     findings.push(Finding::new(Ask, effect.object.clone(), effect.span, because));
                 }
             }

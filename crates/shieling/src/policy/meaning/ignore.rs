@@ -3,8 +3,11 @@
 //! Recursive commands on a directory above hidden files pass: where the environment hides them they
 //! find nothing, and where it does not, the environment's own check asks.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
+
 use super::Finding;
-use super::paths::{Hidden, Meets};
+use super::paths::{Hidden, Meets, Starts};
 use crate::policy::facts::Facts;
 use crate::policy::program;
 use crate::policy::script::{Base, Deed, Doubt, Effect, MORE, Reading, Via};
@@ -31,17 +34,16 @@ pub(in crate::policy) fn bases(reading: &Reading, facts: &Facts) -> Vec<Base> {
     bases
 }
 
-/// How many readings of paths are looked at in all: more directories than that are any directory.
-const MAX_READINGS: usize = 100_000;
-
 pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts) -> Vec<Finding> {
-    let mut bases = bases(reading, facts);
-    if bases.len() * reading.effects.len() > MAX_READINGS {
-        bases = vec![Base::Unknown];
-    }
     let check = Check {
         hidden,
-        bases,
+        starts: Starts::new(bases(reading, facts)),
+        of_names: reading
+            .commands
+            .iter()
+            .map(|command| command.argv.iter().any(Word::is_of_names))
+            .collect(),
+        harmless: RefCell::default(),
         dotglob: reading.dotglob,
         facts,
         there: facts.hidden_there.as_deref().filter(|_| !brings_files(reading)),
@@ -182,7 +184,11 @@ fn brings_files(reading: &Reading) -> bool {
 
 struct Check<'a> {
     hidden: &'a Hidden,
-    bases: Vec<Base>,
+    starts: Starts,
+    /// Which commands have a word that starts with a wildcard.
+    of_names: Vec<bool>,
+    /// Words that name nothing hidden, by what they are made of.
+    harmless: RefCell<HashSet<(Vec<Atom>, Fields, bool)>>,
     dotglob: bool,
     facts: &'a Facts,
     /// The hidden paths that can be met, if that is known.
@@ -198,22 +204,37 @@ impl Check<'_> {
         let Some(by) = effect.by else {
             return matches!(effect.deed, Deed::Names(_));
         };
-        let command = &reading.commands[by];
-        command.files && (self.undashed || !command.argv.iter().any(Word::is_of_names))
+        reading.commands[by].files && (self.undashed || !self.of_names[by])
     }
 
     /// Finds a hidden path that a word names. With `files`, of a directory that a wildcard matches only what is in it
     /// counts.
     fn path(&self, word: &Word, object: &str, span: Span, files: bool) -> Option<Finding> {
+        let made_of = (word.atoms.clone(), word.fields, files);
+        if self.harmless.borrow().contains(&made_of) {
+            return None;
+        }
+        let finding = self.path_anew(word, object, span, files);
+        if finding.is_none() {
+            self.harmless.borrow_mut().insert(made_of);
+        }
+        finding
+    }
+
+    fn path_anew(&self, word: &Word, object: &str, span: Span, files: bool) -> Option<Finding> {
         let Self {
-            hidden, bases, facts, ..
+            hidden, starts, facts, ..
         } = self;
         let dotglob = self.dotglob;
         // Wildcards that stand for any name meet what is there, and are not meant for what could be.
-        let any_name = word.is_of_wildcards() && !hidden.is_meant(word, bases, dotglob, facts);
+        let any_name = word.is_of_wildcards() && !hidden.is_meant(word, starts, dotglob, facts);
         let files = files && any_name;
-        match hidden.named(word, bases, dotglob, facts, files) {
+        match hidden.named(word, starts, dotglob, facts, files) {
             Known::Yes => Some(Finding::new(Deny, object, span, "this path is hidden")),
+            Known::Maybe if starts.is_exhausted() => {
+                let because = format!("the text names more paths than are looked at{}", self.such_as());
+                Some(Finding::new(Ask, object, span, because).instead("do it in several commands"))
+            }
             Known::Maybe => {
                 let meets = match files {
                     true => Meets::Below { dotglob },
@@ -223,7 +244,7 @@ impl Check<'_> {
                 if self.there.is_some() && word.is_found_below() {
                     return None;
                 }
-                let among = |there| hidden.met(there, word, bases, meets, facts);
+                let among = |there| hidden.met(there, word, starts, meets, facts);
                 let met = match self.there {
                     // Any other wildcard or variable is not held to what is there: it was written to name anything.
                     Some(there) if any_name => Some(among(there)?),
@@ -264,7 +285,7 @@ impl Check<'_> {
 
     /// Whether this is the path of a file that is there, from where the text starts.
     fn is_file(&self, path: &str) -> bool {
-        self.bases.is_empty() && self.facts.files_named.contains(path)
+        self.starts.is_workspace() && self.facts.files_named.contains(path)
     }
 
     /// Whether a pathspec of git chooses nothing in any commit that is hidden: a file that is there, or one with the
@@ -280,19 +301,19 @@ impl Check<'_> {
             atoms: found(name),
             ..word.clone()
         };
-        let hidden = |word: &Word| self.hidden.named(word, &self.bases, true, self.facts, false) != Known::No;
+        let hidden = |word: &Word| self.hidden.named(word, &self.starts, true, self.facts, false) != Known::No;
         // A wildcard of git's matches slashes too; what it is meant for shows in the name.
         known && !hidden(&by_name) && (text.contains(['*', '?', '[', '\\']) || !hidden(word))
     }
 
     /// Another name for a directory with what is hidden in it.
     fn rename(&self, word: &Word, object: &str, span: Span) -> Option<Finding> {
-        let known = self.hidden.named_above(word, &self.bases, self.facts);
+        let known = self.hidden.named_above(word, &self.starts, self.facts);
         if known == Known::No {
             return None;
         }
         let there = self.facts.hidden_there.as_deref();
-        let met = there.and_then(|there| self.hidden.met(there, word, &self.bases, Meets::Above, self.facts));
+        let met = there.and_then(|there| self.hidden.met(there, word, &self.starts, Meets::Above, self.facts));
         if met.is_none() && word.is_found_below() && self.there.is_some() {
             return None;
         }
@@ -396,13 +417,24 @@ impl Check<'_> {
     /// Code in another language: any quoted text in it may be a path.
     fn code(&self, word: &Word, object: &str, span: Span) -> Option<Finding> {
         let text = word.known()?;
-        text.split(|c: char| c.is_whitespace() || "\"'`()[]{},;=<>|&".contains(c))
+        let parts: HashSet<&str> = text
+            .split(|c: char| c.is_whitespace() || "\"'`()[]{},;=<>|&".contains(c))
             .filter(|part| !part.is_empty())
-            .any(|part| {
-                let word = Word::text(part, span);
-                self.hidden.named(&word, &self.bases, self.dotglob, self.facts, false) == Known::Yes
-            })
-            .then(|| Finding::new(Deny, object, span, "the code names a hidden path"))
+            .collect();
+        let named = parts.into_iter().any(|part| {
+            let word = Word::text(part, span);
+            self.hidden.named(&word, &self.starts, self.dotglob, self.facts, false) == Known::Yes
+        });
+        match named {
+            true => Some(Finding::new(Deny, object, span, "the code names a hidden path")),
+            false if self.starts.is_exhausted() => Some(Finding::new(
+                Ask,
+                object,
+                span,
+                "the code holds more words than are looked for hidden paths",
+            )),
+            false => None,
+        }
     }
 }
 

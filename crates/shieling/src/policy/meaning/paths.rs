@@ -1,5 +1,6 @@
 //! Paths as words name them, against patterns with the meaning of `.gitignore`.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use crate::policy::facts::Facts;
@@ -21,6 +22,47 @@ const UNTHOUGHT_OF: &str = "\u{e000}\u{e001}\u{e002}";
 
 /// How many readings of one word are looked at.
 const MAX_READINGS: usize = 48;
+
+/// How long a path can be to the kernel. What is longer opens nothing by itself, and is not looked at.
+const MAX_PATH: usize = 4096;
+
+/// How much work is spent on the paths of one text, in units of about ten nanoseconds. Paths beyond it could be any.
+pub(in crate::policy) const MAX_WORK: usize = 4 * 1024 * 1024;
+
+/// The directories that relative paths of a text may start from, besides the workspace itself, with the work that is
+/// left for looking at paths.
+#[derive(Debug)]
+pub(in crate::policy) struct Starts {
+    bases: Vec<Base>,
+    work: Cell<usize>,
+}
+
+impl Starts {
+    pub(in crate::policy) fn new(bases: Vec<Base>) -> Self {
+        Self {
+            bases,
+            work: Cell::new(MAX_WORK),
+        }
+    }
+
+    /// Whether it is the workspace alone.
+    pub(in crate::policy) fn is_workspace(&self) -> bool {
+        self.bases.is_empty()
+    }
+
+    /// Whether paths were left out, since there was too much to look at.
+    pub(in crate::policy) fn is_exhausted(&self) -> bool {
+        self.work.get() == 0
+    }
+
+    /// Takes the work of looking at a path: each directory above it is looked at as well.
+    fn spend(&self, path: &str) -> bool {
+        let directories = 1 + path.bytes().filter(|byte| *byte == b'/').count();
+        let left = self.work.get().saturating_sub((path.len() + 64) * directories);
+        self.work.set(left);
+        left > 0
+    }
+}
 
 /// Whether writing there changes nothing.
 pub(in crate::policy) fn is_harmless_device(word: &Word) -> bool {
@@ -216,20 +258,20 @@ impl Hidden {
     pub(in crate::policy) fn named(
         &self,
         word: &Word,
-        bases: &[Base],
+        starts: &Starts,
         dotglob: bool,
         facts: &Facts,
         files: bool,
     ) -> Known {
-        read(word, bases, |path| self.path(path, dotglob, facts, files))
+        read(word, starts, |path| self.path(path, dotglob, facts, files))
     }
 
     /// Whether a word names a directory whose content a pattern would not hide under another name.
-    pub(in crate::policy) fn named_above(&self, word: &Word, bases: &[Base], facts: &Facts) -> Known {
+    pub(in crate::policy) fn named_above(&self, word: &Word, starts: &Starts, facts: &Facts) -> Known {
         if self.above.is_empty() && !self.from_top {
             return Known::No;
         }
-        read(word, bases, |path| match place(path, facts) {
+        read(word, starts, |path| match place(path, facts) {
             Place::Unknown => Known::Maybe,
             Place::Elsewhere => Known::No,
             Place::Above if self.from_top => Known::Yes,
@@ -250,7 +292,7 @@ impl Hidden {
 
     /// Whether a word is meant for hidden paths: names one even where each wildcard that is a whole name, and so
     /// fits any, stands for a name that nobody thought of.
-    pub(in crate::policy) fn is_meant(&self, word: &Word, bases: &[Base], dotglob: bool, facts: &Facts) -> bool {
+    pub(in crate::policy) fn is_meant(&self, word: &Word, starts: &Starts, dotglob: bool, facts: &Facts) -> bool {
         let anything = |path: &str| {
             let part = |part: &str| match !part.is_empty() && part.chars().all(|c| c == STAR) {
                 true => UNTHOUGHT.to_string(),
@@ -258,7 +300,7 @@ impl Hidden {
             };
             path.split('/').map(part).collect::<Vec<_>>().join("/")
         };
-        read(word, bases, |path| self.path(&anything(path), dotglob, facts, false)) != Known::No
+        read(word, starts, |path| self.path(&anything(path), dotglob, facts, false)) != Known::No
     }
 
     /// The first of these paths that a word can meet in this way; directories end with a slash.
@@ -266,7 +308,7 @@ impl Hidden {
         &self,
         there: &'a [String],
         word: &Word,
-        bases: &[Base],
+        starts: &Starts,
         meets: Meets,
         facts: &Facts,
     ) -> Option<&'a String> {
@@ -284,7 +326,7 @@ impl Hidden {
                 Meets::Below { .. } => pattern.extend([Token::One, Token::Any]),
                 Meets::At { .. } | Meets::Above => pattern.push(Token::Any),
             }
-            read(word, bases, |path| match place(&with_any_directories(path), facts) {
+            read(word, starts, |path| match place(&with_any_directories(path), facts) {
                 Place::Unknown | Place::Above => Known::Maybe,
                 Place::Elsewhere => Known::No,
                 Place::Inside(inside) if inside.is_empty() && meets == Meets::Above => Known::Maybe,
@@ -344,8 +386,11 @@ enum Place {
 }
 
 /// Asks about each path that a word can be read as, from any directory that the text may be in.
-fn read(word: &Word, bases: &[Base], mut ask: impl FnMut(&str) -> Known) -> Known {
+fn read(word: &Word, starts: &Starts, mut ask: impl FnMut(&str) -> Known) -> Known {
     let mut answer = Known::No;
+    if starts.is_exhausted() {
+        return Known::Maybe;
+    }
     let Some(readings) = word.alternatives(MAX_READINGS) else {
         return Known::Maybe;
     };
@@ -354,12 +399,16 @@ fn read(word: &Word, bases: &[Base], mut ask: impl FnMut(&str) -> Known) -> Know
         if path.is_empty() && word.fields == Fields::One {
             continue;
         }
-        for start in std::iter::once(Some("")).chain(bases.iter().map(|base| match base {
+        for start in std::iter::once(Some("")).chain(starts.bases.iter().map(|base| match base {
             Base::At(directory) => Some(directory.as_str()),
             Base::Unknown => None,
         })) {
             let start = start.map_or_else(|| ANY.to_string(), str::to_owned);
-            match ask(&join(&start, &path)) {
+            let path = join(&start, &path);
+            if path.len() > MAX_PATH || !starts.spend(&path) {
+                return Known::Maybe;
+            }
+            match ask(&path) {
                 Known::Yes if readings.len() == 1 => return Known::Yes,
                 Known::Yes | Known::Maybe => answer = Known::Maybe,
                 Known::No => {}

@@ -564,6 +564,7 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
             }
             Deed::Network(object.clone())
         }
+        Role::Query => Deed::Code(word.clone()),
         Role::GitConfig => return special::git_config(word, run, reader),
         Role::Unknown => {
             // Whatever it is, it may be a path, or a text with paths in it.
@@ -673,7 +674,7 @@ pub(crate) fn is_opaque(name: &str) -> bool {
                     .iter()
                     .chain(&roles.rest)
                     .chain(&roles.tail)
-                    .any(|role| *role == Role::Unknown))
+                    .any(|role| matches!(role, Role::Unknown | Role::Query)))
     })
 }
 

@@ -183,7 +183,7 @@ fn tar(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<
     }
     if creates {
         let named = super::parse::Arguments {
-            operands: operands.clone(),
+            operands: from_one_directory(&found, &operands).unwrap_or_else(|| operands.clone()),
             ..found.clone()
         };
         super::walks::record(program, &program.operands, &named, run, reader);
@@ -222,6 +222,30 @@ fn tar(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<
         reader.effect(Deed::Writes(into), "extracted files", run.span, by, Via::Operand);
     }
     record(program, run, found, reader)
+}
+
+/// The operands of a `tar` as they are named from where it is started, if one `-C` in front of them all says where
+/// they are looked for.
+fn from_one_directory(found: &super::parse::Arguments, operands: &[Word]) -> Option<Vec<Word>> {
+    let mut changes = found
+        .options
+        .iter()
+        .filter(|given| given.choice.spellings.iter().any(|own| own == "-C"));
+    let (only, None) = (changes.next()?, changes.next()) else {
+        return None;
+    };
+    let directory = only.value.as_ref()?;
+    let from = directory
+        .known()
+        .filter(|from| !from.is_empty() && !from.starts_with(['-', '~']))?;
+    let below = |word: &Word| {
+        let path = word.known().filter(|_| word.span.start > directory.span.start)?;
+        Some(match path.starts_with('/') {
+            true => word.clone(),
+            false => Word::text(format!("{from}/{path}"), word.span),
+        })
+    };
+    operands.iter().map(below).collect()
 }
 
 /// `xargs`: it puts data behind, or into, a command.

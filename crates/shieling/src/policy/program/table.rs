@@ -58,6 +58,7 @@
 //! | `ending` | `only` what ends with a dot and this (`fd -e`) | allow |
 //! | `depth` | how many levels of directories a program that `walks` goes down | allow |
 //! | `kind` | `only` files of this language (`rg -t`) | allow |
+//! | `query` | text in a language of the program's own, in which paths and commands are looked for (`psql -c`) | allow |
 //! | `unknown` | nothing can be said | ask |
 //!
 //! A role may carry a prefix that must match: `role:LITERAL` is not supported; write options instead.
@@ -184,6 +185,8 @@ pub(crate) enum Role {
     Kind,
     /// How many levels of directories it goes down.
     Depth,
+    /// Text in a language of the program's own, in which paths and commands are looked for.
+    Query,
     Unknown,
 }
 
@@ -208,7 +211,8 @@ impl Role {
             | Self::Picked
             | Self::Ending
             | Self::Kind
-            | Self::Depth => true,
+            | Self::Depth
+            | Self::Query => true,
             Self::Write
             | Self::Command
             | Self::Launch
@@ -261,6 +265,7 @@ impl Role {
             "ending" => Self::Ending,
             "kind" => Self::Kind,
             "depth" => Self::Depth,
+            "query" => Self::Query,
             "unknown" => Self::Unknown,
             other => return Err(format!("no role is called `{other}`")),
         })

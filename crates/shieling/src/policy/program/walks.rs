@@ -64,6 +64,9 @@ const LANGUAGES: [&str; 24] = [
     "rs", "scss", "sh", "swift", "ts", "tsx",
 ];
 
+/// How long a command is that is shown whole where it reads a directory, in bytes.
+const LONGEST_SHOWN: usize = 512;
+
 /// Options that say anew what a type is.
 const KINDS_ANEW: &[&str] = &["--type-add", "--type-clear"];
 
@@ -297,7 +300,11 @@ impl Reader<'_> {
             here: self.certainly_here(),
             ..walk
         };
-        let object = self.shown(run);
+        // Once for each directory, of which a long command may name many.
+        let object = match run.span.end - run.span.start > LONGEST_SHOWN {
+            true => run.name.clone(),
+            false => self.shown(run),
+        };
         self.effect(Deed::Walks(walk), object, run.span, Some(run.index), Via::Operand);
     }
 }

@@ -125,6 +125,10 @@ impl Reader<'_> {
     }
 
     fn evaluates_unknown(&mut self, span: Span) {
+        // Once for an expression, of which each name may be such a value.
+        if self.evaluated_unknown.replace(span) == Some(span) {
+            return;
+        }
         let object = self.written(span);
         self.doubt(
             Doubt::Launch,

@@ -153,7 +153,15 @@ impl Reader<'_> {
         if self.variables.can_be_anything() {
             return Some(vec![vec![Atom::Hidden(Hidden::Anything)]]);
         }
-        self.variables.values(name).map(<[_]>::to_vec)
+        let values = self.variables.values(name)?;
+        self.expanded += values
+            .iter()
+            .map(|value| super::variables::weight(value))
+            .sum::<usize>();
+        if self.expanded > super::MAX_EXPANDED {
+            return Some(vec![vec![Atom::Hidden(Hidden::Anything)]]);
+        }
+        Some(values.to_vec())
     }
 
     fn variable(&mut self, name: &str) -> Vec<Atom> {

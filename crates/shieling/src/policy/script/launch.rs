@@ -1,7 +1,5 @@
 //! One command: what it launches in turn, and which builtins of the shell run text.
 
-use std::rc::Rc;
-
 use super::shells::Run;
 use super::syntax::is_name;
 use super::{Base, Deed, Doubt, Input, Invocation, Kind, Reader, Unreadable, Via};
@@ -464,7 +462,7 @@ impl Reader<'_> {
                         self.evaluated_word(&word.clone(), word.span)?;
                     }
                 }
-                self.defined.functions = Rc::default();
+                self.defined.forget_functions();
                 Ok(true)
             }
             "let" => {
@@ -807,7 +805,7 @@ impl Reader<'_> {
                 let name = word.prefix().split('=').next().unwrap_or_default();
                 // Declared first: an earlier use would have made it another kind.
                 if is_name(name) && self.found.values(name).is_none() {
-                    Rc::make_mut(&mut self.defined.associative).insert(name.to_owned());
+                    self.defined.associative(name);
                 }
             }
             match word.prefix().find('=') {

@@ -18,7 +18,6 @@ mod variables;
 mod walk;
 
 use std::collections::BTreeSet;
-use std::rc::Rc;
 
 use super::verdict::Span;
 use super::word::Word;
@@ -31,13 +30,15 @@ use source::Place;
 use variables::Variables;
 pub(crate) use walk::PIPE;
 
-/// How many parts (commands, words, pieces of words) a text may have: more than any text that is short enough
-/// to be read has by itself, so that this bounds what its texts within texts and its names multiply to.
-const MAX_NODES: usize = 512 * 1024;
+/// How many parts (commands, words, pieces of words) a text may have, which bounds how long it is read: about
+/// 16,000 commands.
+const MAX_NODES: usize = 96 * 1024;
 /// How deeply texts within the text (substitutions, `sh -c`, `eval`) may nest.
 const MAX_DEPTH: usize = 100;
 /// How much text may be read in all, in bytes, since what stands inside others is read once more.
 const MAX_PARSED: usize = 1024 * 1024;
+/// How much is read of the values of variables in all, in bytes and pieces. Beyond it any of them can have any value.
+const MAX_EXPANDED: usize = 1024 * 1024;
 /// How often the text is walked until the values of its variables are settled.
 const MAX_PASSES: usize = 4;
 
@@ -300,9 +301,8 @@ pub(crate) fn read_after(text: &str, before: &Left) -> Result<Reading, Unreadabl
 /// Walks the text until the values that its variables can have no longer change.
 fn read_to_fixpoint(text: &str, before: &Left) -> Result<Reading, Unreadable> {
     let mut variables = before.variables().clone();
-    let mut bases = Vec::new();
     for pass in 0..MAX_PASSES {
-        let mut reader = Reader::new(text, variables, bases, before);
+        let mut reader = Reader::new(text, variables, before);
         reader.text(text, Place::From(0))?;
         let Reader {
             mut reading,
@@ -310,18 +310,13 @@ fn read_to_fixpoint(text: &str, before: &Left) -> Result<Reading, Unreadable> {
             looked_up,
             ..
         } = reader;
-        let settled = reading.bases.iter().all(|base| reader.known_bases.contains(base))
-            && (!looked_up || reader.variables.cover(&found));
-        if settled {
-            reading.bases = reader.known_bases;
+        if !looked_up || reader.variables.cover(&found) {
             reading.left = Left::by(found, reader.splits_for_good);
             return Ok(reading);
         }
-        bases = reading.bases;
         variables = found;
         if pass + 2 == MAX_PASSES {
             variables.forget_values();
-            bases.push(Base::Unknown);
         }
     }
     Err(Unreadable::whole(
@@ -340,7 +335,6 @@ pub(in crate::policy) struct Reader<'a> {
     found: Variables,
     /// Whether any expansion asked for a variable that the text assigns.
     looked_up: bool,
-    known_bases: Vec<Base>,
     /// In which directory the command stands that is being walked, relative to where the text starts, as
     /// long as that is certain.
     here: Option<String>,
@@ -358,22 +352,73 @@ pub(in crate::policy) struct Reader<'a> {
     depth: usize,
     /// The variables that are being followed into each other as arithmetic.
     evaluating: Vec<String>,
+    /// Where a value was evaluated last that is not known.
+    evaluated_unknown: Option<Span>,
+    /// How much was read of the values of variables, in bytes and pieces.
+    expanded: usize,
     nodes: usize,
     parsed: usize,
 }
 
 /// What has been defined for certain where the walk stands: it is lost again at the end of the part
 /// of the text that defines it, if that part does not run for certain or runs in another shell.
-#[derive(Debug, Clone, Default)]
+///
+/// What is lost is undone step by step: a copy for each part would cost as much as all that is defined.
+#[derive(Debug, Default)]
 struct Defined {
-    /// Shared, since each part of the text that may not run starts from a copy.
-    functions: Rc<BTreeSet<String>>,
+    functions: BTreeSet<String>,
     /// Arrays that have names for keys.
-    associative: Rc<BTreeSet<String>>,
+    associative: BTreeSet<String>,
+    /// What brings back how things stood, the last step first.
+    undo: Vec<Undo>,
+}
+
+#[derive(Debug)]
+enum Undo {
+    Function(String),
+    Associative(String),
+    /// All functions were forgotten: these.
+    Functions(BTreeSet<String>),
+}
+
+impl Defined {
+    fn function(&mut self, name: &str) {
+        if self.functions.insert(name.to_owned()) {
+            self.undo.push(Undo::Function(name.to_owned()));
+        }
+    }
+
+    fn associative(&mut self, name: &str) {
+        if self.associative.insert(name.to_owned()) {
+            self.undo.push(Undo::Associative(name.to_owned()));
+        }
+    }
+
+    fn forget_functions(&mut self) {
+        let all = std::mem::take(&mut self.functions);
+        self.undo.push(Undo::Functions(all));
+    }
+
+    /// Brings back what was defined when there were so many steps.
+    fn back_to(&mut self, steps: usize) {
+        while self.undo.len() > steps
+            && let Some(step) = self.undo.pop()
+        {
+            match step {
+                Undo::Function(name) => {
+                    self.functions.remove(&name);
+                }
+                Undo::Associative(name) => {
+                    self.associative.remove(&name);
+                }
+                Undo::Functions(all) => self.functions = all,
+            }
+        }
+    }
 }
 
 impl<'a> Reader<'a> {
-    fn new(whole: &'a str, variables: Variables, bases: Vec<Base>, before: &Left) -> Self {
+    fn new(whole: &'a str, variables: Variables, before: &Left) -> Self {
         Self {
             whole,
             reading: Reading {
@@ -383,7 +428,6 @@ impl<'a> Reader<'a> {
             variables,
             found: before.variables().clone(),
             looked_up: false,
-            known_bases: bases,
             here: Some(String::new()),
             began: Some(String::new()),
             has_past: *before != Left::default(),
@@ -393,6 +437,8 @@ impl<'a> Reader<'a> {
             fed: false,
             depth: 0,
             evaluating: Vec::new(),
+            evaluated_unknown: None,
+            expanded: 0,
             nodes: 0,
             parsed: 0,
         }
@@ -435,9 +481,9 @@ impl<'a> Reader<'a> {
 
     /// Walks a part of the text of which nothing is certain for what follows it.
     fn scope<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, Unreadable>) -> Result<T, Unreadable> {
-        let outer = self.defined.clone();
+        let steps = self.defined.undo.len();
         let result = inner(self);
-        self.defined = outer;
+        self.defined.back_to(steps);
         result
     }
 
@@ -670,6 +716,98 @@ mod tests {
                 assert_ne!(unreadable.because, "the parser failed on it", "{}", &whole[..end]);
             }
         }
+    }
+
+    /// Patterns of which long texts are made, `#` for a number that counts up.
+    const REPEATED: &[&str] = &[
+        "a#=b; ",
+        "a=$a$b; b=$a; ",
+        "export a#=$b; ",
+        "cd d#; cat a; ",
+        "cd d# && cat a; ",
+        "pushd d; ls *; ",
+        "f#() { ls; }; f# a; ",
+        "(g#() { :; }); f#() { :; }; ",
+        "f() { cat $1; }; f a#; ",
+        "unset -f x#; f#() { :; }; ",
+        "cat <<E#\nabc $a\nE#\n",
+        "bash <<'E'\ncat a; cd b\nE\n",
+        "echo $(cat a# $(ls b)); ",
+        "echo `cat a#`; ",
+        "cat *a#? d/*; ",
+        "cat {a,b}{c,#}; ",
+        "cat a# | grep x | sort; ",
+        "find . -name 'a#' | xargs cat; ",
+        "find d# -exec cat {} +; ",
+        "case $a# in a*) ls;; b) cat x;; esac; ",
+        "a=(b c# *); cat ${a[@]}; ",
+        "alias a#='ls -l'; a# b; ",
+        "source f#.sh; ",
+        "git log -p -- a#; ",
+        "if [ -f a# ]; then cat a#; fi; ",
+        "for i in a# b; do cat $i; done; ",
+        "while read -r l; do echo $l; done < a#; ",
+        "((x=#+y)); y=$z; ",
+        "[[ $a# == b* ]] && cat x; ",
+        "cat ${a#:-b} ${c#d}; ",
+        "eval 'cat a#'; ",
+        "sh -c 'cd d#; cat a'; ",
+        "grep -r x d#; ",
+    ];
+
+    /// What reading costs: its parts, the text and the values that it reads, and what it records.
+    fn cost(text: &str) -> usize {
+        let before = Left::default();
+        let mut reader = Reader::new(text, before.variables().clone(), &before);
+        reader.text(text, Place::From(0)).expect("it can be read");
+        let words = reader.reading.commands.iter().flat_map(|command| &command.argv);
+        let words: usize = words.map(|word| word.written.len()).sum();
+        let effects = &reader.reading.effects;
+        let objects: usize = effects.iter().map(|effect| 32 + effect.object.len()).sum();
+        reader.nodes + reader.parsed + reader.expanded + words + objects
+    }
+
+    #[test]
+    fn what_reading_costs_grows_with_the_text_and_no_faster() {
+        let wrapped = |open: &str, unit: &str, close: &str, count: usize| {
+            let numbers = (100..100 + count).map(|number| unit.replace('#', &number.to_string()));
+            format!("{open}{}{close}", numbers.collect::<String>())
+        };
+        let listed = [
+            ("grep -r x ", "d# ", ""),
+            ("cat ", "a# ", ""),
+            ("a=$z; echo $((1", "+a", "))"),
+            ("x='", "x", "'; cat $x"),
+        ];
+        let all = REPEATED.iter().map(|unit| ("", *unit, "")).chain(listed);
+        for (open, unit, close) in all {
+            let (short, long) = (
+                cost(&wrapped(open, unit, close, 200)),
+                cost(&wrapped(open, unit, close, 800)),
+            );
+            assert!(
+                long <= 5 * short,
+                "{open}{unit}{close}: {short}, four times as long {long}"
+            );
+        }
+    }
+
+    #[test]
+    fn values_of_variables_are_read_within_a_bound() {
+        let large = format!("x='{}'; {}", "x".repeat(60_000), "cat $x; ".repeat(5_000));
+        let reading = read(&large).expect("it can be read");
+        let known = reading
+            .commands
+            .iter()
+            .filter(|command| command.argv[1].known().is_some());
+        assert!(known.count() < 40);
+    }
+
+    #[test]
+    fn five_thousand_lines_are_read_and_far_more_commands_are_not() {
+        assert!(read(&"x=$((x+1)); echo line >> log\n".repeat(5_000)).is_ok());
+        let unreadable = read(&"ls; ".repeat(60_000)).expect_err("it has too many parts");
+        assert!(unreadable.because.contains("parts"), "{}", unreadable.because);
     }
 
     #[test]

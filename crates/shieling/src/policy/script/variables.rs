@@ -94,10 +94,11 @@ impl Variables {
     }
 }
 
-fn weight(value: &[Atom]) -> usize {
+/// How large a value is, in bytes and pieces.
+pub(super) fn weight(value: &[Atom]) -> usize {
     let atom = |atom: &Atom| match atom {
-        Atom::Text(text) => text.len(),
-        Atom::OneOf(values) => values.iter().map(|value| weight(value)).sum(),
+        Atom::Text(text) => 1 + text.len(),
+        Atom::OneOf(values) => 1 + values.iter().map(|value| weight(value)).sum::<usize>(),
         Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) => 1,
     };
     value.iter().map(atom).sum()

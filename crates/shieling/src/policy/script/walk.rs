@@ -1,7 +1,5 @@
 //! The syntax tree, walked from left to right.
 
-use std::rc::Rc;
-
 use super::launch::Launch;
 use super::source::{Place, Source};
 use super::syntax::tree::{
@@ -101,10 +99,10 @@ impl Reader<'_> {
     fn stages(&mut self, pipeline: &Pipeline, source: Source<'_>) -> Result<(), Unreadable> {
         let outer = self.input.clone();
         for (stage, command) in pipeline.seq.iter().enumerate() {
-            let first = self.reading.commands.len();
+            let (first, effects) = (self.reading.commands.len(), self.reading.effects.len());
             self.command(command, source)?;
             if stage + 1 < pipeline.seq.len() {
-                self.input = self.output_of(command, first);
+                self.input = self.output_of(command, first, effects);
             }
         }
         self.input = outer;
@@ -112,7 +110,7 @@ impl Reader<'_> {
     }
 
     /// What the next stage of a pipeline reads.
-    fn output_of(&self, command: &Command, first: usize) -> Input {
+    fn output_of(&self, command: &Command, first: usize, effects: usize) -> Input {
         let Command::Simple(simple) = command else {
             return Input::Unknown;
         };
@@ -121,14 +119,15 @@ impl Reader<'_> {
         match self.reading.commands.get(first..) {
             Some([only]) if !redirected => match super::launch::printed_text(only) {
                 Some(text) => Input::Text(text),
-                None => self.names_from(first).unwrap_or(Input::Unknown),
+                None => self.names_from(first, effects).unwrap_or(Input::Unknown),
             },
             _ => Input::Unknown,
         }
     }
 
-    /// The list of names that a plain `find` makes, or a search for the names of files.
-    fn names_from(&self, index: usize) -> Option<Input> {
+    /// The list of names that a plain `find` makes, or a search for the names of files; its effects are those since
+    /// this many.
+    fn names_from(&self, index: usize, effects: usize) -> Option<Input> {
         let command = &self.reading.commands[index];
         let program = command.program().filter(|_| !command.more)?;
         let words: Vec<_> = command.argv.iter().map(Word::known).collect::<Option<_>>()?;
@@ -149,9 +148,7 @@ impl Reader<'_> {
         if words.iter().any(|word| acts.iter().any(|act| word.starts_with(act))) {
             return None;
         }
-        let walks: Vec<_> = self
-            .reading
-            .effects
+        let walks: Vec<_> = self.reading.effects[effects..]
             .iter()
             .filter(|effect| effect.by == Some(index))
             .filter_map(|effect| match &effect.deed {
@@ -306,7 +303,7 @@ impl Reader<'_> {
         self.redirects(&function.redirects, source)?;
         let result = self.scope(|reader| reader.compound(&function.body, source));
         self.input = outer;
-        Rc::make_mut(&mut self.defined.functions).insert(function.name.clone());
+        self.defined.function(&function.name);
         result
     }
 
