@@ -1,4 +1,4 @@
-//! Tasks of this repository: `cargo xtask check | tidy | bless | bench | fuzz | realwork`.
+//! Tasks of this repository: `cargo xtask check | tidy | bless | bench | fuzz | realwork | python`.
 //!
 //! Everything that a contributor or CI runs is one of these, so that both run the same thing.
 #![expect(
@@ -11,6 +11,7 @@
 mod bench;
 mod check;
 mod fuzz;
+mod python;
 mod realwork;
 mod subject;
 mod tidy;
@@ -29,7 +30,9 @@ cargo xtask bench     measure, and write BENCHMARKS.md
                       (`bench SECTION` measures one and only prints it: sandbox, say)
 cargo xtask fuzz      judge made-up lines: `--lines N` (1,000,000), `--seed N`, `--threads N`
 cargo xtask realwork  real work outside and inside the sandbox, compared: all, or `realwork PROJECT...`
-                      (`--table` writes the differences into PLATFORM.md)";
+                      (`--table` writes the differences into PLATFORM.md)
+cargo xtask python    build the Python package's wheel, install it in clean environments, run its tests
+                      (`--release` for a wheel to give away, `--no-tests` for the wheel alone; the rest is pytest's)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -59,6 +62,7 @@ fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
         "bench-worker" => bench::work(rest),
         "fuzz" => fuzz::run(rest),
         "realwork" => realwork::run(rest),
+        "python" => python::run(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             Ok(ExitCode::SUCCESS)

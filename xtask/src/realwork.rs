@@ -158,8 +158,18 @@ fn compared(step: &Step, account: Account, outside: &Ended, inside: &Ended) -> a
             told()
         )));
     }
-    let same = inside.status == outside.status
-        && (step.compare == data::Compare::Exit || step.masked(&outside.stdout)? == step.masked(&inside.stdout)?);
+    let printed = (step.masked(&outside.stdout)?, step.masked(&inside.stdout)?);
+    let same = inside.status == outside.status && (step.compare == data::Compare::Exit || printed.0 == printed.1);
+    // Which of a long output's lines it is cannot be seen at its end.
+    let told = || match printed
+        .0
+        .lines()
+        .zip(printed.1.lines())
+        .find(|(out, inside)| out != inside)
+    {
+        Some((out, inside)) => format!("first `{out}`\nthen  `{inside}`\n{}", told()),
+        None => told(),
+    };
     let row = step.differs.as_ref().filter(|differs| differs.users.has(account));
     Ok(match (same, row) {
         (true, None) => Found::Same,
@@ -215,7 +225,7 @@ impl Report {
     }
 }
 
-/// Runs a command to its end, within a time.
+/// Runs a command to its end, within a time, and ends it after that.
 fn within(command: &mut Command, limit: Duration) -> anyhow::Result<Option<std::process::ExitStatus>> {
     let mut child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
     let start = Instant::now();
@@ -224,6 +234,8 @@ fn within(command: &mut Command, limit: Duration) -> anyhow::Result<Option<std::
             return Ok(Some(status));
         }
         if start.elapsed() > limit {
+            child.kill()?;
+            child.wait()?;
             return Ok(None);
         }
         std::thread::sleep(Duration::from_millis(5));

@@ -8,9 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-#[cfg(feature = "memory")]
-pub(crate) use time::civil;
-pub use time::{rfc3339, spoken};
+pub use time::{civil, rfc3339, spoken};
 
 /// A number of bytes, written by people as `64KiB`, `4GiB`, `10MB` or `512`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use shieling::Shieling;
 use shieling::approval::Mode;
-use shieling::environment::{Environment as _, Memory};
+use shieling::environment::Environment as _;
 use shieling::policy::Policy;
 use shieling::request::Command;
+use shieling_memory::Memory;
 
 use super::measure::{Plan, Row, interleaved};
 use super::target::{Target, table};

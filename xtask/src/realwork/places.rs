@@ -20,8 +20,11 @@ pub(super) const SHORT: &str = "/srv";
 /// Who is nobody else.
 const USER: u32 = 47_112;
 
-/// How long one text may take, and a source.
-const LONGEST: Duration = Duration::from_secs(240);
+/// How long one text may take.
+const LONGEST: Duration = Duration::from_secs(480);
+
+/// How long a source may take, with the network's delays and what is built of it.
+const LONGEST_FETCH: Duration = Duration::from_secs(600);
 
 /// As whom something is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,7 +126,7 @@ fn fetched(source: &Source, base: &Path) -> anyhow::Result<()> {
         .args(["-euc", &source.fetch])
         .current_dir(&directory)
         .stdin(Stdio::null());
-    match within(&mut command, LONGEST)? {
+    match within(&mut command, LONGEST_FETCH)? {
         Some(status) if status.success() => Ok(()),
         _ => bail!("it could not be fetched"),
     }

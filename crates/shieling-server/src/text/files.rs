@@ -107,6 +107,8 @@ fn read(file: &FileRead, deed: &Deed, about: &About) -> String {
     let mut text = match &file.seen {
         Seen::Text { .. } => file.numbered_from(counts_from(about)),
         Seen::Image { mime, .. } => format!("[image {name}: {mime}, {size}]"),
+        // No tool asks for it.
+        Seen::Whole { .. } => format!("[whole file {name}: {size}]"),
         Seen::Binary { format, why } => {
             let format = format
                 .as_ref()

@@ -100,7 +100,13 @@ pub enum Seen {
         #[serde(skip)]
         bytes: Vec<u8>,
     },
-    /// Neither.
+    /// The whole content, if that was asked for.
+    Whole {
+        /// Its bytes; in JSON they stand elsewhere.
+        #[serde(skip)]
+        bytes: Vec<u8>,
+    },
+    /// Neither text nor an image.
     Binary {
         /// What it may be, by its first bytes.
         format: Option<String>,

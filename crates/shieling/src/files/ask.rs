@@ -51,6 +51,9 @@ pub struct ReadAsk {
     pub max_bytes: ByteCount,
     /// Images up to this size are given as images (default 10 MiB); none: they are binary files.
     pub max_image: Option<ByteCount>,
+    /// The whole content as it is, whatever that is, of a file up to this size, at most 64 MiB (default: not).
+    /// Lines and images then do not matter.
+    pub whole: Option<ByteCount>,
 }
 
 impl ReadAsk {
@@ -62,6 +65,7 @@ impl ReadAsk {
             limit: 2_000,
             max_bytes: ByteCount::kib(64),
             max_image: Some(ByteCount::mib(10)),
+            whole: None,
         }
     }
 }

@@ -64,6 +64,7 @@ impl FileRead {
                 out
             }
             Seen::Image { mime, .. } => format!("… {mime}, {}\n", ByteCount::bytes(self.size)),
+            Seen::Whole { .. } => format!("… the whole file, {}\n", ByteCount::bytes(self.size)),
             Seen::Binary { format, why } => {
                 let mut out = format!("… no text: {}", ByteCount::bytes(self.size));
                 for said in [format, why].into_iter().flatten() {

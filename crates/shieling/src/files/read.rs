@@ -48,6 +48,7 @@ pub(crate) fn read(context: Context<'_>, ask: &ReadAsk) -> Result<FileRead, File
         first: None,
     };
     let (size, hash, seen) = match (image::mime(&head), Head::of(&head)) {
+        _ if ask.whole.is_some() => open.whole(node.path())?,
         (Some(mime), _) => open.image(mime)?,
         (None, Head::Binary) => {
             let (size, hash) = open.digest()?;
@@ -119,6 +120,25 @@ impl Open<'_> {
             true
         })?;
         Ok((size, digest.hash()))
+    }
+
+    fn whole(&mut self, path: &std::path::Path) -> Result<(u64, FileHash, Seen), FilesError> {
+        let most = self.ask.whole.map_or(0, ByteCount::get).min(DIGESTED);
+        if self.meta.size > most {
+            return Err(FilesError::TooLarge {
+                path: path.to_path_buf(),
+                size: self.meta.size,
+                limit: most,
+                done: "read",
+            });
+        }
+        let mut bytes = Vec::new();
+        let (size, _) = self.pass(|piece| {
+            bytes.extend_from_slice(piece);
+            true
+        })?;
+        let hash = FileHash::of(&bytes);
+        Ok((size, hash, Seen::Whole { bytes }))
     }
 
     fn image(&mut self, mime: &'static str) -> Result<(u64, FileHash, Seen), FilesError> {

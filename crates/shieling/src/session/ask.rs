@@ -307,7 +307,8 @@ pub enum JobError {
     },
     /// It was started without an input that stays.
     #[error(
-        "job `{job}` reads from nowhere: its standard input is at its end; start it with `background` or `tty` to write to it"
+        "job `{job}` reads from nowhere: its standard input is at its end; start it with `background` or `tty` to write to \
+         it (`memory` gives input whole, with the command)"
     )]
     NoInput {
         /// The name.

@@ -32,9 +32,13 @@ pub fn spoken(duration: Duration) -> String {
     }
 }
 
-/// Year, month and day of a day counted from 1970. Counts from 1 March, so that the leap day comes last,
-/// in eras of 400 years, after which the calendar repeats.
-pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
+/// Year, month and day of a day counted from 1970-01-01, which is day 0.
+///
+/// ```
+/// assert_eq!(shieling::units::civil(-1), (1969, 12, 31));
+/// ```
+// Counts from 1 March, so that the leap day comes last, in eras of 400 years, after which the calendar repeats.
+pub fn civil(days: i64) -> (i64, i64, i64) {
     let shifted = days.saturating_add(719_468);
     let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
     let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;

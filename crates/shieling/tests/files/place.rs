@@ -69,7 +69,9 @@ pub(crate) fn changes(path: &str) -> Vec<FileAsk> {
 pub(crate) async fn text(shieling: &Shieling, path: &str) -> Result<String, FilesError> {
     match shieling.read_file(ReadAsk::new(path)).await?.seen {
         Seen::Text { text, .. } => Ok(text),
-        other @ (Seen::Image { .. } | Seen::Binary { .. }) => panic!("`{path}` is no text: {other:?}"),
+        other @ (Seen::Image { .. } | Seen::Whole { .. } | Seen::Binary { .. }) => {
+            panic!("`{path}` is no text: {other:?}")
+        }
     }
 }
 

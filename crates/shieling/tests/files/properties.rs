@@ -76,7 +76,7 @@ impl Place {
                         None => return Some((all, encoding)),
                     }
                 }
-                Seen::Image { .. } | Seen::Binary { .. } => return None,
+                Seen::Image { .. } | Seen::Whole { .. } | Seen::Binary { .. } => return None,
             }
         }
     }

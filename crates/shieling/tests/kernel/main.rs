@@ -11,7 +11,7 @@
 //! left out, and there they must act. No text is ever run outside of a sandbox.
 //!
 //! What runs is a share of each class of texts, and as root a smaller one again as an ordinary user;
-//! `SHIELING_TESTS=full` runs all of them as both (`shieling_testkit::extent`).
+//! `SHIELING_TESTS=full` runs all of them as root, and one in five as the user (`shieling_testkit::extent`).
 //! `SHIELING_KERNEL_IDLE=1` tells which of them do not act where they could.
 #![expect(clippy::disallowed_methods, reason = "places are built and looked at from outside")]
 

@@ -1,6 +1,6 @@
 //! Which texts are run, by whom, and side by side.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,9 +17,22 @@ pub(crate) fn attacks(file: &str) -> Vec<Case> {
     corpus().into_iter().filter(attack).collect()
 }
 
+/// Of what the full tests run as root, the ordinary user runs one in this many of each class: the texts and the
+/// restrictions are the same, and only the sandbox's making differs.
+const OF_FULL: usize = 5;
+
 /// Those that are run here: one in `every` of each class, or all of them in the full tests.
 pub(crate) fn share(cases: Vec<Case>, every: usize) -> Vec<Case> {
-    extent::share(cases, every, |case| case.class.clone())
+    let mut cases = extent::share(cases, every, |case| case.class.clone());
+    if extent::is_full() && shieling_testkit::is_user() {
+        let mut seen: BTreeMap<_, usize> = BTreeMap::new();
+        cases.retain(|case| {
+            let seen = seen.entry(case.class.clone()).or_default();
+            *seen += 1;
+            (*seen - 1) % OF_FULL == 0
+        });
+    }
+    cases
 }
 
 /// `one` for root, and `other` for the ordinary user, who comes after.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use shieling::process::{End, Limits, run_to_end};
-use shieling_testkit::prerequisite;
+use shieling_testkit::{is_alone, prerequisite};
 
 use super::support::{Mark, command, loud, own_children, plan, quiet, run, run_within, start};
 
@@ -141,7 +141,9 @@ async fn a_storm_of_forks_dies() {
 
 #[tokio::test]
 async fn dropping_the_future_ends_the_tree_and_leaves_no_zombie() {
-    let _load = quiet().await;
+    if !is_alone("local::leftovers::dropping_the_future_ends_the_tree_and_leaves_no_zombie") {
+        return;
+    }
     let mark = Mark::new();
     let text = format!("setsid sh -c 'trap \"\" TERM; sleep {mark}' & sleep {mark}");
     let before = own_children();

@@ -185,6 +185,8 @@ fn keeps_nothing(call: &Call) -> bool {
 fn of_descriptor(argument: &str) -> Option<String> {
     let (number, rest) = argument.split_once('<')?;
     number.parse::<u32>().ok()?;
+    // A file that has no name any more is told with the one that it had.
+    let rest = rest.strip_suffix("(deleted)").unwrap_or(rest);
     rest.strip_suffix('>').map(str::to_owned)
 }
 
@@ -341,6 +343,8 @@ fn a_path_that_only_looks_harmless_is_not() {
     assert!(changes("openat(AT_FDCWD</work>, \"./dev/null\", O_WRONLY|O_CREAT) = 4"));
     assert!(changes("rename(\"/dev/null\", \"canary\") = 0"));
     assert!(changes("ftruncate(3</work/canary>, 0) = 0"));
+    assert!(!changes("ftruncate(4</tmp/tacyAyEPX>(deleted), 0) = 0"));
+    assert!(changes("ftruncate(3</work/canary>(deleted), 0) = 0"));
     assert!(changes(
         "connect(3<TCP:[1]>, {sa_family=AF_INET, sin_port=htons(80)}, 16) = -1 ENETUNREACH (x)"
     ));

@@ -93,7 +93,7 @@ fn texts() -> Vec<(&'static str, String)> {
         ("32 KiB less one", ":\n".repeat(16_380) + "#####"),
         ("32 KiB", ":\n".repeat(16_381) + "######"),
         ("32 KiB and one", ":\n".repeat(16_381) + "#######"),
-        ("64 KiB", ":\n".repeat(32_000) + "echo $LINENO"),
+        ("64 KiB", ": ab\n".repeat(13_000) + "echo $LINENO"),
         (
             "a here-document of 200 kB",
             format!(

@@ -100,7 +100,14 @@ pub(crate) struct Step {
     pub(crate) on_timeout: OnTimeout,
     /// What the error has in it, if that is looked at.
     pub(crate) error: Option<&'static str>,
+    /// Whether the text makes a file [`THERE`] once it is where its time is to end.
+    pub(crate) is_seen: bool,
 }
+
+/// In the workspace: `$TOP/there`.
+const THERE: &str = "there";
+/// How often a text gets more time that was not seen to be there.
+const AGAIN: u32 = 3;
 
 /// A call of this text.
 pub(crate) fn run(text: impl Into<Cow<'static, str>>) -> Step {
@@ -116,6 +123,7 @@ pub(crate) fn run(text: impl Into<Cow<'static, str>>) -> Step {
         bytes: None,
         on_timeout: OnTimeout::Kill,
         error: None,
+        is_seen: false,
     }
 }
 
@@ -174,6 +182,12 @@ impl Step {
         self.code = Some(124);
         // What bash says of children that a signal ended.
         self.stderr = Text::Any;
+        self
+    }
+
+    /// It makes `$TOP/there` where its time is to end; if it did not come so far, it is run again, with more.
+    pub(crate) fn seen(mut self) -> Self {
+        self.is_seen = true;
         self
     }
 
@@ -307,11 +321,19 @@ impl Place {
 pub(crate) async fn step(place: &Place, step: &Step) -> Result<Outcome, String> {
     let filled = |text: &str| text.replace("{W}", &place.workspace.display().to_string());
     let begun = Instant::now();
-    let mut call = place.call(&step.text, step.deadline);
-    call.on_timeout = step.on_timeout;
-    let outcome = tokio::time::timeout(step.deadline + BEYOND, place.shieling.shell(call))
-        .await
-        .map_err(|_| format!("{:?}: no answer after {:?}", step.text, begun.elapsed()))?;
+    let mut tries = 0;
+    let outcome = loop {
+        let deadline = step.deadline * 4_u32.pow(tries);
+        let mut call = place.call(&step.text, deadline);
+        call.on_timeout = step.on_timeout;
+        let outcome = tokio::time::timeout(deadline + BEYOND, place.shieling.shell(call))
+            .await
+            .map_err(|_| format!("{:?}: no answer after {:?}", step.text, begun.elapsed()))?;
+        tries += 1;
+        if !step.is_seen || std::fs::remove_file(place.workspace.join(THERE)).is_ok() || tries > AGAIN {
+            break outcome;
+        }
+    };
     let took = begun.elapsed();
     let mut wrong = Vec::new();
     if outcome.status != step.status || (step.code.is_some() && outcome.exit_code != step.code) {

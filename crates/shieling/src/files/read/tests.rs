@@ -416,11 +416,32 @@ proptest! {
                             prop_assert_eq!(format!("\u{feff}{joined}").into_bytes(), content.clone());
                         }
                     }
-                    Seen::Image { bytes, .. } => prop_assert_eq!(bytes, content.clone()),
+                    Seen::Image { bytes, .. } | Seen::Whole { bytes } => prop_assert_eq!(bytes, content.clone()),
                     Seen::Binary { .. } => prop_assert!(content.contains(&0)),
                 }
                 break;
             }
+        }
+    }
+}
+
+#[test]
+fn the_whole_of_a_file_is_given_as_it_is_up_to_a_bound() {
+    for content in [&b""[..], b"a\r\nb", b"\0\xff", b"\x89PNG\r\n\x1a\n"] {
+        let ask = |most| ReadAsk {
+            whole: Some(ByteCount::bytes(most)),
+            ..ReadAsk::new("f")
+        };
+        let size = content.len() as u64;
+        let got = read(world(content).context(), &ask(size)).unwrap();
+        assert!(
+            matches!(&got.seen, Seen::Whole { bytes } if bytes == content),
+            "{got:?}"
+        );
+        assert_eq!((got.size, &got.hash), (size, &whole(&world(content)).hash));
+        if size > 0 {
+            let error = read(world(content).context(), &ask(size - 1)).unwrap_err();
+            assert!(matches!(error, FilesError::TooLarge { .. }), "{error:?}");
         }
     }
 }
