@@ -5,7 +5,7 @@ use std::fs;
 use shieling::outcome::{Limited, Outcome, Status};
 use shieling_jail::plan::Limits;
 
-use super::{MIB, during, inside, limited, space};
+use super::{MIB, during, inside, limited, space, together};
 use crate::outside::{is_the_same, remember};
 use crate::support::{Checked, Field, Place, check, line};
 
@@ -234,14 +234,13 @@ while size < 300 << 20:
     place.works("true").map(drop)
 }
 
-/// All that these have that is nobody else's, in bytes.
+/// All that these have together that is nobody else's, in bytes.
 pub(super) fn memory_of(pids: &[i32]) -> u64 {
-    let of = |pid: &i32| {
+    together(pids, |pid| {
         let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
         let line = text.lines().find_map(|line| line.strip_prefix("Pss_Anon:"));
         line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok())
             .unwrap_or(0)
             << 10
-    };
-    pids.iter().map(of).sum()
+    })
 }
