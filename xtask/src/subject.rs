@@ -87,7 +87,8 @@ pub(crate) fn one_shot() -> Option<OneShot> {
         .ok()?;
     let shieling = Shieling::builder(Arc::new(Local::new(shell)), Policy::open(), "/")
         .approval(Mode::OnAsk)
-        .build();
+        .build()
+        .ok()?;
     Some(Box::new(move || {
         let command = Command::new("true", "/")?;
         let outcome = runtime.block_on(shieling.run(command, None));

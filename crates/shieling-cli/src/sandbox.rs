@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use shieling::environment::{self, Restrictions};
 use shieling::policy::Policy;
-use shieling::restricted;
 
 use crate::config::{Printable, files, reason};
 use crate::options::{EnvironmentName, Isolation, Network};
@@ -157,7 +156,7 @@ pub(crate) fn restrictions(
         .and_then(|state| files::canonical(&state).ok())
         .into_iter()
         .collect();
-    Ok(restricted(restrictions, policy))
+    Ok(restrictions)
 }
 
 /// Where a path that is to be writable really is.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use shieling::approval::{Approver, Mode};
 use shieling::audit;
 use shieling::environment::{
-    self, Ability, Capabilities, Environment, Later, Local, Network, Restrictions, Sandbox, Shell,
+    self, Ability, Capabilities, EnforceError, Enforced, Enforcement, Environment, Later, Local, Network, Restrictions,
+    Sandbox, Shell,
 };
 use shieling::outcome::Confinement;
 use shieling::output::SpillTo;
@@ -62,11 +63,12 @@ impl Place {
             let local = Local::new(shell).with_workspace(&plan.workspace);
             return Ok(Self::Local(Arc::new(if plan.once { local.once() } else { local })));
         }
-        let restrictions = sandbox::restrictions(plan, &policy(plan)?, caller, shell.program())?;
+        let policy = policy(plan)?;
+        let restrictions = sandbox::restrictions(plan, &policy, caller, shell.program())?;
         let loopback = plan.network == crate::options::Network::Loopback;
         let can = plan.isolation != Isolation::Landlock
             && !(loopback && plan.network_asked)
-            && restrictions.hidden.is_none()
+            && policy.hidden().is_empty()
             && restrictions.write.is_empty()
             && restrictions.kept_home.is_none();
         let lesser = can.then(|| Restrictions {
@@ -95,12 +97,8 @@ impl Place {
 /// host's.
 #[cfg(feature = "memory")]
 fn memory(plan: &Plan) -> Result<Memory, Failure> {
-    // Of these only what the policy says is taken.
-    let rules = shieling::restricted(Restrictions::new(&plan.workspace, "/bin/bash"), &policy(plan)?);
-    let mut builder = Memory::builder(&plan.workspace)
-        .readonly(rules.readonly)
-        .hidden(rules.hidden)
-        .allowed(rules.programs);
+    let asked = shieling::enforcement_of(&policy(plan)?, &plan.workspace);
+    let mut builder = Memory::builder(&plan.workspace).enforcing(asked);
     if let Some(limit) = plan.memory_limit() {
         builder = builder.memory(limit);
     }
@@ -155,12 +153,17 @@ pub(crate) fn for_running(
         };
         builder = builder.recordings(RecordTo::new(recordings(state)));
     }
-    Ok(builder.build())
+    bound(builder)
 }
 
 /// The library as `why` needs it: it judges as this environment would, and nothing can start.
 pub(crate) fn for_judging(plan: &Plan) -> Result<Shieling, Failure> {
-    Ok(builder(plan, Arc::new(OnPaper(plan.env)))?.build())
+    bound(builder(plan, Arc::new(OnPaper(plan.env)))?)
+}
+
+/// With the environment bound to the policy.
+fn bound(builder: Builder) -> Result<Shieling, Failure> {
+    builder.build().map_err(|error| Failure::new(error.to_string()))
 }
 
 /// What the system says of itself; nothing if it does not.
@@ -254,15 +257,7 @@ impl Environment for OnPaper {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let (readonly, ignore, allow) = match self.0 {
-            EnvironmentName::Local => (false, false, false),
-            EnvironmentName::Sandbox | EnvironmentName::Memory => (true, true, true),
-            EnvironmentName::Container => (true, false, false),
-        };
         Capabilities {
-            hides_ignored: ignore,
-            enforces_readonly: readonly,
-            enforces_allow: allow,
             networks: [Network::None].into(),
             limits: [].into(),
             abilities: match self.0 {
@@ -273,6 +268,19 @@ impl Environment for OnPaper {
                 }
             },
         }
+    }
+
+    fn enforce(&self, _: &Enforcement) -> Result<Enforced, EnforceError> {
+        let (readonly, hidden, programs) = match self.0 {
+            EnvironmentName::Local => (false, false, false),
+            EnvironmentName::Sandbox | EnvironmentName::Memory => (true, true, true),
+            EnvironmentName::Container => (true, false, false),
+        };
+        Ok(Enforced {
+            readonly,
+            hidden,
+            programs,
+        })
     }
 
     fn confinement(&self) -> Confinement {

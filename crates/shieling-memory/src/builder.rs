@@ -10,7 +10,7 @@ use super::bash::{ENDLESS, HOME, Kit, Spare};
 use super::program::{Handler, Program};
 use super::tree::{Follow, Rules, Tree, Write};
 use super::{Inner, Memory};
-use shieling::environment::{FileError, Hidden};
+use shieling::environment::{Enforcement, FileError};
 use shieling::units::ByteCount;
 
 /// How many bytes the files hold, unless it is said otherwise.
@@ -22,9 +22,7 @@ const FILES: u64 = 100_000;
 #[must_use]
 pub struct Builder {
     workspace: PathBuf,
-    readonly: bool,
-    hidden: Option<Arc<dyn Hidden>>,
-    allowed: Option<Vec<String>>,
+    enforcement: Enforcement,
     bytes: ByteCount,
     files: u64,
     time: Option<SystemTime>,
@@ -58,9 +56,7 @@ impl Builder {
     pub(super) fn new(workspace: PathBuf) -> Self {
         Self {
             workspace,
-            readonly: false,
-            hidden: None,
-            allowed: None,
+            enforcement: Enforcement::default(),
             bytes: BYTES,
             files: FILES,
             time: None,
@@ -71,22 +67,15 @@ impl Builder {
         }
     }
 
-    /// Whether nothing in it can be changed, by whomever, but for what it is made with.
-    pub fn readonly(mut self, readonly: bool) -> Self {
-        self.readonly = readonly;
-        self
-    }
-
-    /// What of the workspace does not exist.
-    pub fn hidden(mut self, hidden: Option<Arc<dyn Hidden>>) -> Self {
-        self.hidden = hidden;
-        self
-    }
-
-    /// The only programs that there are, by name; all that memory has if there is no list. Builtins of
-    /// bash are always there. Scripts run only where `bash` or `sh` is allowed.
-    pub fn allowed(mut self, programs: Option<Vec<String>>) -> Self {
-        self.allowed = programs;
+    /// What it enforces; nothing by default. The policy that it serves may ask for no more
+    /// ([`Environment::enforce`]), so make it with `shieling::enforcement_of` that policy.
+    ///
+    /// - `readonly`: nothing in it can be changed, by whomever, but for what it is made with.
+    /// - `hidden`: what of the workspace does not exist.
+    /// - `programs`: the only programs that there are, by name; all that memory has if there is no list.
+    ///   Builtins of bash are always there. Scripts run only where `bash` or `sh` is allowed.
+    pub fn enforcing(mut self, enforcement: Enforcement) -> Self {
+        self.enforcement = enforcement;
         self
     }
 
@@ -131,7 +120,7 @@ impl Builder {
 
     /// A folder of the host that is the workspace: what is in it is read when it is wanted, through
     /// the kernel and never outside of it, and what is changed stays in memory. Its links lead where
-    /// they lead in memory. Where anything is hidden ([`Self::hidden`]), its files that have more names
+    /// they lead in memory. Where anything is hidden ([`Self::enforcing`]), its files that have more names
     /// than one (hard links) do not exist, since another of their names may be a hidden one.
     pub fn overlay(mut self, folder: impl Into<PathBuf>) -> Self {
         self.overlay = Some(folder.into());
@@ -154,6 +143,12 @@ impl Builder {
             Some(_) => self.workspace.components().collect::<PathBuf>(),
             None => return Err(SeedError::Workspace(self.workspace)),
         };
+        let Enforcement {
+            readonly,
+            hidden,
+            programs,
+            ..
+        } = self.enforcement;
         let time = self.time;
         let clock = move || time.unwrap_or_else(SystemTime::now);
         let rules = Rules {
@@ -171,18 +166,17 @@ impl Builder {
         made.put(Path::new(ENDLESS), b"")?;
         match &self.overlay {
             None => made.make_directories(&workspace)?,
-            Some(folder) => {
-                made.lay(&workspace, folder, self.hidden.is_some())
-                    .map_err(|source| SeedError::Overlay {
-                        path: folder.clone(),
-                        source,
-                    })?
-            }
+            Some(folder) => made
+                .lay(&workspace, folder, hidden.is_some())
+                .map_err(|source| SeedError::Overlay {
+                    path: folder.clone(),
+                    source,
+                })?,
         }
         for (path, content) in &self.seeds {
             made.put(&workspace.join(path), content)?;
         }
-        let tree = Arc::new(made.ruled(self.readonly, self.hidden));
+        let tree = Arc::new(made.ruled(readonly, hidden));
         let epoch = time.map(|time| match time.duration_since(UNIX_EPOCH) {
             Ok(after) => i64::try_from(after.as_secs()).unwrap_or(i64::MAX),
             Err(before) => i64::try_from(before.duration().as_secs()).map_or(i64::MIN, |seconds| -seconds),
@@ -193,7 +187,7 @@ impl Builder {
                 tree: Arc::clone(&tree),
                 kit: Kit {
                     tree,
-                    allowed: self.allowed,
+                    allowed: programs,
                     programs: self.programs,
                     handler: self.handler,
                     memory: self.bytes.get(),

@@ -30,7 +30,9 @@ use self::shell::Shell;
 use self::tree::Tree;
 use self::view::View;
 use shieling::approval::Approved;
-use shieling::environment::{Ability, Capabilities, Environment, Files, Ground, Later, Limit, Network};
+use shieling::environment::{
+    Ability, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Ground, Later, Limit, Network,
+};
 use shieling::outcome::Confinement;
 use shieling::process::{Process, SessionShell, SpawnError, Streams};
 use shieling::request::Command;
@@ -263,13 +265,31 @@ impl Environment for Memory {
             abilities.insert(Ability::Sessions);
         }
         Capabilities {
-            hides_ignored: true,
-            enforces_readonly: true,
-            enforces_allow: true,
             networks: BTreeSet::from([Network::None]),
             limits: BTreeSet::from([Limit::Memory, Limit::FileSize]),
             abilities,
         }
+    }
+
+    fn enforce(&self, asked: &Enforcement) -> Result<Enforced, EnforceError> {
+        let rules = self.inner.tree.rules();
+        let made = Enforcement {
+            workspace: self.inner.workspace.clone(),
+            readonly: rules.readonly,
+            hidden: rules.hidden.clone(),
+            programs: self.inner.kit.allowed.clone(),
+        };
+        if !made.covers(asked) {
+            return Err(EnforceError::Bound {
+                environment: self.name().to_owned(),
+                why: "was built without what this policy asks for",
+            });
+        }
+        Ok(Enforced {
+            readonly: made.readonly,
+            hidden: true,
+            programs: made.programs.is_some(),
+        })
     }
 
     fn confinement(&self) -> Confinement {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use shieling::environment::{JailLimits, Later, Network, Restrictions};
+use shieling::environment::{JailLimits, Later, Network};
 use shieling::units::ByteCount;
 use shieling_memory::Memory;
 use shieling_testkit::conformance::{HostDirectory, Maker, Place, Suite, Unmet, Wishes};
@@ -45,12 +45,10 @@ impl Maker for Memories {
                 return Err(Unmet::Refused("memory has no network".to_owned()));
             }
             let workspace = "/workspace";
-            let meaning = shieling::restricted(Restrictions::new(workspace, "/bin/bash"), &wishes.policy);
+            let asked = shieling::enforcement_of(&wishes.policy, workspace.as_ref());
             let files = wishes.files.iter();
             let mut builder = Memory::builder(workspace)
-                .readonly(meaning.readonly)
-                .hidden(meaning.hidden)
-                .allowed(meaning.programs)
+                .enforcing(asked)
                 .seed(files.map(|(path, content)| (path.clone(), content.clone())));
             if let Some(memory) = wishes.limits.memory {
                 builder = builder.memory(ByteCount::bytes(memory));

@@ -46,9 +46,6 @@ impl Environment for Pipes {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            hides_ignored: false,
-            enforces_readonly: false,
-            enforces_allow: false,
             networks: BTreeSet::from([Network::Host]),
             limits: BTreeSet::new(),
             abilities: BTreeSet::from([Ability::Commands, Ability::Jobs, Ability::Input]),
@@ -179,7 +176,9 @@ impl Drop for Group {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let shieling = Shieling::builder(Arc::new(Pipes), Policy::open(), "/tmp").build();
+    let shieling = Shieling::builder(Arc::new(Pipes), Policy::open(), "/tmp")
+        .build()
+        .expect("it serves no other policy");
     println!(
         "{}",
         shieling.run(Command::new("echo hello", "/tmp")?, None).await.stdout

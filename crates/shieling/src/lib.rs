@@ -13,6 +13,7 @@
 pub mod shieling;
 pub mod units;
 pub mod request;
+pub mod enforcement;
 pub mod policy;
 pub mod approval;
 pub mod rate;
@@ -25,4 +26,4 @@ pub mod outcome;
 pub mod describe;
 pub mod audit;
 
-pub use shieling::{Builder, Shieling, Told, restricted};
+pub use shieling::{Builder, Shieling, Told, enforcement_of};

@@ -29,11 +29,12 @@ use std::time::{Duration, Instant};
 
 use crate::approval::{Approvals, Approved, Approver, Case, Mode, Nobody, Refused};
 use crate::audit::Sink;
+use crate::enforcement::{EnforceError, Enforced};
 use crate::environment::Environment;
 use crate::files::Remembered;
 use crate::outcome::{Denial, Outcome, Status};
 use crate::output::{SpillTo, Stream, Tee};
-use crate::policy::{Decision, Enforced, Left, Policy, Text, Verdict};
+use crate::policy::{Decision, Left, Policy, Text, Verdict};
 use crate::process::{Limits, SpawnError, Streams, run_to_end};
 use crate::rate::{Limit, RateLimiter};
 use crate::request::{Command, Digest, Request};
@@ -41,7 +42,7 @@ use crate::session::{Human, Jobs, NobodyThere, RecordTo, SessionName, Sessions};
 use crate::units::{ByteCount, Clock, SystemClock};
 
 use entry::{Entry, blank};
-pub use kernel::restricted;
+pub use kernel::enforcement_of;
 use left::LeftBehind;
 pub use telling::Told;
 
@@ -64,7 +65,7 @@ const STARTING: Duration = Duration::from_secs(120);
 /// let shieling = Shieling::builder(environment, Policy::open().with_readonly(), "/work")
 ///     .approval(Mode::OnAsk)
 ///     .rate("3/10,10/60".parse()?)
-///     .build();
+///     .build()?;
 /// let outcome = shieling.run(Command::new("git status", "/work")?, None).await;
 /// assert!(outcome.denial.is_none());
 /// # Ok(())
@@ -72,6 +73,8 @@ const STARTING: Duration = Duration::from_secs(120);
 /// ```
 pub struct Shieling {
     environment: Arc<dyn Environment>,
+    /// What of the policy the environment enforces, as it said itself.
+    enforced: Enforced,
     policy: Arc<Policy>,
     policy_digest: Digest,
     workspace: PathBuf,
@@ -288,12 +291,7 @@ impl Shieling {
 
     /// Whether the environment enforces all that the policy says, whatever a text says.
     fn is_contained(&self) -> bool {
-        let can = self.environment.capabilities();
-        self.policy.is_enforced_by(Enforced {
-            readonly: can.enforces_readonly,
-            ignore: can.hides_ignored,
-            allow: can.enforces_allow,
-        })
+        self.policy.is_enforced_by(self.enforced)
     }
 
     /// The grants, and whoever is asked for them.
@@ -304,6 +302,11 @@ impl Shieling {
     /// Where commands run.
     pub fn environment(&self) -> &Arc<dyn Environment> {
         &self.environment
+    }
+
+    /// What of the policy the environment enforces, whatever a text says.
+    pub fn enforced(&self) -> Enforced {
+        self.enforced
     }
 
     /// What may run.
@@ -328,8 +331,7 @@ impl Shieling {
 
     /// The command as it is to run here.
     fn prepared(&self, command: Command) -> Command {
-        let enforced = self.environment.capabilities().enforces_readonly;
-        if self.policy.is_readonly() && !enforced {
+        if self.policy.is_readonly() && !self.enforced.readonly {
             reading::only(command)
         } else {
             command
@@ -338,13 +340,8 @@ impl Shieling {
 
     /// The verdict, and whether only the environment's own reasons ask.
     fn judge_here(&self, command: &Command, left: Left) -> (Verdict, bool) {
-        let can = self.environment.capabilities();
         let facts = lookup::facts(command, &self.workspace, &self.place());
-        let facts = facts.after(left).enforcing(Enforced {
-            readonly: can.enforces_readonly,
-            ignore: can.hides_ignored,
-            allow: can.enforces_allow,
-        });
+        let facts = facts.after(left).enforcing(self.enforced);
         let text = Text::read(command.text(), &facts.left);
         let mut verdict = self.policy.judge_read(&text, &facts);
         // Only where it matters is it looked up which hidden paths there are.
@@ -357,7 +354,7 @@ impl Shieling {
         } else {
             facts
         };
-        let mut own = if can.hides_ignored {
+        let mut own = if self.enforced.hidden {
             Vec::new()
         } else {
             let name = self.environment.name();
@@ -563,20 +560,25 @@ impl Builder {
         self
     }
 
-    /// Builds it.
-    pub fn build(self) -> Shieling {
-        let can = self.environment.capabilities();
-        let contains = can.hides_ignored || can.enforces_readonly || can.enforces_allow;
+    /// Builds it, and binds the environment to the policy.
+    ///
+    /// # Errors
+    /// [`EnforceError`]: the environment serves another policy already, or cannot serve this one at all.
+    pub fn build(self) -> Result<Shieling, EnforceError> {
+        let asked = enforcement_of(&self.policy, &self.workspace);
+        let enforced = self.environment.enforce(&asked)?;
+        let contains = enforced.hidden || enforced.readonly || enforced.programs;
         let mode = self.mode.unwrap_or(if contains { Mode::OnAsk } else { Mode::Always });
         let mut approvals = Approvals::new(mode, self.approver, self.clock.clone());
         if let Some(patience) = self.patience {
             approvals = approvals.with_patience(patience);
         }
-        Shieling {
+        Ok(Shieling {
             policy_digest: self.policy.digest(),
             approvals,
             rate: self.rate.map(|limit| RateLimiter::new(limit, self.clock.clone())),
             environment: self.environment,
+            enforced,
             policy: Arc::new(self.policy),
             workspace: self.workspace,
             audit: self.audit,
@@ -594,6 +596,6 @@ impl Builder {
             born: Instant::now(),
             closed: AtomicBool::new(false),
             runs: AtomicU64::new(0),
-        }
+        })
     }
 }

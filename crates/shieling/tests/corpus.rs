@@ -294,8 +294,9 @@ fn what_provably_meets_no_hidden_path_is_allowed_and_what_is_asked_about_names_o
     let mut wrong = String::new();
     for case in &cases {
         let shell = Shell::find(None).expect("there is a shell on every host that runs tests");
-        let shieling =
-            Shieling::builder(Arc::new(Local::new(shell)), policy_of(&case.policy), workspace.root()).build();
+        let shieling = Shieling::builder(Arc::new(Local::new(shell)), policy_of(&case.policy), workspace.root())
+            .build()
+            .expect("it serves no other policy");
         let judge = |text: &str| {
             let command = Command::new(text, workspace.root()).expect("a command");
             shieling.judge(&command)

@@ -43,7 +43,10 @@ async fn run(shieling: &Shieling, workspace: &Workspace, text: &str) -> Outcome 
 #[tokio::test]
 async fn a_command_that_is_allowed_runs_and_leaves_an_intent_and_an_outcome() {
     let (workspace, log) = (Workspace::new(), Recording::new());
-    let shieling = open(&workspace).audit(log.clone()).build();
+    let shieling = open(&workspace)
+        .audit(log.clone())
+        .build()
+        .expect("it serves no other policy");
     let outcome = run(&shieling, &workspace, "echo out; echo err >&2; exit 3").await;
     assert_eq!(
         (outcome.status, outcome.exit_code),
@@ -73,7 +76,7 @@ async fn a_command_that_is_allowed_runs_and_leaves_an_intent_and_an_outcome() {
 #[tokio::test]
 async fn ends_by_signals_and_at_the_deadline_are_told_as_the_contract_says() {
     let workspace = Workspace::new();
-    let shieling = open(&workspace).build();
+    let shieling = open(&workspace).build().expect("it serves no other policy");
     let killed = run(&shieling, &workspace, "kill -TERM $$").await;
     assert_eq!(
         (killed.status, killed.exit_code, killed.signal),
@@ -97,7 +100,8 @@ async fn what_the_policy_denies_does_not_start_and_is_recorded() {
     let shieling = readonly(&workspace)
         .approver(approver.clone())
         .audit(log.clone())
-        .build();
+        .build()
+        .expect("it serves no other policy");
     let outcome = run(&shieling, &workspace, "rm file").await;
     assert_eq!((outcome.status, outcome.exit_code), (Status::Denied, None));
     let denial = outcome.denial.expect("denied");
@@ -116,7 +120,11 @@ async fn what_the_policy_denies_does_not_start_and_is_recorded() {
 async fn a_yes_starts_the_command_and_stands_in_the_log_before_its_outcome() {
     let (workspace, log) = (Workspace::new().with("x.sh", "echo ran"), Recording::new());
     let approver = Scripted::new([Answer::Yes(Scope::Once)]);
-    let shieling = readonly(&workspace).approver(approver).audit(log.clone()).build();
+    let shieling = readonly(&workspace)
+        .approver(approver)
+        .audit(log.clone())
+        .build()
+        .expect("it serves no other policy");
     let outcome = run(&shieling, &workspace, "bash x.sh").await;
     assert_eq!(outcome.stdout, "ran\n", "{outcome:?}");
     assert_eq!(log.kinds(), [Kind::Intent, Kind::Approved, Kind::Outcome]);
@@ -157,7 +165,8 @@ async fn no_yes_is_a_refusal_that_says_whether_somebody_said_no() {
             .approval(mode)
             .approver(Scripted::new(answers))
             .audit(log.clone())
-            .build();
+            .build()
+            .expect("it serves no other policy");
         let outcome = run(&shieling, &workspace, "python3 -c 1").await;
         assert_eq!(outcome.status, status, "{because}");
         let denial = outcome.denial.expect("refused");
@@ -184,7 +193,10 @@ async fn a_script_that_is_changed_while_the_person_reads_it_is_asked_about_again
     ];
     let changing = workspace.clone();
     let approver = Scripted::with_meanwhile(answers, move || changing.write("x.sh", "echo evil"));
-    let shieling = readonly(&workspace).approver(approver.clone()).build();
+    let shieling = readonly(&workspace)
+        .approver(approver.clone())
+        .build()
+        .expect("it serves no other policy");
     let outcome = run(&shieling, &workspace, "bash x.sh").await;
     assert_eq!(outcome.status, Status::Denied);
     assert_eq!(approver.asked()[1].changed, [workspace.path("x.sh")]);
@@ -193,7 +205,9 @@ async fn a_script_that_is_changed_while_the_person_reads_it_is_asked_about_again
 #[tokio::test]
 async fn where_nothing_is_enforced_every_command_is_asked_about_unless_told_otherwise() {
     let workspace = Workspace::new();
-    let shieling = builder(&workspace, Policy::open()).build();
+    let shieling = builder(&workspace, Policy::open())
+        .build()
+        .expect("it serves no other policy");
     let outcome = run(&shieling, &workspace, "true").await;
     assert_eq!(outcome.status, Status::NeedsApproval);
 }
@@ -206,7 +220,8 @@ async fn the_rate_limit_counts_refused_and_timed_out_commands_and_tells_the_wait
         .rate(limit)
         .clock(clock.clone())
         .audit(log.clone())
-        .build();
+        .build()
+        .expect("it serves no other policy");
     assert_eq!(run(&shieling, &workspace, "rm x").await.status, Status::Denied);
     let slow = command(&workspace, "sleep 9")
         .with_deadline(Duration::from_millis(20))
@@ -236,7 +251,8 @@ async fn nothing_starts_if_the_log_takes_no_intent_or_no_yes() {
             .approval(Mode::Always)
             .approver(approver)
             .audit(Arc::new(Broken(kind)))
-            .build();
+            .build()
+            .expect("it serves no other policy");
         let outcome = run(&shieling, &workspace, "touch made").await;
         assert_eq!((outcome.status, outcome.exit_code), (Status::Failed, None));
         assert_eq!(outcome.error.as_deref(), Some("the disk is full"));
@@ -247,11 +263,17 @@ async fn nothing_starts_if_the_log_takes_no_intent_or_no_yes() {
 #[tokio::test]
 async fn an_end_that_could_not_be_recorded_is_told_beside_the_true_outcome() {
     let workspace = Workspace::new();
-    let shieling = open(&workspace).audit(Arc::new(Broken(Kind::Outcome))).build();
+    let shieling = open(&workspace)
+        .audit(Arc::new(Broken(Kind::Outcome)))
+        .build()
+        .expect("it serves no other policy");
     let outcome = run(&shieling, &workspace, "exit 5").await;
     assert_eq!((outcome.status, outcome.exit_code), (Status::Exited, Some(5)));
     assert!(outcome.error.expect("told").contains("could not be recorded"));
-    let shieling = readonly(&workspace).audit(Arc::new(Broken(Kind::Denied))).build();
+    let shieling = readonly(&workspace)
+        .audit(Arc::new(Broken(Kind::Denied)))
+        .build()
+        .expect("it serves no other policy");
     let outcome = run(&shieling, &workspace, "rm x").await;
     assert_eq!(outcome.status, Status::Denied);
     assert!(outcome.error.expect("told").contains("could not be recorded"));
@@ -260,7 +282,10 @@ async fn an_end_that_could_not_be_recorded_is_told_beside_the_true_outcome() {
 #[tokio::test]
 async fn a_command_that_cannot_be_started_is_failed_with_the_cause() {
     let (workspace, log) = (Workspace::new(), Recording::new());
-    let shieling = open(&workspace).audit(log.clone()).build();
+    let shieling = open(&workspace)
+        .audit(log.clone())
+        .build()
+        .expect("it serves no other policy");
     let nowhere = Command::new("true", workspace.path("nowhere")).expect("a command");
     let outcome = shieling.run(nowhere, None).await;
     assert_eq!((outcome.status, outcome.exit_code), (Status::Failed, None));
@@ -272,7 +297,10 @@ async fn a_command_that_cannot_be_started_is_failed_with_the_cause() {
 #[tokio::test]
 async fn a_caller_who_goes_away_leaves_no_process_and_an_outcome_in_the_log() {
     let (workspace, log, marker) = (Workspace::new(), Recording::new(), Marker::new());
-    let shieling = open(&workspace).audit(log.clone()).build();
+    let shieling = open(&workspace)
+        .audit(log.clone())
+        .build()
+        .expect("it serves no other policy");
     let (name, value) = marker.variable();
     let text = format!("export {name}={value}; touch started; setsid sleep 60 & sleep 60");
     let running = run(&shieling, &workspace, &text);
@@ -313,7 +341,8 @@ async fn a_caller_who_goes_away_during_the_question_starts_nothing_and_is_record
         .approval(Mode::Always)
         .approver(Arc::new(Silent))
         .audit(log.clone())
-        .build();
+        .build()
+        .expect("it serves no other policy");
     let running = run(&shieling, &workspace, "touch made");
     tokio::time::timeout(Duration::from_millis(20), running)
         .await
@@ -330,7 +359,10 @@ async fn a_caller_who_goes_away_during_the_question_starts_nothing_and_is_record
 async fn a_log_in_a_file_holds_every_run_of_many_at_once() {
     let (workspace, place) = (Workspace::new(), Workspace::new());
     let file = audit::File::open(place.path("audit.jsonl"), audit::Settings::default()).expect("a new log");
-    let shieling = open(&workspace).audit(Arc::new(file)).build();
+    let shieling = open(&workspace)
+        .audit(Arc::new(file))
+        .build()
+        .expect("it serves no other policy");
     let runs = (0..6)
         .map(|index| run(&shieling, &workspace, if index % 2 == 0 { "true" } else { "false" }))
         .collect::<Vec<_>>();
@@ -371,6 +403,6 @@ async fn join<T>(futures: Vec<impl Future<Output = T>>) -> Vec<T> {
 fn a_run_can_be_moved_to_another_thread() {
     fn is_send<T: Send>(_: T) {}
     let workspace = Workspace::new();
-    let shieling = open(&workspace).build();
+    let shieling = open(&workspace).build().expect("it serves no other policy");
     is_send(shieling.run(command(&workspace, "true"), None));
 }

@@ -43,7 +43,8 @@ impl Place {
             .approver(Arc::new(Callback(|_: &Question| Answer::Yes(Scope::Once))))
             .human(Arc::new(Person))
             .recordings(bounds(RecordTo::new(place.path().join("recordings"))))
-            .build();
+            .build()
+            .expect("it serves no other policy");
         Self { place, shieling }
     }
 

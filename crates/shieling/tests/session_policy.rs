@@ -60,7 +60,8 @@ async fn steps(name: &str, texts: &[&str]) -> (Workspace, Vec<Outcome>) {
     let shell = Shell::find(None).expect("there is a shell on every host that runs tests");
     let shieling = Shieling::builder(Arc::new(Local::new(shell)), policy(name), workspace.root())
         .approval(Mode::OnAsk)
-        .build();
+        .build()
+        .expect("it serves no other policy");
     let variables = BTreeMap::from([
         ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()),
         ("HOME".to_owned(), workspace.root().display().to_string()),
@@ -156,7 +157,8 @@ async fn the_name_of_a_job_repeats_its_own_call_and_no_other() {
     let shell = Shell::find(None).expect("there is a shell on every host that runs tests");
     let shieling = Shieling::builder(Arc::new(Local::new(shell)), policy("deny"), workspace.root())
         .approval(Mode::OnAsk)
-        .build();
+        .build()
+        .expect("it serves no other policy");
     let call = |text: &str, session: Option<&str>| Call {
         id: Some("build".parse().expect("a name")),
         session: session.map(|name| name.parse().expect("a name")),

@@ -45,7 +45,7 @@ pub(crate) fn run() -> anyhow::Result<String> {
     let memory = memory()?;
     let library = Shieling::builder(Arc::new(memory.clone()), Policy::open(), WORKSPACE)
         .approval(Mode::OnAsk)
-        .build();
+        .build()?;
     let full = Memory::builder(WORKSPACE)
         .seed((0..FILES).map(|n| (format!("d{}/f{n}", n % 100), b"content".to_vec())))
         .build()?;

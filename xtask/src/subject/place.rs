@@ -110,7 +110,12 @@ impl Library {
         let builder = Shieling::builder(environment, Policy::open(), &self.caller.workspace);
         Place {
             library: self,
-            shieling: Arc::new(builder.approval(Mode::OnAsk).build()),
+            shieling: Arc::new(
+                builder
+                    .approval(Mode::OnAsk)
+                    .build()
+                    .expect("it serves no other policy"),
+            ),
         }
     }
 

@@ -9,15 +9,14 @@ use super::source::{Source, identifier, words};
 /// Where the library's source stands.
 const LIBRARY: &str = "crates/shieling/src/";
 
-/// The data that everything above may carry around.
-const DATA: &[&str] = &["units", "path", "request"];
-
 /// For each module of `shieling`, which of its sisters it may use. `*` is everything.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("path", &["units"]),
     ("request", &["units", "path"]),
-    ("policy", DATA),
+    // What a policy asks of an environment, and what that answers: known to both.
+    ("enforcement", &[]),
+    ("policy", &["units", "path", "request", "enforcement"]),
     ("approval", &["units", "path", "request", "policy"]),
     ("rate", &["units"]),
     ("output", &["units"]),
@@ -27,7 +26,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
     // Takes `Approved<T>`; cannot see policy.
     (
         "environment",
-        &["units", "path", "request", "approval", "process", "output", "outcome"],
+        &[
+            "units",
+            "path",
+            "request",
+            "enforcement",
+            "approval",
+            "process",
+            "output",
+            "outcome",
+        ],
     ),
     (
         "session",

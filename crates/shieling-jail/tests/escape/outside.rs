@@ -246,7 +246,8 @@ impl<'a> Background<'a> {
     pub(crate) fn start(field: &'a Field<'a>, place: &Place<'_>, text: &str) -> Checked<Self> {
         let shieling = Shieling::builder(Arc::clone(&place.sandbox) as _, Policy::open(), place.work())
             .approval(Mode::Never)
-            .build();
+            .build()
+            .expect("it serves no other policy");
         let command = place.command(text)?;
         let task = field.runtime.spawn(async move { shieling.run(command, None).await });
         Ok(Self { field, task })

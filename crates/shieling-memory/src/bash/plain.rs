@@ -152,6 +152,7 @@ mod tests {
     use super::{LONGEST, Made, TEXTS};
     use crate::Memory;
     use crate::bash::Ran;
+    use shieling::environment::Enforcement;
     use shieling::process::MainEnd;
 
     fn is_plain(text: &str) -> bool {
@@ -280,7 +281,10 @@ mod tests {
     fn a_program_that_is_not_allowed_is_not_plain_and_little_memory_keeps_nothing() {
         let builder = || Memory::builder("/work");
         let [cat, little] = [
-            builder().allowed(Some(vec!["cat".to_owned()])),
+            builder().enforcing(Enforcement {
+                programs: Some(vec!["cat".to_owned()]),
+                ..Enforcement::default()
+            }),
             builder().memory(shieling::units::ByteCount::mib(1)),
         ];
         let [cat, little] = [cat, little].map(|builder| builder.build().expect("a memory"));

@@ -8,7 +8,7 @@ use shieling_memory::Memory;
 use shieling_testkit::extent;
 
 use super::same::{Left, left_in};
-use super::support::{WORKSPACE, command, memory, run, run_command};
+use super::support::{WORKSPACE, command, memory, programs, run, run_command};
 
 /// Commands that leave something behind, or would if they could, and such that look for it.
 const TEXTS: &[&str] = &[
@@ -65,7 +65,7 @@ async fn a_command_finds_the_same_whatever_ran_before() {
 #[tokio::test]
 async fn what_is_found_on_the_path_is_looked_for_anew() {
     let allowed = ["bash", "chmod", "mkdir", "mv"].map(str::to_owned).to_vec();
-    let memory = Memory::builder(WORKSPACE).allowed(Some(allowed)).build();
+    let memory = Memory::builder(WORKSPACE).enforcing(programs(allowed)).build();
     let memory = memory.expect("an empty memory");
     let printed = async |text: &str| {
         let command = command(text).with_variables([("PATH".to_owned(), "/usr/bin:/work/bin".to_owned())].into());

@@ -22,7 +22,7 @@ async fn a_folder_beneath_is_read_and_never_changed_and_nothing_outside_of_it_is
     rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), rustix::fs::Mode::RWXU).expect("a pipe");
 
     let memory = Memory::builder(WORKSPACE)
-        .hidden(secrets())
+        .enforcing(secrets())
         .overlay(folder.path())
         .build()
         .expect("a memory");

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use shieling::environment::{Environment as _, Expect, FileError, Links, Restrictions};
+use shieling::environment::{Enforcement, Environment as _, Expect, FileError, Links};
 use shieling::policy::Policy;
 use shieling::process::End;
 use shieling_memory::Memory;
 
-use super::support::{WORKSPACE, printed, run, secrets};
+use super::support::{WORKSPACE, printed, programs, run, secrets};
 
 fn with_secrets() -> Memory {
     Memory::builder(WORKSPACE)
-        .hidden(secrets())
+        .enforcing(secrets())
         .seed([
             (".env", "TOKEN"),
             (".ENV.local", "TOKEN"),
@@ -74,9 +74,9 @@ async fn a_directory_of_which_everything_is_hidden_does_not_exist() {
     let policy = Policy::open()
         .with_ignore(&["secrets/**", "kept/*", "!kept/open"])
         .expect("patterns");
-    let hidden = shieling::restricted(Restrictions::new(WORKSPACE, "/bin/bash"), &policy).hidden;
+    let asked = shieling::enforcement_of(&policy, WORKSPACE.as_ref());
     let memory = Memory::builder(WORKSPACE)
-        .hidden(hidden)
+        .enforcing(asked)
         .seed([("secrets/key", "TOKEN"), ("kept/open", "fine\n"), ("kept/key", "TOKEN")])
         .build()
         .expect("a memory");
@@ -144,7 +144,10 @@ async fn tools_do_not_find_what_is_hidden_either() {
 #[tokio::test]
 async fn readonly_refuses_every_change() {
     let memory = Memory::builder(WORKSPACE)
-        .readonly(true)
+        .enforcing(Enforcement {
+            readonly: true,
+            ..Enforcement::default()
+        })
         .seed([("f", "kept\n"), ("d/x", "x")])
         .build()
         .expect("a memory");
@@ -209,7 +212,7 @@ async fn only_allowed_programs_are_there() {
     let allow = |names: &[&str]| {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         let seeded = Memory::builder(WORKSPACE)
-            .allowed(Some(names))
+            .enforcing(programs(names))
             .seed([("x.sh", "cat f"), ("f", "TOKEN\n")]);
         seeded.build().expect("a memory")
     };
@@ -262,8 +265,6 @@ async fn only_allowed_programs_are_there() {
 #[tokio::test]
 async fn capabilities_and_confinement_say_what_holds() {
     let memory = with_secrets();
-    let can = memory.capabilities();
-    assert!(can.hides_ignored && can.enforces_readonly && can.enforces_allow);
     assert_eq!(
         memory.confinement().enforced,
         ["memory.files", "memory.bash", "memory.hidden"]
@@ -273,7 +274,7 @@ async fn capabilities_and_confinement_say_what_holds() {
 #[tokio::test]
 async fn a_directory_in_which_something_is_hidden_is_neither_moved_nor_removed_by_tools() {
     let memory = Memory::builder(WORKSPACE)
-        .hidden(secrets())
+        .enforcing(secrets())
         .seed([
             ("sub/.env", "TOKEN"),
             ("sub/open", "fine\n"),
@@ -309,7 +310,7 @@ async fn another_name_of_a_hidden_file_of_the_folder_beneath_does_not_exist_eith
     let over = || Memory::builder(WORKSPACE).overlay(folder.path());
     assert_eq!(printed(&over().build().expect("a memory"), "cat copy").await, "TOKEN");
     let hiding = over()
-        .hidden(secrets())
+        .enforcing(secrets())
         .seed([("seeded", "s")])
         .build()
         .expect("a memory");

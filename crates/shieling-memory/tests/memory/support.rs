@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shieling::environment::{Environment as _, Hidden};
+use shieling::environment::{Enforcement, Environment as _, Hidden};
 use shieling::process::{End, Finished, Limits, Process, SessionShell, Streams, run_to_end};
 use shieling::request::Command;
 use shieling_memory::Memory;
@@ -76,6 +76,17 @@ impl Hidden for Secrets {
     }
 }
 
-pub(crate) fn secrets() -> Option<Arc<dyn Hidden>> {
-    Some(Arc::new(Secrets))
+pub(crate) fn secrets() -> Enforcement {
+    Enforcement {
+        hidden: Some(Arc::new(Secrets)),
+        ..Enforcement::default()
+    }
+}
+
+/// With only these programs.
+pub(crate) fn programs(names: Vec<String>) -> Enforcement {
+    Enforcement {
+        programs: Some(names),
+        ..Enforcement::default()
+    }
 }

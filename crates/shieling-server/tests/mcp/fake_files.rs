@@ -19,9 +19,6 @@ pub(crate) const IMAGE: &[u8] = b"\x89PNG\r\n\x1a\n\x00\xff";
 
 pub(crate) fn capabilities(abilities: BTreeSet<Ability>) -> Capabilities {
     Capabilities {
-        hides_ignored: true,
-        enforces_readonly: true,
-        enforces_allow: true,
         networks: BTreeSet::new(),
         limits: BTreeSet::new(),
         abilities,

@@ -13,7 +13,7 @@ use shieling::session::{Call, JobId, OnTimeout};
 
 use super::case::{Case, Checked, Need, Step, Text};
 use super::expect::{Tells as _, holds, same};
-use super::{Maker, Outside, Place, Wrong};
+use super::{Maker, Outside, Place, Unmet, Wrong};
 use crate::{Marker, leftovers};
 
 /// How long the end of a façade may take, and the end of what it leaves, at most.
@@ -43,28 +43,31 @@ pub(crate) struct At {
 }
 
 impl At {
-    pub(crate) fn new(maker: Arc<dyn Maker>, place: Place, case: &Case, patience: Duration) -> Self {
+    /// # Errors
+    /// [`Unmet::Refused`]: the environment cannot serve the policy of the case, and says so.
+    pub(crate) fn new(maker: Arc<dyn Maker>, place: Place, case: &Case, patience: Duration) -> Result<Self, Unmet> {
         let policy = case.wishes.policy.clone();
         let builder = Shieling::builder(Arc::clone(&place.environment), policy, &place.workspace)
             .approver(Arc::new(Yes))
             .approval(Mode::OnAsk);
-        Self {
-            shieling: Arc::new((case.builder)(builder).build()),
+        let shieling = (case.builder)(builder).build();
+        Ok(Self {
+            shieling: Arc::new(shieling.map_err(|error| Unmet::Refused(error.to_string()))?),
             maker,
             can: place.environment.capabilities(),
             place,
             marker: Marker::new(),
             patience: patience.min(CLOSING),
-        }
+        })
     }
 
     /// Whether it has this, as it stands.
     pub(crate) fn meets(&self, need: Need) -> bool {
         match need {
             Need::Can(ability) => self.can(ability),
-            Need::Hides => self.can.hides_ignored,
-            Need::EnforcesReadonly => self.can.enforces_readonly,
-            Need::EnforcesAllow => self.can.enforces_allow,
+            Need::Hides => self.shieling.enforced().hidden,
+            Need::EnforcesReadonly => self.shieling.enforced().readonly,
+            Need::EnforcesAllow => self.shieling.enforced().programs,
             Need::Limits(limit) => self.can.limits.contains(&limit),
             Need::Gives(network) => self.can.networks.contains(&network),
             Need::Outside => self.place.outside.is_some(),

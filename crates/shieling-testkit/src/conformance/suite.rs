@@ -141,7 +141,8 @@ async fn known(maker: &Arc<dyn Maker>, patience: Duration) -> Result<Known, Wron
     let looking = case("which programs there are", []);
     let place = maker.make(&looking.wishes).await;
     let place = place.map_err(|unmet| Wrong::new("a place without any wish", format!("{unmet:?}")))?;
-    let at = At::new(Arc::clone(maker), place, &looking, patience);
+    let at = At::new(Arc::clone(maker), place, &looking, patience)
+        .map_err(|unmet| Wrong::new("a place without any wish", format!("{unmet:?}")))?;
     let wanted: BTreeSet<_> = cases::all()
         .flat_map(|(_, case)| case.needs)
         .filter_map(|need| match need {
@@ -192,12 +193,12 @@ async fn attempt(case: &Case, maker: Arc<dyn Maker>, known: &Known, patience: Du
     if let Some(why) = missing(case, known) {
         return Came::Skipped(why);
     }
-    let place = match maker.make(&case.wishes).await {
-        Ok(place) => place,
+    let made = maker.make(&case.wishes).await;
+    let at = match made.and_then(|place| At::new(maker, place, case, patience)) {
+        Ok(at) => at,
         Err(Unmet::Refused(why)) if !declares(case) => return Came::Skipped(why),
         Err(unmet) => return Came::Failed(Wrong::new("a place as it is declared", format!("{unmet:?}"))),
     };
-    let at = At::new(maker, place, case, patience);
     let unmet = case.needs.iter().find(|need| !at.meets(**need));
     let came = match unmet {
         Some(need) => Came::Skipped(format!("it does not have {need:?}")),

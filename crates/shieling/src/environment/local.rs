@@ -91,9 +91,6 @@ impl Environment for Local {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            hides_ignored: false,
-            enforces_readonly: false,
-            enforces_allow: false,
             networks: BTreeSet::from([Network::Host]),
             limits: BTreeSet::from([Limit::FileSize]),
             abilities: Ability::ALL

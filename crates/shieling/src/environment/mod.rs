@@ -15,6 +15,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::approval::Approved;
+pub use crate::enforcement::{EnforceError, Enforced, Enforcement, Hidden};
 pub use crate::outcome::Places;
 use crate::outcome::{Confinement, HeldBack, Hint, LimitHit, Outcome};
 use crate::process::{Counts, Process, SessionShell, SpawnError, Streams, Struck};
@@ -22,7 +23,7 @@ use crate::request::Command;
 
 pub use files::{Content, Entry, Expect, FileError, Files, Kind, Links, Meta, Node, Spot, Stamp};
 pub use local::Local;
-pub use sandbox::{Hidden, HiddenError, Restrictions, Sandbox, SandboxError, Sizes, ViewError};
+pub use sandbox::{HiddenError, Restrictions, Sandbox, SandboxError, Sizes, ViewError};
 pub use sandbox::{cache_variables, leads_through, linked_repository, repository_above};
 pub use shell::NoShell;
 pub use shell::Shell;
@@ -65,15 +66,9 @@ pub enum Limit {
     FileSize,
 }
 
-/// What an environment can enforce. What it cannot is refused, not ignored, by whoever was asked.
+/// What can be asked of an environment. What it cannot give is refused, not ignored, by whoever was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Capabilities {
-    /// Ignored paths do not exist in it.
-    pub hides_ignored: bool,
-    /// Under readonly, nothing can be changed in it.
-    pub enforces_readonly: bool,
-    /// Under an allow list, no other program can be executed in it.
-    pub enforces_allow: bool,
     /// The network modes that it can give.
     pub networks: BTreeSet<Network>,
     /// The limits that it can set.
@@ -139,8 +134,19 @@ pub trait Environment: Send + Sync {
     /// Its name: `local`, `sandbox`, `memory`, `container`.
     fn name(&self) -> &str;
 
-    /// What it can enforce.
+    /// What it can do.
     fn capabilities(&self) -> Capabilities;
+
+    /// Takes what a policy asks for, before anything runs, and says what it enforces from now on, for every
+    /// command and every operation on files. Only that relaxes how the policy judges a text: what is not
+    /// enforced and cannot be decided by reading is asked about. By default nothing is.
+    ///
+    /// # Errors
+    /// [`EnforceError`]: it serves another policy already, or cannot do at all what may not be left out.
+    fn enforce(&self, asked: &Enforcement) -> Result<Enforced, EnforceError> {
+        let _ = asked;
+        Ok(Enforced::default())
+    }
 
     /// What it does enforce, read back and not wished.
     fn confinement(&self) -> Confinement;

@@ -6,19 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::script::Left;
-
-/// Which meanings the environment enforces by itself.
-///
-/// Where it does, what cannot be decided from the text is allowed and contained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Enforced {
-    /// Nothing can be changed from inside.
-    pub readonly: bool,
-    /// Hidden files do not exist inside.
-    pub ignore: bool,
-    /// Nothing but the allowed programs exists inside.
-    pub allow: bool,
-}
+use crate::enforcement::Enforced;
 
 /// Facts about the environment and the place where a command is to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

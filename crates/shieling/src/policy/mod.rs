@@ -36,12 +36,13 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-pub use facts::{Enforced, Facts};
+pub use facts::Facts;
 pub use meaning::paths::PatternError;
 pub use preset::{PRESETS, UnknownPreset, preset_settings};
 pub use rule::{ExampleResult, RuleError, RuleFile};
 pub use verdict::{CommandSeen, Decision, EffectKind, EffectSeen, Reason, Span, Verdict};
 
+use crate::enforcement::Enforced;
 use crate::request::{Command, Digest};
 use meaning::{Finding, allow, deny, ignore, paths, readonly};
 pub(crate) use script::{Base, HOME, Left, Pick, PickKind, Splits, Walk};
@@ -264,8 +265,8 @@ impl Policy {
     pub fn is_enforced_by(&self, enforced: Enforced) -> bool {
         self.parts.iter().all(|part| match part {
             Part::Readonly => enforced.readonly,
-            Part::Allow(_) => enforced.allow,
-            Part::Ignore(_) => enforced.ignore,
+            Part::Allow(_) => enforced.programs,
+            Part::Ignore(_) => enforced.hidden,
             Part::Deny(_) | Part::Rules(_) => false,
         })
     }
@@ -415,12 +416,12 @@ fn judge_part(part: &Part, reading: &Reading, facts: &Facts) -> Vec<(String, Fin
             [readonly::judge(reading, facts), shadowed(reading, facts)].concat(),
             facts.enforced.readonly,
         ),
-        Part::Allow(entries) => named("allow", allow::judge(reading, entries), facts.enforced.allow),
+        Part::Allow(entries) => named("allow", allow::judge(reading, entries), facts.enforced.programs),
         Part::Deny(entries) => named("deny", deny::judge(reading, entries, facts), false),
         Part::Ignore(hidden) => named(
             "ignore",
             [ignore::judge(reading, hidden, facts), shadowed(reading, facts)].concat(),
-            facts.enforced.ignore,
+            facts.enforced.hidden,
         ),
         Part::Rules(rules) => rules.judge(reading, facts),
     }

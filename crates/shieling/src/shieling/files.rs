@@ -152,6 +152,7 @@ impl Shieling {
     /// Reads, or works out the change and has it judged, on a thread that may block.
     async fn look(&self, files: Arc<dyn Files>, task: Arc<Task>, gone: &Gone) -> Result<Looked, FilesError> {
         let (environment, policy) = (Arc::clone(&self.environment), Arc::clone(&self.policy));
+        let hides_ignored = self.enforced.hidden;
         let (workspace, own) = (self.workspace.clone(), self.own.clone());
         let remembered = Arc::clone(&self.remembered);
         let gone = Arc::clone(&gone.0);
@@ -174,7 +175,7 @@ impl Shieling {
                 own: &own,
                 operation: task.operation(),
                 is_search: task.is_search(),
-                hides_ignored: environment.capabilities().hides_ignored,
+                hides_ignored,
             });
             let sight = match sight {
                 Ok(sight) => sight,

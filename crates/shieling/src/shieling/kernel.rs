@@ -1,32 +1,33 @@
-//! What a policy means to a kernel: the restrictions under which an environment makes harmless what
-//! the reading of a text has let through.
+//! What a policy means to a kernel: what an environment is asked to enforce, so that it makes harmless what the
+//! reading of a text has let through.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::environment::{Hidden, Restrictions};
+use crate::enforcement::{Enforcement, Hidden};
 use crate::policy::Policy;
 
-/// The restrictions with everything that a policy has a kernel meaning for: *readonly* is a read-only
-/// workspace, *ignored* files do not exist, *allow-listed* programs are the only ones to execute.
+/// Everything of a policy that has a meaning below texts: *readonly* is a read-only workspace, *ignored* files
+/// do not exist, *allow-listed* programs are the only ones to execute.
 ///
-/// Deny lists, rule files and presets of them have none: what they deny is denied by reading.
+/// Deny lists, rule files and presets of them have none: what they deny is denied by reading. The builder of
+/// [`Shieling`](super::Shieling) hands this to its environment by itself.
 #[must_use]
-pub fn restricted(mut restrictions: Restrictions, policy: &Policy) -> Restrictions {
-    restrictions.readonly |= policy.is_readonly();
-    if !policy.hidden().is_empty() {
-        restrictions.hidden = Some(Arc::new(Ignored::new(policy)));
+pub fn enforcement_of(policy: &Policy, workspace: &Path) -> Enforcement {
+    let hidden = (!policy.hidden().is_empty()).then(|| Arc::new(Ignored::new(policy)) as Arc<dyn Hidden>);
+    Enforcement {
+        workspace: workspace.to_owned(),
+        readonly: policy.is_readonly(),
+        hidden,
+        programs: policy.programs(),
     }
-    if let Some(programs) = policy.programs() {
-        restrictions.programs = Some(programs);
-    }
-    restrictions
 }
 
 /// What a policy hides, and which names of directories that depends on.
 struct Ignored {
     policy: Policy,
+    patterns: Vec<String>,
     /// Of its patterns those that hide below any directory (`name`, `**/a/name`), and the exceptions from them
     /// by a name alone (`!name`). What these hide of the end of a path is hidden whatever stands before it.
     anywhere: Policy,
@@ -40,7 +41,8 @@ struct Ignored {
 impl Ignored {
     fn new(policy: &Policy) -> Self {
         let (mut anywhere, mut excepted, mut names_directories) = (Vec::new(), Vec::new(), false);
-        for line in policy.hidden() {
+        let patterns = policy.hidden();
+        for line in &patterns {
             if line.starts_with('#') {
                 continue;
             }
@@ -64,6 +66,7 @@ impl Ignored {
         let everything = || list(&["*".to_owned()]).unwrap_or_else(|_| Policy::open());
         Self {
             policy: policy.clone(),
+            patterns,
             anywhere: list(&anywhere).unwrap_or_else(|_| Policy::open()),
             has_exceptions: !excepted.is_empty(),
             excepted: list(&excepted).unwrap_or_else(|_| everything()),
@@ -79,6 +82,10 @@ fn hides(policy: &Policy, relative: &Path, is_directory: bool) -> bool {
 impl Hidden for Ignored {
     fn hides(&self, relative: &Path, is_directory: bool) -> bool {
         hides(&self.policy, relative, is_directory)
+    }
+
+    fn patterns(&self) -> &[String] {
+        &self.patterns
     }
 
     fn needs_above(&self, relative: &Path, is_directory: bool) -> usize {

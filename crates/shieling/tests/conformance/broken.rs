@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use shieling::approval::Approved;
 use shieling::environment::{
-    Ability, AtEnd, Capabilities, Environment, Files, JailLimits, Later, Limit, Local, Network,
+    Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, JailLimits, Later, Limit,
+    Local, Network,
 };
 use shieling::outcome::Confinement;
 use shieling::process::{Process, SessionShell, SpawnError, Streams};
@@ -104,8 +105,6 @@ impl Environment for Broken {
     fn capabilities(&self) -> Capabilities {
         let mut can = self.good.capabilities();
         match self.flaw {
-            Flaw::ClaimsReadonly => can.enforces_readonly = true,
-            Flaw::ClaimsHiding => can.hides_ignored = true,
             Flaw::ClaimsNoNetwork => drop(can.networks.insert(Network::None)),
             Flaw::ClaimsMemory => drop(can.limits.insert(Limit::Memory)),
             Flaw::DeniesTerminals => drop(can.abilities.remove(&Ability::Terminals)),
@@ -113,6 +112,16 @@ impl Environment for Broken {
             _ => {}
         }
         can
+    }
+
+    fn enforce(&self, asked: &Enforcement) -> Result<Enforced, EnforceError> {
+        let mut enforced = self.good.enforce(asked)?;
+        match self.flaw {
+            Flaw::ClaimsReadonly => enforced.readonly = true,
+            Flaw::ClaimsHiding => enforced.hidden = true,
+            _ => {}
+        }
+        Ok(enforced)
     }
 
     fn confinement(&self) -> Confinement {

@@ -117,7 +117,6 @@ impl Maker for Sandboxes {
             restrictions.limits.memory = restrictions.limits.memory.or(Some(2 << 30));
             restrictions.limits.pids = restrictions.limits.pids.or(Some(256));
             restrictions.network = wishes.network.unwrap_or(Network::None);
-            let restrictions = shieling::restricted(restrictions, &wishes.policy);
             let sandbox = Sandbox::new(restrictions, shell);
             Ok(ground.place(Arc::new(sandbox)))
         })

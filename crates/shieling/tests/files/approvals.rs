@@ -34,7 +34,8 @@ async fn reading_asks_nobody_in_any_mode_and_writing_as_the_mode_says() {
                 .builder(&workspace, Policy::open())
                 .approval(mode)
                 .approver(approver.clone())
-                .build();
+                .build()
+                .expect("it serves no other policy");
             assert!(text(&shieling, "a").await.is_ok());
             assert!(approver.asked().is_empty());
             assert_eq!(
@@ -55,7 +56,8 @@ async fn whoever_is_asked_sees_the_operation_and_its_change() {
         .builder(&workspace, Policy::open())
         .approval(Mode::Always)
         .approver(approver.clone())
-        .build();
+        .build()
+        .expect("it serves no other policy");
     shieling
         .edit_file(EditAsk::new("src/a.txt", "two", "three"))
         .await
@@ -76,7 +78,10 @@ async fn required_approvals_ask_whatever_the_mode_and_nobody_there_is_a_no() {
         let workspace = Workspace::new().with("a", "old\n");
         let builder = || In::Local.builder(&workspace, Policy::open()).approval(mode);
 
-        let shieling = builder().require_write_approval(true).build();
+        let shieling = builder()
+            .require_write_approval(true)
+            .build()
+            .expect("it serves no other policy");
         let (status, denial) = refusal(shieling.write_file(WriteAsk::new("a", "new\n")).await);
         assert_eq!(
             (status, denial.layer),
@@ -86,7 +91,10 @@ async fn required_approvals_ask_whatever_the_mode_and_nobody_there_is_a_no() {
         assert_eq!(content(&workspace, "a"), "old\n");
         assert!(text(&shieling, "a").await.is_ok(), "reading is not writing");
 
-        let shieling = builder().require_shell_approval(true).build();
+        let shieling = builder()
+            .require_shell_approval(true)
+            .build()
+            .expect("it serves no other policy");
         let command = Command::new("echo ran > a", workspace.root()).expect("a command");
         let outcome = shieling.run(command, None).await;
         assert_eq!(outcome.status, Status::NeedsApproval, "{mode:?}: {outcome:?}");
@@ -99,7 +107,8 @@ async fn required_approvals_ask_whatever_the_mode_and_nobody_there_is_a_no() {
         .require_write_approval(true)
         .require_shell_approval(true)
         .approver(approver.clone())
-        .build();
+        .build()
+        .expect("it serves no other policy");
     shieling.write_file(WriteAsk::new("a", "new\n")).await.expect("yes");
     let command = Command::new("cat a", workspace.root()).expect("a command");
     assert_eq!(shieling.run(command, None).await.stdout, "new\n");
@@ -127,7 +136,8 @@ async fn a_yes_to_a_command_covers_no_change_of_files_and_the_other_way_round() 
                 .builder(&workspace, Policy::open())
                 .approval(Mode::Always)
                 .approver(approver.clone())
-                .build();
+                .build()
+                .expect("it serves no other policy");
             let command = || Command::new("write_file a", workspace.root()).expect("a command");
             let run = || shieling.run(command(), None);
             let write_it = || shieling.write_file(WriteAsk::new("a", "new\n"));
@@ -167,7 +177,8 @@ async fn how_far_a_yes_to_a_change_goes() {
             .builder(&workspace, Policy::open())
             .approval(Mode::Always)
             .approver(approver)
-            .build();
+            .build()
+            .expect("it serves no other policy");
         let make = async |path: &str| {
             std::fs::remove_file(workspace.path(path)).ok();
             shieling.write_file(WriteAsk::new(path, "x")).await.is_ok()
@@ -187,7 +198,8 @@ async fn another_content_is_another_question() {
         .builder(&workspace, Policy::open())
         .approval(Mode::Always)
         .approver(approver)
-        .build();
+        .build()
+        .expect("it serves no other policy");
     shieling.write_file(WriteAsk::new("a", "one")).await.expect("yes");
     std::fs::remove_file(workspace.path("a")).expect("it was made");
     shieling
@@ -210,7 +222,8 @@ async fn a_file_that_changed_between_question_and_yes_is_asked_about_again_three
         .builder(&workspace, Policy::open())
         .approval(Mode::Always)
         .approver(approver.clone())
-        .build();
+        .build()
+        .expect("it serves no other policy");
     let error = shieling
         .edit_file(EditAsk::new("a", "old", "new"))
         .await
@@ -239,7 +252,8 @@ async fn a_file_that_changed_between_question_and_yes_is_asked_about_again_three
         .builder(&once, Policy::open())
         .approval(Mode::Always)
         .approver(approver)
-        .build();
+        .build()
+        .expect("it serves no other policy");
     shieling
         .edit_file(EditAsk::new("a", "old", "new"))
         .await
@@ -253,7 +267,8 @@ async fn a_rate_limit_counts_commands_only() {
     let shieling = In::Local
         .builder(&workspace, Policy::open())
         .rate("1/60,1/600".parse().expect("a limit"))
-        .build();
+        .build()
+        .expect("it serves no other policy");
     for _ in 0..5 {
         shieling.read_file(ReadAsk::new("a")).await.expect("no limit for files");
         shieling
@@ -287,7 +302,7 @@ async fn a_yes_covers_the_place_that_was_shown_and_not_where_its_directory_went_
                     yes()
                 }));
                 let shieling = here.builder(&workspace, Policy::open()).approval(Mode::Always);
-                let shieling = shieling.approver(approver).build();
+                let shieling = shieling.approver(approver).build().expect("it serves no other policy");
                 let answer = shieling.file(ask).await;
                 let label = format!("{here:?} {kind} outside: {outside}: {answer:?}");
                 let content = std::fs::read_to_string(moved.join("f")).expect("it has moved along");

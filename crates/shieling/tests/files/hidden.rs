@@ -41,7 +41,10 @@ async fn a_directory_in_which_something_is_hidden_is_neither_moved_nor_removed()
                 .with("config/code", "code\n")
                 .with("plain/code", "code\n");
             let policy = Policy::open().with_ignore(&[pattern]).expect("a pattern");
-            let shieling = here.builder(&workspace, policy).build();
+            let shieling = here
+                .builder(&workspace, policy)
+                .build()
+                .expect("it serves no other policy");
             let label = format!("{here:?} {pattern} {secret}");
             let directory = workspace.path("config");
             stays(
@@ -92,7 +95,10 @@ async fn a_directory_that_looks_empty_stays_for_what_is_hidden_in_it() {
     for here in BOTH {
         let workspace = Workspace::new().with("config/.env", "SECRET\n");
         let policy = Policy::open().with_ignore(&[".env"]).expect("a pattern");
-        let shieling = here.builder(&workspace, policy).build();
+        let shieling = here
+            .builder(&workspace, policy)
+            .build()
+            .expect("it serves no other policy");
         for recursive in [false, true] {
             let removed = shieling.delete_file(delete("config", recursive)).await;
             stays(removed, &workspace.path("config"), &format!("{here:?} {recursive}"));
@@ -108,7 +114,10 @@ async fn no_patch_moves_what_is_hidden_or_a_directory_with_it() {
             .with("config/.env", "SECRET\n")
             .with("config/code", "code\n");
         let policy = Policy::open().with_ignore(&["config/.env"]).expect("a pattern");
-        let shieling = here.builder(&workspace, policy).build();
+        let shieling = here
+            .builder(&workspace, policy)
+            .build()
+            .expect("it serves no other policy");
         let renaming = |from: &str, to: &str| {
             [
                 format!("diff --git a/{from} b/{to}\nsimilarity index 100%\nrename from {from}\nrename to {to}\n"),
@@ -147,7 +156,10 @@ async fn another_case_of_a_hidden_name_is_as_hidden() {
             .with("Keys/ID", "SECRET\n")
             .with("config/.Env", "SECRET\n");
         let policy = Policy::open().with_ignore(&[".env", "keys/"]).expect("patterns");
-        let shieling = here.builder(&workspace, policy).build();
+        let shieling = here
+            .builder(&workspace, policy)
+            .build()
+            .expect("it serves no other policy");
         for path in [".ENV", ".env", "Keys/ID", "config/.Env", "./Keys/../.ENV"] {
             let read = text(&shieling, path).await;
             assert!(read.is_err(), "{here:?} {path}: {read:?}");
@@ -213,7 +225,10 @@ async fn a_directory_of_which_everything_is_hidden_is_missing_as_one_that_is_hid
                 .with("secrets/deep/key-name", "SECRET\n")
                 .with("open/a", "a\n");
             let policy = Policy::open().with_ignore(&[pattern]).expect("a pattern");
-            let shieling = here.builder(&workspace, policy).build();
+            let shieling = here
+                .builder(&workspace, policy)
+                .build()
+                .expect("it serves no other policy");
             let label = format!("{here:?} {pattern}");
             for ask in [ListAsk::new("secrets"), ListAsk::new("secrets/deep")] {
                 let listed = shieling.list_files(ask).await;
@@ -238,7 +253,10 @@ async fn a_directory_out_of_which_something_is_kept_is_listed_without_the_rest()
         let policy = Policy::open()
             .with_ignore(&["secrets/*", "!secrets/keep"])
             .expect("patterns");
-        let shieling = here.builder(&workspace, policy).build();
+        let shieling = here
+            .builder(&workspace, policy)
+            .build()
+            .expect("it serves no other policy");
         let listed = shieling.list_files(ListAsk::new("secrets")).await.expect("it is there");
         let listed = format!("{listed:?}");
         assert!(

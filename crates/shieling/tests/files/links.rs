@@ -22,7 +22,10 @@ async fn a_link_to_a_hidden_file_leads_nowhere() {
             symlink(to, workspace.path(name)).expect("a new link");
         }
         symlink(workspace.path(".env"), workspace.path("five")).expect("a new link");
-        let shieling = here.builder(&workspace, hiding()).build();
+        let shieling = here
+            .builder(&workspace, hiding())
+            .build()
+            .expect("it serves no other policy");
         for path in ["one", "two", "three/id", "four", "five"] {
             let read = shieling.read_file(ReadAsk::new(path)).await;
             assert!(is_not_found(&read), "{here:?} {path}: {read:?}");
@@ -55,7 +58,10 @@ async fn a_hidden_file_is_hidden_by_its_other_names_too() {
         fs::hard_link(workspace.path(".env"), workspace.path("notes")).expect("another name");
         fs::hard_link(workspace.path("keys/deep/id"), workspace.path("notes2")).expect("another name");
         fs::hard_link(workspace.path("plain"), workspace.path("plain2")).expect("another name");
-        let shieling = here.builder(&workspace, hiding()).build();
+        let shieling = here
+            .builder(&workspace, hiding())
+            .build()
+            .expect("it serves no other policy");
         for path in ["notes", "notes2"] {
             let read = text(&shieling, path).await;
             assert!(read.is_err(), "{here:?} {path}: {read:?}");
@@ -109,7 +115,10 @@ async fn what_goes_with_a_directory_is_judged_with_it() {
     let rules = "[[rule]]\nid = \"locked\"\ndecision = \"deny\"\nwrites = [\"*.lock\", \"made/**\"]\n";
     let workspace = Workspace::new().with("src/deep/a.lock", "x").with("plain/a", "x");
     let policy = Policy::open().with_rules(RuleFile::parse("policy.toml", rules).expect("rules"));
-    let shieling = In::Local.builder(&workspace, policy).build();
+    let shieling = In::Local
+        .builder(&workspace, policy)
+        .build()
+        .expect("it serves no other policy");
     for result in [
         shieling.delete_file(delete("src", true)).await,
         shieling.move_file(MoveAsk::new("src", "elsewhere")).await,

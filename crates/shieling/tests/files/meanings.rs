@@ -42,7 +42,10 @@ fn looks(path: &str) -> Vec<FileAsk> {
 async fn readonly_lets_everything_be_read_and_nothing_be_changed_in_any_environment() {
     for here in BOTH {
         let workspace = Workspace::new().with("a", "old\n");
-        let shieling = here.builder(&workspace, Policy::open().with_readonly()).build();
+        let shieling = here
+            .builder(&workspace, Policy::open().with_readonly())
+            .build()
+            .expect("it serves no other policy");
         for look in looks("a") {
             let answer = shieling.file(look.clone()).await;
             assert!(answer.is_ok(), "{here:?} {look:?}: {answer:?}");
@@ -66,7 +69,10 @@ async fn an_allow_list_lets_everything_be_read_and_asks_about_each_change() {
     for here in BOTH {
         let workspace = Workspace::new().with("a", "old\n");
         let policy = || Policy::open().with_allow(&["cat"]).expect("an entry");
-        let shieling = here.builder(&workspace, policy()).build();
+        let shieling = here
+            .builder(&workspace, policy())
+            .build()
+            .expect("it serves no other policy");
         for look in looks("a") {
             assert!(shieling.file(look).await.is_ok());
         }
@@ -78,7 +84,11 @@ async fn an_allow_list_lets_everything_be_read_and_asks_about_each_change() {
         assert_eq!(content(&workspace, "a"), "old\n");
 
         let approver = Scripted::new([Answer::Yes(Scope::Once)]);
-        let shieling = here.builder(&workspace, policy()).approver(approver).build();
+        let shieling = here
+            .builder(&workspace, policy())
+            .approver(approver)
+            .build()
+            .expect("it serves no other policy");
         shieling
             .write_file(WriteAsk::new("a", "new"))
             .await
@@ -92,7 +102,10 @@ async fn a_deny_list_is_about_commands() {
     for here in BOTH {
         let workspace = Workspace::new().with("a", "old\n");
         let policy = Policy::open().with_deny(&["rm", "tee"]).expect("entries");
-        let shieling = here.builder(&workspace, policy).build();
+        let shieling = here
+            .builder(&workspace, policy)
+            .build()
+            .expect("it serves no other policy");
         shieling
             .write_file(WriteAsk::new("a", "new"))
             .await
@@ -111,7 +124,10 @@ async fn what_is_hidden_is_not_there_to_read_and_is_not_changed_whether_it_is_th
         let policy = Policy::open()
             .with_ignore(&[".env", "keys/", "gone"])
             .expect("patterns");
-        let shieling = here.builder(&workspace, policy).build();
+        let shieling = here
+            .builder(&workspace, policy)
+            .build()
+            .expect("it serves no other policy");
         for path in [".env", "./.env", "keys/id", "keys/../.env", "gone", ".ENV"] {
             let read = shieling.read_file(ReadAsk::new(path)).await;
             assert!(is_not_found(&read), "{here:?} {path}: {read:?}");
@@ -168,7 +184,11 @@ async fn rules_about_reading_refuse_by_name_and_a_search_leaves_such_files_out()
             .with("b", "old\n");
         let policy = || Policy::open().with_rules(RuleFile::parse("policy.toml", rules).expect("rules"));
         let approver = Scripted::new([Answer::Yes(Scope::Once), Answer::No("private".to_owned())]);
-        let shieling = here.builder(&workspace, policy()).approver(approver.clone()).build();
+        let shieling = here
+            .builder(&workspace, policy())
+            .approver(approver.clone())
+            .build()
+            .expect("it serves no other policy");
 
         let (status, denial) = refusal(text(&shieling, "customers/list").await);
         assert_eq!((status, denial.decision), (Status::Denied, Decision::Deny));
@@ -202,7 +222,11 @@ async fn what_would_show_a_content_that_may_not_be_read_is_refused_too() {
     let rules = "[[rule]]\nid = \"r\"\ndecision = \"deny\"\nreads = \"secret\"\n";
     let workspace = Workspace::new().with("secret", "old\n");
     let policy = Policy::open().with_rules(RuleFile::parse("policy.toml", rules).expect("rules"));
-    let shieling = In::Local.builder(&workspace, policy).approval(Mode::OnAsk).build();
+    let shieling = In::Local
+        .builder(&workspace, policy)
+        .approval(Mode::OnAsk)
+        .build()
+        .expect("it serves no other policy");
     let edited = shieling.edit_file(EditAsk::new("secret", "odl", "new")).await;
     let shown = format!("{edited:?}");
     assert!(
@@ -223,7 +247,11 @@ async fn why_a_change_does_not_fit_is_told_only_to_whoever_may_read_what_it_does
         let guess = || EditAsk::new("salaries", "Ann 9000\n", "x");
 
         let approver = Scripted::new([Answer::No(String::new()), Answer::Yes(Scope::Once)]);
-        let shieling = here.builder(&workspace, policy()).approver(approver.clone()).build();
+        let shieling = here
+            .builder(&workspace, policy())
+            .approver(approver.clone())
+            .build()
+            .expect("it serves no other policy");
         let refused = shieling.edit_file(guess()).await;
         let told = format!("{refused:?}");
         assert!(!told.contains("90000") && !told.contains("NoMatch"), "{told}");
@@ -232,7 +260,11 @@ async fn why_a_change_does_not_fit_is_told_only_to_whoever_may_read_what_it_does
         assert_eq!(told.code(), "no_match", "the second answer is yes: {told:?}");
         assert_eq!(approver.asked().len(), 2);
 
-        let shieling = here.builder(&workspace, policy()).approval(Mode::Never).build();
+        let shieling = here
+            .builder(&workspace, policy())
+            .approval(Mode::Never)
+            .build()
+            .expect("it serves no other policy");
         let (misses, hits) = (guess(), EditAsk::new("salaries", "Ann 90000", "x"));
         assert_eq!(refusal(shieling.edit_file(misses).await).0, Status::NeedsApproval);
         assert_eq!(refusal(shieling.edit_file(hits).await).0, Status::NeedsApproval);
@@ -249,7 +281,8 @@ async fn nobody_is_asked_about_a_change_that_cannot_be_shown_whole() {
             .builder(&workspace, Policy::open())
             .approval(Mode::Always)
             .approver(approver.clone())
-            .build();
+            .build()
+            .expect("it serves no other policy");
         let (status, denial) = refusal(shieling.write_file(WriteAsk::new("a", long.clone())).await);
         assert_eq!(status, Status::NeedsApproval);
         let told = denial.reasons.last().expect("a reason").because.clone();
@@ -281,7 +314,8 @@ async fn a_patch_of_many_files_is_shown_whole_or_asked_about_by_nobody() {
             .builder(&workspace, Policy::open())
             .approval(Mode::Always)
             .approver(approver.clone())
-            .build();
+            .build()
+            .expect("it serves no other policy");
         let refused = shieling.apply_patch(adding(7)).await;
         assert!(refused.as_ref().is_err_and(FilesError::is_correctable), "{refused:?}");
         let (status, denial) = refusal(refused);

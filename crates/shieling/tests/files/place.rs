@@ -9,7 +9,7 @@ use shieling::environment::{Environment, FileError, Local, Restrictions, Sandbox
 use shieling::files::{DeleteAsk, EditAsk, FileAsk, FilesError, MoveAsk, PatchAsk, ReadAsk, Seen, WriteAsk};
 use shieling::outcome::{Denial, Status};
 use shieling::policy::Policy;
-use shieling::{Builder, Shieling, restricted};
+use shieling::{Builder, Shieling};
 use shieling_testkit::Workspace;
 
 /// Where files are.
@@ -29,14 +29,16 @@ impl In {
             Self::Local => Arc::new(Local::new(shell).with_workspace(workspace.root())),
             Self::Sandbox => {
                 let restrictions = Restrictions::new(workspace.root(), shell.program());
-                Arc::new(Sandbox::new(restricted(restrictions, &policy), shell))
+                Arc::new(Sandbox::new(restrictions, shell))
             }
         };
         Shieling::builder(environment, policy, workspace.root()).approval(Mode::OnAsk)
     }
 
     pub(crate) fn open(self, workspace: &Workspace) -> Shieling {
-        self.builder(workspace, Policy::open()).build()
+        self.builder(workspace, Policy::open())
+            .build()
+            .expect("it serves no other policy")
     }
 }
 

@@ -84,7 +84,8 @@ async fn in_local_a_yes_makes_it() {
     let shieling = In::Local
         .builder(&workspace, Policy::open())
         .approver(approver.clone())
-        .build();
+        .build()
+        .expect("it serves no other policy");
     shieling
         .write_file(WriteAsk::new(".git/hooks/pre-commit", "#!/bin/sh\n"))
         .await
@@ -98,7 +99,11 @@ async fn shielings_own_files_are_not_there() {
     let workspace = Workspace::new().with("state/audit/log", "line\n").with("a", "old\n");
     let own: Vec<PathBuf> = vec![workspace.path("state")];
     std::fs::hard_link(workspace.path("state/audit/log"), workspace.path("other")).expect("another name");
-    let shieling = In::Local.builder(&workspace, Policy::open()).own_files(own).build();
+    let shieling = In::Local
+        .builder(&workspace, Policy::open())
+        .own_files(own)
+        .build()
+        .expect("it serves no other policy");
     for path in ["state/audit/log", "state"] {
         let read = shieling.read_file(ReadAsk::new(path)).await;
         assert!(is_not_found(&read), "{path}: {read:?}");

@@ -88,7 +88,10 @@ async fn attack(here: In, policy: Policy, secret_at: Option<&str>, kind: &str) {
         .expect("it is there")
         .modified()
         .expect("it has a time");
-    let shieling = here.builder(&workspace, policy).build();
+    let shieling = here
+        .builder(&workspace, policy)
+        .build()
+        .expect("it serves no other policy");
     let mut swapping = Swapping::begin(workspace.root(), secret.clone());
     let rounds = secret_at.map_or_else(rounds, |_| hidden_rounds());
     let mut done = 0_usize;

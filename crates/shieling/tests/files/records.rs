@@ -45,7 +45,11 @@ fn page(log: &Recording, workspace: &Workspace) -> String {
 async fn reads_leave_one_line_and_changes_an_intent_and_an_outcome() {
     for here in BOTH {
         let (workspace, log) = (Workspace::new().with("a", "old\n"), Recording::new());
-        let shieling = here.builder(&workspace, Policy::open()).audit(log.clone()).build();
+        let shieling = here
+            .builder(&workspace, Policy::open())
+            .audit(log.clone())
+            .build()
+            .expect("it serves no other policy");
         text(&shieling, "a").await.expect("it is there");
         text(&shieling, "none").await.expect_err("it is not there");
         shieling.stat(StatAsk::new(".")).await.expect("it is there");
@@ -110,7 +114,8 @@ async fn a_refusal_and_a_yes_stand_in_the_log() {
         .approval(Mode::Always)
         .approver(approver)
         .audit(log.clone())
-        .build();
+        .build()
+        .expect("it serves no other policy");
     shieling.write_file(WriteAsk::new("a", "new\n")).await.expect("yes");
     shieling
         .write_file(WriteAsk::new("a", "newer\n"))
@@ -146,6 +151,7 @@ async fn a_log_that_fails_stops_the_operation() {
             .builder(&workspace, Policy::open())
             .audit(Arc::new(Broken(kind)))
             .build()
+            .expect("it serves no other policy")
     };
 
     let read = text(&with(Kind::Outcome), "a").await;
@@ -176,7 +182,8 @@ async fn a_log_of_operations_on_files_is_a_whole_chain() {
     let shieling = In::Local
         .builder(&workspace, Policy::open())
         .audit(Arc::new(log))
-        .build();
+        .build()
+        .expect("it serves no other policy");
     text(&shieling, "a").await.expect("it is there");
     shieling
         .write_file(WriteAsk::new("\u{1b}[2K\u{202e}x", "x"))
@@ -196,7 +203,8 @@ async fn a_caller_that_goes_away_leaves_a_true_record() {
         .approval(Mode::Always)
         .approver(Arc::new(Silent))
         .audit(log.clone())
-        .build();
+        .build()
+        .expect("it serves no other policy");
     let waiting = shieling.write_file(WriteAsk::new("a", "new\n"));
     let waited = tokio::time::timeout(std::time::Duration::from_millis(300), waiting).await;
     assert!(waited.is_err(), "nobody answers");

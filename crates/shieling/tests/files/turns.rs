@@ -154,7 +154,11 @@ fn gated(workspace: &Workspace) -> (Arc<Shieling>, Arc<Gate>, Opens) {
         gate: Arc::clone(&gate),
     });
     let shieling = Shieling::builder(environment, Policy::open(), workspace.root()).approval(Mode::OnAsk);
-    (Arc::new(shieling.build()), Arc::clone(&gate), Opens(gate))
+    (
+        Arc::new(shieling.build().expect("it serves no other policy")),
+        Arc::clone(&gate),
+        Opens(gate),
+    )
 }
 
 async fn soon<T>(what: impl Future<Output = T>) -> T {
@@ -286,7 +290,8 @@ async fn somebody_who_is_being_asked_keeps_no_call_waiting() {
         .builder(&workspace, policy)
         .approver(approver.clone())
         .patience(PATIENCE * 2)
-        .build();
+        .build()
+        .expect("it serves no other policy");
     let shieling = Arc::new(shieling);
     let mut pending = JoinSet::new();
     for number in 0..PENDING {

@@ -26,9 +26,7 @@ const BY_ALLOWED: &str = include_str!("by_allowed.txt");
 fn effects(place: &Place, template: &Template, case: &Case, policy: &Policy) -> Result<BTreeSet<PathBuf>, String> {
     place.reset_to(template);
     let before = Snapshot::of(&place.workspace());
-    let cell = Cell::new(place, &VARIABLES, |restrictions| {
-        *restrictions = shieling::restricted(restrictions.clone(), policy);
-    });
+    let cell = Cell::new(place, &VARIABLES, policy);
     let ran = cell.run(&case.text)?;
     let left = cell.close();
     let after = Snapshot::of(&place.workspace());
@@ -151,9 +149,7 @@ fn programs_beside_the_allowed_ones_are_not_there() {
     policies.insert(Vec::new());
     for options in policies {
         let policy = policy_of(&options);
-        let cell = Cell::new(&place, &[("TOOLS", &tools)], |restrictions| {
-            *restrictions = shieling::restricted(restrictions.clone(), &policy);
-        });
+        let cell = Cell::new(&place, &[("TOOLS", &tools)], &policy);
         let ran = cell.run(LIST).expect("it starts");
         drop(cell.close());
         let output = String::from_utf8_lossy(&ran.output).into_owned();

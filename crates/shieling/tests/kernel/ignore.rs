@@ -140,9 +140,7 @@ fn look(place: &Place, places: &HiddenPlaces, which: usize, case: &Case, policy:
     let places = places.of(&case.policy);
     place.reset_to(&places.templates[which]);
     let before = Snapshot::of(&place.workspace());
-    let cell = Cell::new(place, &VARIABLES, |restrictions| {
-        *restrictions = shieling::restricted(restrictions.clone(), policy);
-    });
+    let cell = Cell::new(place, &VARIABLES, policy);
     let ran = cell.run(&case.text)?;
     // On file systems of the sandbox's own, so without the workspace, which may lie below.
     let private = cell.run("find /tmp /var/tmp/ /run /dev/shm \"$HOME\" -xdev -type f -exec cat {} + | sort")?;

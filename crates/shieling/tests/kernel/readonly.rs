@@ -46,9 +46,7 @@ fn no_attack_under_readonly_changes_anything() {
     let start = || {
         let place = Place::of(&template);
         let before = Snapshot::of(&place.base());
-        let cell = Cell::new(&place, &VARIABLES, |restrictions| {
-            *restrictions = shieling::restricted(restrictions.clone(), &Policy::open().with_readonly());
-        });
+        let cell = Cell::new(&place, &VARIABLES, &Policy::open().with_readonly());
         (place, cell, before)
     };
     let results = side_by_side(
@@ -118,7 +116,7 @@ fn without_readonly_the_same_attacks_change_the_workspace() {
         |place, case| {
             place.reset_to(&template);
             let before = Snapshot::of(&place.workspace());
-            let cell = Cell::new(place, &VARIABLES, |_| ());
+            let cell = Cell::new(place, &VARIABLES, &Policy::open());
             let ran = cell.run(&case.text);
             let changed = Snapshot::of(&place.workspace()) != before;
             drop(cell.close());

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use shieling::environment::{Environment as _, Restrictions, Sandbox, Shell};
+use shieling::policy::Policy;
 use shieling::process::{End, Finished, Limits, run_to_end};
 use shieling::request::Command;
 use shieling::units::ByteCount;
@@ -34,8 +35,8 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// One without network and home, with 256 MiB and 64 processes, which `restrict` restricts further.
-    pub(crate) fn new(place: &Place, set: &[(&str, &str)], restrict: impl FnOnce(&mut Restrictions)) -> Self {
+    /// One without network and home, with 256 MiB and 64 processes, that enforces what of the policy can be.
+    pub(crate) fn new(place: &Place, set: &[(&str, &str)], policy: &Policy) -> Self {
         let workspace = place.workspace();
         let shell = Shell::find(None).expect("there is a shell on every host that runs tests");
         let path = format!(
@@ -50,7 +51,9 @@ impl Cell {
         restrictions.limits.pids = Some(64);
         // What is protected is another matter: here a workspace is writable as a whole, or not at all.
         restrictions.open_protected = true;
-        restrict(&mut restrictions);
+        let sandbox = Sandbox::new(restrictions, shell);
+        let asked = shieling::enforcement_of(policy, &workspace);
+        sandbox.enforce(&asked).expect("it serves no other policy");
         let marker = Marker::new();
         let home = place.home().display().to_string();
         let marks = workspace.display().to_string();
@@ -65,7 +68,7 @@ impl Cell {
         let variables = variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         Self {
             variables: variables.chain([marker.variable()]).collect(),
-            sandbox: Sandbox::new(restrictions, shell),
+            sandbox,
             runtime: tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()

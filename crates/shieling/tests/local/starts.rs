@@ -2,7 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use shieling::environment::{Environment as _, Local};
+use shieling::environment::{Enforced, Environment as _, Local};
+use shieling::policy::Policy;
 use shieling::process::{End, Plan, SpawnError};
 use shieling::request::{Command, CommandError};
 
@@ -134,7 +135,7 @@ async fn a_command_stands_in_its_directory() {
 fn this_host_says_that_it_confines_nothing() {
     let local = Local::new(shell());
     assert_eq!(local.name(), "local");
-    let can = local.capabilities();
-    assert!(!can.hides_ignored && !can.enforces_readonly && !can.enforces_allow);
+    let asked = shieling::enforcement_of(&Policy::open().with_readonly(), "/".as_ref());
+    assert_eq!(local.enforce(&asked), Ok(Enforced::default()));
     assert!(local.confinement().enforced.is_empty());
 }

@@ -190,7 +190,8 @@ async fn a_long_text_runs_as_bash_runs_it() {
                 text if text.len() > READ => Answer::Yes(Scope::Once),
                 _ => Answer::No(String::new()),
             })))
-            .build();
+            .build()
+            .expect("it serves no other policy");
         for (name, text) in texts() {
             let variables = [("PATH", "/usr/bin:/bin"), ("LC_ALL", "C.UTF-8")];
             let command = shieling::request::Command::new(text.as_str(), &workspace)

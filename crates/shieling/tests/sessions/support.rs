@@ -260,7 +260,7 @@ impl Place {
             .approver(Arc::new(Yes))
             .approval(Mode::OnAsk);
         Self {
-            shieling: Arc::new(shieling.build()),
+            shieling: Arc::new(shieling.build().expect("it serves no other policy")),
             workspace,
             marker: Marker::new(),
             _folder: folder,

@@ -53,7 +53,7 @@ pub(crate) async fn everywhere_with(
         };
         let builder = Shieling::builder(environment, policy(), workspace.root()).approval(Mode::OnAsk);
         let at = At {
-            shieling: built(builder).build(),
+            shieling: built(builder).build().expect("it serves no other policy"),
             marker: Marker::new(),
             workspace,
         };

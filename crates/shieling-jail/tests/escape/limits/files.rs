@@ -16,7 +16,8 @@ pub(super) fn file_size(field: &Field<'_>) -> Checked {
     let place = field.place().start()?;
     let shieling = Shieling::builder(Arc::clone(&place.sandbox) as _, Policy::open(), place.work())
         .approval(Mode::Never)
-        .build();
+        .build()
+        .expect("it serves no other policy");
     let run = |text: &str| -> Checked<_> {
         let command = place.command(text)?.with_file_size(Some(ByteCount::bytes(MIB)));
         Ok(field.runtime.block_on(shieling.run(command, None)))
@@ -134,7 +135,8 @@ pub(super) fn flood(field: &Field<'_>) -> Checked {
     let place = field.place().start()?;
     let shieling = Shieling::builder(Arc::clone(&place.sandbox) as _, Policy::open(), place.work())
         .approval(Mode::Never)
-        .build();
+        .build()
+        .expect("it serves no other policy");
     for (text, stdout, stderr) in [
         ("head -c 200M /dev/zero; echo end", 200 * MIB + 4, 0),
         (

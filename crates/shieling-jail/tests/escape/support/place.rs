@@ -17,7 +17,7 @@ use shieling::policy::Policy;
 use shieling::process::Streams;
 use shieling::request::Command;
 use shieling::session::{Call, Pair, Size};
-use shieling::{Shieling, restricted};
+use shieling::{Shieling, enforcement_of};
 use shieling_testkit::prerequisite;
 
 use super::{Checked, Fail, Field, check, skip, wrong};
@@ -190,7 +190,8 @@ impl<'a> Making<'a> {
 
     /// The same, where the home may change: the workspace lies in it.
     pub(crate) fn start_unwatched(self) -> Checked<Place<'a>> {
-        let restrictions = restricted(self.restrictions, &self.policy);
+        let asked = enforcement_of(&self.policy, &self.restrictions.workspace);
+        let restrictions = self.restrictions.enforcing(&asked)?;
         Place::over(self.field, self.root, self.secret, restrictions)
     }
 }
@@ -235,7 +236,7 @@ impl<'a> Place<'a> {
         let shieling = Shieling::builder(Arc::clone(&sandbox) as _, Policy::open(), &work)
             .approval(Mode::OnAsk)
             .approver(Arc::new(Callback(|_: &Question| Answer::Yes(Scope::Once))))
-            .build();
+            .build()?;
         Ok(Place {
             field,
             root,
@@ -540,7 +541,8 @@ pub(super) fn hold(work: PathBuf, text: &str) {
         println!("ready");
         let shieling = Shieling::builder(Arc::clone(&sandbox) as _, Policy::open(), &work)
             .approval(Mode::Never)
-            .build();
+            .build()
+            .expect("it serves no other policy");
         let command = Command::new(text, &work)
             .expect("a text")
             .with_variables([("PATH".to_owned(), PATH.to_owned())].into());

@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use shieling::environment::{Ability, JailLimits, Limit, Network};
+use shieling::environment::{Ability, Enforced, JailLimits, Limit, Network};
 use shieling::files::ReadAsk;
 use shieling::outcome::{Outcome, Status};
 use shieling::process::{SpawnError, Streams};
@@ -244,10 +244,10 @@ pub(crate) fn cases() -> Vec<Case> {
                         .filter(|layer| told.missing.contains(layer))
                         .collect();
                     same("both", both, Vec::<&String>::new())?;
-                    let some = at.can.enforces_readonly || at.can.hides_ignored || at.can.enforces_allow;
+                    let holds_something = at.shieling.enforced() != Enforced::default();
                     holds(
                         "something, if something is declared",
-                        !some || !told.enforced.is_empty(),
+                        !holds_something || !told.enforced.is_empty(),
                         &format!("{told:?}"),
                     )
                 })

@@ -99,7 +99,8 @@ pub(crate) fn cases() -> Vec<Case> {
                 let environment = Arc::clone(at.shieling.environment());
                 let other = Shieling::builder(environment, Policy::open(), at.workspace())
                     .approval(shieling::approval::Mode::Never)
-                    .build();
+                    .build()
+                    .map_err(|error| Wrong::new("a second façade", error.to_string()))?;
                 let (one, two) = tokio::join!(
                     at.shieling.run(at.command("sleep 0.2; echo one"), None),
                     other.run(at.command("sleep 0.2; echo two"), None)

@@ -86,7 +86,7 @@ pub(crate) fn cases() -> Vec<Case> {
             |at| {
                 Box::pin(async move {
                     let outcome = at.run("sh change.sh").await;
-                    let good = at.can.enforces_readonly || outcome.status == Status::NeedsApproval;
+                    let good = at.shieling.enforced().readonly || outcome.status == Status::NeedsApproval;
                     holds("`needs_approval`, or contained", good, &outcome.tells())?;
                     same(
                         "what is there",

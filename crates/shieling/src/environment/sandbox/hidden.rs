@@ -46,7 +46,8 @@ use shieling_jail::message::Hide;
 use super::guard::{self, HINTS};
 use super::place::below;
 use super::steps::{LINKS, Steps};
-use super::{Hidden, Restrictions, writable};
+use super::{Restrictions, writable};
+use crate::enforcement::Hidden;
 use crate::outcome::{Hint, HintKind};
 
 /// How many entries are looked at before a workspace is refused.

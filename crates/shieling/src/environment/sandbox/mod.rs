@@ -39,7 +39,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
@@ -47,7 +47,10 @@ use shieling_jail::message::{COVERS, Hide, Update};
 use shieling_jail::plan::{self, Isolation, Plan};
 
 use super::files::host::{Confined, HostFiles, View};
-use super::{Ability, AtEnd, Capabilities, Environment, Files, Later, Limit, Network, Places, Shell, Strikes};
+use super::{
+    Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Later, Limit, Network,
+    Places, Shell, Strikes,
+};
 use crate::approval::Approved;
 use crate::outcome::{Confinement, HeldBack, Hint, LimitHit, Outcome};
 use crate::process::{self, Counts, Jail, JailError, Process, SessionShell, SpawnError, Streams};
@@ -61,7 +64,8 @@ use homes::Homes;
 pub use place::leads_through;
 pub(super) use protect::protected;
 pub use repository::linked_repository;
-pub use restrictions::{Hidden, Restrictions, Sizes};
+use restrictions::UNHIDDEN;
+pub use restrictions::{Restrictions, Sizes};
 pub use view::ViewError;
 pub use writable::repository_above;
 
@@ -96,7 +100,10 @@ const UNLAYERED: &str = "private caches";
 /// as it does.
 #[derive(Debug)]
 pub struct Sandbox {
-    restrictions: Restrictions,
+    /// As it was made.
+    made: Restrictions,
+    /// With what a policy asks for, once it has been bound to one, or has started.
+    bound: OnceLock<Restrictions>,
     shell: Shell,
     running: tokio::sync::Mutex<Option<Arc<Running>>>,
     /// What held when it was last started.
@@ -153,7 +160,8 @@ impl Sandbox {
     /// A sandbox that starts with its first command, or with [`Self::start`].
     pub fn new(restrictions: Restrictions, shell: Shell) -> Self {
         Self {
-            restrictions,
+            made: restrictions,
+            bound: OnceLock::new(),
             shell,
             running: tokio::sync::Mutex::new(None),
             holds: Mutex::default(),
@@ -179,7 +187,7 @@ impl Sandbox {
     pub async fn limits(&self) -> plan::Limits {
         match &*self.running.lock().await {
             Some(running) => running.jail.ready().limits,
-            None => self.restrictions.limits,
+            None => self.restrictions().limits,
         }
     }
 
@@ -192,13 +200,14 @@ impl Sandbox {
         if let Some(before) = running.take() {
             before.end(before.jail.close().await);
         }
+        let restrictions = self.bound.get_or_init(|| self.made.clone());
         // Without hidden files a few are looked at; with them a whole tree is, on a thread of its own.
-        let prepared = if self.restrictions.hidden.is_some() {
-            let restrictions = self.restrictions.clone();
+        let prepared = if restrictions.hidden.is_some() {
+            let restrictions = restrictions.clone();
             let prepared = tokio::task::spawn_blocking(move || prepare(&restrictions)).await;
             prepared.unwrap_or(Err(SandboxError::Unsupported("preparing the sandbox was broken off")))
         } else {
-            prepare(&self.restrictions)
+            prepare(restrictions)
         };
         let (plan, hidden, guard) = prepared?;
         let jail = Jail::start(&plan).await?;
@@ -220,7 +229,7 @@ impl Sandbox {
             missing: missing(plan.isolation, &jail),
         };
         *self.counts.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(jail.counts()));
-        let view = files_view(&self.restrictions, &jail).map_err(|source| JailError::Program {
+        let view = files_view(restrictions, &jail).map_err(|source| JailError::Program {
             what: "opening its files",
             source,
         })?;
@@ -230,7 +239,7 @@ impl Sandbox {
             hidden: Mutex::new(hidden),
             guard: guarding,
             held: Arc::clone(&self.held),
-            workspace: self.restrictions.workspace.clone(),
+            workspace: restrictions.workspace.clone(),
             slow,
             pending: Mutex::new(pending),
         });
@@ -244,9 +253,7 @@ type Prepared = (Plan, Vec<HiddenFiles>, Option<Guard>);
 fn prepare(restrictions: &Restrictions) -> Result<Prepared, SandboxError> {
     let full = restrictions.isolation == Isolation::Full;
     if !full && restrictions.hidden.is_some() {
-        return Err(SandboxError::Unsupported(
-            "files cannot be hidden without a mount namespace, which this isolation does without",
-        ));
+        return Err(SandboxError::Unsupported(UNHIDDEN));
     }
     let mut view = view::view(restrictions)?;
     // Where they are shown; elsewhere there is nothing to hide.
@@ -419,19 +426,37 @@ impl Environment for Sandbox {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let full = self.restrictions.isolation == Isolation::Full;
+        let full = self.restrictions().isolation == Isolation::Full;
         let mut networks = BTreeSet::from([Network::None, Network::Host]);
         if full {
             networks.insert(Network::Loopback);
         }
         Capabilities {
-            hides_ignored: full,
-            enforces_readonly: self.restrictions.readonly,
-            enforces_allow: full && self.restrictions.programs.is_some(),
             networks,
             limits: BTreeSet::from([Limit::Memory, Limit::Pids, Limit::Cpus, Limit::FileSize]),
             abilities: BTreeSet::from(Ability::ALL),
         }
+    }
+
+    fn enforce(&self, asked: &Enforcement) -> Result<Enforced, EnforceError> {
+        if !self.restrictions().enforcement().covers(asked) {
+            let wanted = self.made.clone().enforcing(asked)?;
+            if let Err(_started) = self.bound.set(wanted)
+                && !self.restrictions().enforcement().covers(asked)
+            {
+                return Err(EnforceError::Bound {
+                    environment: self.name().to_owned(),
+                    why: "serves another policy, or has started without one",
+                });
+            }
+        }
+        let holds = self.restrictions();
+        let full = holds.isolation == Isolation::Full;
+        Ok(Enforced {
+            readonly: holds.readonly,
+            hidden: full,
+            programs: full && holds.programs.is_some(),
+        })
     }
 
     fn confinement(&self) -> Confinement {
@@ -480,7 +505,7 @@ impl Environment for Sandbox {
 
     fn shells(&self) -> usize {
         // Each takes two processes, of which it leaves as many to what runs.
-        let pids = self.restrictions.limits.pids.unwrap_or(u64::MAX);
+        let pids = self.restrictions().limits.pids.unwrap_or(u64::MAX);
         usize::try_from(pids / SHARE).unwrap_or(usize::MAX).max(1)
     }
 
@@ -500,7 +525,7 @@ impl Environment for Sandbox {
 
     fn exposes(&self, paths: &[&Path], workspace: &Path) -> Vec<usize> {
         // With a view of its own it is protected there.
-        if self.restrictions.isolation == Isolation::Full || self.restrictions.open_protected {
+        if self.restrictions().isolation == Isolation::Full || self.restrictions().open_protected {
             return Vec::new();
         }
         protected(paths, workspace)
@@ -528,8 +553,8 @@ impl Environment for Sandbox {
         }
         drop(held);
         hints.extend(refused::explain(&outcome.stderr));
-        hints.extend(no_network::hint(self.restrictions.network, outcome));
-        places::explain(&self.restrictions, outcome, &mut hints);
+        hints.extend(no_network::hint(self.restrictions().network, outcome));
+        places::explain(self.restrictions(), outcome, &mut hints);
         hints
     }
 
@@ -554,12 +579,12 @@ impl Environment for Sandbox {
     }
 
     fn added_variables(&self) -> Vec<(&'static str, String)> {
-        fit::variables(&self.restrictions, rustix::process::geteuid().is_root())
+        fit::variables(self.restrictions(), rustix::process::geteuid().is_root())
     }
 
     fn places(&self) -> Option<Places> {
         let unlayered = self.confinement().missing.iter().any(|missing| missing == UNLAYERED);
-        Some(places::of(&self.restrictions, unlayered))
+        Some(places::of(self.restrictions(), unlayered))
     }
 
     fn holds_back(&self, paths: &[&Path]) -> Vec<usize> {
@@ -604,7 +629,7 @@ impl Sandbox {
             let missed = running.jail.update(&update).await.map_err(SpawnError::Jail)?;
             running.done(&update, &missed);
         }
-        let workspace = self.restrictions.workspace.clone();
+        let workspace = self.restrictions().workspace.clone();
         Err(SpawnError::Environment(Box::new(HiddenError::Moving { workspace })))
     }
 
@@ -624,10 +649,10 @@ impl Sandbox {
         if let Some(guard) = &*lock(&self.guarding()) {
             return Some(look(guard));
         }
-        if self.restrictions.isolation != Isolation::Full {
+        if self.restrictions().isolation != Isolation::Full {
             return None;
         }
-        let (mut guard, _) = Guard::start(&self.restrictions, &Homes::default()).ok()??;
+        let (mut guard, _) = Guard::start(self.restrictions(), &Homes::default()).ok()??;
         let found = look(&guard);
         guard.forget();
         Some(found)
@@ -637,14 +662,19 @@ impl Sandbox {
         Arc::clone(&self.guard.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// What is asked of it, with what its policy asks.
+    fn restrictions(&self) -> &Restrictions {
+        self.bound.get().unwrap_or(&self.made)
+    }
+
     /// Where the home of commands is.
     pub fn home(&self) -> PathBuf {
-        place::home(&self.restrictions)
+        place::home(self.restrictions())
     }
 
     /// The directory that is worked in.
     pub fn workspace(&self) -> &Path {
-        &self.restrictions.workspace
+        &self.restrictions().workspace
     }
 }
 

@@ -1,32 +1,13 @@
 //! What a sandbox is asked to be. Plain facts, which the caller found out: nothing is read here.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use shieling_jail::plan::{Isolation, Limits};
 
+use crate::enforcement::{EnforceError, Enforcement, Hidden};
 use crate::environment::Network;
-
-/// Says which paths of the workspace do not exist for a command.
-pub trait Hidden: Send + Sync {
-    /// Whether this path, relative to the workspace and never empty, is hidden.
-    fn hides(&self, path_relative_to_workspace: &Path, is_directory: bool) -> bool;
-
-    /// How many of the directories right above a hidden path have to keep their names and places for it to stay
-    /// hidden, whatever those above them are called. All of them, unless an implementation knows better.
-    fn needs_above(&self, path_relative_to_workspace: &Path, is_directory: bool) -> usize {
-        let _ = is_directory;
-        path_relative_to_workspace.components().count().saturating_sub(1)
-    }
-}
-
-impl fmt::Debug for dyn Hidden {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Hidden")
-    }
-}
 
 /// How much the private directories hold at most. They are in memory, and count as such.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,4 +124,50 @@ impl Restrictions {
             once: false,
         }
     }
+
+    /// The same, with what a policy asks for.
+    ///
+    /// # Errors
+    /// [`EnforceError`]: they hide other paths or leave other programs already, or their isolation cannot do it.
+    pub fn enforcing(mut self, asked: &Enforcement) -> Result<Self, EnforceError> {
+        let environment = || "sandbox".to_owned();
+        if asked.hidden.is_some() {
+            if self.isolation != Isolation::Full {
+                return Err(EnforceError::Unsupported {
+                    environment: environment(),
+                    why: UNHIDDEN,
+                });
+            }
+            if asked.workspace != self.workspace {
+                return Err(EnforceError::Workspace {
+                    environment: environment(),
+                    asked: asked.workspace.clone(),
+                    has: self.workspace,
+                });
+            }
+        }
+        self.readonly |= asked.readonly;
+        self.hidden = self.hidden.or_else(|| asked.hidden.clone());
+        self.programs = self.programs.or_else(|| asked.programs.clone());
+        if self.enforcement().covers(asked) {
+            return Ok(self);
+        }
+        Err(EnforceError::Bound {
+            environment: environment(),
+            why: "was made to hide other paths, or to leave other programs",
+        })
+    }
+
+    /// What of a policy they enforce.
+    pub(super) fn enforcement(&self) -> Enforcement {
+        Enforcement {
+            workspace: self.workspace.clone(),
+            readonly: self.readonly,
+            hidden: self.hidden.clone(),
+            programs: self.programs.clone(),
+        }
+    }
 }
+
+/// Why an isolation without a view of its own hides nothing.
+pub(super) const UNHIDDEN: &str = "files cannot be hidden without a mount namespace, which this isolation does without";

@@ -9,7 +9,7 @@ use super::super::entry::blank;
 use super::*;
 use crate::approval::{Answer, Approved, Callback, Question, Scope};
 use crate::audit::{self, Kind, Record};
-use crate::environment::{Capabilities, Environment, Later, Local, Shell};
+use crate::environment::{Capabilities, EnforceError, Enforced, Enforcement, Environment, Later, Local, Shell};
 use crate::outcome::{Confinement, Layer, Status};
 use crate::policy::Policy;
 use crate::process::{Process, SpawnError, Streams};
@@ -31,12 +31,15 @@ impl Environment for Called {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            hides_ignored: self.enforces,
-            enforces_readonly: self.enforces,
-            enforces_allow: self.enforces,
-            ..self.local.capabilities()
-        }
+        self.local.capabilities()
+    }
+
+    fn enforce(&self, _: &Enforcement) -> Result<Enforced, EnforceError> {
+        Ok(Enforced {
+            readonly: self.enforces,
+            hidden: self.enforces,
+            programs: self.enforces,
+        })
     }
 
     fn confinement(&self) -> Confinement {
@@ -162,7 +165,8 @@ async fn where_nothing_is_enforced_typing_is_asked_about_as_the_command_that_it_
     let (approver, asked) = answering(Answer::Yes(Scope::Once));
     let shieling = Shieling::builder(local(), Policy::open(), "/tmp")
         .approver(approver)
-        .build();
+        .build()
+        .expect("it serves no other policy");
     let job = start(&shieling, ECHO).await;
     let view = shieling.write(&job, line("rm x"), LONG).await.expect("it was approved");
     assert_eq!(view.outcome.stdout, "<rm x>\n");
@@ -191,7 +195,8 @@ async fn what_is_refused_is_not_typed() {
     let (approver, _) = answering(Answer::No("not this".to_owned()));
     let shieling = Shieling::builder(local(), Policy::open(), "/tmp")
         .approver(approver)
-        .build();
+        .build()
+        .expect("it serves no other policy");
     let job = start(&shieling, ECHO).await;
     let error = shieling
         .write(&job, line("no"), LONG)
@@ -201,7 +206,9 @@ async fn what_is_refused_is_not_typed() {
         panic!("{error}")
     };
     assert_eq!((denial.layer, denial.decision), (Layer::Approval, Decision::Deny));
-    let nobody = Shieling::builder(local(), Policy::open(), "/tmp").build();
+    let nobody = Shieling::builder(local(), Policy::open(), "/tmp")
+        .build()
+        .expect("it serves no other policy");
     let other = start(&nobody, ECHO).await;
     let error = nobody
         .write(&other, line("no"), LONG)
@@ -237,7 +244,8 @@ async fn typing_is_asked_about_unless_all_of_the_policy_is_enforced() {
         let shieling = Shieling::builder(environment, policy, "/tmp")
             .approver(approver)
             .approval(mode)
-            .build();
+            .build()
+            .expect("it serves no other policy");
         let job = start(&shieling, ECHO).await;
         let view = shieling.write(&job, line(text), LONG).await.expect("it is typed");
         assert_eq!(
@@ -248,7 +256,10 @@ async fn typing_is_asked_about_unless_all_of_the_policy_is_enforced() {
     }
     // What is known to break it is not even asked about.
     let (approver, asked) = answering(Answer::Yes(Scope::Once));
-    let shieling = Shieling::builder(local(), deny(), "/tmp").approver(approver).build();
+    let shieling = Shieling::builder(local(), deny(), "/tmp")
+        .approver(approver)
+        .build()
+        .expect("it serves no other policy");
     let job = start(&shieling, ECHO).await;
     let error = shieling
         .write(&job, line("rm x"), LONG)
@@ -275,7 +286,8 @@ async fn what_is_typed_is_recorded_and_what_cannot_be_is_not_typed() {
     let shieling = Shieling::builder(local(), Policy::open(), "/tmp")
         .approval(Mode::OnAsk)
         .audit(Arc::new(sink))
-        .build();
+        .build()
+        .expect("it serves no other policy");
     let job = start(&shieling, ECHO).await;
     shieling.write(&job, line("hello"), LONG).await.expect("it is typed");
     let seen: Vec<_> = {
@@ -338,7 +350,8 @@ async fn no_record_holds_what_is_typed_however_it_is_typed_and_answered() {
             let shieling = Shieling::builder(local(), policy.clone(), "/tmp")
                 .approver(approver)
                 .audit(Arc::clone(&sink) as Arc<dyn audit::Sink>)
-                .build();
+                .build()
+                .expect("it serves no other policy");
             let job = start(&shieling, ECHO).await;
             for input in &inputs {
                 // Refused or not: what is recorded is looked at.
@@ -392,7 +405,9 @@ async fn a_port_is_waited_for_where_it_can_be_seen() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = WaitFor::Port(listener.local_addr().expect("it has one").port());
     for environment in [local(), called("sandbox", true, &["pid"])] {
-        let shieling = Shieling::builder(environment, Policy::open(), "/tmp").build();
+        let shieling = Shieling::builder(environment, Policy::open(), "/tmp")
+            .build()
+            .expect("it serves no other policy");
         let job = start(&shieling, "read x").await;
         let (open, view) = shieling.wait_for(&job, port.clone(), LONG).await.expect("it is seen");
         assert!(open && view.outcome.status == Status::Running);
@@ -401,7 +416,9 @@ async fn a_port_is_waited_for_where_it_can_be_seen() {
         called("sandbox", true, &["pid", "network"]),
         called("container", false, &[]),
     ] {
-        let shieling = Shieling::builder(environment, Policy::open(), "/tmp").build();
+        let shieling = Shieling::builder(environment, Policy::open(), "/tmp")
+            .build()
+            .expect("it serves no other policy");
         let job = start(&shieling, "read x").await;
         let error = shieling
             .wait_for(&job, port.clone(), LONG)
@@ -413,7 +430,9 @@ async fn a_port_is_waited_for_where_it_can_be_seen() {
 
 #[tokio::test]
 async fn jobs_are_listed_killed_and_closed() {
-    let shieling = Shieling::builder(local(), Policy::open(), "/tmp").build();
+    let shieling = Shieling::builder(local(), Policy::open(), "/tmp")
+        .build()
+        .expect("it serves no other policy");
     let first = start(&shieling, "echo on; sleep 1000").await;
     let second = start(&shieling, "exit 3").await;
     let (ended, view) = shieling

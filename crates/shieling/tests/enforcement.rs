@@ -1,0 +1,124 @@
+//! A policy is handed to the environment by the builder alone, and only what comes back relaxes its reading.
+#![expect(clippy::disallowed_methods, reason = "tests make their own workspace")]
+
+use std::fs;
+use std::sync::Arc;
+
+use shieling::Shieling;
+use shieling::approval::Mode;
+use shieling::environment::{EnforceError, Enforced, Environment, Isolation, Local, Restrictions, Sandbox, Shell};
+use shieling::outcome::{Outcome, Status};
+use shieling::policy::{Decision, Policy};
+use shieling::request::Command;
+use tempfile::TempDir;
+
+fn workspace() -> TempDir {
+    let workspace = tempfile::tempdir().expect("a temporary directory");
+    fs::write(workspace.path().join(".env"), "TOKEN=hidden\n").expect("written");
+    fs::write(workspace.path().join("x.sh"), "cat .env; echo > new\n").expect("written");
+    workspace
+}
+
+fn shell() -> Shell {
+    Shell::find(None).expect("there is a shell on every host that runs tests")
+}
+
+/// A sandbox on which nobody has set what a policy means.
+fn sandbox(workspace: &TempDir, change: impl FnOnce(&mut Restrictions)) -> Arc<Sandbox> {
+    let shell = shell();
+    let mut restrictions = Restrictions::new(workspace.path(), shell.program());
+    change(&mut restrictions);
+    Arc::new(Sandbox::new(restrictions, shell))
+}
+
+fn over(environment: Arc<dyn Environment>, policy: Policy, workspace: &TempDir) -> Result<Shieling, EnforceError> {
+    Shieling::builder(environment, policy, workspace.path())
+        .approval(Mode::OnAsk)
+        .build()
+}
+
+async fn run(shieling: &Shieling, workspace: &TempDir, text: &str) -> Outcome {
+    let command = Command::new(text, workspace.path()).expect("a text");
+    let path = ("PATH".to_owned(), "/usr/bin:/bin".to_owned());
+    shieling.run(command.with_variables([path].into()), None).await
+}
+
+fn hiding() -> Policy {
+    Policy::open().with_ignore(&[".env"]).expect("a pattern")
+}
+
+#[tokio::test]
+async fn a_sandbox_that_nobody_prepared_enforces_the_policy_of_its_builder() {
+    let workspace = workspace();
+    let shieling = over(sandbox(&workspace, |_| ()), hiding(), &workspace).expect("it serves no other policy");
+    assert!(shieling.enforced().hidden);
+    let outcome = run(&shieling, &workspace, "sh x.sh").await;
+    assert!(!outcome.stdout.contains("TOKEN"), "{outcome:?}");
+    assert!(
+        outcome.denial.is_none(),
+        "what is contained is not asked about: {outcome:?}"
+    );
+
+    let shieling = over(sandbox(&workspace, |_| ()), Policy::open().with_readonly(), &workspace);
+    let outcome = run(&shieling.expect("another sandbox"), &workspace, "echo > made").await;
+    assert!(!workspace.path().join("made").exists(), "{outcome:?}");
+
+    let policy = Policy::open().with_allow(&["cat", "sh"]).expect("names");
+    let shieling = over(sandbox(&workspace, |_| ()), policy, &workspace).expect("another sandbox");
+    assert!(shieling.enforced().programs);
+    let outcome = run(&shieling, &workspace, "sh -c 'ls'").await;
+    assert_ne!(outcome.exit_code, Some(0), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn what_does_not_come_back_is_asked_about() {
+    let workspace = workspace();
+    let local = Arc::new(Local::new(shell()).with_workspace(workspace.path()));
+    let shieling = over(local, hiding(), &workspace).expect("it enforces nothing, and says so");
+    assert_eq!(shieling.enforced(), Enforced::default());
+    let command = Command::new("sh x.sh", workspace.path()).expect("a text");
+    assert_eq!(shieling.judge(&command).decision, Decision::Ask);
+    assert_eq!(
+        run(&shieling, &workspace, "sh x.sh").await.status,
+        Status::NeedsApproval
+    );
+}
+
+#[tokio::test]
+async fn a_sandbox_serves_one_policy_and_says_so_to_another() {
+    let workspace = workspace();
+    let shared = sandbox(&workspace, |_| ());
+    let first = over(shared.clone(), hiding(), &workspace).expect("it serves no other policy");
+    let same = over(shared.clone(), hiding(), &workspace).expect("the same patterns are the same policy");
+    let less = over(shared.clone(), Policy::open(), &workspace).expect("what asks for nothing more");
+    for shieling in [&first, &same, &less] {
+        assert!(!run(shieling, &workspace, "sh x.sh").await.stdout.contains("TOKEN"));
+    }
+    let other = Policy::open().with_ignore(&["*.pem"]).expect("a pattern");
+    for policy in [other, hiding().with_readonly()] {
+        let error = over(shared.clone(), policy, &workspace).expect_err("it is bound");
+        assert!(matches!(error, EnforceError::Bound { .. }), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_sandbox_that_runs_is_bound_to_no_policy_any_more() {
+    let workspace = workspace();
+    let running = sandbox(&workspace, |_| ());
+    running.start().await.expect("it starts");
+    let error = over(running, hiding(), &workspace).expect_err("its view is made");
+    assert!(error.to_string().contains("has started without one"), "{error}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_enforced_at_all_is_an_error_and_not_left_out() {
+    let workspace = workspace();
+    let lesser = sandbox(&workspace, |asked| asked.isolation = Isolation::Landlock);
+    let error = over(lesser, hiding(), &workspace).expect_err("without a view nothing can be hidden");
+    assert!(matches!(error, EnforceError::Unsupported { .. }), "{error}");
+
+    let elsewhere = tempfile::tempdir().expect("a temporary directory");
+    let other = sandbox(&elsewhere, |_| ());
+    let error = over(other, hiding(), &workspace).expect_err("hidden paths would be others");
+    assert!(matches!(error, EnforceError::Workspace { .. }), "{error}");
+}
