@@ -3,16 +3,14 @@
 
 mod rows;
 
-use std::time::Duration;
-
 use super::outside::Background;
-use super::support::{Case, Checked, Field, Place, alone, case, check, line, skip};
+use super::support::{Case, Checked, Field, Place, case, check, heavy, line, skip};
 
 use rows::{COMPILED, DEVICES, FILES, GIT, MACHINE, PYTHON, RUNTIMES, SHELL, TOOLS};
 
 pub(crate) const CASES: &[Case] = &[
     case("C and C++ are compiled and run", |field| table(field, COMPILED)),
-    alone("a crate is built and tested offline", rust),
+    heavy("a crate is built and tested offline", rust),
     case("Python does what it does elsewhere", |field| table(field, PYTHON)),
     case("Node and Java run", |field| table(field, RUNTIMES)),
     case(
@@ -28,8 +26,8 @@ pub(crate) const CASES: &[Case] = &[
     case("the machine and the user can be asked for", |field| {
         table(field, MACHINE)
     }),
-    alone("twenty commands run at once in one sandbox", twenty_commands),
-    alone("twenty sandboxes run at once", twenty_sandboxes),
+    heavy("twenty commands run at once in one sandbox", twenty_commands),
+    heavy("twenty sandboxes run at once", twenty_sandboxes),
     case(
         "two hundred commands, one after another, leave nothing behind in one sandbox",
         many_in_a_row,
@@ -70,14 +68,13 @@ fn rust(field: &Field<'_>) -> Checked {
         }
         return skip("`cargo` is nowhere that this user can reach");
     };
-    let mut place = field
+    let place = field
         .place()
         .with(|asked| {
             asked.path = format!("{path}:{}", asked.path);
             asked.home = home.clone().or(asked.home.take());
         })
         .start()?;
-    place.deadline = Duration::from_secs(120);
     let home = home.map_or_else(|| "$HOME".to_owned(), |home| home.display().to_string());
     let with = format!("export PATH={path}:$PATH HOME={home}\n");
     place.works(&format!(

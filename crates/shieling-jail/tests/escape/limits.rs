@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 
 use shieling_jail::plan::Limits;
 
-use super::outside::{groups, processes};
-use super::support::{Case, Checked, Field, Making, Place, alone, check, line, skip, wrong};
+use super::outside::{Above, Background, Mark, groups, processes};
+use super::support::{
+    Case, Checked, Field, LONGEST, Making, Place, alone, check, heavy, line, skip, until, within, wrong,
+};
 
 use files::{disk, file_size, flood, inodes, open_files};
 use memory::{
@@ -20,47 +22,47 @@ use memory::{
 };
 
 pub(crate) const CASES: &[Case] = &[
-    alone(
+    heavy(
         "one process gets no more memory than the limit, and its end says so",
         memory_of_one,
     ),
-    alone(
+    heavy(
         "the one command that is expected gets no more memory",
         memory_of_the_only_one,
     ),
-    alone("many processes get no more memory together", memory_of_many),
-    alone("shared memory counts, in every form", memory_shared),
-    alone(
+    heavy("many processes get no more memory together", memory_of_many),
+    heavy("shared memory counts, in every form", memory_shared),
+    heavy(
         "shared memory that is given back late takes nothing of ours and no session along",
         shared_again_and_again,
     ),
-    alone(
+    heavy(
         "memory that is filled for good is told of each command",
         filled_for_good,
     ),
-    alone("commands are killed first, and cannot take it back", killed_first),
-    alone("files in memory count", memory_in_files),
-    alone("never more tasks than the limit are alive, whatever forks", tasks),
-    alone("a small share of the processors is not exceeded", processor),
-    alone(
+    heavy("commands are killed first, and cannot take it back", killed_first),
+    heavy("files in memory count", memory_in_files),
+    heavy("never more tasks than the limit are alive, whatever forks", tasks),
+    heavy("a small share of the processors is not exceeded", processor),
+    heavy(
         "a limit that cannot be held is refused, with the reason",
         cannot_be_held,
     ),
-    alone("a file is not written beyond its limit", file_size),
-    alone("no more files are open than the limit", open_files),
-    alone(
+    heavy("a file is not written beyond its limit", file_size),
+    heavy("no more files are open than the limit", open_files),
+    heavy(
         "private directories are full at their size, and the host's disk is untouched",
         disk,
     ),
-    alone("private directories are full at their number of files", inodes),
-    alone("what is sent and not received counts as memory", sent_and_not_received),
+    heavy("private directories are full at their number of files", inodes),
+    heavy("what is sent and not received counts as memory", sent_and_not_received),
     alone("a flood of output is bounded, and its producer goes on", flood),
-    alone(
+    heavy(
         "of control groups only its own can be seen, and none be left or changed",
         control_groups,
     ),
-    alone("language runtimes find the limit on memory", runtimes),
-    alone(
+    heavy("language runtimes find the limit on memory", runtimes),
+    heavy(
         "the first command is in its control groups from its first instruction on, however much they give",
         first_command,
     ),
@@ -95,25 +97,25 @@ fn tasks(field: &Field<'_>) -> Checked {
         "for i in $(seq 200); do sleep 5 & done",
     ] {
         place.deadline = Duration::from_millis(1_500);
-        let began = Instant::now();
-        let (outcome, peak) = during(|| tasks_of(&inside(&space)), || place.attempt(text));
-        let (outcome, took) = (outcome?, began.elapsed());
-        check(peak <= 64, || format!("ESCAPED: `{text}` had {peak} tasks"))?;
+        // On a busy machine a text may get nowhere before its deadline.
+        let tried = |(_, peak): &(_, u64)| *peak >= 40;
+        let (outcome, peak) = until(tried, || {
+            within(Duration::from_millis(1_500 + 5_000 + 1_000), || {
+                let (outcome, peak) = during(|| tasks_of(&inside(&space)), || place.attempt(text));
+                check(peak <= 64, || format!("ESCAPED: `{text}` had {peak} tasks"))?;
+                Ok((outcome?, peak))
+            })
+        })?;
         check(peak >= 40, || {
             format!("`{text}` was not seen to try: {peak} tasks, {}", line(&outcome))
         })?;
         check(outcome.survivors == 0, || format!("`{text}`: {}", line(&outcome)))?;
         let cleared = Instant::now();
         while tasks_of(&inside(&space)) > 0 {
-            check(cleared.elapsed() < Duration::from_secs(20), || {
-                format!("`{text}` is still there")
-            })?;
+            check(cleared.elapsed() < LONGEST, || format!("`{text}` is still there"))?;
             std::thread::sleep(Duration::from_millis(5));
         }
-        check(took < Duration::from_millis(1_500 + 5_000 + 1_000), || {
-            format!("`{text}` took {took:?}")
-        })?;
-        place.deadline = Duration::from_secs(30);
+        place.deadline = LONGEST;
         place.works("for i in 1 2 3 4 5 6 7 8; do true & done; wait; echo | cat | cat | cat")?;
     }
     Ok(())
@@ -132,9 +134,16 @@ fn processor(field: &Field<'_>) -> Checked {
         Err(_) => return Ok(()),
     }
     field.attempted();
-    let used = place.works(r#"for i in 1 2; do "$TOOLS/eat" spin 2000 & done; wait"#)?;
-    let used: u64 = used.lines().filter_map(|line| line.trim().parse::<u64>().ok()).sum();
-    check(used <= 700, || format!("ESCAPED: {used} ms of the processors in 2 s"))?;
+    // On a busy machine it may not even get its share.
+    let used = until(
+        |used| *used >= 200,
+        || {
+            let used = place.works(r#"for i in 1 2; do "$TOOLS/eat" spin 2000 & done; wait"#)?;
+            let used: u64 = used.lines().filter_map(|line| line.trim().parse::<u64>().ok()).sum();
+            check(used <= 700, || format!("ESCAPED: {used} ms of the processors in 2 s"))?;
+            Ok(used)
+        },
+    )?;
     check(used >= 200, || format!("only {used} ms in 2 s, of 400"))
 }
 
@@ -194,8 +203,6 @@ fn cannot_be_held(field: &Field<'_>) -> Checked {
 }
 
 fn control_groups(field: &Field<'_>) -> Checked {
-    // What somebody who was killed left on this machine is not ours.
-    let before = groups();
     let place = limited(
         field,
         Limits {
@@ -225,26 +232,27 @@ fn control_groups(field: &Field<'_>) -> Checked {
     ] {
         place.refused(text)?;
     }
-    let made: Vec<String> = groups().into_iter().filter(|group| !before.contains(group)).collect();
+    // By the keeper's number in their names: those of other sandboxes come and go, and what a keeper that was
+    // killed leaves stays until the next one comes.
+    let mark = Mark::new();
+    let running = Background::start(field, &place, &format!("exec sleep {mark}"))?;
+    let main = mark.wait_for_sleepers(1)?;
+    let keeper = Above::of(main.first().copied().unwrap_or(0))?.keeper.pid;
+    let ours = || -> Vec<String> {
+        let name = format!("/shieling-{keeper}-");
+        groups().into_iter().filter(|group| group.contains(&name)).collect()
+    };
+    let made = ours();
+    running.drop_it();
     place.close();
-    // What this one made is gone. Those of other sandboxes come and go: what stays without a keeper is left.
-    let ours = |group: &String| {
-        let keeper = group
-            .rsplit("shieling-")
-            .next()
-            .and_then(|name| name.split('-').next()?.parse().ok());
-        keeper.is_some_and(|keeper: i32| super::outside::state(keeper).is_none())
-    };
-    let begun = std::time::Instant::now();
-    let left = loop {
-        let all = groups();
-        let left: Vec<&String> = made.iter().filter(|group| all.contains(group) && ours(group)).collect();
-        if left.is_empty() || begun.elapsed() > std::time::Duration::from_secs(20) {
-            break left;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    };
-    check(left.is_empty(), || format!("control groups are left: {left:?}"))?;
+    // What this one made is gone.
+    let begun = Instant::now();
+    while !ours().is_empty() {
+        check(begun.elapsed() < LONGEST, || {
+            format!("control groups are left: {:?}", ours())
+        })?;
+        std::thread::sleep(Duration::from_millis(20));
+    }
     if field.is_root() && made.is_empty() {
         return skip("no control group can be made here, even by root");
     }

@@ -4,11 +4,10 @@
 mod unix;
 
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::time::Duration;
 
 use shieling::environment::Network;
 
-use super::support::{Case, Checked, Field, case, check};
+use super::support::{Case, Checked, Field, LONGEST, case, check};
 
 use unix::{abstract_sockets, each_other, path_sockets};
 
@@ -34,9 +33,6 @@ pub(crate) const CASES: &[Case] = &[
     ),
     case("two sandboxes do not reach each other", each_other),
 ];
-
-/// The longest that a datagram of ours is waited for.
-const SOON: Duration = Duration::from_secs(10);
 
 /// Servers of the host's, which must not get a byte.
 struct Servers {
@@ -64,7 +60,7 @@ impl Servers {
             ],
         };
         for one in &servers.datagram {
-            one.set_read_timeout(Some(SOON))?;
+            one.set_read_timeout(Some(LONGEST))?;
         }
         Ok(servers)
     }

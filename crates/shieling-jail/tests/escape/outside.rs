@@ -14,10 +14,10 @@ use shieling::approval::Mode;
 use shieling::outcome::Outcome;
 use shieling::policy::Policy;
 
-use super::support::{Checked, Field, Place, check, wrong};
+use super::support::{Checked, Fail, Field, Place, check, wrong};
 
-/// The longest that something which should happen at once is waited for.
-const SOON: Duration = Duration::from_secs(10);
+/// The longest that something is waited for which happens at once where nothing else runs.
+const SOON: Duration = Duration::from_secs(60);
 
 /// A number of seconds to sleep that no other process uses, by which to find the sleeper.
 pub(crate) struct Mark(String);
@@ -66,19 +66,14 @@ impl Mark {
 
     /// Waits until so many are alive.
     pub(crate) fn wait_for(&self, count: usize) -> Checked<Vec<i32>> {
-        self.wait_within(count, SOON)
-    }
-
-    /// Waits until so many are alive, not longer than this.
-    pub(crate) fn wait_within(&self, count: usize, longest: Duration) -> Checked<Vec<i32>> {
         let began = Instant::now();
         loop {
             let alive = self.alive();
             if alive.len() == count {
                 return Ok(alive);
             }
-            check(began.elapsed() < longest, || {
-                format!("{} processes are alive after {longest:?}, not {count}", alive.len())
+            check(began.elapsed() < SOON, || {
+                format!("{} processes are alive after {SOON:?}, not {count}", alive.len())
             })?;
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -134,7 +129,7 @@ impl Pinned {
     pub(crate) fn new(pid: i32) -> Checked<Self> {
         match field(pid, 19) {
             Some(born) => Ok(Self { pid, born }),
-            None => wrong(format!("process {pid} is gone")),
+            None => Err(Fail::Vanished(format!("process {pid} is gone"))),
         }
     }
 
@@ -189,7 +184,7 @@ impl Above {
     pub(crate) fn of(main: i32) -> Checked<Self> {
         let up = |pid| match parent(pid) {
             Some(parent) => Pinned::new(parent),
-            None => wrong(format!("process {pid} is gone")),
+            None => Err(Fail::Vanished(format!("process {pid} is gone"))),
         };
         let supervisor = up(main)?;
         let init = up(supervisor.pid)?;

@@ -8,35 +8,35 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use rustix::fs::{CWD, RenameFlags};
 use shieling_testkit::extent;
 
-use super::support::{Case, Checked, Fail, Field, Place, alone, check};
+use super::support::{Case, Checked, Fail, Field, Place, check, heavy};
 
 pub(crate) const CASES: &[Case] = &[
-    alone(
+    heavy(
         "a directory that is swapped for a link to outside is never read through",
         reading,
     ),
-    alone(
+    heavy(
         "a directory that is swapped for a link to outside is never written through",
         writing,
     ),
-    alone("a command's own swapping of a link opens nothing outside", own_swapping),
-    alone(
+    heavy("a command's own swapping of a link opens nothing outside", own_swapping),
+    heavy(
         "a repository that is swapped for a link to outside while sandboxes start shows nothing of it",
         pins,
     ),
-    alone(
+    heavy(
         "a program of the list that is swapped for a link to outside while sandboxes start shows nothing",
         programs,
     ),
-    alone(
+    heavy(
         "a hidden file is not there while a command swaps the directories around it",
         hidden_beside,
     ),
-    alone(
+    heavy(
         "a hidden file is not there in a sandbox that starts while somebody moves directories",
         hidden_at_start,
     ),
-    alone("protected paths cannot be swapped away while commands run", protected),
+    heavy("protected paths cannot be swapped away while commands run", protected),
 ];
 
 /// How often names are swapped.

@@ -114,6 +114,10 @@ fn no_program_beside_the_allowed_ones_leaves_a_mark() {
         .filter(|text| !by_allowed.contains(*text))
         .count();
     eprintln!("allow: {idle} listed texts have no effect here");
+}
+
+#[test]
+fn and_none_does_as_an_ordinary_user() {
     shieling_testkit::again_as_user(&["--exact", "allow::no_program_beside_the_allowed_ones_leaves_a_mark"]);
 }
 

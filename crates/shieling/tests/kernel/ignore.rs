@@ -280,6 +280,11 @@ fn no_attack_under_ignore_gives_away_what_is_hidden() {
         noisy.len() <= cases.len().div_ceil(20),
         "too many never do the same twice"
     );
+}
+
+/// A test of its own, so that both run at once: most of their time is spent waiting for processes.
+#[test]
+fn and_none_does_to_an_ordinary_user() {
     shieling_testkit::again_as_user(&["--exact", "ignore::no_attack_under_ignore_gives_away_what_is_hidden"]);
 }
 

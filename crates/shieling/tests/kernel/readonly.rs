@@ -102,6 +102,10 @@ fn no_attack_under_readonly_changes_anything() {
     assert_eq!(not_run, Vec::<String>::new());
     let left = left.into_inner().expect("nobody panics with it");
     assert!(left.is_empty(), "after the end: {}", left.join("\n"));
+}
+
+#[test]
+fn and_none_does_as_an_ordinary_user() {
     shieling_testkit::again_as_user(&["--exact", "readonly::no_attack_under_readonly_changes_anything"]);
 }
 

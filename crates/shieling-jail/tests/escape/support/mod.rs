@@ -5,13 +5,14 @@ pub(crate) mod suite;
 mod tools;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use shieling_testkit::prerequisite;
 
-pub(crate) use place::{KEYS, Making, Place, line};
+pub(crate) use place::{KEYS, LONGEST, Making, Place, line};
 pub(crate) use tools::Tools;
 
 /// One or more attempts that a sentence tells of.
@@ -20,8 +21,19 @@ pub(crate) struct Case {
     pub(crate) name: &'static str,
     /// Does it.
     pub(crate) body: fn(&Field) -> Checked,
-    /// Whether nothing else may run meanwhile.
-    pub(crate) alone: bool,
+    /// What else may run meanwhile.
+    beside: Beside,
+}
+
+/// What else may run beside a case in the same process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    /// Every other case that does not say otherwise.
+    All,
+    /// No other of this kind: each keeps the processors or the memory busy.
+    Light,
+    /// Nothing: it changes this process, or measures it.
+    Nothing,
 }
 
 /// A case that runs beside others.
@@ -29,16 +41,25 @@ pub(crate) const fn case(name: &'static str, body: fn(&Field) -> Checked) -> Cas
     Case {
         name,
         body,
-        alone: false,
+        beside: Beside::All,
     }
 }
 
-/// A case that changes this process, or needs its time.
+/// A case that keeps the processors or the memory busy: one such case runs at a time.
+pub(crate) const fn heavy(name: &'static str, body: fn(&Field) -> Checked) -> Case {
+    Case {
+        name,
+        body,
+        beside: Beside::Light,
+    }
+}
+
+/// A case that changes this process, or measures it.
 pub(crate) const fn alone(name: &'static str, body: fn(&Field) -> Checked) -> Case {
     Case {
         name,
         body,
-        alone: true,
+        beside: Beside::Nothing,
     }
 }
 
@@ -91,6 +112,36 @@ pub(crate) fn check(holds: bool, otherwise: impl FnOnce() -> String) -> Checked 
     if holds { Ok(()) } else { wrong(otherwise()) }
 }
 
+/// How often something that is slow, or does not get to what it tries, is done again.
+const TRIES: usize = 3;
+
+/// Does something again while it takes longer than this, a few times at most: on a busy machine any one run may be slow,
+/// and not all are. Gives what the last run gave.
+pub(crate) fn within<T>(longest: Duration, mut act: impl FnMut() -> Checked<T>) -> Checked<T> {
+    let mut took = Duration::ZERO;
+    for _ in 0..TRIES {
+        let began = Instant::now();
+        let given = act()?;
+        took = began.elapsed();
+        if took < longest {
+            return Ok(given);
+        }
+    }
+    wrong(format!("it took {took:?}, and longer than {longest:?} each time"))
+}
+
+/// Does something again while it does not get to what it tries, a few times at most. Gives what the last run gave.
+pub(crate) fn until<T>(tried: impl Fn(&T) -> bool, mut act: impl FnMut() -> Checked<T>) -> Checked<T> {
+    let mut given = act()?;
+    for _ in 1..TRIES {
+        if tried(&given) {
+            break;
+        }
+        given = act()?;
+    }
+    Ok(given)
+}
+
 /// What one case works with.
 pub(crate) struct Field<'a> {
     /// Where its places are made.
@@ -101,6 +152,8 @@ pub(crate) struct Field<'a> {
     pub(crate) runtime: &'a tokio::runtime::Runtime,
     /// What has to be looked at after it.
     watched: Mutex<Vec<place::Watched>>,
+    /// The directories of its places.
+    made: Mutex<Vec<PathBuf>>,
     attempts: AtomicUsize,
     controls: AtomicUsize,
 }
@@ -112,6 +165,7 @@ impl<'a> Field<'a> {
             tools,
             runtime,
             watched: Mutex::default(),
+            made: Mutex::default(),
             attempts: AtomicUsize::new(0),
             controls: AtomicUsize::new(0),
         }

@@ -25,6 +25,9 @@ use super::{Checked, Fail, Field, check, skip, wrong};
 /// Where programs are, on the host and inside.
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/// How long a command may run that does not say: no command takes so long, however busy the machine is.
+pub(crate) const LONGEST: Duration = Duration::from_secs(120);
+
 /// Files of the host's home that hold the secret.
 pub(crate) const KEYS: &[&str] = &[
     ".ssh/id_ed25519",
@@ -88,6 +91,7 @@ impl<'a> Making<'a> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let root = field.base.join(format!("place-{number}"));
+        field.made.lock().expect("only pushed to").push(root.clone());
         // Never in any text that a command is given, so that an echo is no read.
         let secret = format!(
             "SECRET-{}-{number}",
@@ -244,7 +248,7 @@ impl<'a> Place<'a> {
             restrictions,
             sandbox,
             shieling,
-            deadline: Duration::from_secs(30),
+            deadline: LONGEST,
         })
     }
 

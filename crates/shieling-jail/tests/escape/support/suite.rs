@@ -1,6 +1,5 @@
 //! Runs every case, twice where it can, and reports.
 
-use std::collections::VecDeque;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
@@ -8,13 +7,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Mutex;
-use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use rustix::mount::{MountPropagationFlags, mount_bind, mount_change};
 use shieling_testkit::prerequisite;
 
-use super::{Case, Fail, Field, Tools};
+use super::{Beside, Case, Fail, Field, Tools};
 
 /// Who is nobody else, for the second run. The name is seen in a mount namespace of our own only.
 pub(crate) const USER: u32 = 47_110;
@@ -27,6 +26,9 @@ pub(crate) const HOST: &str = "--host-to-be-killed";
 const INSIDE: &str = "--with-mounts-of-its-own-in";
 /// The option of a host that is to be killed, with its workspace and a text.
 pub(crate) const HOLD: &str = "--hold";
+
+/// The directory of a run in which its cases lay the places that they are done with.
+const DONE: &str = "done";
 
 /// How many cases run at once.
 const AT_ONCE: usize = 4;
@@ -72,7 +74,7 @@ pub(crate) fn main(classes: &'static [(&'static str, &'static [Case])]) -> ExitC
         }
     }
     let ok = match (again, inside) {
-        (Some(base), _) => run(classes, &filters, &base),
+        (Some(base), _) => told(&run(classes, &filters, &base)),
         (None, Some(base)) => both(classes, &filters, base),
         (None, None) => outside(classes, &filters),
     };
@@ -113,14 +115,37 @@ fn outside(classes: &'static [(&'static str, &'static [Case])], filters: &[Strin
     let real = fs::canonicalize(directory.path()).expect("it is there");
     if !rustix::process::geteuid().is_root() {
         println!("not root: every case runs once, as this user");
-        return run(classes, filters, &real);
+        return told(&while_removing(&[&real], || run(classes, filters, &real)));
     }
-    let inside = Command::new("/proc/self/exe")
-        .arg(INSIDE)
-        .arg(&real)
-        .args(filters)
-        .status();
+    let inside = while_removing(&[&real.join("root"), &real.join("user")], || {
+        Command::new("/proc/self/exe")
+            .arg(INSIDE)
+            .arg(&real)
+            .args(filters)
+            .status()
+    });
     inside.is_ok_and(|status| status.success())
+}
+
+/// Removes what is done with of these runs while they go on. They make 40,000 files, and to remove all at the end can take
+/// as long as half of the cases.
+fn while_removing<T>(runs: &[&Path], body: impl FnOnce() -> T) -> T {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                for done in runs.iter().flat_map(|run| fs::read_dir(run.join(DONE))) {
+                    // What cannot be removed now goes at the end.
+                    done.flatten().for_each(|place| drop(fs::remove_dir_all(place.path())));
+                }
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        });
+        // A panic too ends the thread, which would be waited for.
+        let result = catch_unwind(AssertUnwindSafe(body));
+        over.store(true, Ordering::Relaxed);
+        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 fn both(classes: &'static [(&'static str, &'static [Case])], filters: &[String], mut base: PathBuf) -> bool {
@@ -146,6 +171,8 @@ fn both(classes: &'static [(&'static str, &'static [Case])], filters: &[String],
     let program = fs::File::open("/proc/self/exe").expect("it runs");
     rustix::io::fcntl_setfd(&program, rustix::io::FdFlags::empty()).expect("set");
     let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&program));
+    // What failed is shown once both have ended: the end of a long log is what is kept and looked at.
+    let failed = base.join("failed");
     let second = Command::new(path)
         .arg(AGAIN)
         .arg(base.join("user"))
@@ -153,11 +180,21 @@ fn both(classes: &'static [(&'static str, &'static [Case])], filters: &[String],
         .uid(USER)
         .gid(USER)
         .current_dir(base.join("user"))
+        .stderr(fs::File::create(&failed).expect("made"))
         .spawn();
     // Both at once: most cases wait for processes.
     let as_root = run(classes, filters, &base.join("root"));
     let as_user = second.is_ok_and(|mut process| process.wait().is_ok_and(|status| status.success()));
-    as_root && as_user
+    eprint!("{}", fs::read_to_string(&failed).unwrap_or_default());
+    told(&as_root) && as_user
+}
+
+/// Whether nothing failed; what did is shown.
+fn told(failures: &[String]) -> bool {
+    for failure in failures {
+        eprintln!("{failure}");
+    }
+    failures.is_empty()
 }
 
 /// Mounts from here on are seen by this process and its children alone.
@@ -202,16 +239,23 @@ fn own_devices(base: &Path) {
     }
 }
 
-fn run(classes: &'static [(&'static str, &'static [Case])], filters: &[String], base: &Path) -> bool {
+/// Runs the cases once, and gives what failed.
+fn run(classes: &'static [(&'static str, &'static [Case])], filters: &[String], base: &Path) -> Vec<String> {
     let began = Instant::now();
     let user = rustix::process::geteuid().as_raw();
     let tools = match Tools::build(&base.join("tools")) {
         Ok(tools) => tools,
         Err(why) => {
-            eprintln!("the helper programs cannot be built: {why}");
-            return !prerequisite::is_ci();
+            let why = format!("the helper programs cannot be built: {why}");
+            if prerequisite::is_ci() {
+                return vec![why];
+            }
+            println!("{why}");
+            return Vec::new();
         }
     };
+    let done = base.join(DONE);
+    fs::create_dir_all(&done).expect("the base can be written to");
     let runtime = runtime();
     let wanted = |class: &str, case: &Case| {
         let full = format!("{class}: {}", case.name);
@@ -221,7 +265,8 @@ fn run(classes: &'static [(&'static str, &'static [Case])], filters: &[String], 
         .iter()
         .flat_map(|(class, cases)| cases.iter().map(move |case| (*class, case)))
         .filter(|(class, case)| wanted(class, case));
-    let (alone, beside): (VecDeque<_>, VecDeque<_>) = all.partition(|(_, case)| case.alone);
+    let (alone, others): (Vec<_>, Vec<_>) = all.partition(|(_, case)| case.beside == Beside::Nothing);
+    let (heavy, beside): (Vec<_>, Vec<_>) = others.into_iter().partition(|(_, case)| case.beside == Beside::Light);
     let counts = Mutex::new(
         classes
             .iter()
@@ -240,6 +285,10 @@ fn run(classes: &'static [(&'static str, &'static [Case])], filters: &[String], 
             }
             result => result,
         };
+        for place in std::mem::take(&mut *field.made.lock().expect("only pushed to")) {
+            // What is in use still goes at the end.
+            let _ = fs::rename(&place, done.join(place.file_name().unwrap_or_default()));
+        }
         let mut counts = counts.lock().expect("no panic here");
         let (_, count) = counts.iter_mut().find(|(name, _)| *name == class).expect("listed");
         count.cases += 1;
@@ -258,29 +307,25 @@ fn run(classes: &'static [(&'static str, &'static [Case])], filters: &[String], 
                 failures
                     .lock()
                     .expect("no panic here")
-                    .push(format!("{class}: {}: {why}", case.name));
+                    .push(format!("as uid {user}: FAILED {class}: {}: {why}", case.name));
             }
         }
     };
+    // From the end: the longest cases stand there, and one that begins last would be waited for.
     let queue = Mutex::new(beside);
+    let next = || queue.lock().expect("no panic here").pop();
     std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                loop {
-                    let next = queue.lock().expect("no panic here").pop_front();
-                    let Some(next) = next else { break };
-                    one(next);
-                }
-            });
+        scope.spawn(|| {
+            heavy.into_iter().for_each(one);
+            std::iter::from_fn(next).for_each(one);
+        });
+        for _ in 1..AT_ONCE {
+            scope.spawn(|| std::iter::from_fn(next).for_each(one));
         }
     });
     alone.into_iter().for_each(one);
-    report(
-        user,
-        &counts.lock().expect("no panic"),
-        &failures.lock().expect("no panic"),
-        began,
-    )
+    report(user, &counts.lock().expect("no panic"), began);
+    failures.into_inner().expect("no panic")
 }
 
 /// Runs a case and looks at what must not have changed.
@@ -298,7 +343,7 @@ fn judge(field: &Field<'_>, case: &Case) -> Result<(), Fail> {
     result
 }
 
-fn report(user: u32, counts: &[(&'static str, Count)], failures: &[String], began: Instant) -> bool {
+fn report(user: u32, counts: &[(&'static str, Count)], began: Instant) {
     let mut whole = Count::default();
     println!("\nas uid {user}:");
     for (class, count) in counts {
@@ -322,8 +367,4 @@ fn report(user: u32, counts: &[(&'static str, Count)], failures: &[String], bega
         whole.skipped,
         began.elapsed().as_secs_f64()
     );
-    for failure in failures {
-        eprintln!("as uid {user}: FAILED {failure}");
-    }
-    failures.is_empty()
 }
