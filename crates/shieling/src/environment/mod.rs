@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::approval::Approved;
 pub use crate::outcome::Places;
@@ -40,7 +40,7 @@ pub struct Ground {
 }
 
 /// What of the network a command may reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Network {
     /// Nothing.
@@ -52,7 +52,7 @@ pub enum Network {
 }
 
 /// A resource that can be limited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
     /// Memory of all processes together.
@@ -66,7 +66,7 @@ pub enum Limit {
 }
 
 /// What an environment can enforce. What it cannot is refused, not ignored, by whoever was asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
     /// Ignored paths do not exist in it.
     pub hides_ignored: bool,
@@ -83,7 +83,7 @@ pub struct Capabilities {
 }
 
 /// Something that can be done in an environment. A tool that needs one that is missing is not offered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ability {
     /// Commands run in it.
