@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::policy::{Decision, Reason};
 
@@ -58,7 +58,7 @@ impl Status {
 }
 
 /// Where in an environment what is written lasts, and where not. What is in neither list is read-only.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Places {
     /// Files and directories of the host that commands write, absolute.
     pub lasting: Vec<PathBuf>,
@@ -91,7 +91,7 @@ impl Places {
 }
 
 /// What the environment really enforced, read back and not wished.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Confinement {
     /// The layers in force.
     pub enforced: Vec<String>,

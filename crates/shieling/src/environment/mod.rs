@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::approval::Approved;
 pub use crate::enforcement::{EnforceError, Enforced, Enforcement, Hidden};
@@ -41,7 +41,7 @@ pub struct Ground {
 }
 
 /// What of the network a command may reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Network {
     /// Nothing.
@@ -53,7 +53,7 @@ pub enum Network {
 }
 
 /// A resource that can be limited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
     /// Memory of all processes together.
@@ -67,7 +67,7 @@ pub enum Limit {
 }
 
 /// What can be asked of an environment. What it cannot give is refused, not ignored, by whoever was asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
     /// The network modes that it can give.
     pub networks: BTreeSet<Network>,
@@ -78,7 +78,7 @@ pub struct Capabilities {
 }
 
 /// Something that can be done in an environment. A tool that needs one that is missing is not offered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ability {
     /// Commands run in it.

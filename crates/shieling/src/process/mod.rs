@@ -24,7 +24,7 @@ mod zygote;
 use std::fmt;
 use std::future::poll_fn;
 use std::os::fd::OwnedFd;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -114,6 +114,26 @@ pub struct Process {
     job: Job,
     pid: Option<u32>,
     started: Instant,
+}
+
+/// The streams of a process and the way to it: [`Process::into_streams`].
+pub struct OpenStreams {
+    /// What it prints.
+    pub stdout: pipe::Receiver,
+    /// What it prints as errors.
+    pub stderr: pipe::Receiver,
+    /// The way to its standard input, if it has one. Dropping that is its end of file.
+    pub input: Option<pipe::Sender>,
+    /// The way to it. Dropping it kills every process it has.
+    pub control: Box<dyn Control>,
+}
+
+impl fmt::Debug for OpenStreams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenStreams")
+            .field("input", &self.input)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A process taken apart, for whoever drives it.
@@ -261,6 +281,18 @@ impl Process {
         }
     }
 
+    /// Its streams and the way to it, for whoever carries them elsewhere: as it was made, by
+    /// [`from_parts`](Self::from_parts). Dropping the control kills every process it has.
+    #[must_use]
+    pub fn into_streams(self) -> OpenStreams {
+        OpenStreams {
+            stdout: self.stdout,
+            stderr: self.stderr,
+            input: self.input,
+            control: Box::new(self.job),
+        }
+    }
+
     /// The number of the main process, where it has one on this host.
     pub fn pid(&self) -> Option<u32> {
         self.pid
@@ -349,7 +381,13 @@ impl Job {
 
     /// The next event. Cancel safe; pending for ever after the last one.
     pub(crate) async fn event(&mut self) -> Event {
-        let event = poll_fn(|cx| self.control.poll_event(cx)).await;
+        poll_fn(|cx| self.poll_event(cx)).await
+    }
+}
+
+impl Control for Job {
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
+        let event = ready!(self.control.poll_event(cx));
         match event {
             Event::MainEnded(end, usage) => self.main = Some((end, usage)),
             Event::Gone(ended) => self.last = Some(Ok(ended)),
@@ -358,7 +396,11 @@ impl Job {
         if self.last.is_some() {
             self.end();
         }
-        event
+        Poll::Ready(event)
+    }
+
+    fn stop(&mut self, grace: Duration) {
+        self.control.stop(grace);
     }
 }
 
