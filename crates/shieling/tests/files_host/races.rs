@@ -22,7 +22,7 @@ fn rounds() -> usize {
 }
 
 /// Exchanges two names, as long as the other runs; how often that was done.
-fn while_swapping(one: &Path, other: &Path, act: impl FnOnce()) -> u64 {
+fn while_swapping(one: &Path, other: &Path, act: impl FnOnce(&AtomicU64)) -> u64 {
     let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -45,7 +45,7 @@ fn while_swapping(one: &Path, other: &Path, act: impl FnOnce()) -> u64 {
             }
         }
         let _stop = Stop(&stop);
-        act();
+        act(&count);
     });
     count.into_inner()
 }
@@ -78,11 +78,12 @@ impl Seen {
         self.done + self.refused
     }
 
-    /// Whether to go on: as often as it is to be tried, and until both ends were seen. A machine that is
-    /// busy may leave whoever swaps waiting for long.
-    fn wants_more(&self, rounds: usize) -> bool {
+    /// Whether to go on: as often as it is to be tried, and until both ends were seen, and as many swaps. A machine that
+    /// is busy may leave whoever swaps waiting for long, while all that is tried happens between two swaps.
+    fn wants_more(&self, rounds: usize, swaps: u64) -> bool {
         let tried = self.tried();
-        tried < rounds || (tried < 200 * rounds && self.done.min(self.refused) <= enough())
+        let seen = self.done.min(self.refused) > enough() && swaps > enough() as u64;
+        tried < rounds || (tried < 200 * rounds && !seen)
     }
 
     /// A race that was not run proves nothing.
@@ -152,7 +153,7 @@ fn who_checks_and_then_uses_reads_the_outside() {
     let place = Place::with(In::Local, prepare, |_| {});
     let (path, other) = (place.path("file"), place.path("file_out"));
     let mut won = false;
-    while_swapping(&path, &other, || {
+    while_swapping(&path, &other, |_| {
         for _ in 0..1_000_000 {
             let real = fs::canonicalize(&path).unwrap_or_default();
             if real.starts_with(place.work()) && fs::read(&path).is_ok_and(|bytes| bytes == CANARY.as_bytes()) {
@@ -175,8 +176,8 @@ fn no_byte_of_the_outside_is_read() {
         ] {
             let path = place.path(name);
             let mut seen = Seen::default();
-            let swaps = while_swapping(&place.path(swapped), &place.path(with), || {
-                while seen.wants_more(rounds()) {
+            let swaps = while_swapping(&place.path(swapped), &place.path(with), |swaps| {
+                while seen.wants_more(rounds(), swaps.load(Ordering::Relaxed)) {
                     let result = if seen.tried().is_multiple_of(2) {
                         read(&*files, &path)
                     } else {
@@ -213,8 +214,8 @@ fn no_byte_is_written_outside() {
             let files = place.files();
             let (directory, other) = (place.path("directory"), place.path(format!("directory_{suffix}")));
             let mut seen = Seen::default();
-            let swaps = while_swapping(&directory, &other, || {
-                while seen.wants_more(rounds()) {
+            let swaps = while_swapping(&directory, &other, |swaps| {
+                while seen.wants_more(rounds(), swaps.load(Ordering::Relaxed)) {
                     let name = match expect {
                         Expect::Any | Expect::Stamp(_) => "directory/canary".to_owned(),
                         Expect::Nothing => format!("directory/new{}/deep", seen.tried()),
@@ -242,8 +243,8 @@ fn no_byte_is_written_outside() {
         let files = place.files();
         let (file, other) = (place.path("file"), place.path(format!("file_{suffix}")));
         let mut seen = Seen::default();
-        let swaps = while_swapping(&file, &other, || {
-            while seen.wants_more(rounds()) {
+        let swaps = while_swapping(&file, &other, |swaps| {
+            while seen.wants_more(rounds(), swaps.load(Ordering::Relaxed)) {
                 // The link may have been replaced, as a name of the workspace's like any other.
                 if seen.tried().is_multiple_of(20) {
                     fs::write(place.path("new_file"), "inside").expect("ours");
@@ -292,8 +293,8 @@ fn nothing_is_removed_outside() {
             ("above it", "tree/sub/canary", "tree/sub", "tree/link"),
         ] {
             let mut seen = Seen::default();
-            let swaps = while_swapping(&place.path(one), &place.path(other), || {
-                while seen.wants_more(rounds() / 3) {
+            let swaps = while_swapping(&place.path(one), &place.path(other), |swaps| {
+                while seen.wants_more(rounds() / 3, swaps.load(Ordering::Relaxed)) {
                     renew(&place, &target);
                     let spot = files.spot(&place.path(removed), Links::Keep);
                     let result = spot.and_then(|spot| spot.remove(true));
@@ -392,7 +393,7 @@ fn what_somebody_else_wrote_meanwhile_is_not_lost() {
             }
         });
         let mut round = 0;
-        while seen.wants_more(rounds()) {
+        while seen.wants_more(rounds(), u64::MAX) {
             round += 1;
             let stamp = files.node(&path, Links::Follow).and_then(|node| node.meta());
             let Ok(stamp) = stamp.map(|meta| meta.stamp) else {

@@ -10,27 +10,42 @@ use super::support::{Mark, loud, own_children, run, run_within};
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn twenty_commands_with_orphans_end_without_each_other() {
     let _load = loud().await;
+    // On a busy machine, some have not begun when their time is over: then all get more.
+    for factor in [1, 4, 16] {
+        if all_end_without_each_other(factor).await {
+            return;
+        }
+    }
+    panic!("some never began");
+}
+
+/// Whether all had begun what is to end.
+async fn all_end_without_each_other(factor: u32) -> bool {
     let marks: Vec<Mark> = (0..20).map(|_| Mark::new()).collect();
     let bystander = Mark::new();
     let other = tokio::spawn(run_within_owned(
         format!("setsid sleep {bystander} & sleep {bystander}"),
-        Duration::from_secs(6),
+        Duration::from_secs(6) * factor,
     ));
     bystander.wait_for(2);
     let mut running = Vec::new();
     for mark in &marks {
         let text = format!("setsid sleep {mark} & (setsid nohup sleep {mark} >/dev/null 2>&1 &) ; sleep {mark}");
-        running.push(tokio::spawn(run_within_owned(text, Duration::from_secs(2))));
+        running.push(tokio::spawn(run_within_owned(text, Duration::from_secs(2) * factor)));
     }
+    let mut begun = true;
     for (task, mark) in running.into_iter().zip(&marks) {
         let (end, survivors, ended) = task.await.expect("it does not panic");
-        assert_eq!((end, survivors, ended), (End::TimedOut, 0, 2));
+        assert_eq!((end, survivors), (End::TimedOut, 0));
+        assert!(ended <= 2, "{ended}");
+        begun &= ended == 2;
         assert_eq!(mark.alive(), [] as [u32; 0]);
         assert_eq!(bystander.alive().len(), 2);
     }
     let (end, survivors, _) = other.await.expect("it does not panic");
     assert_eq!((end, survivors), (End::TimedOut, 0));
     assert_eq!(bystander.alive(), [] as [u32; 0]);
+    begun
 }
 
 async fn run_within_owned(text: String, deadline: Duration) -> (End, u32, u32) {

@@ -9,6 +9,19 @@ use super::support::{Mark, command, loud, own_children, plan, quiet, run, run_wi
 
 const SHORT: Duration = Duration::from_millis(400);
 
+/// The least time that something takes, in up to three runs, until one is below this: on a busy machine any one run may
+/// be slow, and what waits for a grace that it should not wait for is slow in each.
+async fn least(longest: Duration, run: impl AsyncFn() -> Duration) -> Duration {
+    let mut took = run().await;
+    for _ in 1..3 {
+        if took < longest {
+            break;
+        }
+        took = run().await;
+    }
+    took
+}
+
 #[tokio::test]
 async fn at_the_deadline_every_kind_of_runaway_dies() {
     let _load = quiet().await;
@@ -29,20 +42,25 @@ async fn at_the_deadline_every_kind_of_runaway_dies() {
         ("a pipeline", "sleep @ | sleep @ | sleep @"),
     ];
     for (kind, text) in kinds {
-        let mark = Mark::new();
-        let begun = Instant::now();
-        let finished = run_within(
-            &format!("echo partial; {}", text.replace('@', &mark.to_string())),
-            SHORT,
-        )
+        let longest = SHORT + Duration::from_millis(300);
+        let took = least(longest, async || {
+            let mark = Mark::new();
+            let begun = Instant::now();
+            let finished = run_within(
+                &format!("echo partial; {}", text.replace('@', &mark.to_string())),
+                SHORT,
+            )
+            .await;
+            let took = begun.elapsed();
+            assert_eq!(finished.end, End::TimedOut, "{kind}");
+            assert_eq!(finished.end.exit_code(), Some(124), "{kind}");
+            assert_eq!(finished.stdout.text(), "partial\n", "{kind}");
+            assert_eq!(finished.survivors, 0, "{kind}");
+            assert_eq!(mark.alive(), [] as [u32; 0], "{kind}");
+            took
+        })
         .await;
-        let took = begun.elapsed();
-        assert_eq!(finished.end, End::TimedOut, "{kind}");
-        assert_eq!(finished.end.exit_code(), Some(124), "{kind}");
-        assert_eq!(finished.stdout.text(), "partial\n", "{kind}");
-        assert_eq!(finished.survivors, 0, "{kind}");
-        assert_eq!(mark.alive(), [] as [u32; 0], "{kind}");
-        assert!(took < SHORT + Duration::from_millis(300), "{kind} took {took:?}");
+        assert!(took < longest, "{kind} took {took:?}");
     }
 }
 
@@ -54,17 +72,22 @@ async fn what_ignores_sigterm_dies_after_the_grace() {
         "setsid sh -c 'trap \"\" TERM HUP INT; while :; do sleep @; done' & sleep @",
     ];
     for text in immune {
-        let mark = Mark::new();
-        let begun = Instant::now();
-        let finished = run_within(&text.replace('@', &mark.to_string()), SHORT).await;
-        let took = begun.elapsed();
-        assert_eq!((finished.end, finished.survivors), (End::TimedOut, 0), "{text}");
-        assert_eq!(mark.alive(), [] as [u32; 0], "{text}");
-        assert!(
-            took >= SHORT + Duration::from_millis(500),
-            "{text} had its grace: {took:?}"
-        );
-        assert!(took < SHORT + Duration::from_millis(900), "{text} took {took:?}");
+        let longest = SHORT + Duration::from_millis(900);
+        let took = least(longest, async || {
+            let mark = Mark::new();
+            let begun = Instant::now();
+            let finished = run_within(&text.replace('@', &mark.to_string()), SHORT).await;
+            let took = begun.elapsed();
+            assert_eq!((finished.end, finished.survivors), (End::TimedOut, 0), "{text}");
+            assert_eq!(mark.alive(), [] as [u32; 0], "{text}");
+            assert!(
+                took >= SHORT + Duration::from_millis(500),
+                "{text} had its grace: {took:?}"
+            );
+            took
+        })
+        .await;
+        assert!(took < longest, "{text} took {took:?}");
     }
 }
 
@@ -88,15 +111,20 @@ async fn a_background_process_holding_the_pipe_does_not_hang_the_run() {
         "setsid sleep @ & echo started",
         "nohup sleep @ & echo started",
     ] {
-        let mark = Mark::new();
-        let begun = Instant::now();
-        let finished = run(&text.replace('@', &mark.to_string())).await;
-        let took = begun.elapsed();
-        assert_eq!(finished.end, End::Exited(0), "{text}");
-        assert_eq!(finished.stdout.text(), "started\n", "{text}");
-        assert_eq!((finished.ended_processes, finished.survivors), (1, 0), "{text}");
-        assert_eq!(mark.alive(), [] as [u32; 0], "{text}");
-        assert!(took < Duration::from_millis(400), "{text} took {took:?}");
+        let longest = Duration::from_millis(400);
+        let took = least(longest, async || {
+            let mark = Mark::new();
+            let begun = Instant::now();
+            let finished = run(&text.replace('@', &mark.to_string())).await;
+            let took = begun.elapsed();
+            assert_eq!(finished.end, End::Exited(0), "{text}");
+            assert_eq!(finished.stdout.text(), "started\n", "{text}");
+            assert_eq!((finished.ended_processes, finished.survivors), (1, 0), "{text}");
+            assert_eq!(mark.alive(), [] as [u32; 0], "{text}");
+            took
+        })
+        .await;
+        assert!(took < longest, "{text} took {took:?}");
     }
 }
 

@@ -168,62 +168,70 @@ fn alone(place: &std::path::Path, text: &str) -> Said {
     )
 }
 
+// Two tests, so that both run at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_text_runs_as_bash_runs_it() {
+    all_run_as_in_bash(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_text_runs_in_a_sandbox_as_bash_runs_it() {
+    all_run_as_in_bash(true).await;
+}
+
+async fn all_run_as_in_bash(sandboxed: bool) {
     let _beside = beside().await;
     let shell = Shell::find(None).expect("there is a shell on every host that runs tests");
     let mut wrong = Vec::new();
-    for sandboxed in [false, true] {
-        let folder = tempfile::tempdir().expect("a temporary directory");
-        let workspace = folder.path().canonicalize().expect("it is there");
-        let environment: Arc<dyn Environment> = if sandboxed {
-            let mut restrictions = Restrictions::new(&workspace, shell.program());
-            restrictions.path = "/usr/bin:/bin".to_owned();
-            Arc::new(Sandbox::new(restrictions, shell.clone()))
-        } else {
-            Arc::new(Local::new(shell.clone()))
-        };
-        let shieling = Shieling::builder(environment, Policy::open(), &workspace)
-            .approval(Mode::OnAsk)
-            // What is too long to be read is asked about, and nothing else.
-            .approver(Arc::new(Callback(|question: &Question| match question.text.as_str() {
-                text if text.len() > READ => Answer::Yes(Scope::Once),
-                _ => Answer::No(String::new()),
-            })))
-            .build()
-            .expect("it serves no other policy");
-        for (name, text) in texts() {
-            let variables = [("PATH", "/usr/bin:/bin"), ("LC_ALL", "C.UTF-8")];
-            let command = shieling::request::Command::new(text.as_str(), &workspace)
-                .expect("a good command")
-                .with_variables(
-                    variables
-                        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                        .into(),
-                )
-                .with_deadline(Duration::from_secs(60))
-                .expect("more than zero");
-            let mut call = Call::new(command);
-            call.on_timeout = OnTimeout::Kill;
-            let begun = Instant::now();
-            let outcome = shieling.shell(call).await;
-            eprintln!("{name} (sandboxed: {sandboxed}): {:?}", begun.elapsed());
-            let said = outcome.stderr.replace("bash: -c: ", "bash: ");
-            let got = (outcome.exit_code, outcome.stdout.clone(), said);
-            let want = alone(&workspace, &text);
-            if got != want {
-                wrong.push(format!(
-                    "{name} (sandboxed: {sandboxed}): {:?} is not {:?}; {:?} {:?} {:?}",
-                    short(&got),
-                    short(&want),
-                    outcome.status,
-                    outcome.error,
-                    outcome.denial
-                ));
-            }
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let workspace = folder.path().canonicalize().expect("it is there");
+    let environment: Arc<dyn Environment> = if sandboxed {
+        let mut restrictions = Restrictions::new(&workspace, shell.program());
+        restrictions.path = "/usr/bin:/bin".to_owned();
+        Arc::new(Sandbox::new(restrictions, shell.clone()))
+    } else {
+        Arc::new(Local::new(shell.clone()))
+    };
+    let shieling = Shieling::builder(environment, Policy::open(), &workspace)
+        .approval(Mode::OnAsk)
+        // What is too long to be read is asked about, and nothing else.
+        .approver(Arc::new(Callback(|question: &Question| match question.text.as_str() {
+            text if text.len() > READ => Answer::Yes(Scope::Once),
+            _ => Answer::No(String::new()),
+        })))
+        .build()
+        .expect("it serves no other policy");
+    for (name, text) in texts() {
+        let variables = [("PATH", "/usr/bin:/bin"), ("LC_ALL", "C.UTF-8")];
+        let command = shieling::request::Command::new(text.as_str(), &workspace)
+            .expect("a good command")
+            .with_variables(
+                variables
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .into(),
+            )
+            .with_deadline(Duration::from_secs(60))
+            .expect("more than zero");
+        let mut call = Call::new(command);
+        call.on_timeout = OnTimeout::Kill;
+        let begun = Instant::now();
+        let outcome = shieling.shell(call).await;
+        eprintln!("{name} (sandboxed: {sandboxed}): {:?}", begun.elapsed());
+        let said = outcome.stderr.replace("bash: -c: ", "bash: ");
+        let got = (outcome.exit_code, outcome.stdout.clone(), said);
+        let want = alone(&workspace, &text);
+        if got != want {
+            wrong.push(format!(
+                "{name} (sandboxed: {sandboxed}): {:?} is not {:?}; {:?} {:?} {:?}",
+                short(&got),
+                short(&want),
+                outcome.status,
+                outcome.error,
+                outcome.denial
+            ));
         }
-        shieling.close().await;
     }
+    shieling.close().await;
     assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 

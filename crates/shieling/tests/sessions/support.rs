@@ -299,7 +299,7 @@ impl Place {
     /// Ends everything; nothing of it may be left.
     pub(crate) async fn close(self) -> Result<(), String> {
         self.shieling.close().await;
-        let until = Instant::now() + Duration::from_secs(2);
+        let until = Instant::now() + BEYOND;
         loop {
             let left = shieling_testkit::leftovers(&self.marker);
             if left.is_empty() {

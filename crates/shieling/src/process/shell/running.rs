@@ -15,7 +15,8 @@ use super::hearing::Hearing;
 use crate::process::{Control, Ended, Event, MainEnd, Usage};
 
 /// How long a shell may take to leave a command whose processes are all gone, before it is told again:
-/// what it is told before it has begun the command is lost.
+/// what it is told before it has begun the command is lost. Twice as long each time, since a busy machine may give
+/// the shell no processor for a while: 3.8 s in all.
 const LEAVING: Duration = Duration::from_millis(60);
 /// How often it is told again, before it is ended.
 const AGAIN: u8 = 5;
@@ -75,7 +76,7 @@ impl Running {
                 ..part
             });
             if self.ended.is_some() && self.until.is_none() {
-                self.patience = Some(Box::pin(sleep(LEAVING)));
+                self.patience = Some(Box::pin(sleep(LEAVING * 2_u32.pow(self.again.into()))));
             }
         }
         if self.until.is_none() {
