@@ -324,15 +324,33 @@ impl Policy {
                 .and_then(script::Invocation::program);
             match &effect.deed {
                 Deed::Writes(_) | Deed::Changes(_) => by.as_deref() == Some("git"),
-                Deed::Doubt(Doubt::Launch | Doubt::Program | Doubt::Project | Doubt::Variable, _)
+                Deed::Doubt(Doubt::Launch | Doubt::Program | Doubt::Project | Doubt::Variable | Doubt::Path, _)
                 | Deed::RunsFile(_) => true,
                 _ => false,
             }
         });
+        let written = reading
+            .effects
+            .iter()
+            .filter(|effect| effect.via == script::Via::Redirection);
+        let made: Vec<_> = written
+            .filter_map(|effect| match &effect.deed {
+                Deed::Writes(word) => word.known(),
+                _ => None,
+            })
+            .collect();
+        let of_git = |effect: &Effect| {
+            let by = effect.by.and_then(|by| reading.commands.get(by));
+            by.and_then(script::Invocation::program).as_deref() == Some("git")
+        };
         let walks = reading.effects.iter().filter_map(|effect| {
             let walk = match &effect.deed {
+                // The names that git lists are no files that it reads.
+                Deed::Walks(walk) if walk.names && of_git(effect) => return None,
                 Deed::Walks(walk) if walk.if_dashed && undashed => return None,
                 Deed::Walks(walk) => walk.clone(),
+                // What the text itself writes as a file has nothing below it.
+                Deed::Renames(word) if word.known().is_some_and(|path| made.contains(&path)) => return None,
                 // What comes after it could read below the new name.
                 Deed::Renames(word) if many => Walk {
                     root: Some(word.clone()),

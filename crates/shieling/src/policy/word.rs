@@ -190,17 +190,17 @@ impl Word {
         self.fields != Fields::Any && matches!(self.atoms.first(), Some(Atom::Star | Atom::One))
     }
 
-    /// Whether all that is not known of it is names that wildcards of the shell match, with no `..` behind one.
+    /// Whether all that is not known of it is names that wildcards match, with no `..` behind one.
     pub(crate) fn is_of_wildcards(&self) -> bool {
         fn plain(atoms: &[Atom], behind: &mut bool) -> bool {
             atoms.iter().all(|atom| match atom {
                 Atom::Text(text) => !(*behind && text.split('/').any(|part| part == "..")),
-                Atom::One | Atom::Star => {
+                Atom::One | Atom::Star | Atom::Found => {
                     *behind = true;
                     true
                 }
                 Atom::OneOf(choices) => choices.iter().all(|choice| plain(choice, behind)),
-                Atom::Found | Atom::Hidden(_) => false,
+                Atom::Hidden(_) => false,
             })
         }
         let mut behind = false;
@@ -342,14 +342,12 @@ pub(crate) fn found(pattern: &str) -> Vec<Atom> {
                 atoms.push(Atom::Text(std::mem::take(&mut literal)));
                 atoms.push(Atom::Found);
             }
-            '[' => {
+            // One character, which may be the dot that a name starts with.
+            '[' if let Some(end) = characters.as_str().find(']') => {
+                let starts = literal.ends_with('/') || literal.is_empty() && atoms.is_empty();
                 atoms.push(Atom::Text(std::mem::take(&mut literal)));
-                atoms.push(Atom::Found);
-                characters = characters
-                    .as_str()
-                    .find(']')
-                    .map_or("", |end| &characters.as_str()[end + 1..])
-                    .chars();
+                atoms.push(if starts { Atom::Found } else { Atom::One });
+                characters = characters.as_str()[end + 1..].chars();
             }
             '\\' => literal.extend(characters.next()),
             other => literal.push(other),

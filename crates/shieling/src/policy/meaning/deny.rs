@@ -300,8 +300,16 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry], facts: &Fac
             | Deed::Mentions(_)
             | Deed::MaybeOption(..)
             | Deed::Network(_)
-            | Deed::Doubt(Doubt::Program | Doubt::Project | Doubt::Argument | Doubt::Variable | Doubt::Delegate, _) => {
-            }
+            | Deed::Doubt(
+                Doubt::Program
+                | Doubt::Project
+                | Doubt::Argument
+                | Doubt::Variable
+                | Doubt::Path
+                | Doubt::Loading
+                | Doubt::Delegate,
+                _,
+            ) => {}
         }
     }
     findings

@@ -84,8 +84,10 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
                 findings.extend(found);
             }
             Deed::Doubt(Doubt::Program, _) if check.nothing_there() => {}
+            // What is found elsewhere is the project's own.
+            Deed::Doubt(Doubt::Path, _) if reading.commands.iter().all(program::is_of_the_project) => {}
             Deed::Mentions(word) => findings.extend(check.mention(word, &object, span)),
-            Deed::Doubt(Doubt::Launch | Doubt::Program | Doubt::Setting | Doubt::Variable, because) => {
+            Deed::Doubt(Doubt::Launch | Doubt::Program | Doubt::Setting | Doubt::Variable | Doubt::Path, because) => {
                 let because = format!("{because}, so it could read hidden files{}", check.such_as());
                 findings.push(Finding::new(Ask, object, span, because));
             }
@@ -95,7 +97,7 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
             | Deed::Changes(_)
             | Deed::Network(_)
             // A build or a test does what the project says, for which it needs no path in the text.
-            | Deed::Doubt(Doubt::Argument | Doubt::Delegate | Doubt::Project, _) => {}
+            | Deed::Doubt(Doubt::Argument | Doubt::Delegate | Doubt::Project | Doubt::Loading, _) => {}
         }
     }
     for command in &reading.commands {
@@ -267,6 +269,14 @@ impl Check<'_> {
                 ..word.clone()
             };
             let finding = self.path(&word, object, span, false)?;
+            // Wildcards that a program fills in meet what is there.
+            if word.is_of_wildcards()
+                && let Some(there) = &self.facts.hidden_there
+                && !self.hidden.is_meant(&word, &self.starts, true, self.facts)
+            {
+                let meets = Meets::At { dotglob: true };
+                self.hidden.met(there, &word, &self.starts, meets, self.facts)?;
+            }
             // A plain word may name anything: only a file that is there makes a path of it.
             let plain = path
                 .bytes()
@@ -454,9 +464,7 @@ fn paths_in(text: &str) -> Vec<String> {
         return Vec::new();
     }
     let mut paths = vec![text.to_owned()];
-    if text.contains(['{', '[']) {
-        paths.push(globbed(text));
-    }
+    paths.extend(braced(text));
     for part in text.split([',', ';']) {
         paths.push(part.to_owned());
         for (at, mark) in part.match_indices(['=', '@', ':']) {
@@ -471,6 +479,37 @@ fn paths_in(text: &str) -> Vec<String> {
     paths.dedup();
     paths.retain(|path| !path.is_empty());
     paths
+}
+
+/// What a text is with one of the names in its braces, and with a range of letters as a wildcard, as tools take them.
+/// Data in braces or brackets, such as JSON, is none.
+fn braced(text: &str) -> Vec<String> {
+    let name = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/,*~".contains(&byte);
+    let mut found = Vec::new();
+    let mut ahead = vec![text.to_owned()];
+    while let Some(text) = ahead.pop() {
+        let Some(at) = text.find(['{', '[']) else {
+            found.push(text);
+            continue;
+        };
+        let (start, rest) = text.split_at(at);
+        let close = if rest.starts_with('{') { '}' } else { ']' };
+        let Some(end) = rest.find(close).filter(|end| rest[1..*end].bytes().all(name)) else {
+            continue;
+        };
+        let (inner, behind) = (&rest[1..end], &rest[end + 1..]);
+        if close == ']' {
+            if inner.as_bytes().get(1) == Some(&b'-') {
+                ahead.push(format!("{start}*{behind}"));
+            }
+        } else if found.len() + ahead.len() < 32 {
+            ahead.extend(inner.split(',').map(|name| format!("{start}{name}{behind}")));
+        } else {
+            found.push(format!("{start}*{behind}"));
+        }
+    }
+    found.retain(|path| path != text);
+    found
 }
 
 /// A text in which braces and brackets are wildcards.

@@ -294,7 +294,7 @@ impl Hidden {
     /// fits any, stands for a name that nobody thought of.
     pub(in crate::policy) fn is_meant(&self, word: &Word, starts: &Starts, dotglob: bool, facts: &Facts) -> bool {
         let anything = |path: &str| {
-            let part = |part: &str| match !part.is_empty() && part.chars().all(|c| c == STAR) {
+            let part = |part: &str| match !part.is_empty() && part.chars().all(|c| matches!(c, STAR | FOUND | ANY)) {
                 true => UNTHOUGHT.to_string(),
                 false => part.to_owned(),
             };
@@ -461,7 +461,12 @@ fn with_stand_ins(word: &Word) -> String {
             Atom::Hidden(_) | Atom::OneOf(_) => path.push(ANY),
         }
     }
-    path
+    // A program's own `**` takes in any directories.
+    let deep = format!("{FOUND}{FOUND}");
+    match path.contains(&deep) {
+        true => path.replace(&deep, &ANY.to_string()),
+        false => path,
+    }
 }
 
 /// The path with any directories in place of `**`, which the shell can be told to take so.

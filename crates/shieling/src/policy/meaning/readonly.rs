@@ -73,7 +73,14 @@ pub(in crate::policy) fn judge(reading: &Reading, facts: &Facts) -> Vec<Finding>
             .instead("put `--` or `./` before it"),
             Deed::Doubt(Doubt::Delegate, _) => continue,
             Deed::Doubt(
-                Doubt::Launch | Doubt::Program | Doubt::Project | Doubt::Argument | Doubt::Setting | Doubt::Variable,
+                Doubt::Launch
+                | Doubt::Program
+                | Doubt::Project
+                | Doubt::Argument
+                | Doubt::Setting
+                | Doubt::Variable
+                | Doubt::Path
+                | Doubt::Loading,
                 because,
             ) => Finding::new(Ask, object, span, because.clone()),
         };

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use super::parse::{Arguments, parse};
 use super::table::{Bring, Operands, Program, Role, Value, find, is_for_projects, is_rough};
 use super::{awk, sed, special};
-use crate::policy::script::{Deed, Doubt, Invocation, Kind, Launch, MORE, PartsOf, Reader, Run, Unreadable, Via, Walk};
+use crate::policy::script::{
+    Deed, Doubt, Invocation, Kind, Launch, MORE, PIPE, PartsOf, Reader, Run, Unreadable, Via, Walk,
+};
 use crate::policy::word::{Fields, Hidden, Word};
 
 type Result<T = ()> = std::result::Result<T, Unreadable>;
@@ -22,14 +24,11 @@ pub(crate) fn apply(program: &'static Program, run: &Run, reader: &mut Reader<'_
 }
 
 fn apply_here(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result {
-    if matches!(
-        run.name.as_str(),
-        "ed" | "red" | "ex" | "dc" | "m4" | "tclsh" | "wish" | "expect"
-    ) {
+    if program.fed {
         reader.code_that_is_fed(run)?;
     }
     let talks = |bring: &Bring| matches!(bring, Bring::Network(_) | Bring::Runs(_) | Bring::Unknown(_));
-    if program.always.iter().any(talks) || is_opaque(&run.name) {
+    if program.always.iter().any(talks) || !program.opens.is_empty() || is_opaque(&run.name) {
         reader.names_that_are_fed(run);
     }
     let special = match run.name.as_str() {
@@ -52,14 +51,20 @@ fn apply_here(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> 
 /// The subcommand that these operands name, with the number of words of its name.
 pub(super) fn find_sub(program: &'static Program, operands: &[Word]) -> Option<(&'static Program, usize)> {
     let known: Vec<_> = operands.iter().take(3).map_while(Word::known).collect();
-    (1..=known.len()).rev().find_map(|count| {
-        let name = known[..count].join(" ");
-        program
-            .subs
-            .iter()
-            .find(|sub| sub.names.contains(&name.as_str()))
-            .map(|sub| (sub.program(), count))
-    })
+    (1..=known.len())
+        .rev()
+        .find_map(|count| {
+            let name = known[..count].join(" ");
+            program
+                .subs
+                .iter()
+                .find(|sub| sub.names.contains(&name.as_str()))
+                .map(|sub| (sub.program(), count))
+        })
+        .or_else(|| {
+            let other = program.subs.iter().find(|sub| sub.names.contains(&"*"))?;
+            (!known.is_empty()).then(|| (other.program(), 1))
+        })
 }
 
 /// What the text calls a subcommand.
@@ -119,7 +124,7 @@ pub(super) fn second_word(
     Some((second, found, count))
 }
 
-fn subcommand(program: &'static Program, run: &Run, found: Arguments, reader: &mut Reader<'_>) -> Result {
+pub(super) fn subcommand(program: &'static Program, run: &Run, found: Arguments, reader: &mut Reader<'_>) -> Result {
     let operands = found.operands.clone();
     let stops = record_options(program, run, &found, reader)?;
     if stops {
@@ -179,7 +184,9 @@ pub(super) fn record(program: &'static Program, run: &Run, mut found: Arguments,
         .map(|(_, operands)| operands.clone());
     let mut roles = operands.unwrap_or_else(|| program.operands.clone());
     if brings.contains(&&Bring::Pattern) {
-        roles.head.retain(|role| *role != Role::Pattern);
+        roles
+            .head
+            .retain(|role| !matches!(role, Role::Pattern | Role::Expression));
         roles.head.retain(|role| !matches!(role, Role::Sed | Role::Awk));
     }
     let in_place = matches!(run.name.as_str(), "sed" | "gsed")
@@ -220,7 +227,7 @@ pub(super) fn record_options(
     let mut harmless = true;
     for given in &found.options {
         // `--help` behind an option that already acts does not take that back.
-        if harmless && given.choice.brings.contains(&Bring::Stops) {
+        if harmless && found.strange.is_empty() && given.choice.brings.contains(&Bring::Stops) {
             return Ok(true);
         }
         harmless &= given.choice.is_harmless();
@@ -332,7 +339,11 @@ fn bring_about(
     let deed = match bring {
         Bring::Writes(what) => Deed::Changes(what.clone()),
         Bring::Runs(what) => {
-            let project = via == Via::Operand && is_for_projects(program_of(run));
+            // What is made as it is run shows nothing of itself.
+            for word in run.args.iter().filter(|word| word.known().as_deref() == Some(PIPE)) {
+                reader.unknown_launch(word, run);
+            }
+            let project = is_for_projects(program_of(run));
             if project {
                 // What it runs is the project's; what it is told to read is the text's.
                 for word in run.args.iter().filter(|word| word.known().is_some()) {
@@ -405,6 +416,10 @@ pub(super) fn record_operands(roles: &Operands, operands: &[Word], run: &Run, re
             continue;
         }
         match role {
+            Some(Role::Setting) => {
+                setting(word, operands.get(at + 1), run, reader)?;
+                apply_role(Role::Text, word, run, reader)?;
+            }
             Some(role) => apply_role(role, word, run, reader)?,
             None => apply_role(Role::Unknown, word, run, reader)?,
         }
@@ -427,6 +442,96 @@ pub(super) fn record_operands(roles: &Operands, operands: &[Word], run: &Run, re
         }
     }
     Ok(())
+}
+
+/// What the names of settings end with whose value is a program that others start.
+const PROGRAMS: [&str; 14] = [
+    "browser", "command", "cmd", "editor", "git", "helper", "launcher", "linker", "pager", "program", "runner",
+    "shell", "viewer", "wrapper",
+];
+
+/// A setting that is given a value: where that is a program, it is launched.
+fn setting(name: &Word, next: Option<&Word>, run: &Run, reader: &mut Reader<'_>) -> Result {
+    let (key, value) = match (name.prefix().split_once('='), next) {
+        (Some((key, _)), _) => (key.to_owned(), name.after(key.len() + 1)),
+        (None, Some(value)) => (name.prefix().to_owned(), value.clone()),
+        (None, None) => return Ok(()),
+    };
+    if program_of(run) == "git" {
+        return special::git_setting(&key, &value, run, reader);
+    }
+    let last = key.rsplit(['.', '-', '_', ':']).next().unwrap_or_default();
+    match PROGRAMS.contains(&last.to_ascii_lowercase().as_str()) {
+        true => launch_text(&value, run, reader),
+        false => Ok(()),
+    }
+}
+
+/// What functions of a program's own language open and start.
+pub(super) fn language(word: &Word, keys: bool, run: &Run, reader: &mut Reader<'_>) {
+    let Some(program) = find(program_of(run)) else { return };
+    let by = Some(run.index);
+    let Some(text) = word.known() else {
+        if !program.opens.is_empty() {
+            // Whatever is put in could be one of them.
+            let path = Word::unknown(Fields::Any, word.written.clone(), word.span);
+            reader.effect(Deed::Reads(path), word.shown(), word.span, by, Via::Operand);
+        }
+        return;
+    };
+    let called = |names: &[String]| {
+        let lower = text.to_ascii_lowercase();
+        let part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+        let mut found = Vec::new();
+        for name in names {
+            for (at, _) in lower.match_indices(name.as_str()) {
+                let end = at + name.len();
+                let bytes = lower.as_bytes();
+                let before = at.checked_sub(1).and_then(|before| bytes.get(before));
+                let inner = bytes[at].is_ascii_alphanumeric();
+                // A key of that name.
+                let key = keys && (matches!(before, Some(b'.' | b'$' | b'"' | b'\'')) || bytes.get(end) == Some(&b':'));
+                if !(inner && part(before)) && !(bytes[end - 1].is_ascii_alphanumeric() && part(bytes.get(end))) && !key
+                {
+                    found.push(end);
+                }
+            }
+        }
+        found
+    };
+    for end in called(&program.opens) {
+        let path = match literal(&text[end..]) {
+            Some(path) => Word {
+                atoms: crate::policy::word::found(path),
+                ..word.clone()
+            },
+            None => Word::unknown(Fields::Any, word.written.clone(), word.span),
+        };
+        reader.effect(Deed::Reads(path), word.shown(), word.span, by, Via::Operand);
+    }
+    if let Some(end) = called(&program.loads).first() {
+        let because = format!("`{}` loads or starts what is not in the text", text[..*end].trim());
+        reader.effect(
+            Deed::Doubt(Doubt::Launch, because),
+            word.shown(),
+            word.span,
+            by,
+            Via::Operand,
+        );
+    }
+}
+
+/// The only argument, in quotes, that stands at the beginning of a text.
+fn literal(text: &str) -> Option<&str> {
+    let text = text.trim_start_matches(|character: char| character.is_whitespace() || character == '(');
+    let quote = text
+        .chars()
+        .next()
+        .filter(|character| matches!(character, '"' | '\''))?;
+    let (path, rest) = text[1..].split_once(quote)?;
+    let rest = rest.trim_start();
+    let ends = rest.is_empty() || rest.starts_with([')', ';', ',', '|', 'a', 'A']) && !rest.starts_with("||");
+    (ends && !path.contains(['\\', '$', '#'])).then_some(path)
 }
 
 /// Launches operands as a command.
@@ -520,7 +625,13 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
             Deed::Writes(word.clone())
         }
         Role::Read if run.name.contains("awk") && word.prefix().starts_with("/inet") => Deed::Network(object.clone()),
-        Role::Read => Deed::Reads(word.clone()),
+        Role::Read => {
+            // An expression where a file could stand, as behind `yq eval`.
+            if word.prefix().contains('(') {
+                language(word, true, run, reader);
+            }
+            Deed::Reads(word.clone())
+        }
         Role::Write => Deed::Writes(word.clone()),
         Role::Path => Deed::Names(word.clone()),
         Role::Rev => Deed::Revision(word.clone()),
@@ -538,6 +649,8 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
         Role::At => match word.prefix().find(['@', '<']) {
             Some(at) => Deed::Reads(word.after(at + 1)),
             None if word.known().is_some() => return Ok(()),
+            // Data begins otherwise, whatever follows: a header with a variable in it.
+            None if word.prefix().contains(':') => return Ok(()),
             None => Deed::Reads(word.clone()),
         },
         Role::Launch => return launch_text(word, run, reader),
@@ -564,9 +677,19 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
             }
             Deed::Network(object.clone())
         }
-        Role::Query => Deed::Code(word.clone()),
+        Role::Query => {
+            language(word, false, run, reader);
+            Deed::Code(word.clone())
+        }
+        Role::Expression => {
+            language(word, true, run, reader);
+            return Ok(());
+        }
+        Role::Below => Deed::Reads(word.clone()),
+        Role::Setting => return setting(word, None, run, reader),
         Role::GitConfig => return special::git_config(word, run, reader),
         Role::Unknown => {
+            language(word, false, run, reader);
             // Whatever it is, it may be a path, or a text with paths in it.
             reader.effect(Deed::Code(word.clone()), object.clone(), span, by, Via::Operand);
             reader.effect(Deed::Names(word.clone()), object.clone(), span, by, Via::Operand);
@@ -676,6 +799,11 @@ pub(crate) fn is_opaque(name: &str) -> bool {
                     .chain(&roles.tail)
                     .any(|role| matches!(role, Role::Unknown | Role::Query)))
     })
+}
+
+/// Whether a command starts no program but one that runs what the project says.
+pub(crate) fn is_of_the_project(command: &Invocation) -> bool {
+    command.kind != Kind::Program || command.program().is_some_and(|name| is_for_projects(&name))
 }
 
 /// Whether a program has subcommands of which some start what they are given (`npm exec`, `cargo watch`).

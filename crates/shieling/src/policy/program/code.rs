@@ -4,7 +4,7 @@
 //! one thing is looked for: whether it starts programs, since then a list of denied programs could
 //! be got round through it.
 
-use crate::policy::script::{Deed, Doubt, Reader, Run, Unreadable, Via};
+use crate::policy::script::{Deed, Doubt, PIPE, Reader, Run, Unreadable, Via};
 use crate::policy::word::Word;
 
 /// Words with which the common scripting languages start programs, or hide that they do.
@@ -63,6 +63,9 @@ pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<()
     if matches!(word.known().as_deref(), Some("/dev/stdin" | "/dev/fd/0")) {
         return reader.code_from_input(run);
     }
+    if word.known().as_deref() == Some(PIPE) {
+        reader.unknown_launch(word, run);
+    }
     let (object, span) = (word.shown(), word.span);
     reader.effect(
         Deed::Doubt(
@@ -78,10 +81,7 @@ pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<()
         reader.unknown_launch(word, run);
         return Ok(());
     };
-    let editor = matches!(
-        run.name.as_str(),
-        "dc" | "vi" | "vim" | "nvim" | "view" | "ex" | "ed" | "red" | "rvim" | "vimdiff" | "emacs"
-    ) && text.contains('!');
+    super::apply::language(word, false, run, reader);
     let terse = run.name.starts_with("perl")
         || run.name.starts_with("ruby")
         || matches!(run.name.as_str(), "m4" | "tclsh" | "wish" | "expect");
@@ -94,12 +94,7 @@ pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<()
             .find(|word| text.contains(**word))
         })
         .flatten();
-    if let Some(found) = LAUNCHERS
-        .iter()
-        .find(|launcher| text.contains(**launcher))
-        .or(editor.then_some(&"!"))
-        .or(terse)
-    {
+    if let Some(found) = LAUNCHERS.iter().find(|launcher| text.contains(**launcher)).or(terse) {
         let because = format!("the code holds `{}`, which can start programs", found.trim());
         reader.effect(
             Deed::Doubt(Doubt::Launch, because),
@@ -116,6 +111,9 @@ pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<()
 
 /// A file of code that a program runs.
 pub(super) fn file(word: &Word, run: &Run, reader: &mut Reader<'_>) {
+    if word.known().as_deref() == Some(PIPE) {
+        reader.unknown_launch(word, run);
+    }
     reader.effect(
         Deed::RunsFile(word.clone()),
         word.shown(),

@@ -13,7 +13,8 @@ mod table;
 mod walks;
 
 pub(crate) use apply::{
-    apply, elsewhere, is_opaque, names_what_it_changes, prints, reads_by_itself, runs_the_project, starts_others,
+    apply, elsewhere, is_of_the_project, is_opaque, names_what_it_changes, prints, reads_by_itself, runs_the_project,
+    starts_others,
 };
 pub(crate) use code::code;
 pub(crate) use history::prints_history;

@@ -3,7 +3,7 @@
 use super::apply::{apply_role, launch, record};
 use super::parse::parse;
 use super::table::{Program, Role};
-use crate::policy::script::{Deed, Doubt, Launch, Reader, Run, Splits, Unreadable, Via};
+use crate::policy::script::{Deed, Doubt, Launch, MORE, Reader, Run, Splits, Unreadable, Via};
 use crate::policy::word::{Atom, Fields, Hidden, Word, spaced};
 
 /// Applies the function of this name; false if the table says the rest.
@@ -19,6 +19,7 @@ pub(super) fn apply(
         "test" => Ok(test(run, reader)),
         "tar" => tar(program, run, reader).map(|()| true),
         "xargs" => xargs(program, run, reader).map(|()| true),
+        "parallel" => parallel(program, run, reader),
         "compressor" => compressor(program, run, reader).map(|()| true),
         "less" => less(program, run, reader).map(|()| true),
         "watch" => watch(program, run, reader).map(|()| true),
@@ -318,6 +319,45 @@ fn xargs(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Resul
     )
 }
 
+/// `parallel COMMAND ::: ARGUMENT…`; false where the arguments come from its input. With files of arguments, or marks
+/// for parts of them, what it starts is not known.
+fn parallel(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<bool, Unreadable> {
+    let mut found = parse(program, &run.args);
+    let mark = |word: &Word| word.known().is_some_and(|text| text.starts_with(":::"));
+    let Some(at) = found.operands.iter().position(mark) else {
+        return Ok(false);
+    };
+    let given = found.operands.split_off(at);
+    let mut argv = std::mem::take(&mut found.operands);
+    let plain = |word: &Word| {
+        word.known()
+            .is_some_and(|text| !text.contains(['{', '}']) && !text.contains(char::is_whitespace))
+    };
+    let only = given.iter().filter(|word| mark(word)).count() == 1 && given[0].known().as_deref() == Some(":::");
+    let known = given[1..].iter().map(Word::known).collect::<Option<Vec<_>>>();
+    let marked = |word: &Word| word.known().as_deref() == Some("{}");
+    let readable = argv.iter().all(|word| plain(word) || marked(word)) && !argv.is_empty();
+    let Some(known) = known.filter(|known| only && readable && known.len() <= 24 && !run.more) else {
+        reader.unknown_launch(&given[0], run);
+        return Ok(false);
+    };
+    let each = Atom::OneOf(known.iter().map(|text| vec![Atom::Text(text.to_string())]).collect());
+    let names = argv.iter().any(marked);
+    let one = Word {
+        atoms: vec![each],
+        ..Word::unknown(Fields::One, MORE, run.span)
+    };
+    for word in argv.iter_mut().filter(|word| marked(word)) {
+        *word = one.clone();
+    }
+    if !names {
+        argv.push(one);
+    }
+    record(program, run, found, reader)?;
+    launch(&argv, run, reader)?;
+    Ok(true)
+}
+
 fn with_data(text: &str, mark: &str, word: &Word) -> Word {
     let mut atoms = Vec::new();
     for (index, part) in text.split(mark).enumerate() {
@@ -386,6 +426,20 @@ fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) ->
             ..run.clone()
         };
         return super::apply::apply(module, &run, reader);
+    }
+    // Some check a file and run nothing of it (`php -l`), others have subcommands (`bun test`).
+    let found = parse(program, &run.args);
+    let checks = found
+        .options
+        .iter()
+        .any(|given| given.choice.brings.contains(&super::table::Bring::Harmless));
+    if checks && found.strange.is_empty() && found.doubtful.is_empty() && !run.more
+        || super::apply::find_sub(program, &found.operands).is_some()
+    {
+        return match program.subs.is_empty() {
+            true => record(program, run, found, reader),
+            false => super::apply::subcommand(program, run, found, reader),
+        };
     }
     let because = format!("`{}` runs code, and what that does is not read here", run.name);
     reader.effect(
@@ -693,6 +747,22 @@ pub(super) fn git_config(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Res
     Ok(())
 }
 
+/// `git config KEY VALUE`, where the value is a command.
+pub(super) fn git_setting(key: &str, value: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let key = key.to_ascii_lowercase();
+    let command = key.starts_with("alias.")
+        || COMMAND_KEYS
+            .iter()
+            .any(|known| key == *known || known.ends_with('.') && key.starts_with(known));
+    if !command {
+        return Ok(());
+    }
+    let mut word = value.clone();
+    word.atoms.insert(0, Atom::Text(format!("{key}=")));
+    word.atoms = crate::policy::word::joined(word.atoms);
+    git_config(&word, run, reader)
+}
+
 /// `fd`: what follows `-x` or `-X` is a command, up to a `;`.
 fn fd(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let starts = |word: &Word| {
@@ -732,17 +802,25 @@ fn fd(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(
                 None => word.clone(),
             }),
     );
-    launch(
-        &argv,
-        &Run {
-            more: true,
-            ..run.clone()
-        },
-        reader,
-    )?;
     let mut others = run.args[..at].to_vec();
     others.extend(rest.get(length + 1..).unwrap_or_default().iter().cloned());
-    record(program, run, parse(program, &others), reader)
+    let before = reader.effects();
+    record(program, run, parse(program, &others), reader)?;
+    let fed = reader.gives_names(before);
+    let Some(span) = argv.iter().map(|word| word.span).reduce(|all, span| all.to(span)) else {
+        return Ok(());
+    };
+    // A name that is a word of its own is one more argument.
+    argv.retain(|word| word.written != "{}");
+    reader.launch_fed(
+        Launch {
+            argv,
+            span,
+            functions: false,
+            more: true,
+        },
+        fed,
+    )
 }
 
 /// `tree`: a cluster of letters takes its values from the words behind it, in order.

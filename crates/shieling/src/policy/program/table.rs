@@ -59,6 +59,9 @@
 //! | `depth` | how many levels of directories a program that `walks` goes down | allow |
 //! | `kind` | `only` files of this language (`rg -t`) | allow |
 //! | `query` | text in a language of the program's own, in which paths and commands are looked for (`psql -c`) | allow |
+//! | `expression` | as `query`, where paths are only what functions of the language open (`jq`, `yq`): see `opens` | allow |
+//! | `below` | as `read`; with an option by which the program `walks`, with what is below (`kubectl apply -R -f`) | allow |
+//! | `setting` | the name of a setting, or `NAME=VALUE`; where it names a program, the value is launched (`npm config set editor`) | ask |
 //! | `unknown` | nothing can be said | ask |
 //!
 //! A role may carry a prefix that must match: `role:LITERAL` is not supported; write options instead.
@@ -114,13 +117,17 @@
 //! | `lists` | when it walks it shows the names of files and nothing of what is in them; `lists with --files` with one of these options |
 //! | `files` | of a directory that is named to it, it reads nothing, unless it walks; `files with -d` with one of these options |
 //! | `named` | whatever it changes is named on the line: nothing comes into being under names that are not |
+//! | `opens NAME …` | functions and words of its own language (`query`, `expression`) behind which a path stands that is opened |
+//! | `loads NAME …` | those that start programs or load code which the text does not show |
+//! | `fed` | its standard input is code in its own language |
 //! | `special NAME` | the arguments are read by a function of that name in Rust instead (`find`, `dd`, `test`) |
 //!
 //! **Subcommands.** `sub NAME …` starts a block that belongs to the program above it and lasts until
 //! the next `sub` or `program`; it has operands, options, attributes and examples of its own. The
 //! lines before the first `sub` are the program's global options, which stand before the
 //! subcommand. A subcommand may have two words (`sub remote show`, `sub stash list`): the longest
-//! match wins. Subcommands that are alike share a block: `sub start | stop`. An unknown subcommand is `unknown`; an abbreviated one too. A program with `sub`
+//! match wins. Subcommands that are alike share a block: `sub start | stop`. `sub *` is any other. Without it an unknown
+//! subcommand is `unknown`; an abbreviated one too. A program with `sub`
 //! blocks and no known subcommand on the line brings about its own `always` effects.
 //! `include NAME` copies the option lines of the block `options NAME` (a block that is no program,
 //! started by `options NAME` at the left margin), so that shared options are written once.
@@ -187,6 +194,12 @@ pub(crate) enum Role {
     Depth,
     /// Text in a language of the program's own, in which paths and commands are looked for.
     Query,
+    /// The same, where only what its functions open is a path.
+    Expression,
+    /// A directory that is read as a whole by a program that walks.
+    Below,
+    /// The name of a setting, or `NAME=VALUE`; the next word is the value.
+    Setting,
     Unknown,
 }
 
@@ -212,7 +225,9 @@ impl Role {
             | Self::Ending
             | Self::Kind
             | Self::Depth
-            | Self::Query => true,
+            | Self::Query
+            | Self::Expression
+            | Self::Below => true,
             Self::Write
             | Self::Command
             | Self::Launch
@@ -227,6 +242,7 @@ impl Role {
             | Self::Moved
             | Self::Removed
             | Self::Repository
+            | Self::Setting
             | Self::Unknown => false,
         }
     }
@@ -266,6 +282,9 @@ impl Role {
             "kind" => Self::Kind,
             "depth" => Self::Depth,
             "query" => Self::Query,
+            "expression" => Self::Expression,
+            "below" => Self::Below,
+            "setting" => Self::Setting,
             "unknown" => Self::Unknown,
             other => return Err(format!("no role is called `{other}`")),
         })
@@ -483,6 +502,12 @@ pub(crate) struct Program {
     pub(crate) walks: Option<Walks>,
     /// Whether whatever it changes is named on the line.
     pub(crate) named: bool,
+    /// What opens paths in its own language.
+    pub(crate) opens: Vec<String>,
+    /// What starts programs in its own language, or loads code.
+    pub(crate) loads: Vec<String>,
+    /// Whether its standard input is code.
+    pub(crate) fed: bool,
     /// With which options it reads nothing of directories that are named to it; in any case if there are none.
     pub(crate) files: Option<Vec<String>>,
     /// Commands with what the readonly meaning must say of them.
@@ -544,6 +569,9 @@ impl Program {
             "pager" => self.pager = true,
             "assignments" => self.assignments = true,
             "named" => self.named = true,
+            "fed" => self.fed = true,
+            "opens" => self.opens.extend(rest.split_whitespace().map(str::to_owned)),
+            "loads" => self.loads.extend(rest.split_whitespace().map(str::to_owned)),
             "files" => {
                 let mut words = rest.split_whitespace();
                 if !matches!(words.next(), None | Some("with")) {

@@ -163,6 +163,14 @@ fn roots(roles: &Operands, found: &Arguments) -> Vec<Option<(Word, bool)>> {
         .chain(&roles.rest)
         .chain(&roles.tail)
         .any(|role| *role != Role::Write);
+    let below = found.options.iter().filter_map(|given| match given.choice.value {
+        Value::Required(Role::Below) => Some((given.value.clone()?, false)),
+        _ => None,
+    });
+    let below: Vec<_> = below.map(Some).collect();
+    if !below.is_empty() {
+        return below;
+    }
     let spread = found.operands.iter().any(|word| word.fields != Fields::One);
     let mut named: Vec<_> = found
         .operands
@@ -170,7 +178,12 @@ fn roots(roles: &Operands, found: &Arguments) -> Vec<Option<(Word, bool)>> {
         .enumerate()
         .filter(|(at, _)| {
             let read = role(*at) != Some(Role::Write) || !reads;
-            spread || read && !matches!(role(*at), Some(Role::Text | Role::Pattern | Role::Sed | Role::Awk))
+            spread
+                || read
+                    && !matches!(
+                        role(*at),
+                        Some(Role::Text | Role::Pattern | Role::Expression | Role::Sed | Role::Awk)
+                    )
         })
         .map(|(at, word)| (at, word.clone(), role(at) == Some(Role::Rev)))
         .collect();

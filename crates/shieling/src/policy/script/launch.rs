@@ -132,6 +132,7 @@ fn starts_what_it_is_told(run: &Run) -> bool {
             .any(|word| wanted.iter().any(|start| word.starts_with(start)))
     };
     match run.name.as_str() {
+        "parallel" if told(&[":::"]) => false,
         "newgrp" | "sg" | "run-parts" | "parallel" | "at" | "batch" => !told(&["-l", "-c", "-V", "-d", "-r"]),
         "crontab" => run.args.iter().all(|word| word.known().is_some_and(|text| text == "-")),
         "make" | "gmake" => {
@@ -433,7 +434,11 @@ impl Reader<'_> {
             "set" => {
                 let options = || args.iter().take_while(|word| word.known().as_deref() != Some("--"));
                 let hazard = options().any(|word| match word.known() {
-                    Some(text) => matches!(&*text, "keyword" | "posix") || text.starts_with('-') && text.contains('k'),
+                    Some(text) => {
+                        // Those of one letter: for `histexpand`, by which `!` brings back what was only data, and others.
+                        matches!(&*text, "keyword" | "posix" | "histexpand")
+                            || text.starts_with('-') && text.contains(['k', 'H'])
+                    }
                     None => word.is_dashed() != Known::No,
                 });
                 if hazard {

@@ -57,6 +57,10 @@ pub(crate) enum Doubt {
     Setting,
     /// A variable is set that changes what later commands run.
     Variable,
+    /// A variable is set that changes where programs are found.
+    Path,
+    /// A variable is set that changes what interpreters and build tools load.
+    Loading,
     /// A variable is set to a command, which was followed, that others start.
     Delegate,
 }
@@ -598,6 +602,19 @@ impl Reader<'_> {
             self.effect(Deed::Walks(walk), object, span, Some(by), Via::Operand);
         }
         true
+    }
+
+    /// Whether this command looks through directories since so many effects; what it finds there is then read.
+    pub(in crate::policy) fn gives_names(&mut self, since: usize) -> bool {
+        let mut found = false;
+        for effect in self.reading.effects.iter_mut().skip(since) {
+            if let Deed::Walks(walk) = &mut effect.deed {
+                walk.names = false;
+                walk.gives_directories = true;
+                found = true;
+            }
+        }
+        found
     }
 
     /// Whether what comes from data are names that were found.

@@ -117,6 +117,12 @@ pub(super) enum Influence {
     Configuration,
     /// It changes which programs, libraries or settings are used.
     Search,
+    /// It changes where programs are found.
+    Path,
+    /// It has any program run code that it names.
+    Code,
+    /// It changes what interpreters, compilers and build tools load, which run the project's code in any case.
+    Loading,
 }
 
 /// Variables whose value is a command. Source: the manuals of bash, git, man, less, rsync, sudo,
@@ -174,51 +180,25 @@ const COMMANDS: &[&str] = &[
 /// Variables that change what is found, loaded or configured.
 const SEARCH: &[&str] = &[
     "BASHOPTS",
-    "BASH_ENV",
     "BASH_LOADABLES_PATH",
     "BASH_XTRACEFD",
-    "CARGO_HOME",
-    "CLASSPATH",
     "EMACSLOADPATH",
-    "ENV",
     "EXINIT",
     "FPATH",
-    "GCONV_PATH",
-    "GEM_HOME",
-    "GEM_PATH",
     "GETCONF_DIR",
     "GREP_OPTIONS",
     "HOME",
     "HISTFILE",
     "HOSTALIASES",
     "INPUTRC",
-    "JAVA_TOOL_OPTIONS",
-    "JDK_JAVA_OPTIONS",
-    "KUBECONFIG",
     "LOCPATH",
-    "LUA_INIT",
-    "LUA_PATH",
-    "LUA_CPATH",
-    "MAKEFILES",
-    "MAKEFLAGS",
     "MANPATH",
     "MORE",
     "NLSPATH",
-    "NODE_OPTIONS",
-    "NODE_PATH",
-    "NPM_CONFIG_USERCONFIG",
-    "PATH",
-    "PERLLIB",
-    "PHPRC",
     "POSIXLY_CORRECT",
-    "PHP_INI_SCAN_DIR",
     "RESOLV_HOST_CONF",
     "RES_OPTIONS",
     "RIPGREP_CONFIG_PATH",
-    "RUSTFLAGS",
-    "RUSTUP_HOME",
-    "RUSTUP_TOOLCHAIN",
-    "RUSTDOCFLAGS",
     "SHELL",
     "SHELLOPTS",
     "TAR_OPTIONS",
@@ -231,7 +211,6 @@ const SEARCH: &[&str] = &[
     "XDG_DATA_DIRS",
     "XDG_DATA_HOME",
     "ZDOTDIR",
-    "_JAVA_OPTIONS",
     "BAT_PAGER",
     "DELTA_PAGER",
     "FZF_DEFAULT_OPTS",
@@ -244,20 +223,59 @@ const SEARCH: &[&str] = &[
     "ZIPOPT",
 ];
 
-/// Beginnings of names of such variables, whole families of them.
-const SEARCH_FAMILIES: &[&str] = &[
-    "BASH_FUNC_",
-    "DYLD_",
-    "GIT_",
-    "LD_",
-    "PERL5",
-    "PYTHON",
-    "RUBY",
-    "npm_config_",
-    "NPM_CONFIG_",
-    "CARGO_",
-    "LESS",
+/// Variables that name code which programs load that have nothing to do with it.
+const CODE: &[&str] = &[
+    "BASH_ENV",
+    "DYLD_INSERT_LIBRARIES",
+    "ENV",
+    "GCONV_PATH",
+    "LD_AUDIT",
+    "LD_PRELOAD",
+    "PERL5DB",
 ];
+
+/// Variables that change what interpreters, compilers and build tools load.
+const LOADING: &[&str] = &[
+    "CLASSPATH",
+    "GEM_HOME",
+    "GEM_PATH",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "KUBECONFIG",
+    "LUA_CPATH",
+    "LUA_INIT",
+    "LUA_PATH",
+    "MAKEFILES",
+    "MAKEFLAGS",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "PERLLIB",
+    "PHPRC",
+    "PHP_INI_SCAN_DIR",
+    "RUSTDOCFLAGS",
+    "RUSTFLAGS",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "_JAVA_OPTIONS",
+];
+
+/// Beginnings of their names.
+const LOADING_FAMILIES: &[&str] = &["CARGO_", "NPM_CONFIG_", "PERL5", "PYTHON", "RUBY", "npm_config_"];
+
+/// Whether the variable is a setting of npm's or cargo's whose value is a program.
+fn is_command_of_tool(name: &str) -> bool {
+    const OF_NPM: [&str; 5] = ["browser", "editor", "git", "shell", "viewer"];
+    const OF_CARGO: [&str; 5] = ["LINKER", "RUNNER", "RUSTC", "RUSTDOC", "WRAPPER"];
+    let last = name.rsplit(['_', '-']).next().unwrap_or_default();
+    let of_npm = name
+        .get(..11)
+        .is_some_and(|start| start.eq_ignore_ascii_case("npm_config_"));
+    of_npm && OF_NPM.contains(&last.to_ascii_lowercase().as_str())
+        || name.starts_with("CARGO_") && OF_CARGO.contains(&last)
+}
+
+/// Beginnings of names of such variables, whole families of them.
+const SEARCH_FAMILIES: &[&str] = &["BASH_FUNC_", "DYLD_", "GIT_", "LD_", "LESS"];
 
 /// Members of those families that change nothing of what runs.
 const HARMLESS: &[&str] = &[
@@ -321,6 +339,7 @@ pub(super) fn influence(name: &str, value: &[Atom]) -> Influence {
     } else if name.starts_with("GIT_CONFIG_") || name.starts_with("BASH_FUNC_") {
         Influence::Configuration
     } else if COMMANDS.contains(&name)
+        || is_command_of_tool(name)
         || ["HOST_", "TARGET_", "CC_", "CXX_", "AR_"]
             .iter()
             .any(|start| name.starts_with(start))
@@ -328,6 +347,12 @@ pub(super) fn influence(name: &str, value: &[Atom]) -> Influence {
         Influence::Command
     } else if matches!(name, "PS0" | "PS1" | "PS2" | "PS4") {
         Influence::Prompt
+    } else if CODE.contains(&name) {
+        Influence::Code
+    } else if name == "PATH" {
+        Influence::Path
+    } else if LOADING.contains(&name) || LOADING_FAMILIES.iter().any(|family| name.starts_with(family)) {
+        Influence::Loading
     } else if SEARCH.contains(&name) || SEARCH_FAMILIES.iter().any(|family| name.starts_with(family)) {
         Influence::Search
     } else {

@@ -136,6 +136,17 @@ impl Reader<'_> {
         ];
         let searches = match program.as_str() {
             "find" => false,
+            "git" => {
+                // Names alone, of what git tracks.
+                let shows = |word: &&std::borrow::Cow<'_, str>| {
+                    word.starts_with('-')
+                        && !matches!(word.as_ref(), "-z" | "-c" | "--cached" | "-m" | "--modified" | "--")
+                };
+                if words.get(1).map(AsRef::as_ref) != Some("ls-files") || words.iter().any(|word| shows(&word)) {
+                    return None;
+                }
+                false
+            }
             "grep" | "egrep" | "fgrep" | "rg" => true,
             _ => return None,
         };
@@ -167,7 +178,10 @@ impl Reader<'_> {
                 .is_some_and(|root| !root.starts_with('-'))
         };
         let nul = ["-print0", "-Z", "--null"];
-        let by_nul = words.iter().any(|word| nul.contains(&word.as_ref()));
+        let of_git = program == "git";
+        let by_nul = words
+            .iter()
+            .any(|word| nul.contains(&word.as_ref()) || of_git && word == "-z");
         (!walks.is_empty() && (!searches || walks.iter().all(rooted))).then_some(Input::Names(walks, by_nul))
     }
 
@@ -496,15 +510,22 @@ impl Reader<'_> {
         }
         match influence(name, &value) {
             Influence::None => {}
-            Influence::Search => {
-                let written = self.written(span);
-                self.effect(
-                    Deed::Doubt(Doubt::Variable, format!("`{name}` changes what later commands run")),
-                    written,
-                    span,
-                    None,
-                    Via::Assignment,
-                );
+            kind @ (Influence::Search | Influence::Path | Influence::Code | Influence::Loading) => {
+                let doubt = match kind {
+                    Influence::Path => Doubt::Path,
+                    Influence::Loading => Doubt::Loading,
+                    _ => Doubt::Variable,
+                };
+                let deed = Deed::Doubt(doubt, format!("`{name}` changes what later commands run"));
+                self.effect(deed, self.written(span), span, None, Via::Assignment);
+                let set = crate::policy::word::known(&value).as_deref() != Some("");
+                if kind == Influence::Code && set {
+                    let because = format!("`{name}` has later commands run code that it names");
+                    self.doubt(Doubt::Launch, self.written(span), because, span, None);
+                }
+                if kind == Influence::Loading || kind == Influence::Path {
+                    self.named_in_list(&value, span);
+                }
             }
             Influence::Configuration => {
                 let written = self.written(span);
@@ -540,6 +561,19 @@ impl Reader<'_> {
         self.splits_for_good |= name == "IFS";
         self.found.assign(name, value);
         Ok(())
+    }
+
+    /// The paths that the value of a variable names: of a list, as far as it is known, and behind `=`.
+    fn named_in_list(&mut self, value: &[Atom], span: Span) {
+        let texts = value.iter().filter_map(|atom| match atom {
+            Atom::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        let parts = texts.flat_map(|text| text.split([':', '=', ',', ' ']));
+        for part in parts.filter(|part| !part.is_empty()) {
+            let word = Word::text(part, span);
+            self.effect(Deed::Mentions(word), part, span, None, Via::Assignment);
+        }
     }
 
     fn process_substitution(&mut self, list: &CompoundList, source: Source<'_>) -> Result<(), Unreadable> {
