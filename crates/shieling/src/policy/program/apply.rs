@@ -491,8 +491,8 @@ pub(super) fn language(word: &Word, keys: bool, run: &Run, reader: &mut Reader<'
                 let inner = bytes[at].is_ascii_alphanumeric();
                 // A key of that name.
                 let key = keys && (matches!(before, Some(b'.' | b'$' | b'"' | b'\'')) || bytes.get(end) == Some(&b':'));
-                if !(inner && part(before)) && !(bytes[end - 1].is_ascii_alphanumeric() && part(bytes.get(end))) && !key
-                {
+                let within = inner && part(before) || bytes[end - 1].is_ascii_alphanumeric() && part(bytes.get(end));
+                if !within && !key {
                     found.push(end);
                 }
             }
