@@ -612,6 +612,25 @@ fn a_git_file_that_a_command_lays_in_a_writable_place_shows_no_repository_later(
 }
 
 #[test]
+fn a_work_tree_that_goes_with_the_private_home_is_told_of() {
+    if !prerequisite::has(&["git"]) {
+        return;
+    }
+    let begin = "git init -q . && git -c user.name=e -c user.email=e@e commit -q --allow-empty -m first";
+    for (tree, is_private) in [("../tree", true), ("tree", false)] {
+        let shieling = exec(&[], &format!("{begin} && git worktree add {tree}"));
+        let above = shieling.workspace().parent().expect("above").display().to_string();
+        let ran = shieling.variable("HOME", &above).run();
+        assert!(ok(&ran), "{ran}");
+        assert_eq!(
+            ran.stderr.contains("/tree` lies in the private home"),
+            is_private,
+            "{ran}"
+        );
+    }
+}
+
+#[test]
 fn root_is_told_whose_a_file_is_that_it_cannot_change() {
     let shieling = exec(&[], "echo x > theirs/new");
     let theirs = shieling.workspace().join("theirs");
