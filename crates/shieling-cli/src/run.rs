@@ -43,9 +43,16 @@ pub(crate) fn plan(source: &Source, purpose: Purpose) -> Result<Plan, Failure> {
     )
 }
 
-/// Says on standard error, before the first command, which files decide what commands may do and can be
-/// changed by them here.
+/// Says on standard error, before the first command, which settings have no effect here, and which files decide
+/// what commands may do and can be changed by them.
 pub(crate) fn tell_what_is_open(plan: &Plan) -> Result<(), Failure> {
+    let sandbox_only = [("open-protected", plan.open_protected), ("allow-home", plan.allow_home)];
+    for (key, given) in sandbox_only {
+        if given && plan.env == EnvironmentName::Local {
+            let told = format!("note: `{key}` has no effect in `local`, where nothing is protected from commands\n");
+            crate::write_all(io::stderr().lock(), &told)?;
+        }
+    }
     if !plan.leaves_open() {
         return Ok(());
     }

@@ -610,3 +610,56 @@ fn a_git_file_that_a_command_lays_in_a_writable_place_shows_no_repository_later(
     let later = run(&["exec", "--workspace", "../lib/sub", "--", &look]);
     assert!(!ok(&later) && later.stderr.contains("is not shown"), "{later}");
 }
+
+#[test]
+fn a_work_tree_that_goes_with_the_private_home_is_told_of() {
+    if !prerequisite::has(&["git"]) {
+        return;
+    }
+    let begin = "git init -q . && git -c user.name=e -c user.email=e@e commit -q --allow-empty -m first";
+    for (tree, is_private) in [("../tree", true), ("tree", false)] {
+        let shieling = exec(&[], &format!("{begin} && git worktree add {tree}"));
+        let above = shieling.workspace().parent().expect("above").display().to_string();
+        let ran = shieling.variable("HOME", &above).run();
+        assert!(ok(&ran), "{ran}");
+        assert_eq!(
+            ran.stderr.contains("/tree` lies in the private home"),
+            is_private,
+            "{ran}"
+        );
+    }
+}
+
+#[test]
+fn root_is_told_whose_a_file_is_that_it_cannot_change() {
+    let shieling = exec(&[], "echo x > theirs/new");
+    let theirs = shieling.workspace().join("theirs");
+    std::fs::create_dir(&theirs).expect("made");
+    if std::os::unix::fs::chown(&theirs, Some(47_113), None).is_err() {
+        prerequisite::skip("root, to give a directory away");
+        return;
+    }
+    let ran = shieling.run();
+    assert!(
+        !ok(&ran)
+            && ran
+                .stderr
+                .contains("`[PLACE]/work/theirs` belongs to another user (47113)"),
+        "{ran}"
+    );
+    let ran = shieling.again(["exec", "--", "echo x > ours"]);
+    assert!(ok(&ran) && !ran.stderr.contains("belongs"), "{ran}");
+}
+
+#[test]
+fn what_only_a_sandbox_obeys_is_told_in_local() {
+    let local = ["exec", "--env", "local", "--approval", "never", "--acknowledge-unsafe"];
+    let shieling = Shieling::in_workspace().args(local).args(["--", "true"]);
+    let ran = shieling.run();
+    assert!(ok(&ran) && !ran.stderr.contains("no effect"), "{ran}");
+    let ran = shieling.user_config("open-protected = true\n").run();
+    assert!(
+        ok(&ran) && ran.stderr.contains("`open-protected` has no effect in `local`"),
+        "{ran}"
+    );
+}

@@ -31,6 +31,7 @@ const SHOWN: &[&str] = &[
     "dpkg",
     "fonts",
     "gai.conf",
+    "groff",
     "host.conf",
     "inputrc",
     "java*",

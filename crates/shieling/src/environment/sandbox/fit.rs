@@ -1,13 +1,16 @@
 //! Variables that have programs notice what a sandbox is: that nothing outside can be reached, how much
-//! memory there is, and, to root, that there are no other users. Each only where the caller has not set it.
+//! memory there is, where toolchains stand, and, to root, that there are no other users. Each only where the caller has not set it.
 //!
 //! Without them a package manager tries for minutes what cannot come, a runtime takes the host's memory for
 //! its own, and `tar` fails to give files to users that do not exist here. Refuses variables that a program
 //! announces on its streams (`JAVA_TOOL_OPTIONS`): output is the command's own.
 
-use shieling_jail::plan::Isolation;
+use std::path::Path;
 
-use super::Restrictions;
+use shieling_jail::plan::{Entry, Isolation};
+
+use super::place::is_clean;
+use super::{Restrictions, toolchain};
 use crate::environment::Network;
 
 /// Nothing is tried again that no second try could reach, and nobody asks for newer versions of themselves.
@@ -25,6 +28,22 @@ const NO_WAY_OUT: [(&str, &str); 12] = [
     ("UV_HTTP_RETRIES", "0"),
     ("YARN_HTTP_RETRY", "0"),
     ("YARN_NETWORK_TIMEOUT", "5000"),
+];
+
+/// By which programs of a toolchain find the rest of it, where it is not at its usual place in the home.
+const TOOLCHAINS: [&str; 12] = [
+    "ASDF_DATA_DIR",
+    "ASDF_DIR",
+    "CARGO_HOME",
+    "GOPATH",
+    "GOROOT",
+    "MISE_DATA_DIR",
+    "NVM_DIR",
+    "PYENV_ROOT",
+    "RBENV_ROOT",
+    "RUSTUP_HOME",
+    "SDKMAN_DIR",
+    "VOLTA_HOME",
 ];
 
 /// What a runtime leaves of the memory to everything else that is in it.
@@ -57,7 +76,29 @@ pub(super) fn variables(restrictions: &Restrictions, root: bool) -> Vec<(&'stati
         // As root it would give each file to the user in the archive, whom there is not.
         fitted.push(("TAR_OPTIONS", "--no-same-owner".to_owned()));
     }
+    fitted.extend(toolchains(restrictions));
     fitted
+}
+
+/// Where the toolchains stand that the caller's variables name, if they are shown there.
+fn toolchains(restrictions: &Restrictions) -> Vec<(&'static str, String)> {
+    let named: Vec<_> = TOOLCHAINS
+        .into_iter()
+        .filter_map(|name| Some((name, restrictions.roots.get(name).filter(|root| is_clean(root))?)))
+        .collect();
+    if named.is_empty() {
+        return Vec::new();
+    }
+    let shown = toolchain::entries(restrictions).concat();
+    let is_shown = |root: &Path| {
+        let mut targets = shown.iter().map(Entry::target);
+        toolchain::is_system(root) || targets.any(|target| target.starts_with(root) || root.starts_with(target))
+    };
+    named
+        .into_iter()
+        .filter(|(_, root)| is_shown(root))
+        .filter_map(|(name, root)| Some((name, root.to_str()?.to_owned())))
+        .collect()
 }
 
 #[cfg(test)]
@@ -84,6 +125,30 @@ mod tests {
             assert!(all.contains(&"NPM_CONFIG_FETCH_RETRIES=0".to_owned()), "{all:?}");
             assert!(!all.iter().any(|one| one.starts_with("TAR")), "{all:?}");
         }
+    }
+
+    #[test]
+    fn toolchains_are_named_where_they_are_shown() {
+        let all = of(
+            |asked| {
+                asked.path = "/data/cargo/bin:/usr/bin".to_owned();
+                for (name, root) in [
+                    ("CARGO_HOME", "/data/cargo"),
+                    ("RUSTUP_HOME", "/usr/local/rustup"),
+                    ("PYENV_ROOT", "/data/pyenv"),
+                    ("HOMEBREW_PREFIX", "/usr/local"),
+                ] {
+                    asked.roots.insert(name.to_owned(), root.into());
+                }
+            },
+            false,
+        );
+        let told: Vec<_> = all.iter().filter(|one| one.contains("=/")).collect();
+        assert_eq!(
+            told,
+            ["CARGO_HOME=/data/cargo", "RUSTUP_HOME=/usr/local/rustup"],
+            "the rest is not shown, or needs no variable"
+        );
     }
 
     #[test]

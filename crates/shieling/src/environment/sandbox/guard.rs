@@ -217,7 +217,7 @@ impl Guard {
             Stands::Closed(errno) => {
                 let source = errno.into();
                 let path = path.parent().unwrap_or(path).to_path_buf();
-                return Err(ViewError::Closed { path, source });
+                return Err(ViewError::Closed { path, why: source });
             }
         };
         let known = self.known.entry(path.to_path_buf()).or_insert(Known {
@@ -493,7 +493,8 @@ impl Guard {
         for line in lines {
             let held = self.known.iter().filter(|(_, known)| known.was.is_some());
             // Of `.git` and `.git/config`, which are both named by the second, the second is meant.
-            let named = held.filter_map(|(path, known)| Some((named(line, &self.shown(path))?, path, known)));
+            let named =
+                held.filter_map(|(path, known)| Some((named(line, &self.shown(path), Some(path))?, path, known)));
             let Some((_, path, known)) = named.max_by_key(|(much, ..)| *much) else {
                 continue;
             };
@@ -543,8 +544,9 @@ impl Drop for Guard {
 }
 
 /// How much of a path, relative to the workspace, a line names, in bytes, if it does, and whether that is all of
-/// it: it may begin with `.git`, as from within the repository.
-pub(super) fn named(line: &str, path: &Path) -> Option<(usize, bool)> {
+/// it: it may begin with `.git`, as from within the repository. `whole` is the absolute path, if what the line names must
+/// end it: `../other/.git` and `/other/.git` are not the workspace's `.git`.
+pub(super) fn named(line: &str, path: &Path, whole: Option<&Path>) -> Option<(usize, bool)> {
     let path = path.to_str()?;
     let within = path.rfind("/.git/").and_then(|at| path.get(at + 1..));
     let is_name = |char: char| char.is_alphanumeric() || "._-".contains(char);
@@ -552,11 +554,24 @@ pub(super) fn named(line: &str, path: &Path) -> Option<(usize, bool)> {
         line.match_indices(path).any(|(at, _)| {
             let before = line.get(..at).and_then(|before| before.chars().next_back());
             let after = line.get(at + path.len()..).and_then(|after| after.chars().next());
-            !before.is_some_and(is_name) && !after.is_some_and(is_name)
+            let is_meant = || whole.is_none_or(|whole| ends(whole, line.get(..at + path.len()).unwrap_or_default()));
+            !before.is_some_and(is_name) && !after.is_some_and(is_name) && is_meant()
         })
     };
     let found = [Some(path), within].into_iter().flatten().find(|path| names(path))?;
     Some((found.len(), found.len() == path.len()))
+}
+
+/// Whether a path ends with the last word of a text, without the steps up and the root at its beginning.
+fn ends(whole: &Path, text: &str) -> bool {
+    let start = text
+        .rfind(|char: char| char.is_whitespace() || "'\"`‘“(:=".contains(char))
+        .map_or(0, |at| text.ceil_char_boundary(at + 1));
+    let mut word = text.get(start..).unwrap_or_default();
+    while let Some(rest) = ["../", "./", "/"].into_iter().find_map(|lead| word.strip_prefix(lead)) {
+        word = rest;
+    }
+    whole.to_string_lossy().ends_with(word)
 }
 
 /// A path relative to the workspace, as a word of a command.

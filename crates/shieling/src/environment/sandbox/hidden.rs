@@ -688,7 +688,10 @@ pub(super) fn explain(stderr: &str, held: &BTreeSet<PathBuf>) -> Vec<Hint> {
         // By its path, or by its name alone, as from the directory that it lies in.
         let named = held.iter().filter_map(|path| {
             let last = path.file_name().map_or(Path::new(""), Path::new);
-            Some((guard::named(line, path).or_else(|| guard::named(line, last))?, path))
+            Some((
+                guard::named(line, path, None).or_else(|| guard::named(line, last, None))?,
+                path,
+            ))
         });
         let Some((_, path)) = named.max_by_key(|(much, path)| (*much, path.as_os_str().len())) else {
             continue;

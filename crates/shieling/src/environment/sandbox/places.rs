@@ -1,15 +1,35 @@
 //! What is told of a sandbox's places: which last, which are private, and why something could not be written.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "whose a file is, and which work trees there are, is looked up here"
+)]
 
+use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
 use super::guard::HINTS;
 use super::place::{self, is_clean};
-use super::{Restrictions, caches, writable};
+use super::{Restrictions, caches, repository, writable};
 use crate::environment::Places;
 use crate::outcome::{Hint, HintKind, Outcome};
 
 /// What programs say where nothing can be written.
 const READ_ONLY: &str = "Read-only file system";
+
+/// What programs say where the owner of a file would have to let them in.
+const DENIED: &str = "Permission denied";
+
+/// What git says where it begins to make a work tree.
+const WORK_TREE: &str = "Preparing worktree";
+
+/// How many work trees of a repository are looked at.
+const WORK_TREES: usize = 64;
+
+/// By how much the clocks of a file system and of the host may differ.
+const CLOCKS: Duration = Duration::from_secs(2);
 
 /// What git says where it finds no repository.
 const NO_REPOSITORY: &str = "not a git repository (or any";
@@ -77,7 +97,11 @@ pub(super) fn explain(restrictions: &Restrictions, outcome: &Outcome, hints: &mu
             path: Some(above),
         });
     }
+    if outcome.stderr.contains(WORK_TREE) {
+        hints.extend(private_work_tree(restrictions, outcome));
+    }
     let roots = writable::roots(restrictions);
+    hints.extend(another_users(&roots, outcome));
     let own = [
         &*place::home(restrictions),
         Path::new("/tmp"),
@@ -85,7 +109,7 @@ pub(super) fn explain(restrictions: &Restrictions, outcome: &Outcome, hints: &mu
         Path::new("/run"),
     ];
     for line in outcome.stderr.lines().filter(|line| line.contains(READ_ONLY)) {
-        let Some(path) = named(line, &outcome.cwd) else {
+        let Some(path) = named(line, READ_ONLY, &outcome.cwd) else {
             continue;
         };
         let root = roots.iter().rfind(|root| path.starts_with(root));
@@ -131,10 +155,79 @@ pub(super) fn explain(restrictions: &Restrictions, outcome: &Outcome, hints: &mu
     }
 }
 
+/// A work tree of the workspace's repository that a command made in a private home, where it will not last.
+fn private_work_tree(restrictions: &Restrictions, outcome: &Outcome) -> Option<Hint> {
+    let home = place::home(restrictions);
+    let lasts = |path: &Path| writable::roots(restrictions).iter().any(|root| path.starts_with(root));
+    if restrictions.kept_home.is_some() || restrictions.isolation != shieling_jail::plan::Isolation::Full {
+        return None;
+    }
+    let place = restrictions.workspace.join(".git/worktrees");
+    // Commands write here: no link is followed, and what was there before this command is not told.
+    let trees = fs::read_dir(fs::canonicalize(&place).ok().filter(|real| *real == place)?).ok()?;
+    let made = trees.take(WORK_TREES).flatten().find_map(|tree| {
+        tree.file_type().ok().filter(fs::FileType::is_dir)?;
+        let pointer = tree.path().join("gitdir");
+        let found = fs::symlink_metadata(&pointer).ok().filter(fs::Metadata::is_file)?;
+        let age = found.modified().ok()?.elapsed().unwrap_or_default();
+        let text = repository::small(&pointer).filter(|_| age <= outcome.took() + CLOCKS)?;
+        let tree = Path::new(text.trim_end()).parent()?.to_path_buf();
+        (tree.starts_with(&*home) && !lasts(&tree) && is_clean(&tree)).then_some(tree)
+    })?;
+    Some(Hint {
+        kind: HintKind::NotShown,
+        because: format!(
+            "the work tree `{}` lies in the private home, and is gone with the sandbox",
+            made.display()
+        ),
+        instead:
+            "make it below the workspace, or a person can make the directory and start with `--write` for it, and \
+                  have git forget what is gone: `git worktree prune`"
+                .to_owned(),
+        path: Some(made),
+    })
+}
+
+/// Something in what can be written that belongs to somebody else, where root was not let in: root has no power over it
+/// here.
+fn another_users(roots: &[PathBuf], outcome: &Outcome) -> Option<Hint> {
+    if !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    let denied = outcome.stderr.lines().filter(|line| line.contains(DENIED));
+    let (path, uid) = denied.take(HINTS).find_map(|line| {
+        let path = named(line, DENIED, &outcome.cwd)?;
+        let root = roots.iter().rfind(|root| path.starts_with(root))?;
+        // Commands say which path: no link in it leads out of what they see.
+        let owner = |path: &Path| {
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let found = rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
+            rustix::fs::fstat(found).map(|found| found.st_uid)
+        };
+        // One that belongs to another user is shown as root's.
+        if owner(root).ok()? != 0 {
+            return None;
+        }
+        let there = path.ancestors().find(|path| owner(path).is_ok())?;
+        let uid = owner(there).ok().filter(|&uid| uid != 0)?;
+        Some((there.to_path_buf(), uid))
+    })?;
+    Some(Hint {
+        kind: HintKind::Permissions,
+        because: format!(
+            "`{}` belongs to another user ({uid}), over whose files root has no power in a sandbox",
+            path.display()
+        ),
+        instead: "a person can give it to root, or start in that directory, which is then shown as root's own"
+            .to_owned(),
+        path: Some(path),
+    })
+}
+
 /// The path that a line of a program's complains about: what stands in quotes in it, or before the words of
 /// the error. Absolute, and without steps back.
-fn named(line: &str, cwd: &Path) -> Option<PathBuf> {
-    let before = line.split(READ_ONLY).next()?;
+fn named(line: &str, words: &str, cwd: &Path) -> Option<PathBuf> {
+    let before = line.split(words).next()?;
     let before = before.trim_end_matches([' ', ':', '(', '"', '\'']);
     let quoted = [('\'', '\''), ('‘', '’'), ('`', '\''), ('"', '"')]
         .into_iter()
@@ -186,7 +279,7 @@ mod tests {
             ("mkdir: cannot create directory 'z': Read-only file system", "/w/a/z"),
             ("Read-only file system", ""),
         ] {
-            let found = named(line, Path::new("/w/a"));
+            let found = named(line, READ_ONLY, Path::new("/w/a"));
             if path.is_empty() {
                 // Found or not: never something that the line does not name.
                 assert!(

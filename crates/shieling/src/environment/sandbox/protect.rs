@@ -459,7 +459,7 @@ impl Search<'_> {
         }
         Err(ViewError::Closed {
             path: path.to_path_buf(),
-            source,
+            why: source,
         })
     }
 
@@ -650,9 +650,9 @@ impl Search<'_> {
                 return Ok(Vec::new());
             }
         };
-        let unknown = |source| ViewError::Closed {
+        let unknown = |why| ViewError::Closed {
             path: path.to_path_buf(),
-            source,
+            why,
         };
         let mut found = Vec::new();
         for (count, entry) in entries.enumerate() {

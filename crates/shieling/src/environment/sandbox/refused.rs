@@ -5,8 +5,27 @@ use std::path::PathBuf;
 
 use crate::outcome::{Hint, HintKind};
 
-/// What an error output says of the set-group-ID bit, which no command can set, neither on a directory.
+/// What programs say that would make their caller another user.
+const NO_OTHER_USER: [&str; 3] = [
+    "sudo: The \"no new privileges\" flag is set",
+    "sudo: PERM_SUDOERS: setresuid",
+    "su: Critical error - immediate abort",
+];
+
+/// What an error output says of more rights, which no command gets: as another user, or by a set-group-ID bit,
+/// which no command can set, neither on a directory.
 pub(super) fn explain(stderr: &str) -> Option<Hint> {
+    if stderr
+        .lines()
+        .any(|line| NO_OTHER_USER.iter().any(|said| line.starts_with(said)))
+    {
+        return Some(Hint {
+            kind: HintKind::Permissions,
+            path: None,
+            because: "no command in a sandbox can become another user".to_owned(),
+            instead: "do without it, or have a person run this outside of the sandbox".to_owned(),
+        });
+    }
     let line = stderr.lines().find(|line| {
         // `git init --shared`, and `chmod`, which is also refused where a file is another user's.
         line.ends_with(" writable by group")
@@ -34,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refused_bit_is_explained_and_other_refusals_are_not() {
+    fn a_refused_bit_and_a_refused_user_are_explained_and_other_refusals_are_not() {
         for (said, path) in [
             (
                 "fatal: Could not make /w/q/.git/hooks/ writable by group",
@@ -46,7 +65,13 @@ mod tests {
             let hint = explain(said).expect(said);
             assert_eq!(hint.path, Some(PathBuf::from(path)), "{said}");
         }
+        for said in NO_OTHER_USER {
+            let hint = explain(&format!("x\n{said}, which …")).expect(said);
+            assert!(hint.path.is_none() && hint.because.contains("another user"), "{hint:?}");
+        }
         for said in [
+            "sudo: command not found",
+            "su: Authentication failure",
             "chmod: cannot access 'd': No such file or directory",
             "ping: Operation not permitted",
             "",

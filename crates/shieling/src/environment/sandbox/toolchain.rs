@@ -146,6 +146,9 @@ const CROWDED: &[&str] = &["/home", "/mnt", "/media", "/run/user", "/var"];
 /// Never shown as a whole.
 const WIDE: &[&str] = &["/opt", "/root", "/srv", "/tmp", "/var/tmp"];
 
+/// How many tools of one installer are looked at.
+const TOOLS: usize = 128;
+
 /// The directories of the caller's `PATH` that can be shown at all, each once, in order.
 pub(super) fn path(restrictions: &Restrictions) -> Vec<PathBuf> {
     let mut directories: Vec<PathBuf> = Vec::new();
@@ -202,11 +205,17 @@ pub(super) fn entries(restrictions: &Restrictions) -> Vec<Vec<Entry>> {
             fs::canonicalize(&directory).ok()
         };
         let mut places: Vec<PathBuf> = real.into_iter().filter(|real| !is_system(real)).collect();
+        let interpreters = match mine {
+            true => Vec::new(),
+            false => interpreters(&directory),
+        };
         if !mine && !places.contains(&directory) {
             places.insert(0, directory);
         }
-        for place in places {
-            let group = of(&place, restrictions, !mine);
+        let places = places.into_iter().map(|place| (place, !mine));
+        // What a link leads to is shown only where it is a known toolchain.
+        for (place, generally) in places.chain(interpreters.into_iter().map(|place| (place, false))) {
+            let group = of(&place, restrictions, generally);
             let new: Vec<Entry> = group
                 .into_iter()
                 .filter(|entry| !shown_already.contains(&entry.target().to_path_buf()))
@@ -218,6 +227,27 @@ pub(super) fn entries(restrictions: &Restrictions) -> Vec<Vec<Entry>> {
         }
     }
     groups
+}
+
+/// Where the interpreters stand with which the programs of a directory were installed: that of a virtual environment of
+/// which it is the `bin`, and those of the tools beside it that pipx, uv and poetry keep in environments of their own.
+fn interpreters(directory: &Path) -> Vec<PathBuf> {
+    let Some(root) = directory.parent() else {
+        return Vec::new();
+    };
+    let tools = ["share/pipx/venvs", "pipx/venvs", "share/uv/tools"]
+        .into_iter()
+        .filter_map(|place| fs::read_dir(root.join(place)).ok())
+        .flat_map(|found| found.take(TOOLS).flatten())
+        .map(|tool| tool.path());
+    [root.to_path_buf(), root.join("share/pypoetry/venv")]
+        .into_iter()
+        .chain(tools)
+        .filter(|environment| environment.join("pyvenv.cfg").exists())
+        .filter_map(|environment| fs::canonicalize(environment.join("bin/python")).ok())
+        .filter_map(|python| python.parent().map(Path::to_path_buf))
+        .filter(|place| !is_system(place))
+        .collect()
 }
 
 /// What is shown for one directory.

@@ -105,14 +105,13 @@ pub enum ViewError {
     },
     /// What is in the workspace cannot be seen, and so not be protected.
     #[error(
-        "cannot see what tools of yours run code from in `{}`: {source}; let its owner in with `chmod u+rwX {}`, or \
-         choose another workspace", .path.display(), .path.display()
+        "cannot see what tools of yours run code from in `{}`: {why}; {}choose another workspace", .path.display(), way_in(.path)
     )]
     Closed {
         /// What cannot be read or searched.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        why: io::Error,
     },
     /// The workspace is a home, or holds one, where names cannot be held.
     #[error(
@@ -249,6 +248,15 @@ fn part_cure(starts: bool, readonly: bool) -> &'static str {
     match starts && !readonly {
         true => "--allow-home --open-protected",
         false => "--allow-home",
+    }
+}
+
+/// How its user can be let into what is closed to them, if it is theirs.
+fn way_in(path: &Path) -> String {
+    let uid = rustix::process::geteuid().as_raw();
+    match rustix::fs::lstat(path) {
+        Ok(found) if found.st_uid != uid => format!("it belongs to another user ({}), so ", found.st_uid),
+        _ => format!("let its owner in with `chmod u+rwX {}`, or ", path.display()),
     }
 }
 

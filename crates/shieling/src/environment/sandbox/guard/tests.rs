@@ -387,9 +387,14 @@ fn an_error_that_names_what_is_held_is_explained() {
         ]
         .concat(),
     );
+    let absolute = format!("bash: {}/sub/.git/config: Read-only file system", place.root.display());
     for (said, path) in [
         (
             "error: could not write config file .git/config: Device or resource busy",
+            ".git/config",
+        ),
+        (
+            "error: could not write config file ../.git/config: Device or resource busy",
             ".git/config",
         ),
         ("mv: cannot move '.git' to 'x': Device or resource busy", ".git"),
@@ -397,7 +402,7 @@ fn an_error_that_names_what_is_held_is_explained() {
             "rm: cannot remove 'sub/.git/config': Read-only file system",
             "sub/.git/config",
         ),
-        ("bash: /w/sub/.git/config: Read-only file system", "sub/.git/config"),
+        (&*absolute, "sub/.git/config"),
         (
             "touch: cannot touch '.git/hooks/x': Read-only file system",
             ".git/hooks",
@@ -414,6 +419,9 @@ fn an_error_that_names_what_is_held_is_explained() {
         "rm: cannot remove '.gitignore': Device or resource busy",
         "touch: cannot touch 'my.git/hooks/x': Read-only file system",
         "umount: /mnt: Device or resource busy",
+        "fatal: could not create leading directories of '../wt/.git': Read-only file system",
+        "fatal: could not create leading directories of '/elsewhere/.git': Read-only file system",
+        "touch: cannot touch '/elsewhere/.git/config': Read-only file system",
     ] {
         assert_eq!(place.guard.explain_text(said), [], "{said}");
     }

@@ -132,3 +132,35 @@ fn links_on_the_path_are_followed_to_the_toolchain_that_they_lead_to() {
         "the workspace does not say what is shown"
     );
 }
+
+#[test]
+fn a_tool_in_a_virtual_environment_comes_with_the_toolchain_that_runs_it() {
+    use std::os::unix::fs::symlink;
+    let place = tempfile::tempdir().expect("a directory");
+    let home = place.path().canonicalize().expect("it is there");
+    let python = home.join(".pyenv/versions/3.11/bin/python");
+    let secret = home.join("secret/bin/python");
+    for file in [&python, &secret] {
+        fs::create_dir_all(file.parent().expect("above")).expect("made");
+        fs::write(file, "").expect("written");
+    }
+    for (environment, bin, leads_to, is_shown) in [
+        ("tools", "tools/bin", &python, true),
+        (".local/share/pipx/venvs/poetry", ".local/bin", &python, true),
+        ("others", "others/bin", &secret, false),
+    ] {
+        let bin = home.join(bin);
+        let environment = home.join(environment);
+        fs::create_dir_all(environment.join("bin")).expect("made");
+        let shows = || {
+            let shown = targets(&bin.to_string_lossy(), |restrictions| {
+                restrictions.home = Some(home.clone());
+            });
+            shown.iter().any(|path| leads_to.starts_with(path))
+        };
+        symlink(leads_to, environment.join("bin/python")).expect("made");
+        assert!(!shows(), "{bin:?} is no virtual environment");
+        fs::write(environment.join("pyvenv.cfg"), "").expect("written");
+        assert_eq!(shows(), is_shown, "{bin:?}");
+    }
+}
