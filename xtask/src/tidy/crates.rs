@@ -11,6 +11,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("shieling-jail", &[]),
     ("shieling-bash", &[]),
     ("shieling-memory", &["shieling"]),
+    ("shieling-remote", &["shieling"]),
     ("shieling-server", &["shieling"]),
     ("shieling-cli", &["shieling", "shieling-memory", "shieling-server"]),
     ("shieling-py", &["shieling", "shieling-cli"]),

@@ -264,6 +264,12 @@ impl Process {
         self.input.take()
     }
 
+    /// The process, whose start began at that time: its time counts from then on, and not from when it was made.
+    #[must_use]
+    pub fn with_start(self, started: Instant) -> Self {
+        Self { started, ..self }
+    }
+
     /// The process with its number, if it has one on this host, and the time when its start began.
     fn with_origin(mut self, pid: Option<u32>, started: Instant) -> Self {
         self.pid = pid;

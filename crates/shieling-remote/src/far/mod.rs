@@ -1,0 +1,413 @@
+//! The far side: does what it is told over its stream, and ends all of it when the stream ends.
+//!
+//! One handler takes orders in their order and never waits for what they do: each runs as a task of its
+//! own, and all of them end with the link. What a call has made stays under its number until it is forgotten.
+
+mod file;
+mod job;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use shieling::approval::{Approvals, Approved, Case, Mode, Nobody};
+use shieling::environment::Environment;
+use shieling::policy::{Decision, Verdict};
+use shieling::process::{SessionShell, SpawnError};
+use shieling::request::{Command, Digest};
+use shieling::units::SystemClock;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::{AbortHandle, JoinSet};
+
+use crate::fault::{ShellFault, SpawnFault};
+use crate::flow::{Credit, Inbox};
+use crate::frame::{Channel, Frame, Kind};
+use crate::link::{Handler, Link, LinkError, Timing};
+use crate::message::{Description, Order, Said, WireCommand, WirePath, WireState, WireStreams, pack, unpack};
+
+use self::file::Thing;
+use self::job::{Ordered, Start};
+
+/// How many calls there may be at once: jobs, shells, handles of files.
+const MOST_CALLS: usize = 16 * 1024;
+/// How many bytes of orders may wait for their answers.
+const MOST_ORDERED: usize = 16 * 1024 * 1024;
+/// How many orders may be worked on at once; what else arrives waits in the stream.
+pub(crate) const MOST_AT_ONCE: usize = 256;
+/// How long an environment may take to give back what it holds.
+const CLOSING: Duration = Duration::from_secs(10);
+
+/// Serves an environment over one stream, until the stream ends; then everything that it ran is ended,
+/// and the environment is closed. Says why the stream ended.
+///
+/// Nothing is judged here: whoever holds the other end of the stream has that authority, and the environment takes
+/// what arrives as approved.
+///
+/// # Cancel safety
+/// Dropping the future ends everything that it ran; the environment is not closed.
+///
+/// # Panics
+/// Outside a tokio runtime with I/O and timers.
+pub async fn serve(
+    environment: Arc<dyn Environment>,
+    reader: impl AsyncRead + Send,
+    writer: impl AsyncWrite + Send,
+    timing: Timing,
+) -> LinkError {
+    let (link, line) = Link::new(timing);
+    let far = Arc::new(Far {
+        environment,
+        link: Arc::clone(&link),
+        calls: Mutex::default(),
+        described: Mutex::default(),
+        bytes: Arc::new(Semaphore::new(MOST_ORDERED)),
+        turns: Arc::new(Semaphore::new(MOST_AT_ONCE)),
+        contents: Arc::new(Semaphore::new(file::MOST_CONTENT)),
+    });
+    far.describe();
+    let mut hands = Hands {
+        far: Arc::clone(&far),
+        tasks: JoinSet::new(),
+    };
+    let why = link.carry(reader, writer, line, &mut hands).await;
+    hands.tasks.shutdown().await;
+    let calls = std::mem::take(&mut *far.lock());
+    drop(calls);
+    // A start that was under way ends what it has started; so does the environment.
+    let _ = tokio::time::timeout(CLOSING, far.environment.close()).await;
+    why
+}
+
+/// What all calls share.
+struct Far {
+    environment: Arc<dyn Environment>,
+    link: Arc<Link>,
+    calls: Mutex<HashMap<u32, Call>>,
+    described: Mutex<Option<Description>>,
+    bytes: Arc<Semaphore>,
+    turns: Arc<Semaphore>,
+    contents: Arc<Semaphore>,
+}
+
+/// What there is of a call.
+#[derive(Default)]
+struct Call {
+    task: Option<AbortHandle>,
+    orders: Option<mpsc::Sender<Ordered>>,
+    input: Option<Arc<Inbox>>,
+    credits: Option<[Arc<Credit>; 2]>,
+    thing: Option<Thing>,
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+/// A shell that stays. One text at a time begins in it.
+type Shell = Arc<tokio::sync::Mutex<Standing>>;
+
+struct Standing {
+    shell: Box<dyn SessionShell>,
+    told: (WireState, bool),
+    file_size: Option<shieling::units::ByteCount>,
+}
+
+impl Far {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u32, Call>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What stands under a number. That is no fault of the near side: it may have been forgotten.
+    fn thing<T>(&self, call: u32, of: impl Fn(&Thing) -> Option<T>) -> Option<T> {
+        of(self.lock().get(&call)?.thing.as_ref()?)
+    }
+
+    /// Keeps what a call has made, unless it was forgotten.
+    fn keep(&self, call: u32, thing: Thing) {
+        let mut calls = self.lock();
+        let before = match calls.get_mut(&call) {
+            Some(call) => call.thing.replace(thing),
+            None => Some(thing),
+        };
+        drop(calls);
+        drop(before);
+    }
+
+    /// Answers a call before whatever stands in line.
+    fn say(&self, call: u32, said: &Said, bytes: &[u8]) {
+        match pack(call, said, bytes) {
+            Some(frame) => self.link.urgent(frame),
+            None => self
+                .link
+                .end(LinkError::Violated("an order whose answer is too long".to_owned())),
+        }
+    }
+
+    /// Says what the environment is, if that has changed: what confines commands may be known only once one runs.
+    fn describe(&self) {
+        let now = Description::of(&*self.environment);
+        let mut described = self.described.lock().unwrap_or_else(PoisonError::into_inner);
+        if described.as_ref() != Some(&now) {
+            self.say(0, &Said::Described(Box::new(now.clone())), &[]);
+            *described = Some(now);
+        }
+    }
+
+    /// Takes a command as approved: it was, where the stream comes from.
+    async fn approved(&self, command: Command) -> Result<Approved<Command>, SpawnError> {
+        let verdict = Verdict {
+            decision: Decision::Allow,
+            reasons: Vec::new(),
+            commands: Vec::new(),
+            effects: Vec::new(),
+        };
+        let case = Case {
+            verdict: &verdict,
+            policy: Digest::of(b"whoever owns the stream"),
+            environment: self.environment.name(),
+            session: None,
+        };
+        let approvals = Approvals::new(Mode::Never, Arc::new(Nobody), Arc::new(SystemClock));
+        let approved = approvals.approve(command, &case, |_| Vec::new()).await;
+        approved.map_err(|refused| SpawnError::Environment(Box::new(refused)))
+    }
+
+    async fn received(&self, command: WireCommand) -> Result<Approved<Command>, SpawnError> {
+        let command = command
+            .command()
+            .map_err(|error| SpawnError::Environment(Box::new(error)))?;
+        self.approved(command).await
+    }
+
+    async fn open(&self, call: u32, command: WireCommand) -> Result<(), SpawnError> {
+        let approved = self.received(command).await?;
+        let shell = self.environment.open_shell(&approved).await?;
+        let state = WireState::of(shell.state());
+        let standing = Standing {
+            told: (state.clone(), shell.has_ended()),
+            shell,
+            file_size: approved.request().file_size(),
+        };
+        self.keep(call, Thing::Shell(Arc::new(tokio::sync::Mutex::new(standing))));
+        self.describe();
+        self.say(call, &Said::Opened(state), &[]);
+        Ok(())
+    }
+}
+
+/// What takes orders, and the tasks that follow them.
+struct Hands {
+    far: Arc<Far>,
+    tasks: JoinSet<()>,
+}
+
+impl Handler for Hands {
+    async fn take(&mut self, frame: Frame) -> Result<(), String> {
+        while self.tasks.try_join_next().is_some() {}
+        match frame.kind {
+            Kind::Beat => Ok(()),
+            Kind::Message => self.order(frame.call, frame.body).await,
+            Kind::Data(Channel::Input) => match self.input(frame.call) {
+                Some(input) => input.push(frame.body),
+                None => Ok(()),
+            },
+            Kind::End(Channel::Input) => {
+                if let Some(input) = self.input(frame.call) {
+                    input.end();
+                }
+                Ok(())
+            }
+            Kind::Credit(channel @ (Channel::Output | Channel::Errors)) => {
+                if let Some(credit) = self.credit(frame.call, channel) {
+                    credit.grant(granted(&frame.body));
+                }
+                Ok(())
+            }
+            Kind::Closed(channel @ (Channel::Output | Channel::Errors)) => {
+                if let Some(credit) = self.credit(frame.call, channel) {
+                    credit.close();
+                }
+                Ok(())
+            }
+            Kind::Data(_) | Kind::End(_) | Kind::Credit(_) | Kind::Closed(_) => {
+                Err("a frame of a stream that goes the other way".to_owned())
+            }
+        }
+    }
+}
+
+/// How much a frame of credit grants.
+pub(crate) fn granted(body: &[u8]) -> usize {
+    <[u8; 4]>::try_from(body).map_or(0, |bytes| u32::from_le_bytes(bytes) as usize)
+}
+
+impl Hands {
+    fn input(&self, call: u32) -> Option<Arc<Inbox>> {
+        self.far.lock().get(&call)?.input.clone()
+    }
+
+    fn credit(&self, call: u32, channel: Channel) -> Option<Arc<Credit>> {
+        let calls = self.far.lock();
+        let [output, errors] = calls.get(&call)?.credits.as_ref()?;
+        Some(Arc::clone(if channel == Channel::Output { output } else { errors }))
+    }
+
+    async fn order(&mut self, call: u32, body: Vec<u8>) -> Result<(), String> {
+        let (order, bytes): (Order, &[u8]) = unpack(&body)?;
+        match order {
+            Order::Forget => {
+                let call = self.far.lock().remove(&call);
+                drop(call);
+                return Ok(());
+            }
+            Order::Stop { grace_ms } => {
+                return self.tell(call, Ordered::Stop(Duration::from_millis(grace_ms)));
+            }
+            Order::Resize { rows, columns } => return self.tell(call, Ordered::Resize(rows, columns)),
+            Order::File(crate::message::FileOrder::Append { to }) => return self.far.append(to, bytes),
+            _ => {}
+        }
+        let permit = self.room(body.len()).await;
+        let bytes = bytes.to_vec();
+        let mut made = Call::default();
+        let far = Arc::clone(&self.far);
+        let mut calls = self.far.lock();
+        if calls.contains_key(&call) || call == 0 {
+            return Err(format!("a second order of call {call}"));
+        }
+        if calls.len() >= MOST_CALLS {
+            return Err(format!("more than {MOST_CALLS} calls at once"));
+        }
+        let work = work(&mut made, far, call, order, bytes, permit);
+        made.task = Some(self.tasks.spawn(work));
+        calls.insert(call, made);
+        Ok(())
+    }
+
+    /// Waits until an order of this length may be worked on.
+    async fn room(&self, length: usize) -> [Option<OwnedSemaphorePermit>; 2] {
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
+        let turn = Arc::clone(&self.far.turns).acquire_owned().await.ok();
+        let bytes = Arc::clone(&self.far.bytes).acquire_many_owned(length).await.ok();
+        [turn, bytes]
+    }
+
+    fn tell(&self, call: u32, ordered: Ordered) -> Result<(), String> {
+        if let Some(orders) = self.far.lock().get(&call).and_then(|call| call.orders.as_ref()) {
+            // One that has this many waiting is told nothing new.
+            let _ = orders.try_send(ordered);
+        }
+        Ok(())
+    }
+}
+
+/// What follows an order.
+fn work(
+    made: &mut Call,
+    far: Arc<Far>,
+    call: u32,
+    order: Order,
+    bytes: Vec<u8>,
+    permit: [Option<OwnedSemaphorePermit>; 2],
+) -> impl Future<Output = ()> + Send + use<> {
+    let start = match &order {
+        Order::Spawn { streams, window, .. } => Some((*streams, *window)),
+        Order::Run { window, .. } => Some((WireStreams::Output, *window)),
+        _ => None,
+    };
+    let start = start.map(|(streams, window)| {
+        let start = Start::new(&far.link, call, streams, window);
+        made.input = start.input();
+        made.credits = Some(start.credits());
+        let (orders, ordered) = mpsc::channel(16);
+        made.orders = Some(orders);
+        (start, ordered)
+    });
+    async move {
+        let permit = permit;
+        match (order, start) {
+            (Order::Spawn { command, .. }, Some((start, ordered))) => match far.spawn(start, command).await {
+                Ok(job) => {
+                    drop(permit);
+                    job.follow(&far, ordered).await;
+                }
+                Err(error) => far.say(call, &Said::NotStarted(SpawnFault::of(&error)), &[]),
+            },
+            (Order::Run { shell, text, .. }, Some((start, ordered))) => match far.run(start, shell, &text).await {
+                Ok(job) => {
+                    drop(permit);
+                    job.follow(&far, ordered).await;
+                }
+                Err(error) => far.say(call, &Said::NotRun(ShellFault::of(&error)), &[]),
+            },
+            (Order::Open(command), _) => match far.open(call, command).await {
+                Ok(()) => return,
+                Err(error) => far.say(call, &Said::NotStarted(SpawnFault::of(&error)), &[]),
+            },
+            (Order::File(order), _) => {
+                if far.file(call, order, bytes).await {
+                    return;
+                }
+            }
+            (Order::Close, _) => {
+                far.environment.close().await;
+                far.say(call, &Said::Done, &[]);
+            }
+            (Order::Misread(command), _) => {
+                let said = match command.command() {
+                    Ok(command) => far.environment.misread(&command).await,
+                    Err(_) => None,
+                };
+                far.say(call, &Said::Misread(said), &[]);
+            }
+            (order, _) => far.ask(call, order).await,
+        }
+        // Nothing of it is left that a number would name.
+        let over = far.lock().remove(&call);
+        if let Some(mut over) = over {
+            // This is that task.
+            over.task = None;
+        }
+    }
+}
+
+impl Far {
+    /// Answers a question that the environment may block for.
+    async fn ask(self: &Arc<Self>, call: u32, order: Order) {
+        let far = Arc::clone(self);
+        let asked = tokio::task::spawn_blocking(move || {
+            let environment = &far.environment;
+            let places =
+                |found: Vec<usize>| Said::Places(found.into_iter().filter_map(|at| u32::try_from(at).ok()).collect());
+            let owned = |paths: Vec<WirePath>| paths.into_iter().map(WirePath::path).collect::<Vec<_>>();
+            match order {
+                Order::Exposes { paths, workspace } => {
+                    let paths = owned(paths);
+                    let paths: Vec<_> = paths.iter().map(AsRef::as_ref).collect();
+                    places(environment.exposes(&paths, &workspace.path()))
+                }
+                Order::HoldsBack(paths) => {
+                    let paths = owned(paths);
+                    let paths: Vec<_> = paths.iter().map(AsRef::as_ref).collect();
+                    places(environment.holds_back(&paths))
+                }
+                Order::KeptBelow(path) => {
+                    let kept = environment.kept_below(&path.path());
+                    Said::Paths(kept.iter().map(|path| WirePath::of(path)).collect())
+                }
+                Order::KeptSettings(path) => {
+                    let kept = environment.kept_settings(&path.path());
+                    Said::Paths(kept.iter().map(|path| WirePath::of(path)).collect())
+                }
+                _ => Said::Done,
+            }
+        });
+        let said = asked.await.unwrap_or(Said::Done);
+        self.say(call, &said, &[]);
+    }
+}

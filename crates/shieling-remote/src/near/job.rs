@@ -1,0 +1,335 @@
+//! A command on the other side, as a process here.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
+use std::time::{Duration, Instant};
+
+use rustix::termios::OptionalActions;
+use shieling::process::{Control, Event, Process, SpawnError, Streams};
+use shieling::request::Command;
+use tokio::io::{AsyncReadExt as _, duplex};
+use tokio::time::sleep;
+
+use super::{Call, Near, Unanswered, Waiting};
+use crate::carry::{Given, Outlet, Stream, Terminal};
+use crate::flow::{Credit, Inbox};
+use crate::frame::Channel;
+use crate::message::{Order, Said, WireCommand, WireStreams};
+
+/// How much of each stream may be on its way, while few commands run.
+const WINDOW: usize = 1024 * 1024;
+/// And while many do.
+const SMALL_WINDOW: usize = 64 * 1024;
+/// How many are few.
+const FEW: usize = 32;
+/// How much of an input waits here.
+const TYPED: usize = 64 * 1024;
+/// How often a terminal is asked for its size, which nobody tells of.
+const LOOKING: Duration = Duration::from_millis(50);
+
+/// What has arrived of a job.
+pub(super) struct Running {
+    output: Arc<Inbox>,
+    errors: Arc<Inbox>,
+    pub(super) input: Arc<Credit>,
+    happened: Mutex<Happened>,
+}
+
+#[derive(Default)]
+struct Happened {
+    main: Option<Event>,
+    last: Option<Event>,
+    waker: Option<Waker>,
+}
+
+impl Running {
+    fn new(near: &Near, call: u32, window: usize) -> Arc<Self> {
+        let link = &near.shared.link;
+        Arc::new(Self {
+            output: Inbox::new(link, call, Channel::Output, window),
+            errors: Inbox::new(link, call, Channel::Errors, window),
+            input: Credit::new(0),
+            happened: Mutex::default(),
+        })
+    }
+
+    pub(super) fn inbox(&self, channel: Channel) -> &Arc<Inbox> {
+        if channel == Channel::Errors {
+            &self.errors
+        } else {
+            &self.output
+        }
+    }
+
+    /// Takes what happened: each of it once, and nothing after the last.
+    pub(super) fn happened(&self, event: Event) {
+        let mut happened = self.lock();
+        match event {
+            Event::MainEnded(..) if happened.main.is_none() && happened.last.is_none() => happened.main = Some(event),
+            Event::Gone(_) | Event::Lost => {
+                happened.last.get_or_insert(event);
+            }
+            Event::MainEnded(..) => {}
+        }
+        let waker = happened.waker.take();
+        drop(happened);
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    /// The link is lost.
+    pub(super) fn lost(&self) {
+        self.output.end();
+        self.errors.end();
+        self.input.close();
+        self.happened(Event::Lost);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Happened> {
+        self.happened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The way to a job on the other side. Dropping it has the job ended there.
+struct Away {
+    call: Call,
+    running: Arc<Running>,
+    told: bool,
+    over: bool,
+    /// Whether its end waits for what it has printed.
+    waits: bool,
+}
+
+impl Away {
+    fn new(call: Call, running: Arc<Running>, waits: bool) -> Self {
+        Self {
+            call,
+            running,
+            told: false,
+            over: false,
+            waits,
+        }
+    }
+
+    /// Whether what was printed before its end is where it is read: it arrived before, and is carried by others. Whoever
+    /// knows of an end gives what was left behind only a moment for further output.
+    fn poll_printed(&self, cx: &mut Context<'_>, whole: bool) -> Poll<()> {
+        if self.waits {
+            ready!(self.running.output.poll_read_out(cx, whole));
+            ready!(self.running.errors.poll_read_out(cx, whole));
+        }
+        Poll::Ready(())
+    }
+}
+
+impl Control for Away {
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
+        if self.over {
+            return Poll::Pending;
+        }
+        let mut happened = self.running.lock();
+        happened.waker = Some(cx.waker().clone());
+        let (main, last) = (happened.main.filter(|_| !self.told), happened.last);
+        drop(happened);
+        if let Some(main) = main {
+            ready!(self.poll_printed(cx, last.is_some()));
+            self.told = true;
+            return Poll::Ready(main);
+        }
+        if let Some(last) = last {
+            self.over = true;
+            return Poll::Ready(last);
+        }
+        Poll::Pending
+    }
+
+    fn stop(&mut self, grace: Duration) {
+        self.waits = false;
+        let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
+        self.call.near.send(self.call.number, &Order::Stop { grace_ms });
+    }
+}
+
+impl Drop for Away {
+    fn drop(&mut self) {
+        // Whoever carries its input waits for nothing any more.
+        self.running.input.close();
+    }
+}
+
+/// A job that is ordered now: where what it says will arrive.
+pub(super) struct Ordered {
+    /// Its time counts from here on.
+    pub(super) began: Instant,
+    pub(super) window: u32,
+    running: Arc<Mutex<Option<Arc<Running>>>>,
+}
+
+impl Ordered {
+    pub(super) fn new(near: &Near) -> Self {
+        let many = near.shared.lock().open.len() > FEW;
+        let window = if many { SMALL_WINDOW } else { WINDOW };
+        Self {
+            began: Instant::now(),
+            window: u32::try_from(window).unwrap_or(u32::MAX),
+            running: Arc::default(),
+        }
+    }
+
+    pub(super) fn waiting(&self, near: &Near, call: u32) -> Waiting {
+        let running = Running::new(near, call, self.window as usize);
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&running));
+        Waiting {
+            job: Some(running),
+            ..Waiting::default()
+        }
+    }
+
+    pub(super) fn begun(self, input: u32) -> Option<Arc<Running>> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        running.input.grant(input as usize);
+        Some(running)
+    }
+}
+
+/// The process of a job whose output is read through pipes.
+pub(super) fn process(call: Call, running: &Arc<Running>) -> io::Result<Process> {
+    let (output, errors) = (running.output.reader(), running.errors.reader());
+    let away = Away::new(call, Arc::clone(running), true);
+    Process::from_streams(output, errors, Box::new(away))
+}
+
+/// What is said where no answer has come.
+pub(super) fn unanswered(name: &str, why: Unanswered) -> SpawnError {
+    match why {
+        Unanswered::NotSent(why) => SpawnError::Environment(format!("`{name}` cannot be reached: {why}").into()),
+        Unanswered::Lost(_) => SpawnError::Lost {
+            program: PathBuf::from(name),
+        },
+    }
+}
+
+/// What is said where the answer fits no question.
+pub(super) fn unfitting() -> SpawnError {
+    SpawnError::Environment("the other side has answered what was not asked".into())
+}
+
+/// Starts a command on the other side.
+pub(super) async fn spawn(
+    near: &Arc<Near>,
+    name: &str,
+    command: &Command,
+    streams: Streams,
+) -> Result<Process, SpawnError> {
+    let failed = |what| move |source: io::Error| SpawnError::Supervisor { what, source };
+    let terminal = match &streams {
+        Streams::Terminal(theirs) => {
+            // What is typed and printed passes through unchanged: the terminal that commands have is over there.
+            let mut modes = rustix::termios::tcgetattr(theirs).map_err(io::Error::from);
+            if let Ok(modes) = &mut modes {
+                modes.make_raw();
+                modes.local_modes -= rustix::termios::LocalModes::ECHO;
+            }
+            modes
+                .and_then(|modes| Ok(rustix::termios::tcsetattr(theirs, OptionalActions::Now, &modes)?))
+                .map_err(failed("preparing a terminal"))?;
+            let size = rustix::termios::tcgetwinsize(theirs).map_err(io::Error::from);
+            Some(size.map_err(failed("asking a terminal for its size"))?)
+        }
+        _ => None,
+    };
+    let wire = match (&streams, terminal) {
+        (Streams::Output, _) => WireStreams::Output,
+        (Streams::Input, _) => WireStreams::Input,
+        (Streams::Given(_), _) => WireStreams::Given,
+        (Streams::Terminal(_), size) => WireStreams::Terminal {
+            rows: size.map_or(24, |size| size.ws_row),
+            columns: size.map_or(80, |size| size.ws_col),
+        },
+    };
+    let ordered = Ordered::new(near);
+    let order = Order::Spawn {
+        command: WireCommand::of(command),
+        streams: wire,
+        window: ordered.window,
+    };
+    let answered = near.call(&order, &[], |call| ordered.waiting(near, call)).await;
+    let (call, input) = match answered {
+        Ok((call, Said::Started { input }, _)) => (call, input),
+        Ok((_, Said::NotStarted(fault), _)) => return Err(fault.error()),
+        Ok(_) => return Err(unfitting()),
+        Err(why) => return Err(unanswered(name, why)),
+    };
+    let began = ordered.began;
+    let running = ordered.begun(input).ok_or_else(unfitting)?;
+    let outlet = Outlet {
+        link: Arc::clone(&near.shared.link),
+        call: call.number,
+        channel: Channel::Input,
+        credit: Arc::clone(&running.input),
+    };
+    // What carries belongs to the thread that carries the stream.
+    let entered = near.runtime.enter();
+    match streams {
+        Streams::Output => drop(outlet),
+        Streams::Given(given) => {
+            let given = Given::new(given).map_err(failed("watching an input"))?;
+            near.runtime.spawn(async move {
+                // A link that is over ends the job, too.
+                let _ = outlet.send(given).await;
+            });
+        }
+        Streams::Input => {
+            let (ours, theirs) = duplex(TYPED);
+            near.runtime.spawn(async move {
+                let _ = outlet.send(Stream(ours)).await;
+            });
+            drop(entered);
+            let process = process(call, &running).and_then(|process| process.with_input(theirs));
+            let process = process.map(|process| process.with_start(began));
+            return process.map_err(failed("making a pipe"));
+        }
+        Streams::Terminal(theirs) => {
+            let terminal = Terminal::new(theirs).map_err(failed("watching a terminal"))?;
+            let (number, link) = (call.number, Arc::downgrade(near));
+            let printed = running.output.reader();
+            near.runtime.spawn(async move {
+                let looking = async {
+                    let mut size = terminal.size();
+                    loop {
+                        sleep(LOOKING).await;
+                        let now = terminal.size();
+                        if now != size
+                            && let Some((rows, columns)) = now
+                            && let Some(near) = link.upgrade()
+                        {
+                            near.send(number, &Order::Resize { rows, columns });
+                            size = now;
+                        }
+                    }
+                };
+                let typing = async {
+                    let _ = outlet.send(terminal.clone()).await;
+                    // What is printed has an end of its own, also if nobody reads what is typed.
+                    std::future::pending::<()>().await;
+                };
+                // Once all is printed, whoever reads the terminal reads its end.
+                tokio::select! {
+                    () = terminal.write(printed) => {}
+                    () = typing => {}
+                    () = looking => {}
+                }
+            });
+            drop(entered);
+            let away = Away::new(call, running, false);
+            let nothing = tokio::io::empty;
+            let process = Process::from_streams(nothing().take(0), nothing().take(0), Box::new(away));
+            let process = process.map(|process| process.with_start(began));
+            return process.map_err(failed("making a pipe"));
+        }
+    }
+    drop(entered);
+    let process = process(call, &running).map(|process| process.with_start(began));
+    process.map_err(failed("making a pipe"))
+}

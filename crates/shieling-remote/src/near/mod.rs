@@ -1,0 +1,580 @@
+//! The near side: an environment whose commands run on the other side of a stream.
+//!
+//! A thread of its own carries the stream, so that whoever asks something of it may block: facts and files are
+//! looked up by callers that cannot wait otherwise.
+
+mod file;
+mod job;
+mod shell;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use shieling::approval::Approved;
+use shieling::environment::{Ability, AtEnd, Capabilities, Environment, Files, Ground, Later, Places};
+use shieling::outcome::Confinement;
+use shieling::process::{Process, SessionShell, SpawnError, Streams};
+use shieling::request::Command;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+
+use crate::far::{MOST_AT_ONCE, granted};
+use crate::frame::{Channel, Frame, Kind};
+use crate::link::{Handler, Link, LinkError, Timing};
+use crate::message::{Description, Order, Said, WireCommand, WirePath, pack, unpack};
+
+use self::job::Running;
+use self::shell::Standing;
+
+/// How many orders may wait for their answers at once: fewer than the other side works on, so that it always reads.
+const ORDERS: usize = MOST_AT_ONCE / 2;
+/// How long a question about files or facts may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long the other side may take to give back what it holds.
+const CLOSING: Duration = Duration::from_secs(12);
+
+/// An environment on the other side of a stream, where [`serve`](crate::serve) is.
+///
+/// Whoever has it, a process of it, a shell or a handle of its files keeps the link; with the last of them the
+/// link ends, and with the link everything that the other side runs.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+///
+/// use shieling::Shieling;
+/// use shieling::policy::Policy;
+/// use shieling::request::Command;
+/// use shieling_memory::Memory;
+/// use shieling_remote::{Remote, Timing, serve};
+///
+/// # tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(async {
+/// let (near, far) = tokio::io::duplex(64 * 1024);
+/// let memory = Arc::new(Memory::builder("/work").build()?);
+/// let (reader, writer) = tokio::io::split(far);
+/// let serving = tokio::spawn(serve(memory, reader, writer, Timing::default()));
+///
+/// let remote = Remote::connect(async { Ok(tokio::io::split(near)) }, Timing::default()).await?;
+/// let shieling = Shieling::builder(Arc::new(remote), Policy::open(), "/work").build()?;
+/// let outcome = shieling.run(Command::new("echo hello", "/work")?, None).await;
+/// assert_eq!(outcome.stdout, "hello\n");
+/// # drop(shieling);
+/// # serving.await?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Remote {
+    near: Arc<Near>,
+    name: String,
+    of_this_host: bool,
+}
+
+impl std::fmt::Debug for Remote {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Remote")
+            .field("name", &self.name)
+            .field("over", &self.near.shared.link.over())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Remote {
+    /// Opens a stream and learns what environment is on its other side. `transport` runs, and its stream lives, on
+    /// the thread that carries the stream: what it opens there belongs to that thread's runtime.
+    ///
+    /// # Errors
+    /// [`LinkError`]: no stream, another version, or nothing that speaks this protocol, within the patience.
+    /// # Cancel safety
+    /// Dropping the future ends the link.
+    pub async fn connect<R, W>(
+        transport: impl Future<Output = io::Result<(R, W)>> + Send + 'static,
+        timing: Timing,
+    ) -> Result<Self, LinkError>
+    where
+        R: AsyncRead + Send + 'static,
+        W: AsyncWrite + Send + 'static,
+    {
+        let (link, line) = Link::new(timing);
+        let shared = Arc::new(Shared {
+            link: Arc::clone(&link),
+            calls: Mutex::default(),
+            description: watch::Sender::new(None),
+        });
+        let broken = |error: io::Error| LinkError::Broken(error.to_string());
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(broken)?;
+        let near = Arc::new(Near {
+            shared: Arc::clone(&shared),
+            runtime: runtime.handle().clone(),
+            turns: Arc::new(Semaphore::new(ORDERS)),
+        });
+        let carry = async move {
+            let opened = tokio::select! {
+                biased;
+                why = shared.link.ended() => Err(why),
+                opened = transport => opened.map_err(broken),
+            };
+            let why = match opened {
+                Err(why) => why,
+                Ok((reader, writer)) => {
+                    let link = Arc::clone(&shared.link);
+                    link.carry(reader, writer, line, &mut Ears(Arc::clone(&shared))).await
+                }
+            };
+            shared.over(why);
+        };
+        std::thread::Builder::new()
+            .name("shieling-remote".to_owned())
+            .spawn(move || runtime.block_on(carry))
+            .map_err(broken)?;
+        let mut description = near.shared.description.subscribe();
+        let known = description.wait_for(Option::is_some);
+        let name = tokio::select! {
+            biased;
+            why = link.ended() => return Err(why),
+            described = tokio::time::timeout(timing.patience, known) => match described {
+                Ok(Ok(described)) => described.as_ref().map(|described| described.name.clone()),
+                Ok(Err(_)) => None,
+                Err(_) => {
+                    let for_ms = u64::try_from(timing.patience.as_millis()).unwrap_or(u64::MAX);
+                    return Err(LinkError::Silent { what: "has not said what it is", for_ms });
+                }
+            },
+        };
+        Ok(Self {
+            near,
+            name: name.unwrap_or_default(),
+            of_this_host: false,
+        })
+    }
+
+    /// The environment under another name, such as that of its transport.
+    #[must_use]
+    pub fn named(self, name: impl Into<String>) -> Self {
+        let name = name.into();
+        Self { name, ..self }
+    }
+
+    /// The environment, whose other side is on this host: its commands are processes of this host, and this host's
+    /// files say what they will see.
+    #[must_use]
+    pub fn of_this_host(self) -> Self {
+        Self {
+            of_this_host: true,
+            ..self
+        }
+    }
+
+    /// Why the link is over, if it is.
+    #[must_use]
+    pub fn over(&self) -> Option<LinkError> {
+        self.near.shared.link.over()
+    }
+
+    /// Asks something and blocks for the answer.
+    fn ask(&self, order: &Order) -> Option<Said> {
+        self.near.wait(order, &[]).ok().map(|(said, _)| said)
+    }
+}
+
+/// What is known of the link by whoever carries it and whoever uses it.
+struct Shared {
+    link: Arc<Link>,
+    calls: Mutex<Calls>,
+    description: watch::Sender<Option<Description>>,
+}
+
+#[derive(Default)]
+struct Calls {
+    last: u32,
+    open: HashMap<u32, Waiting>,
+}
+
+/// Who waits for what is said to a call.
+#[derive(Default)]
+struct Waiting {
+    answer: Option<oneshot::Sender<(Said, Vec<u8>)>>,
+    job: Option<Arc<Running>>,
+    shell: Option<Arc<Standing>>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells everybody who waits that nothing comes any more.
+    fn over(&self, why: LinkError) {
+        self.link.end(why);
+        let open = std::mem::take(&mut self.lock().open);
+        for waiting in open.into_values() {
+            if let Some(job) = waiting.job {
+                job.lost();
+            }
+            if let Some(shell) = waiting.shell {
+                shell.lost();
+            }
+        }
+    }
+}
+
+/// The link, as it is used. With the last of these the link ends.
+pub(crate) struct Near {
+    shared: Arc<Shared>,
+    runtime: Handle,
+    turns: Arc<Semaphore>,
+}
+
+impl Drop for Near {
+    fn drop(&mut self) {
+        self.shared.link.end(LinkError::Closed);
+    }
+}
+
+/// A call that was begun. Dropping it forgets it on both sides.
+pub(crate) struct Call {
+    near: Arc<Near>,
+    number: u32,
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let waiting = self.near.shared.lock().open.remove(&self.number);
+        drop(waiting);
+        self.near.send(self.number, &Order::Forget);
+    }
+}
+
+/// Why there is no answer.
+pub(crate) enum Unanswered {
+    /// It was never sent, or is too long to be.
+    NotSent(String),
+    /// The link was lost while it was waited for.
+    Lost(LinkError),
+}
+
+type Answered = Result<(Said, Vec<u8>), Unanswered>;
+
+impl Near {
+    /// Sends an order that has no answer.
+    fn send(&self, call: u32, order: &Order) {
+        if let Some(frame) = pack(call, order, &[]) {
+            self.shared.link.urgent(frame);
+        }
+    }
+
+    /// Begins a call, so that what is said to it finds who waits.
+    fn begin(self: &Arc<Self>, make: impl FnOnce(u32) -> Waiting) -> Result<Call, LinkError> {
+        let mut calls = self.shared.lock();
+        if let Some(why) = self.shared.link.over() {
+            return Err(why);
+        }
+        let number = loop {
+            calls.last = calls.last.wrapping_add(1);
+            if calls.last != 0 && !calls.open.contains_key(&calls.last) {
+                break calls.last;
+            }
+        };
+        let waiting = make(number);
+        calls.open.insert(number, waiting);
+        drop(calls);
+        let near = Arc::clone(self);
+        Ok(Call { near, number })
+    }
+
+    /// An order's turn.
+    async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.turns).acquire_owned().await.ok()
+    }
+
+    /// Sends an order and waits for its answer. The call stays, for what it names.
+    async fn call(
+        self: &Arc<Self>,
+        order: &Order,
+        bytes: &[u8],
+        with: impl FnOnce(u32) -> Waiting,
+    ) -> Result<(Call, Said, Vec<u8>), Unanswered> {
+        let turn = self.turn().await;
+        let (answer, answered) = oneshot::channel();
+        let begun = self.begin(|number| Waiting {
+            answer: Some(answer),
+            ..with(number)
+        });
+        let call = begun.map_err(|why| Unanswered::NotSent(why.to_string()))?;
+        let Some(frame) = pack(call.number, order, bytes) else {
+            return Err(Unanswered::NotSent("it is too long to be sent".to_owned()));
+        };
+        self.shared.link.urgent(frame);
+        let answer = answered.await;
+        drop(turn);
+        match answer {
+            Ok((said, bytes)) => Ok((call, said, bytes)),
+            Err(_) => Err(Unanswered::Lost(self.shared.link.over().unwrap_or(LinkError::Ended))),
+        }
+    }
+
+    /// Asks something and blocks for the answer, for a while.
+    fn wait(self: &Arc<Self>, order: &Order, bytes: &[u8]) -> Answered {
+        self.wait_for(order, bytes).map(|(_, said, bytes)| (said, bytes))
+    }
+
+    fn wait_for(self: &Arc<Self>, order: &Order, bytes: &[u8]) -> Result<(Call, Said, Vec<u8>), Unanswered> {
+        let answer = blocking(self.call(order, bytes, |_| Waiting::default()), PATIENCE);
+        answer.unwrap_or_else(|| {
+            let what = "has not answered";
+            let for_ms = u64::try_from(PATIENCE.as_millis()).unwrap_or(u64::MAX);
+            Err(Unanswered::Lost(LinkError::Silent { what, for_ms }))
+        })
+    }
+}
+
+/// Waits for a future on this thread, whatever else it is: one of a runtime's, too. The future needs no runtime of
+/// its own.
+fn blocking<T>(future: impl Future<Output = T>, patience: Duration) -> Option<T> {
+    struct Parked(Thread);
+    impl Wake for Parked {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Parked(std::thread::current())));
+    let (mut future, until) = (pin!(future), Instant::now() + patience);
+    loop {
+        if let Poll::Ready(value) = tokio::task::unconstrained(future.as_mut()).poll_here(&waker) {
+            return Some(value);
+        }
+        let left = until.checked_duration_since(Instant::now())?;
+        std::thread::park_timeout(left);
+    }
+}
+
+/// Polls once.
+trait PollHere: Future {
+    fn poll_here(self, waker: &Waker) -> Poll<Self::Output>;
+}
+
+impl<F: Future> PollHere for F {
+    fn poll_here(self, waker: &Waker) -> Poll<Self::Output> {
+        pin!(self).poll(&mut Context::from_waker(waker))
+    }
+}
+
+/// Hears what the other side says.
+struct Ears(Arc<Shared>);
+
+impl Handler for Ears {
+    async fn take(&mut self, frame: Frame) -> Result<(), String> {
+        match frame.kind {
+            Kind::Beat => Ok(()),
+            Kind::Message => self.hear(frame.call, &frame.body),
+            Kind::Data(channel @ (Channel::Output | Channel::Errors)) => match self.job(frame.call) {
+                Some(job) => job.inbox(channel).push(frame.body),
+                None => Ok(()),
+            },
+            Kind::End(channel @ (Channel::Output | Channel::Errors)) => {
+                if let Some(job) = self.job(frame.call) {
+                    job.inbox(channel).end();
+                }
+                Ok(())
+            }
+            Kind::Credit(Channel::Input) => {
+                if let Some(job) = self.job(frame.call) {
+                    job.input.grant(granted(&frame.body));
+                }
+                Ok(())
+            }
+            Kind::Closed(Channel::Input) => {
+                if let Some(job) = self.job(frame.call) {
+                    job.input.close();
+                }
+                Ok(())
+            }
+            Kind::Data(_) | Kind::End(_) | Kind::Credit(_) | Kind::Closed(_) => {
+                Err("a frame of a stream that goes the other way".to_owned())
+            }
+        }
+    }
+}
+
+impl Ears {
+    fn job(&self, call: u32) -> Option<Arc<Running>> {
+        self.0.lock().open.get(&call)?.job.clone()
+    }
+
+    fn hear(&self, call: u32, body: &[u8]) -> Result<(), String> {
+        let (said, bytes): (Said, &[u8]) = unpack(body)?;
+        match said {
+            Said::Described(description) if call == 0 => {
+                self.0.description.send_replace(Some(*description));
+            }
+            Said::Described(_) => return Err("a description of a call".to_owned()),
+            Said::Happened(event) => {
+                if let Some(job) = self.job(call) {
+                    job.happened(event.event());
+                }
+            }
+            Said::Stands { state, ended } => {
+                let shell = self.0.lock().open.get(&call).and_then(|call| call.shell.clone());
+                if let Some(shell) = shell {
+                    shell.stands(state.state(), ended);
+                }
+            }
+            answer => {
+                let waiting = self.0.lock().open.get_mut(&call).and_then(|call| call.answer.take());
+                if let Some(waiting) = waiting {
+                    // Who does not wait any more has forgotten the call.
+                    let _ = waiting.send((answer, bytes.to_vec()));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Remote {
+    fn known<T>(&self, of: impl FnOnce(&Description) -> T) -> Option<T> {
+        self.near.shared.description.borrow().as_ref().map(of)
+    }
+
+    fn places_in(&self, order: &Order, paths: usize) -> Option<Vec<usize>> {
+        match self.ask(order)? {
+            Said::Places(found) => Some(
+                found
+                    .into_iter()
+                    .map(|at| at as usize)
+                    .filter(|at| *at < paths)
+                    .collect(),
+            ),
+            _ => None,
+        }
+    }
+
+    fn paths_of(&self, order: &Order) -> Vec<PathBuf> {
+        match self.ask(order) {
+            Some(Said::Paths(paths)) => paths.into_iter().map(WirePath::path).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn wire(paths: &[&Path]) -> Vec<WirePath> {
+    paths.iter().map(|path| WirePath::of(path)).collect()
+}
+
+impl Environment for Remote {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let mut capabilities = self.known(|known| known.capabilities.clone()).unwrap_or(Capabilities {
+            networks: std::collections::BTreeSet::new(),
+            limits: std::collections::BTreeSet::new(),
+            abilities: std::collections::BTreeSet::new(),
+        });
+        // Elsewhere they have no numbers of this host, and its files say nothing about them.
+        if !self.of_this_host {
+            capabilities.abilities.remove(&Ability::Processes);
+        }
+        capabilities
+    }
+
+    fn confinement(&self) -> Confinement {
+        self.known(|known| known.confinement.clone()).unwrap_or_default()
+    }
+
+    fn ground(&self) -> Option<Ground> {
+        let (kernel, advice) = self.known(|known| known.ground.clone())??;
+        Some(Ground { kernel, advice })
+    }
+
+    fn places(&self) -> Option<Places> {
+        self.known(|known| known.places.clone())?
+    }
+
+    fn shells(&self) -> usize {
+        self.known(|known| usize::try_from(known.shells).unwrap_or(usize::MAX))
+            .unwrap_or(usize::MAX)
+    }
+
+    fn spawn(&self, command: Approved<Command>, streams: Streams) -> Later<'_, Result<Process, SpawnError>> {
+        Box::pin(async move { job::spawn(&self.near, &self.name, command.request(), streams).await })
+    }
+
+    fn open_shell<'a>(&'a self, first: &'a Approved<Command>) -> Later<'a, Result<Box<dyn SessionShell>, SpawnError>> {
+        Box::pin(async move {
+            let shell = shell::open(&self.near, &self.name, first.request()).await?;
+            Ok(Box::new(shell) as Box<dyn SessionShell>)
+        })
+    }
+
+    fn misread<'a>(&'a self, command: &'a Command) -> Later<'a, Option<(i32, String)>> {
+        Box::pin(async move {
+            let order = Order::Misread(WireCommand::of(command));
+            match self.near.call(&order, &[], |_| Waiting::default()).await {
+                Ok((_, Said::Misread(said), _)) => said,
+                _ => None,
+            }
+        })
+    }
+
+    // What the other side does before a command of a shell, it does when that is ordered.
+    fn before<'a>(&'a self, _next: &'a Approved<Command>) -> Later<'a, Result<Option<AtEnd>, SpawnError>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn files(&self) -> Later<'_, Result<Arc<dyn Files>, SpawnError>> {
+        let can = self.capabilities().abilities.contains(&Ability::ReadFiles);
+        let files = match self.over() {
+            Some(why) => Err(SpawnError::Environment(Box::new(why))),
+            None if !can => {
+                let why = format!("`{}` has no files that could be reached", self.name);
+                Err(SpawnError::Environment(why.into()))
+            }
+            None => Ok(Arc::new(file::Remote(Arc::clone(&self.near))) as Arc<dyn Files>),
+        };
+        Box::pin(async move { files })
+    }
+
+    fn exposes(&self, paths: &[&Path], workspace: &Path) -> Vec<usize> {
+        let order = Order::Exposes {
+            paths: wire(paths),
+            workspace: WirePath::of(workspace),
+        };
+        // What is not known is asked about.
+        self.places_in(&order, paths.len())
+            .unwrap_or_else(|| (0..paths.len()).collect())
+    }
+
+    fn holds_back(&self, paths: &[&Path]) -> Vec<usize> {
+        self.places_in(&Order::HoldsBack(wire(paths)), paths.len())
+            .unwrap_or_default()
+    }
+
+    fn kept_below(&self, path: &Path) -> Vec<PathBuf> {
+        self.paths_of(&Order::KeptBelow(WirePath::of(path)))
+    }
+
+    fn kept_settings(&self, directory: &Path) -> Option<PathBuf> {
+        self.paths_of(&Order::KeptSettings(WirePath::of(directory))).pop()
+    }
+
+    fn close(&self) -> Later<'_, ()> {
+        Box::pin(async {
+            let closing = self.near.call(&Order::Close, &[], |_| Waiting::default());
+            // What does not close in time ends with the link.
+            let _ = tokio::time::timeout(CLOSING, closing).await;
+            self.near.shared.link.end(LinkError::Closed);
+        })
+    }
+}
