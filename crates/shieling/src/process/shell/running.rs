@@ -16,10 +16,11 @@ use crate::process::{Control, Ended, Event, MainEnd, Usage};
 
 /// How long a shell may take to leave a command whose processes are all gone, before it is told again:
 /// what it is told before it has begun the command is lost. Twice as long each time, since a busy machine may give
-/// the shell no processor for a while: 3.8 s in all.
+/// the shell no processor for a while: 1.9 s in all, so that one which never leaves is ended within
+/// [`STOP_MARGIN`](crate::process::drive::STOP_MARGIN), and its end is told as what it is.
 const LEAVING: Duration = Duration::from_millis(60);
 /// How often it is told again, before it is ended.
-const AGAIN: u8 = 5;
+const AGAIN: u8 = 4;
 /// How long its supervisor may take to end them, beyond the grace.
 const ENDING: Duration = Duration::from_millis(1_500);
 
