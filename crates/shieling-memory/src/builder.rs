@@ -68,7 +68,7 @@ impl Builder {
     }
 
     /// What it enforces; nothing by default. The policy that it serves may ask for no more
-    /// ([`Environment::enforce`]), so make it with `shieling::enforcement_of` that policy.
+    /// ([`Environment::enforce`](shieling::environment::Environment::enforce)), so make it with `shieling::enforcement_of` that policy.
     ///
     /// - `readonly`: nothing in it can be changed, by whomever, but for what it is made with.
     /// - `hidden`: what of the workspace does not exist.

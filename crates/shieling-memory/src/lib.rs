@@ -1,7 +1,7 @@
 //! Files in memory and a bash in memory: no process of the host, no file of the host, no network.
 //!
 //! What a policy says of an environment holds here because there is nothing else: a hidden file is not
-//! in the tree for any command ([`Capabilities::hides_ignored`]), under readonly the tree refuses every
+//! in the tree for any command ([`Builder::enforcing`]), under readonly the tree refuses every
 //! change, and a program that is not allowed does not exist.
 //!
 //! The bash is bashkit's, a bash that was written anew. It is a subset, which is documented

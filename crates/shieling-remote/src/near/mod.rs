@@ -42,6 +42,9 @@ const CLOSING: Duration = Duration::from_secs(12);
 
 /// An environment on the other side of a stream, where [`serve`](crate::serve) is.
 ///
+/// What the policy asks to be enforced is not sent yet: nothing counts as enforced by the other side, so what
+/// cannot be decided by reading is asked about.
+///
 /// Whoever has it, a process of it, a shell or a handle of its files keeps the link; with the last of them the
 /// link ends, and with the link everything that the other side runs.
 ///
@@ -50,6 +53,7 @@ const CLOSING: Duration = Duration::from_secs(12);
 /// use std::sync::Arc;
 ///
 /// use shieling::Shieling;
+/// use shieling::approval::Mode;
 /// use shieling::policy::Policy;
 /// use shieling::request::Command;
 /// use shieling_memory::Memory;
@@ -62,7 +66,9 @@ const CLOSING: Duration = Duration::from_secs(12);
 /// let serving = tokio::spawn(serve(memory, reader, writer, Timing::default()));
 ///
 /// let remote = Remote::connect(async { Ok(tokio::io::split(near)) }, Timing::default()).await?;
-/// let shieling = Shieling::builder(Arc::new(remote), Policy::open(), "/work").build()?;
+/// let shieling = Shieling::builder(Arc::new(remote), Policy::open(), "/work")
+///     .approval(Mode::OnAsk)
+///     .build()?;
 /// let outcome = shieling.run(Command::new("echo hello", "/work")?, None).await;
 /// assert_eq!(outcome.stdout, "hello\n");
 /// # drop(shieling);

@@ -25,8 +25,8 @@ pub trait Maker: Send + Sync {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Wishes {
-    /// The policy of the façade that will stand over the environment. One that can enforce it is made to:
-    /// for a sandbox that is [`shieling::restricted`].
+    /// The policy of the façade that will stand over the environment, which hands it over by itself. One that
+    /// enforces only what it was made with is made with [`shieling::enforcement_of`] it.
     pub policy: Policy,
     /// Files of the workspace, by their paths relative to it.
     pub files: BTreeMap<PathBuf, Vec<u8>>,
