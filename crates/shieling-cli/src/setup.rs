@@ -158,7 +158,11 @@ pub(crate) fn for_running(
 
 /// The library as `why` needs it: it judges as this environment would, and nothing can start.
 pub(crate) fn for_judging(plan: &Plan) -> Result<Shieling, Failure> {
-    bound(builder(plan, Arc::new(OnPaper(plan.env)))?)
+    let environment = OnPaper {
+        name: plan.env,
+        isolation: plan.isolation,
+    };
+    bound(builder(plan, Arc::new(environment))?)
 }
 
 /// With the environment bound to the policy.
@@ -249,18 +253,21 @@ pub(crate) fn rules(path: &Path, workspace: Option<&Path>) -> Result<RuleFile, F
 }
 
 /// An environment that enforces what the named one is to enforce, and in which nothing can start.
-struct OnPaper(EnvironmentName);
+struct OnPaper {
+    name: EnvironmentName,
+    isolation: Isolation,
+}
 
 impl Environment for OnPaper {
     fn name(&self) -> &str {
-        self.0.as_str()
+        self.name.as_str()
     }
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             networks: [Network::None].into(),
             limits: [].into(),
-            abilities: match self.0 {
+            abilities: match self.name {
                 // Nothing of this host says anything about it.
                 EnvironmentName::Memory => [Ability::Commands].into(),
                 EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Container => {
@@ -271,7 +278,9 @@ impl Environment for OnPaper {
     }
 
     fn enforce(&self, _: &Enforcement) -> Result<Enforced, EnforceError> {
-        let (readonly, hidden, programs) = match self.0 {
+        let (readonly, hidden, programs) = match self.name {
+            // The guard-rail holds no list of programs; that it hides nothing keeps `exec` from starting.
+            EnvironmentName::Sandbox if self.isolation == Isolation::Landlock => (true, false, false),
             EnvironmentName::Local => (false, false, false),
             EnvironmentName::Sandbox | EnvironmentName::Memory => (true, true, true),
             EnvironmentName::Container => (true, false, false),

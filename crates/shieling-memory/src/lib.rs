@@ -282,7 +282,8 @@ impl Environment for Memory {
         if !made.covers(asked) {
             return Err(EnforceError::Bound {
                 environment: self.name().to_owned(),
-                why: "was built without what this policy asks for",
+                why: "was built without what the policy asks for",
+                cure: "build it with `.enforcing(shieling::enforcement_of(&policy, workspace))`",
             });
         }
         Ok(Enforced {

@@ -21,8 +21,8 @@ pub trait Hidden: Send + Sync {
         path_relative_to_workspace.components().count().saturating_sub(1)
     }
 
-    /// The patterns that say so, in order: two with the same patterns hide the same. None if it is not made of
-    /// patterns; it is then the same as itself alone.
+    /// What says so, in order, with something between lists that are judged apart: two with the same patterns hide
+    /// the same. None if it is not made of patterns; it is then the same as itself alone.
     fn patterns(&self) -> &[String] {
         &[]
     }
@@ -58,8 +58,15 @@ impl Enforcement {
             (None, Some(_)) => false,
             (Some(mine), Some(theirs)) => self.workspace == other.workspace && same(&**mine, &**theirs),
         };
-        let programs = other.programs.is_none() || self.programs == other.programs;
+        let same_place = self.workspace == other.workspace || !other.names_its_workspace();
+        let programs = other.programs.is_none() || self.programs == other.programs && same_place;
         hides && programs && (self.readonly || !other.readonly)
+    }
+
+    /// Whether it says anything that depends on which directory the workspace is.
+    pub fn names_its_workspace(&self) -> bool {
+        let relative = |name: &String| name.contains('/') && !name.starts_with('/');
+        self.hidden.is_some() || self.programs.iter().flatten().any(relative)
     }
 
     /// Whether it asks for nothing.
@@ -87,25 +94,27 @@ pub struct Enforced {
     pub programs: bool,
 }
 
+/// The cure where an environment was bound by another.
+pub(crate) const ONE_EACH: &str = "make an environment of its own for each policy, and build over it before it starts";
+
 /// An environment that cannot serve this policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnforceError {
     /// It serves another policy, or has started without one.
-    #[error(
-        "`{environment}` {why}, and what it enforces cannot be changed any more: make an environment of its own \
-         for each policy"
-    )]
+    #[error("`{environment}` {why}, and what it enforces cannot be changed any more: {cure}")]
     Bound {
         /// Its name.
         environment: String,
         /// Why it cannot be changed.
         why: &'static str,
+        /// What to do instead.
+        cure: &'static str,
     },
     /// Its workspace is another one, so that hidden paths would be others.
     #[error(
-        "what the policy hides is relative to {}, and the workspace of `{environment}` is {}: give both the same, \
-         absolute and without links", asked.display(), has.display()
+        "what the policy hides and allows is relative to {}, and the workspace of `{environment}` is {}: give both \
+         the same, absolute and without links", asked.display(), has.display()
     )]
     Workspace {
         /// Its name.
@@ -161,6 +170,10 @@ mod tests {
             programs: Some(names.iter().map(|&name| name.to_owned()).collect()),
             ..Enforcement::default()
         };
+        let elsewhere = |asked: Enforcement| Enforcement {
+            workspace: "/elsewhere".into(),
+            ..asked
+        };
         let unnamed = hiding("/w", &[]);
         for (one, other, covers) in [
             (&nothing, &nothing, true),
@@ -175,6 +188,9 @@ mod tests {
             (&unnamed, &hiding("/w", &[]), false),
             (&programs(&["ls"]), &programs(&["ls"]), true),
             (&programs(&["ls"]), &programs(&["cat"]), false),
+            (&programs(&["./t"]), &programs(&["./t"]), true),
+            (&programs(&["./t"]), &elsewhere(programs(&["./t"])), false),
+            (&programs(&["ls"]), &elsewhere(programs(&["ls"])), true),
             (&programs(&[]), &nothing, true),
             (&nothing, &programs(&[]), false),
         ] {

@@ -15,7 +15,9 @@ use tempfile::TempDir;
 fn workspace() -> TempDir {
     let workspace = tempfile::tempdir().expect("a temporary directory");
     fs::write(workspace.path().join(".env"), "TOKEN=hidden\n").expect("written");
-    fs::write(workspace.path().join("x.sh"), "cat .env; echo > new\n").expect("written");
+    fs::write(workspace.path().join("x.sh"), "echo ran; cat .env\n").expect("written");
+    fs::write(workspace.path().join("write.sh"), "echo ran; echo > made\n").expect("written");
+    fs::write(workspace.path().join("list.sh"), "echo ran; ls\n").expect("written");
     workspace
 }
 
@@ -53,21 +55,30 @@ async fn a_sandbox_that_nobody_prepared_enforces_the_policy_of_its_builder() {
     let shieling = over(sandbox(&workspace, |_| ()), hiding(), &workspace).expect("it serves no other policy");
     assert!(shieling.enforced().hidden);
     let outcome = run(&shieling, &workspace, "sh x.sh").await;
-    assert!(!outcome.stdout.contains("TOKEN"), "{outcome:?}");
+    assert_eq!(outcome.stdout, "ran\n", "{outcome:?}");
     assert!(
         outcome.denial.is_none(),
         "what is contained is not asked about: {outcome:?}"
     );
 
     let shieling = over(sandbox(&workspace, |_| ()), Policy::open().with_readonly(), &workspace);
-    let outcome = run(&shieling.expect("another sandbox"), &workspace, "echo > made").await;
+    let outcome = run(&shieling.expect("another sandbox"), &workspace, "sh write.sh").await;
+    assert_eq!(
+        (outcome.denial.as_ref(), outcome.stdout.as_str()),
+        (None, "ran\n"),
+        "{outcome:?}"
+    );
     assert!(!workspace.path().join("made").exists(), "{outcome:?}");
 
     let policy = Policy::open().with_allow(&["cat", "sh"]).expect("names");
     let shieling = over(sandbox(&workspace, |_| ()), policy, &workspace).expect("another sandbox");
     assert!(shieling.enforced().programs);
-    let outcome = run(&shieling, &workspace, "sh -c 'ls'").await;
-    assert_ne!(outcome.exit_code, Some(0), "{outcome:?}");
+    let outcome = run(&shieling, &workspace, "sh list.sh").await;
+    assert_eq!(
+        (outcome.exit_code, outcome.stdout.as_str()),
+        (Some(127), "ran\n"),
+        "{outcome:?}"
+    );
 }
 
 #[tokio::test]
@@ -92,10 +103,17 @@ async fn a_sandbox_serves_one_policy_and_says_so_to_another() {
     let same = over(shared.clone(), hiding(), &workspace).expect("the same patterns are the same policy");
     let less = over(shared.clone(), Policy::open(), &workspace).expect("what asks for nothing more");
     for shieling in [&first, &same, &less] {
-        assert!(!run(shieling, &workspace, "sh x.sh").await.stdout.contains("TOKEN"));
+        assert_eq!(run(shieling, &workspace, "sh x.sh").await.stdout, "ran\n");
     }
-    let other = Policy::open().with_ignore(&["*.pem"]).expect("a pattern");
-    for policy in [other, hiding().with_readonly()] {
+    let of_lists = |lists: [&[&str]; 2]| {
+        lists
+            .into_iter()
+            .try_fold(Policy::open(), |policy, list| policy.with_ignore(list))
+    };
+    let other = of_lists([&["*.pem"], &[]]).expect("a pattern");
+    // What one list hides, no other shows again.
+    let apart = of_lists([&[".env"], &["!.env"]]).expect("patterns");
+    for policy in [other, apart, hiding().with_readonly()] {
         let error = over(shared.clone(), policy, &workspace).expect_err("it is bound");
         assert!(matches!(error, EnforceError::Bound { .. }), "{error}");
     }
@@ -107,7 +125,12 @@ async fn a_sandbox_that_runs_is_bound_to_no_policy_any_more() {
     let running = sandbox(&workspace, |_| ());
     running.start().await.expect("it starts");
     let error = over(running, hiding(), &workspace).expect_err("its view is made");
-    assert!(error.to_string().contains("has started without one"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("has started without what the policy asks for"),
+        "{error}"
+    );
 }
 
 #[tokio::test]

@@ -70,15 +70,18 @@ fn is_line(said: &str, line: &str) -> bool {
     }
 }
 
-/// Whether the lines are as they are said to be: `...` is any number of lines.
-fn are_lines(said: &[String], lines: &[&str]) -> bool {
-    match said.split_first() {
-        None => lines.is_empty(),
-        Some((any, rest)) if any == "..." => (0..=lines.len()).any(|skipped| are_lines(rest, &lines[skipped..])),
-        Some((first, rest)) => lines
-            .split_first()
-            .is_some_and(|(line, lines)| is_line(first, line) && are_lines(rest, lines)),
-    }
+/// Whether the lines of the two streams, each in its order, are as they are said to be: `...` is any number of lines.
+/// What came first of two streams is known to nobody who reads both.
+fn are_lines(said: &[String], out: &[&str], errors: &[&str]) -> bool {
+    let Some((first, rest)) = said.split_first() else {
+        return out.is_empty() && errors.is_empty();
+    };
+    let any = first == "...";
+    let after = if any { said } else { rest };
+    let is_next = |lines: &[&str]| lines.first().is_some_and(|line| any || is_line(first, line));
+    any && are_lines(rest, out, errors)
+        || is_next(out) && are_lines(after, &out[1..], errors)
+        || is_next(errors) && are_lines(after, out, &errors[1..])
 }
 
 /// Where a section's commands run.
@@ -100,12 +103,12 @@ impl Section {
         }
     }
 
-    /// What a person would see, and where they would stand then.
-    fn see(&mut self, command: &str) -> String {
+    /// What a person would see on the two streams, and where they would stand then.
+    fn see(&mut self, command: &str) -> [String; 2] {
         let program = Path::new(env!("CARGO_BIN_EXE_shieling"));
         let programs = program.parent().expect("it stands in a directory").display();
         let stands = self.place.path().join("stands");
-        let text = format!("{{ {command}\n}} 2>&1\npwd >{}\n", stands.display());
+        let text = format!("{command}\npwd >{}\n", stands.display());
         let output = Command::new("bash")
             .args(["-c", &text])
             .current_dir(&self.stands)
@@ -120,7 +123,7 @@ impl Section {
             .expect("bash came to its end")
             .trim_end()
             .into();
-        String::from_utf8(output.stdout).expect("text")
+        [output.stdout, output.stderr].map(|printed| String::from_utf8(printed).expect("text"))
     }
 }
 
@@ -138,10 +141,11 @@ fn the_transcripts_of_the_guide_are_what_is_seen() {
         let mut section = Section::new();
         for Shown { line, command, prints } in shown {
             let printed = section.see(&command);
-            let lines: Vec<&str> = printed.lines().collect();
+            let [out, errors] = printed.each_ref().map(|text| text.lines().collect::<Vec<_>>());
             seen += 1;
-            if !are_lines(&prints, &lines) {
-                writeln!(wrong, "line {line} ({title}): $ {command}\n{printed}").expect("a string takes it");
+            if !are_lines(&prints, &out, &errors) {
+                writeln!(wrong, "line {line} ({title}): $ {command}\n{out:#?}\n{errors:#?}")
+                    .expect("a string takes it");
             }
         }
     }
@@ -163,8 +167,21 @@ fn a_line_that_is_not_as_the_guide_says_is_noticed() {
         assert_eq!(is_line(said, line), same, "{said} {line}");
     }
     let lines = |text: &str| text.split(' ').map(ToOwned::to_owned).collect::<Vec<_>>();
-    assert!(are_lines(&lines("a ... c"), &["a", "b", "b", "c"]) && are_lines(&lines("... c"), &["c"]));
-    assert!(
-        !are_lines(&lines("a ... c"), &["a", "b"]) && !are_lines(&lines("a"), &["a", "b"]) && !are_lines(&[], &["a"])
-    );
+    for (said, out, errors, same) in [
+        ("a ... c", "a b b c", "", true),
+        ("... c", "c", "", true),
+        ("a b c", "a c", "b", true),
+        ("a b c", "b", "a c", true),
+        ("a ... c", "a b", "", false),
+        ("a", "a b", "", false),
+        ("a", "a", "b", false),
+        ("a b c", "c a", "b", false),
+    ] {
+        let of = |text: &'static str| text.split_terminator(' ').collect::<Vec<_>>();
+        assert_eq!(
+            are_lines(&lines(said), &of(out), &of(errors)),
+            same,
+            "{said}: {out}, {errors}"
+        );
+    }
 }

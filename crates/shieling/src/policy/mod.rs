@@ -211,13 +211,15 @@ impl Policy {
 
     /// The patterns of hidden paths, for environments that can hide them.
     pub fn hidden(&self) -> Vec<String> {
-        self.parts
-            .iter()
-            .flat_map(|part| match part {
-                Part::Ignore(hidden) => hidden.lines().to_vec(),
-                Part::Readonly | Part::Allow(_) | Part::Deny(_) | Part::Rules(_) => Vec::new(),
-            })
-            .collect()
+        self.ignored().flatten().cloned().collect()
+    }
+
+    /// The patterns of each list of hidden paths: what one of them hides, no other shows again.
+    pub(crate) fn ignored(&self) -> impl Iterator<Item = &[String]> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Ignore(hidden) => Some(hidden.lines()),
+            Part::Readonly | Part::Allow(_) | Part::Deny(_) | Part::Rules(_) => None,
+        })
     }
 
     /// Whether a path, relative to the workspace, is hidden.
@@ -329,16 +331,6 @@ impl Policy {
                 _ => false,
             }
         });
-        let written = reading
-            .effects
-            .iter()
-            .filter(|effect| effect.via == script::Via::Redirection);
-        let made: Vec<_> = written
-            .filter_map(|effect| match &effect.deed {
-                Deed::Writes(word) => word.known(),
-                _ => None,
-            })
-            .collect();
         let of_git = |effect: &Effect| {
             let by = effect.by.and_then(|by| reading.commands.get(by));
             by.and_then(script::Invocation::program).as_deref() == Some("git")
@@ -349,8 +341,6 @@ impl Policy {
                 Deed::Walks(walk) if walk.names && of_git(effect) => return None,
                 Deed::Walks(walk) if walk.if_dashed && undashed => return None,
                 Deed::Walks(walk) => walk.clone(),
-                // What the text itself writes as a file has nothing below it.
-                Deed::Renames(word) if word.known().is_some_and(|path| made.contains(&path)) => return None,
                 // What comes after it could read below the new name.
                 Deed::Renames(word) if many => Walk {
                     root: Some(word.clone()),

@@ -24,6 +24,9 @@ pub fn enforcement_of(policy: &Policy, workspace: &Path) -> Enforcement {
     }
 }
 
+/// Stands behind each list in what is compared. No pattern can be it: a path has no such byte.
+const NEXT_LIST: &str = "\0";
+
 /// What a policy hides, and which names of directories that depends on.
 struct Ignored {
     policy: Policy,
@@ -41,8 +44,7 @@ struct Ignored {
 impl Ignored {
     fn new(policy: &Policy) -> Self {
         let (mut anywhere, mut excepted, mut names_directories) = (Vec::new(), Vec::new(), false);
-        let patterns = policy.hidden();
-        for line in &patterns {
+        for line in policy.ignored().flatten() {
             if line.starts_with('#') {
                 continue;
             }
@@ -66,7 +68,11 @@ impl Ignored {
         let everything = || list(&["*".to_owned()]).unwrap_or_else(|_| Policy::open());
         Self {
             policy: policy.clone(),
-            patterns,
+            patterns: policy
+                .ignored()
+                .flat_map(|list| list.iter().map(String::as_str).chain([NEXT_LIST]))
+                .map(ToOwned::to_owned)
+                .collect(),
             anywhere: list(&anywhere).unwrap_or_else(|_| Policy::open()),
             has_exceptions: !excepted.is_empty(),
             excepted: list(&excepted).unwrap_or_else(|_| everything()),

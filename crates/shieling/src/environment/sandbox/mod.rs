@@ -52,6 +52,7 @@ use super::{
     Places, Shell, Strikes,
 };
 use crate::approval::Approved;
+use crate::enforcement::ONE_EACH;
 use crate::outcome::{Confinement, HeldBack, Hint, LimitHit, Outcome};
 use crate::process::{self, Counts, Jail, JailError, Process, SessionShell, SpawnError, Streams};
 use crate::request::Command;
@@ -441,12 +442,16 @@ impl Environment for Sandbox {
     fn enforce(&self, asked: &Enforcement) -> Result<Enforced, EnforceError> {
         if !self.restrictions().enforcement().covers(asked) {
             let wanted = self.made.clone().enforcing(asked)?;
-            if let Err(_started) = self.bound.set(wanted)
-                && !self.restrictions().enforcement().covers(asked)
-            {
+            let bound = self.bound.get_or_init(|| wanted);
+            if !bound.enforcement().covers(asked) {
                 return Err(EnforceError::Bound {
                     environment: self.name().to_owned(),
-                    why: "serves another policy, or has started without one",
+                    why: if bound.enforcement().is_empty() {
+                        "has started without what the policy asks for"
+                    } else {
+                        "serves another policy already"
+                    },
+                    cure: ONE_EACH,
                 });
             }
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use shieling_jail::plan::{Isolation, Limits};
 
-use crate::enforcement::{EnforceError, Enforcement, Hidden};
+use crate::enforcement::{EnforceError, Enforcement, Hidden, ONE_EACH};
 use crate::environment::Network;
 
 /// How much the private directories hold at most. They are in memory, and count as such.
@@ -131,20 +131,18 @@ impl Restrictions {
     /// [`EnforceError`]: they hide other paths or leave other programs already, or their isolation cannot do it.
     pub fn enforcing(mut self, asked: &Enforcement) -> Result<Self, EnforceError> {
         let environment = || "sandbox".to_owned();
-        if asked.hidden.is_some() {
-            if self.isolation != Isolation::Full {
-                return Err(EnforceError::Unsupported {
-                    environment: environment(),
-                    why: UNHIDDEN,
-                });
-            }
-            if asked.workspace != self.workspace {
-                return Err(EnforceError::Workspace {
-                    environment: environment(),
-                    asked: asked.workspace.clone(),
-                    has: self.workspace,
-                });
-            }
+        if asked.hidden.is_some() && self.isolation != Isolation::Full {
+            return Err(EnforceError::Unsupported {
+                environment: environment(),
+                why: UNHIDDEN,
+            });
+        }
+        if asked.names_its_workspace() && asked.workspace != self.workspace {
+            return Err(EnforceError::Workspace {
+                environment: environment(),
+                asked: asked.workspace.clone(),
+                has: self.workspace,
+            });
         }
         self.readonly |= asked.readonly;
         self.hidden = self.hidden.or_else(|| asked.hidden.clone());
@@ -154,7 +152,8 @@ impl Restrictions {
         }
         Err(EnforceError::Bound {
             environment: environment(),
-            why: "was made to hide other paths, or to leave other programs",
+            why: "was made to hide other paths, or to leave other programs, than the policy",
+            cure: ONE_EACH,
         })
     }
 

@@ -83,11 +83,19 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
                 }
                 findings.extend(found);
             }
-            Deed::Doubt(Doubt::Program, _) if check.nothing_there() => {}
-            // What is found elsewhere is the project's own.
-            Deed::Doubt(Doubt::Path, _) if reading.commands.iter().all(program::is_of_the_project) => {}
+            Deed::Doubt(Doubt::Program | Doubt::Loading, _) if check.nothing_there() => {}
+            // What is loaded is the project's own, by programs that run it anyway.
+            Deed::Doubt(Doubt::Loading, _) if reading.commands.iter().all(program::is_of_the_project) => {}
             Deed::Mentions(word) => findings.extend(check.mention(word, &object, span)),
-            Deed::Doubt(Doubt::Launch | Doubt::Program | Doubt::Setting | Doubt::Variable | Doubt::Path, because) => {
+            Deed::Doubt(
+                Doubt::Launch
+                | Doubt::Program
+                | Doubt::Setting
+                | Doubt::Variable
+                | Doubt::Path
+                | Doubt::Loading,
+                because,
+            ) => {
                 let because = format!("{because}, so it could read hidden files{}", check.such_as());
                 findings.push(Finding::new(Ask, object, span, because));
             }
@@ -97,7 +105,7 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
             | Deed::Changes(_)
             | Deed::Network(_)
             // A build or a test does what the project says, for which it needs no path in the text.
-            | Deed::Doubt(Doubt::Argument | Doubt::Delegate | Doubt::Project | Doubt::Loading, _) => {}
+            | Deed::Doubt(Doubt::Argument | Doubt::Delegate | Doubt::Project, _) => {}
         }
     }
     for command in &reading.commands {
@@ -484,7 +492,7 @@ fn paths_in(text: &str) -> Vec<String> {
 /// What a text is with one of the names in its braces, and with a range of letters as a wildcard, as tools take them.
 /// Data in braces or brackets, such as JSON, is none.
 fn braced(text: &str) -> Vec<String> {
-    let name = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/,*~".contains(&byte);
+    let name = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/,*~!^".contains(&byte);
     let mut found = Vec::new();
     let mut ahead = vec![text.to_owned()];
     while let Some(text) = ahead.pop() {
@@ -499,7 +507,8 @@ fn braced(text: &str) -> Vec<String> {
         };
         let (inner, behind) = (&rest[1..end], &rest[end + 1..]);
         if close == ']' {
-            if inner.as_bytes().get(1) == Some(&b'-') {
+            // Behind a part of a name it is a set of letters.
+            if start.ends_with(|last: char| last.is_alphanumeric() || "._-/*~".contains(last)) {
                 ahead.push(format!("{start}*{behind}"));
             }
         } else if found.len() + ahead.len() < 32 {

@@ -550,13 +550,13 @@ pub(super) fn launch(argv: &[Word], run: &Run, reader: &mut Reader<'_>) -> Resul
 pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result {
     let by = Some(run.index);
     let (object, span) = (word.shown(), word.span);
-    if word.prefix().starts_with('@') && role != Role::At {
+    if word.prefix().starts_with('@') && !matches!(role, Role::At | Role::Header) {
         // Many programs read further arguments from such a file.
         reader.effect(Deed::Names(word.after(1)), object.clone(), span, by, Via::Operand);
     }
     let may_be_a_path = matches!(
         role,
-        Role::Text | Role::Host | Role::State | Role::Unknown | Role::Read | Role::At
+        Role::Text | Role::Host | Role::State | Role::Unknown | Role::Read | Role::At | Role::Header
     );
     if may_be_a_path && word.known().is_some() && is_rough(program_of(run)) {
         reader.effect(Deed::Mentions(word.clone()), object.clone(), span, by, Via::Operand);
@@ -649,8 +649,12 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
         Role::At => match word.prefix().find(['@', '<']) {
             Some(at) => Deed::Reads(word.after(at + 1)),
             None if word.known().is_some() => return Ok(()),
-            // Data begins otherwise, whatever follows: a header with a variable in it.
-            None if word.prefix().contains(':') => return Ok(()),
+            None => Deed::Reads(word.clone()),
+        },
+        // A file is named at its beginning alone, whatever variable follows in it.
+        Role::Header => match word.prefix().strip_prefix('@') {
+            Some(_) => Deed::Reads(word.after(1)),
+            None if word.known().is_some() || word.prefix().contains(':') => return Ok(()),
             None => Deed::Reads(word.clone()),
         },
         Role::Launch => return launch_text(word, run, reader),
@@ -801,9 +805,10 @@ pub(crate) fn is_opaque(name: &str) -> bool {
     })
 }
 
-/// Whether a command starts no program but one that runs what the project says.
+/// Whether a command starts no program but one that runs what the project says, or a script that is judged by itself.
 pub(crate) fn is_of_the_project(command: &Invocation) -> bool {
-    command.kind != Kind::Program || command.program().is_some_and(|name| is_for_projects(&name))
+    let own = |name: &str| is_for_projects(name) || special::is_interpreter(name);
+    command.kind != Kind::Program || command.program().is_some_and(|name| own(&name))
 }
 
 /// Whether a program has subcommands of which some start what they are given (`npm exec`, `cargo watch`).

@@ -331,13 +331,18 @@ fn parallel(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Re
     let mut argv = std::mem::take(&mut found.operands);
     let plain = |word: &Word| {
         word.known()
-            .is_some_and(|text| !text.contains(['{', '}']) && !text.contains(char::is_whitespace))
+            // Joined with spaces and given to a shell as it stands.
+            .is_some_and(|text| {
+                text.bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || b"_./=:,@%+-".contains(&byte))
+            })
     };
+    let understood = found.strange.is_empty() && found.doubtful.is_empty();
     let only = given.iter().filter(|word| mark(word)).count() == 1 && given[0].known().as_deref() == Some(":::");
     let known = given[1..].iter().map(Word::known).collect::<Option<Vec<_>>>();
     let marked = |word: &Word| word.known().as_deref() == Some("{}");
     let readable = argv.iter().all(|word| plain(word) || marked(word)) && !argv.is_empty();
-    let Some(known) = known.filter(|known| only && readable && known.len() <= 24 && !run.more) else {
+    let Some(known) = known.filter(|known| only && understood && readable && known.len() <= 24 && !run.more) else {
         reader.unknown_launch(&given[0], run);
         return Ok(false);
     };
@@ -810,8 +815,10 @@ fn fd(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(
     let Some(span) = argv.iter().map(|word| word.span).reduce(|all, span| all.to(span)) else {
         return Ok(());
     };
-    // A name that is a word of its own is one more argument.
-    argv.retain(|word| word.written != "{}");
+    // A name at the end is one more argument; elsewhere it stands for anything.
+    if argv.len() > 1 && argv.last().is_some_and(|word| word.written == "{}") {
+        argv.pop();
+    }
     reader.launch_fed(
         Launch {
             argv,

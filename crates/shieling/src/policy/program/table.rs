@@ -43,6 +43,7 @@
 //! | `gitconfig` | `KEY=VALUE` of git's configuration | by its key |
 //! | `state` | what is changed where that is no path: a branch, a key, a process | deny |
 //! | `glob` | a pattern for names that the program finds by itself (`grep --include`) | allow |
+//! | `header` | as `at`, with the `@` at its beginning alone (`curl -H`) | allow |
 //! | `at` | data, or behind an `@` a file of it that is read (`curl -d`) | allow |
 //! | `list` | a file that names further files, all of which are read (`wc --files0-from`) | allow |
 //! | `moved` | as `write`; what lies below it, if it is a directory, goes on under another name | deny |
@@ -164,6 +165,8 @@ pub(crate) enum Role {
     Glob,
     /// Data, or behind an `@` a file of it.
     At,
+    /// The same, with the `@` at its beginning alone.
+    Header,
     /// A file that is read, and names further files that are read.
     List,
     /// A path that is changed, and whose content goes on under another name.
@@ -214,6 +217,7 @@ impl Role {
             | Self::Path
             | Self::Glob
             | Self::At
+            | Self::Header
             | Self::List
             | Self::Linked
             | Self::Mounted
@@ -267,6 +271,7 @@ impl Role {
             "state" => Self::State,
             "glob" => Self::Glob,
             "at" => Self::At,
+            "header" => Self::Header,
             "list" => Self::List,
             "moved" => Self::Moved,
             "removed" => Self::Removed,

@@ -231,7 +231,10 @@ const CODE: &[&str] = &[
     "GCONV_PATH",
     "LD_AUDIT",
     "LD_PRELOAD",
+    "LUA_INIT",
     "PERL5DB",
+    "PERL5OPT",
+    "RUBYOPT",
 ];
 
 /// Variables that change what interpreters, compilers and build tools load.
@@ -243,10 +246,8 @@ const LOADING: &[&str] = &[
     "JDK_JAVA_OPTIONS",
     "KUBECONFIG",
     "LUA_CPATH",
-    "LUA_INIT",
     "LUA_PATH",
     "MAKEFILES",
-    "MAKEFLAGS",
     "NODE_OPTIONS",
     "NODE_PATH",
     "PERLLIB",
@@ -261,6 +262,13 @@ const LOADING: &[&str] = &[
 
 /// Beginnings of their names.
 const LOADING_FAMILIES: &[&str] = &["CARGO_", "NPM_CONFIG_", "PERL5", "PYTHON", "RUBY", "npm_config_"];
+
+/// Whether flags for `make` say no more than how many jobs there are and what is told of them (`-j8 -k -s`).
+fn is_of_jobs(flags: &str) -> bool {
+    flags
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || b" -jkls".contains(&byte))
+}
 
 /// Whether the variable is a setting of npm's or cargo's whose value is a program.
 fn is_command_of_tool(name: &str) -> bool {
@@ -347,7 +355,9 @@ pub(super) fn influence(name: &str, value: &[Atom]) -> Influence {
         Influence::Command
     } else if matches!(name, "PS0" | "PS1" | "PS2" | "PS4") {
         Influence::Prompt
-    } else if CODE.contains(&name) {
+    } else if name == "MAKEFLAGS" && crate::policy::word::known(value).is_some_and(|flags| is_of_jobs(&flags)) {
+        Influence::None
+    } else if CODE.contains(&name) || name == "MAKEFLAGS" {
         Influence::Code
     } else if name == "PATH" {
         Influence::Path
