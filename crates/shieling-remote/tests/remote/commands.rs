@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use shieling::environment::Environment as _;
 use shieling::outcome::Status;
+use shieling::output::{Stream, Tee};
 use shieling::process::{End, Limits, Process, Streams, run_to_end};
 use shieling::session::{Call, SessionName, Size};
 use shieling::units::ByteCount;
@@ -221,6 +222,17 @@ async fn dropping_the_environment_and_its_processes_ends_the_link_and_all_that_r
     nothing_left(&marker);
 }
 
+/// Tells that something was printed.
+struct First(Option<tokio::sync::oneshot::Sender<()>>);
+
+impl Tee for First {
+    fn bytes(&mut self, _: Stream, _: &[u8]) {
+        if let Some(arrived) = self.0.take() {
+            arrived.send(()).expect("somebody waits for it");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_link_that_is_cut_loses_a_command_within_a_bounded_time_with_what_it_printed() {
     let (remote, far) = locally().await;
@@ -230,13 +242,15 @@ async fn a_link_that_is_cut_loses_a_command_within_a_bounded_time_with_what_it_p
         .spawn(approved(command.clone()), Streams::Output)
         .await
         .expect("it starts");
+    let (arrived, printed) = tokio::sync::oneshot::channel();
     let cutting = async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        printed.await.expect("it prints something");
         far.cut();
     };
     let limits = Limits::of(&command);
+    let mut first = First(Some(arrived));
     let (finished, ()) = soon("a cut", async {
-        tokio::join!(run_to_end(process, &limits, None, None), cutting)
+        tokio::join!(run_to_end(process, &limits, None, Some(&mut first)), cutting)
     })
     .await;
     assert_eq!((finished.end, finished.stdout.text().as_str()), (End::Lost, "before\n"));
