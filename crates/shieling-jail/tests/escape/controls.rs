@@ -68,15 +68,20 @@ fn rust(field: &Field<'_>) -> Checked {
         }
         return skip("`cargo` is nowhere that this user can reach");
     };
+    let elsewhere: Option<(String, std::path::PathBuf)> =
+        std::env::var_os("RUSTUP_HOME").map(|root| ("RUSTUP_HOME".to_owned(), root.into()));
     let place = field
         .place()
         .with(|asked| {
             asked.path = format!("{path}:{}", asked.path);
             asked.home = home.clone().or(asked.home.take());
+            // Where the caller has them elsewhere, such as in an image.
+            asked.roots.extend(elsewhere.clone());
         })
         .start()?;
     let home = home.map_or_else(|| "$HOME".to_owned(), |home| home.display().to_string());
-    let with = format!("export PATH={path}:$PATH HOME={home}\n");
+    let set = elsewhere.map(|(name, path)| format!(" {name}={}", path.display()));
+    let with = format!("export PATH={path}:$PATH HOME={home}{}\n", set.unwrap_or_default());
     place.works(&format!(
         "{with}mkdir -p src && printf '[package]\\nname = \"tiny\"\\nversion = \"0.1.0\"\\nedition = \"2021\"\\n' > Cargo.toml && \
          printf 'fn main() {{ println!(\"{{}}\", two()); }}\\nfn two() -> u8 {{ 2 }}\\n#[test]\\nfn works() {{ assert_eq!(two(), 2); }}\\n' > src/main.rs && \

@@ -52,7 +52,12 @@ const TABLE: &[Toolchain] = &[
         // `credentials*` hold tokens, `config*` may: see `cargo_config`.
         ..row(&["CARGO_HOME"], &[".cargo"], &["bin", "registry", "git"])
     },
-    row(&["RUSTUP_HOME"], &[".rustup"], &["toolchains", "settings.toml"]),
+    // Without `update-hashes`, rustup wants to make it at every start.
+    row(
+        &["RUSTUP_HOME"],
+        &[".rustup"],
+        &["toolchains", "settings.toml", "update-hashes"],
+    ),
     row(&["PYENV_ROOT"], &[".pyenv"], WHOLE),
     Toolchain {
         without: NPMRC,

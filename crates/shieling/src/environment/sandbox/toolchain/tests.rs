@@ -47,7 +47,7 @@ fn cargo_comes_with_rustup_and_without_credentials() {
     );
     assert_eq!(
         shown[3..],
-        ["/home/u/.rustup/toolchains", "/home/u/.rustup/settings.toml"]
+        ["toolchains", "settings.toml", "update-hashes"].map(|name| format!("/home/u/.rustup/{name}"))
     );
     let moved = targets("/data/cargo/bin", |restrictions| {
         restrictions.roots.insert("CARGO_HOME".into(), "/data/cargo".into());
