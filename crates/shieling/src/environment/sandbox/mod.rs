@@ -105,6 +105,8 @@ pub struct Sandbox {
     made: Restrictions,
     /// With what a policy asks for, once it has been bound to one, or has started.
     bound: OnceLock<Restrictions>,
+    /// What [`fit`] has found, for which it looks at the toolchains: once, and not before each command.
+    fitted: OnceLock<Vec<(&'static str, String)>>,
     shell: Shell,
     running: tokio::sync::Mutex<Option<Arc<Running>>>,
     /// What held when it was last started.
@@ -163,6 +165,7 @@ impl Sandbox {
         Self {
             made: restrictions,
             bound: OnceLock::new(),
+            fitted: OnceLock::new(),
             shell,
             running: tokio::sync::Mutex::new(None),
             holds: Mutex::default(),
@@ -584,7 +587,8 @@ impl Environment for Sandbox {
     }
 
     fn added_variables(&self) -> Vec<(&'static str, String)> {
-        fit::variables(self.restrictions(), rustix::process::geteuid().is_root())
+        let fitted = || fit::variables(self.restrictions(), rustix::process::geteuid().is_root());
+        self.fitted.get_or_init(fitted).clone()
     }
 
     fn places(&self) -> Option<Places> {
