@@ -326,7 +326,7 @@ impl Policy {
                 .and_then(script::Invocation::program);
             match &effect.deed {
                 Deed::Writes(_) | Deed::Changes(_) => by.as_deref() == Some("git"),
-                Deed::Doubt(Doubt::Launch | Doubt::Program | Doubt::Project | Doubt::Variable | Doubt::Path, _)
+                Deed::Doubt(Doubt::Launch | Doubt::Program | Doubt::Project | Doubt::Variable, _)
                 | Deed::RunsFile(_) => true,
                 _ => false,
             }

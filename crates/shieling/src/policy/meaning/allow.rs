@@ -114,7 +114,7 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Vec<String>]) -> Ve
                 );
             }
             Deed::Doubt(Doubt::Launch, because) => findings.push(Finding::new(Ask, object, span, because.clone())),
-            Deed::Doubt(Doubt::Variable | Doubt::Path | Doubt::Loading | Doubt::Delegate, because) => {
+            Deed::Doubt(Doubt::Variable | Doubt::Loading | Doubt::Delegate, because) => {
                 findings.push(Finding::new(
                     Deny,
                     object,

@@ -301,13 +301,7 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry], facts: &Fac
             | Deed::MaybeOption(..)
             | Deed::Network(_)
             | Deed::Doubt(
-                Doubt::Program
-                | Doubt::Project
-                | Doubt::Argument
-                | Doubt::Variable
-                | Doubt::Path
-                | Doubt::Loading
-                | Doubt::Delegate,
+                Doubt::Program | Doubt::Project | Doubt::Argument | Doubt::Variable | Doubt::Loading | Doubt::Delegate,
                 _,
             ) => {}
         }

@@ -92,7 +92,6 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
                 | Doubt::Program
                 | Doubt::Setting
                 | Doubt::Variable
-                | Doubt::Path
                 | Doubt::Loading,
                 because,
             ) => {

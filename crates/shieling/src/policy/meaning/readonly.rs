@@ -79,7 +79,6 @@ pub(in crate::policy) fn judge(reading: &Reading, facts: &Facts) -> Vec<Finding>
                 | Doubt::Argument
                 | Doubt::Setting
                 | Doubt::Variable
-                | Doubt::Path
                 | Doubt::Loading,
                 because,
             ) => Finding::new(Ask, object, span, because.clone()),

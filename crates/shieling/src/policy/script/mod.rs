@@ -57,8 +57,6 @@ pub(crate) enum Doubt {
     Setting,
     /// A variable is set that changes what later commands run.
     Variable,
-    /// A variable is set that changes where programs are found.
-    Path,
     /// A variable is set that changes what interpreters and build tools load.
     Loading,
     /// A variable is set to a command, which was followed, that others start.

@@ -223,6 +223,9 @@ const SEARCH: &[&str] = &[
     "ZIPOPT",
 ];
 
+/// Beginnings of names of such variables, whole families of them.
+const SEARCH_FAMILIES: &[&str] = &["BASH_FUNC_", "DYLD_", "GIT_", "LD_", "LESS"];
+
 /// Variables that name code which programs load that have nothing to do with it.
 const CODE: &[&str] = &[
     "BASH_ENV",
@@ -281,9 +284,6 @@ fn is_command_of_tool(name: &str) -> bool {
     of_npm && OF_NPM.contains(&last.to_ascii_lowercase().as_str())
         || name.starts_with("CARGO_") && OF_CARGO.contains(&last)
 }
-
-/// Beginnings of names of such variables, whole families of them.
-const SEARCH_FAMILIES: &[&str] = &["BASH_FUNC_", "DYLD_", "GIT_", "LD_", "LESS"];
 
 /// Members of those families that change nothing of what runs.
 const HARMLESS: &[&str] = &[

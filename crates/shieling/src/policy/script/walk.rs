@@ -512,7 +512,6 @@ impl Reader<'_> {
             Influence::None => {}
             kind @ (Influence::Search | Influence::Path | Influence::Code | Influence::Loading) => {
                 let doubt = match kind {
-                    Influence::Path => Doubt::Path,
                     Influence::Loading => Doubt::Loading,
                     _ => Doubt::Variable,
                 };
