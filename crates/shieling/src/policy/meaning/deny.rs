@@ -47,7 +47,7 @@ impl Entry {
         (1..command.argv.len()).find_map(|at| {
             let word = &command.argv[at];
             let text = word.known()?;
-            let starts = text.rsplit('/').next() == Some(program.as_str());
+            let starts = text.rsplit(['/', '#']).next() == Some(program.as_str());
             let given = command.argv[at - 1]
                 .known()
                 .is_some_and(|option| matches!(option.as_ref(), "-c" | "-e" | "-x" | "--command" | "--exec"));
@@ -57,7 +57,7 @@ impl Entry {
                 || command.argv[1..at].iter().filter_map(Word::known).any(|word| {
                     matches!(
                         word.as_ref(),
-                        "exec" | "run" | "x" | "dlx" | "--" | "--run" | "--command" | "--args"
+                        "exec" | "run" | "x" | "cmd" | "devenv" | "dlx" | "--" | "--run" | "--command" | "--args"
                     )
                 });
             let matched = starts

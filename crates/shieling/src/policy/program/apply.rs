@@ -8,7 +8,8 @@ use super::{awk, sed, special};
 use crate::policy::script::{
     Deed, Doubt, Invocation, Kind, Launch, MORE, PIPE, PartsOf, Reader, Run, Unreadable, Via, Walk,
 };
-use crate::policy::word::{Fields, Hidden, Word};
+use crate::policy::verdict::Span;
+use crate::policy::word::{Atom, Fields, Hidden, Word};
 
 type Result<T = ()> = std::result::Result<T, Unreadable>;
 
@@ -33,6 +34,8 @@ fn apply_here(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> 
     }
     let special = match run.name.as_str() {
         "xargs" | "tar" | "ssh" => Some(run.name.as_str()),
+        // Of these it is not described what they start.
+        "npx" | "bunx" | "pnpx" | "uvx" => Some("package"),
         name if special::is_interpreter(name) => Some("interpreter"),
         _ => program.special.as_deref(),
     };
@@ -205,10 +208,35 @@ pub(super) fn record(program: &'static Program, run: &Run, mut found: Arguments,
             }
         }
     }
-    if program.special.as_deref() != Some("tar") {
+    if !matches!(program.special.as_deref(), Some("tar" | "compressor")) {
         super::walks::record(program, &roles, &found, run, reader);
     }
+    if starts_a_shell(program, &roles, &found) {
+        reader.shell_input(run)?;
+    }
     record_operands(&roles, &found.operands, run, reader)
+}
+
+/// Whether this call starts a shell that reads what this program is fed.
+fn starts_a_shell(program: &Program, roles: &Operands, found: &Arguments) -> bool {
+    let Some(shell) = &program.shell else { return false };
+    let given = |spellings: &[String]| {
+        let mut own = found.options.iter().flat_map(|given| &given.choice.spellings);
+        own.any(|spelling| spellings.contains(spelling))
+    };
+    if !shell.unless.is_empty() {
+        return !given(&shell.unless);
+    }
+    // What is described as no more than unknown starts its operands.
+    let starts = |role: &Role| matches!(role, Role::Command | Role::Code | Role::Shell | Role::Unknown);
+    let operand = |at: usize| roles.head.get(at).or(roles.rest.as_ref());
+    let values = found.options.iter().filter_map(|given| match given.choice.value {
+        Value::Required(role) | Value::Optional(role) => given.value.is_some().then_some(role),
+        Value::None => None,
+    });
+    let has_command = (0..found.operands.len()).filter_map(operand).any(starts)
+        || values.into_iter().any(|role| starts(&role) && role != Role::Unknown);
+    !has_command && (shell.with.is_empty() || given(&shell.with))
 }
 
 /// Where the `=` stands in a word that `env` and its like take for `NAME=value`: any with one.
@@ -500,7 +528,7 @@ pub(super) fn language(word: &Word, keys: bool, run: &Run, reader: &mut Reader<'
         found
     };
     for end in called(&program.opens) {
-        let path = match literal(&text[end..]) {
+        let path = match literal(&text[end..]).or_else(|| setting_of_filter(&text[..end], &text[end..])) {
             Some(path) => Word {
                 atoms: crate::policy::word::found(path),
                 ..word.clone()
@@ -519,6 +547,13 @@ pub(super) fn language(word: &Word, keys: bool, run: &Run, reader: &mut Reader<'
             Via::Operand,
         );
     }
+}
+
+/// What stands behind `name=` without quotes, up to the next setting or filter.
+fn setting_of_filter<'a>(name: &str, text: &'a str) -> Option<&'a str> {
+    let end = text.find([':', ',', ';', '[', ']']).unwrap_or(text.len());
+    let value = &text[..end];
+    (name.ends_with('=') && !value.is_empty() && !value.contains(['\\', '$', '\'', '"'])).then_some(value)
 }
 
 /// The only argument, in quotes, that stands at the beginning of a text.
@@ -632,6 +667,10 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
             }
             Deed::Reads(word.clone())
         }
+        Role::Write if program_of(run) == "strace" && word.prefix().starts_with(['|', '!']) => {
+            reader.shell_text(&word.after(1), by)?;
+            Deed::Writes(word.clone())
+        }
         Role::Write => Deed::Writes(word.clone()),
         Role::Path => Deed::Names(word.clone()),
         Role::Rev => Deed::Revision(word.clone()),
@@ -658,7 +697,10 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
             None => Deed::Reads(word.clone()),
         },
         Role::Launch => return launch_text(word, run, reader),
-        Role::Shell => return reader.shell_text(word, by),
+        Role::Shell => {
+            language(word, false, run, reader);
+            return reader.shell_text(word, by);
+        }
         Role::Code => return super::code::code(word, run, reader),
         Role::Sed => return sed::sed(word, run, reader),
         Role::Awk => return awk::awk(word, run, reader),
@@ -725,8 +767,10 @@ fn inner_paths(word: &Word) -> Vec<Word> {
 fn launch_text(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result {
     match word.known() {
         Some(text) if !text.contains(['\'', '"', '\\', '$', '`']) => {
+            // Compilers split what they start at commas.
             let argv: Vec<Word> = text
-                .split_whitespace()
+                .split(|c: char| c.is_whitespace() || c == ',')
+                .filter(|part| !part.is_empty())
                 .map(|part| Word::text(part, word.span))
                 .collect();
             // Whoever starts it gives it further arguments.
@@ -823,6 +867,65 @@ pub(crate) fn runs_the_project(name: &str) -> bool {
         let mut roles = operands.head.iter().chain(&operands.rest).chain(&operands.tail);
         program.always.iter().any(|bring| matches!(bring, Bring::Runs(_))) && !roles.any(|role| *role == Role::Unknown)
     })
+}
+
+/// What starts or loads what is not its own, of these options of a program, or of `program subcommand`.
+pub(crate) struct Starts {
+    /// Commands that they name.
+    pub(crate) commands: Vec<String>,
+    /// The first that loads or runs something else.
+    pub(crate) option: Option<String>,
+}
+
+/// Reads the value of a variable with options for a program.
+pub(crate) fn started_by_options(program: &str, options: &[Atom]) -> Option<Starts> {
+    let (name, rest) = program.split_once(' ').unwrap_or((program, ""));
+    let mut program = find(name)?;
+    if !rest.is_empty() {
+        program = find_sub(program, &[Word::text(rest, Span::default())])?.0;
+    }
+    // What is not known of the value is what was there before, or what a configured program prints.
+    let known = options.iter().map(|atom| match atom {
+        Atom::Text(text) => text.as_str(),
+        Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::OneOf(_) => " ",
+    });
+    let found = parse(program, &unquoted(&known.collect::<String>()));
+    let mut starts = Starts {
+        commands: Vec::new(),
+        option: None,
+    };
+    for given in &found.options {
+        let value = given.value.as_ref().and_then(Word::known);
+        let loads = |text: &str| program.loads.iter().any(|name| text.contains(name.as_str()));
+        match (given.choice.value, &value) {
+            (Value::Required(Role::Launch | Role::Shell) | Value::Optional(Role::Launch | Role::Shell), Some(text)) => {
+                starts.commands.push(text.replace(',', " "));
+            }
+            _ if given.choice.launches() || value.as_deref().is_some_and(loads) => {
+                starts.option.get_or_insert_with(|| given.word.shown());
+            }
+            _ => {}
+        }
+    }
+    Some(starts)
+}
+
+/// A text split at blanks, but for those in quotes.
+fn unquoted(text: &str) -> Vec<Word> {
+    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+    for character in text.chars().chain([' ']) {
+        match quote {
+            Some(open) if character == open => quote = None,
+            None if matches!(character, '\'' | '"') => quote = Some(character),
+            None if character.is_whitespace() => {
+                if !word.is_empty() {
+                    words.push(Word::text(std::mem::take(&mut word), Span::default()));
+                }
+            }
+            _ => word.push(character),
+        }
+    }
+    words
 }
 
 /// Whether whatever a command changes is named on its line.

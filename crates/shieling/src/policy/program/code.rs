@@ -47,6 +47,7 @@ const LAUNCHERS: &[&str] = &[
     "os.execute",
     "io.popen",
     "ProcessBuilder",
+    "clojure.java.shell",
     "getRuntime",
     "__import__",
     "eval(",

@@ -14,7 +14,7 @@ mod walks;
 
 pub(crate) use apply::{
     apply, elsewhere, is_of_the_project, is_opaque, names_what_it_changes, prints, reads_by_itself, runs_the_project,
-    starts_others,
+    started_by_options, starts_others,
 };
 pub(crate) use code::code;
 pub(crate) use history::prints_history;

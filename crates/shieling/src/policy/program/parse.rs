@@ -54,7 +54,7 @@ fn read(program: &'static Program, args: &[Word], first_operand_ends: bool) -> A
             && at == 1
             && text
                 .as_deref()
-                .is_some_and(|text| !text.starts_with('-') && !text.is_empty());
+                .is_some_and(|text| !text.starts_with(['-', '@']) && !text.is_empty());
         let dashed = match word.is_dashed() {
             Known::Yes => text.as_deref() != Some("-"),
             Known::Maybe => {
@@ -137,6 +137,18 @@ fn long(program: &'static Program, word: &Word, next: &mut dyn FnMut() -> Option
             .flatten()
     });
     let Some(choice) = choice else {
+        let joined = program
+            .joined
+            .iter()
+            .find(|spelling| prefix.starts_with(spelling.as_str()));
+        if let Some((spelling, choice)) = joined.and_then(|spelling| Some((spelling, exactly(program, spelling)?))) {
+            found.options.push(Given {
+                choice,
+                value: Some(word.after(spelling.len())),
+                word: word.clone(),
+            });
+            return;
+        }
         if !is_number(program, prefix, word) {
             found.strange.push(word.clone());
         }

@@ -18,6 +18,7 @@ pub(super) fn apply(
         "dd" => Ok(dd(run, reader)),
         "test" => Ok(test(run, reader)),
         "tar" => tar(program, run, reader).map(|()| true),
+        "package" => package(program, run, reader).map(|()| true),
         "xargs" => xargs(program, run, reader).map(|()| true),
         "parallel" => parallel(program, run, reader),
         "compressor" => compressor(program, run, reader).map(|()| true),
@@ -363,6 +364,22 @@ fn parallel(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Re
     Ok(true)
 }
 
+/// `npx TOOL`: it runs a package, which reads the directories that the tool of that name reads.
+fn package(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let found = parse(program, &run.args);
+    let operands = found.operands.clone();
+    record(program, run, found, reader)?;
+    let Some((first, rest)) = operands.split_first() else {
+        return Ok(());
+    };
+    let name = first.known().unwrap_or_default();
+    let name = name.split_once('@').map_or(name.as_ref(), |(name, _)| name);
+    if let Some(tool) = super::table::find(name) {
+        super::walks::record(tool, &tool.operands, &parse(tool, rest), run, reader);
+    }
+    Ok(())
+}
+
 fn with_data(text: &str, mark: &str, word: &Word) -> Word {
     let mut atoms = Vec::new();
     for (index, part) in text.split(mark).enumerate() {
@@ -515,6 +532,7 @@ fn compressor(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> 
         .options
         .iter()
         .any(|given| is(given.choice, &["-c", "--stdout", "--to-stdout"]));
+    super::walks::record(program, &program.operands, &found, run, reader);
     let operands = std::mem::take(&mut found.operands);
     record(program, run, found, reader)?;
     let role = if mode == Some(true) || to_output {
@@ -547,7 +565,13 @@ fn ip(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
         return Ok(());
     };
     if let Some(at) = words.iter().position(|word| word == "exec") {
-        return launch(&run.args[(at + 2).min(run.args.len())..], run, reader);
+        // Behind `-all` no name of a namespace stands.
+        let named = !words[..at].iter().any(|word| matches!(word.as_str(), "-a" | "-all"));
+        return launch(
+            &run.args[(at + 1 + usize::from(named)).min(run.args.len())..],
+            run,
+            reader,
+        );
     }
     let mut rest = words.iter().map(String::as_str).peekable();
     while let Some(option) = rest.next_if(|word| word.starts_with('-')) {
@@ -752,6 +776,49 @@ pub(super) fn git_config(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Res
     Ok(())
 }
 
+/// Further keys whose value is a command, by what they begin and end with: the middle is a name.
+const NAMED_COMMAND_KEYS: &[(&str, &str)] = &[
+    ("browser.", ".cmd"),
+    ("core.alternaterefscommand", ""),
+    ("core.fsmonitor", ""),
+    ("core.gitproxy", ""),
+    ("credential.", ".helper"),
+    ("diff.", ".command"),
+    ("diff.", ".textconv"),
+    ("difftool.", ".cmd"),
+    ("filter.", ".clean"),
+    ("filter.", ".process"),
+    ("filter.", ".smudge"),
+    ("gpg.", "program"),
+    ("gpg.ssh.defaultkeycommand", ""),
+    ("guitool.", ".cmd"),
+    ("imap.tunnel", ""),
+    ("instaweb.httpd", ""),
+    ("interactive.difffilter", ""),
+    ("man.", ".cmd"),
+    ("merge.", ".driver"),
+    ("mergetool.", ".cmd"),
+    ("remote.", ".receivepack"),
+    ("remote.", ".uploadpack"),
+    ("sendemail.", "cmd"),
+    ("sendemail.", "smtpserver"),
+    ("submodule.", ".update"),
+    ("tar.", ".command"),
+    ("trailer.", ".cmd"),
+    ("trailer.", ".command"),
+    ("uploadpack.packobjectshook", ""),
+];
+
+/// Keys that bring further settings, hooks or ways to a repository, which run programs.
+const LOADING_KEYS: &[(&str, &str)] = &[
+    ("core.hookspath", ""),
+    ("include.path", ""),
+    ("includeif.", ".path"),
+    ("protocol.ext.allow", ""),
+    ("remote.", ".vcs"),
+    ("url.ext::", ""),
+];
+
 /// `git config KEY VALUE`, where the value is a command.
 pub(super) fn git_setting(key: &str, value: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
     let key = key.to_ascii_lowercase();
@@ -759,7 +826,28 @@ pub(super) fn git_setting(key: &str, value: &Word, run: &Run, reader: &mut Reade
         || COMMAND_KEYS
             .iter()
             .any(|known| key == *known || known.ends_with('.') && key.starts_with(known));
-    if !command {
+    let one_of = |keys: &[(&str, &str)]| {
+        keys.iter().any(|(start, end)| match end.is_empty() {
+            true => key == *start || start.ends_with("::") && key.starts_with(start),
+            false => key.starts_with(start) && key.ends_with(end),
+        })
+    };
+    if one_of(NAMED_COMMAND_KEYS) {
+        let switch = value
+            .known()
+            .is_some_and(|text| matches!(&*text, "true" | "false" | "checkout" | "rebase" | "merge" | "none"));
+        let text = match value.prefix().strip_prefix('!') {
+            Some(_) => value.after(1),
+            None => value.clone(),
+        };
+        // The address of a mail server is none of its programs.
+        let address = key.ends_with("smtpserver") && !value.prefix().starts_with('/');
+        return match switch || address {
+            true => Ok(()),
+            false => reader.shell_text(&text, Some(run.index)),
+        };
+    }
+    if !command && !one_of(LOADING_KEYS) {
         return Ok(());
     }
     let mut word = value.clone();

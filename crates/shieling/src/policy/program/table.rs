@@ -121,6 +121,8 @@
 //! | `opens NAME …` | functions and words of its own language (`query`, `expression`) behind which a path stands that is opened |
 //! | `loads NAME …` | those that start programs or load code which the text does not show |
 //! | `fed` | its standard input is code in its own language |
+//! | `shell` | without a command on its line it starts a shell, which reads the standard input; `shell with -s` with one of these options; `shell unless -c` whatever its operands are (a user), but with one of these |
+//! | `joined -B -Wl,` | options whose value stands behind their name in the same word, where `options single` |
 //! | `special NAME` | the arguments are read by a function of that name in Rust instead (`find`, `dd`, `test`) |
 //!
 //! **Subcommands.** `sub NAME …` starts a block that belongs to the program above it and lasts until
@@ -419,7 +421,7 @@ impl Choice {
     }
 
     /// Whether using it can start a program.
-    fn launches(&self) -> bool {
+    pub(super) fn launches(&self) -> bool {
         let value = match self.value {
             Value::None => false,
             Value::Required(role) | Value::Optional(role) => {
@@ -484,6 +486,15 @@ pub(crate) struct Walks {
     pub(crate) lists: Option<Vec<String>>,
 }
 
+/// When a program starts a shell by itself. Options are given by their spellings.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shell {
+    /// Only with one of these, and without a command; without a command if there are none.
+    pub(crate) with: Vec<String>,
+    /// Whatever its operands are, but with one of these.
+    pub(crate) unless: Vec<String>,
+}
+
 /// A program, or a subcommand of one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Program {
@@ -513,6 +524,10 @@ pub(crate) struct Program {
     pub(crate) loads: Vec<String>,
     /// Whether its standard input is code.
     pub(crate) fed: bool,
+    /// When it starts a shell that reads its standard input.
+    pub(crate) shell: Option<Shell>,
+    /// The spellings of options to which their value is attached as it stands.
+    pub(crate) joined: Vec<String>,
     /// With which options it reads nothing of directories that are named to it; in any case if there are none.
     pub(crate) files: Option<Vec<String>>,
     /// Commands with what the readonly meaning must say of them.
@@ -575,6 +590,18 @@ impl Program {
             "assignments" => self.assignments = true,
             "named" => self.named = true,
             "fed" => self.fed = true,
+            "joined" => self.joined.extend(rest.split_whitespace().map(str::to_owned)),
+            "shell" => {
+                let shell = self.shell.get_or_insert_default();
+                let mut words = rest.split_whitespace();
+                let spellings = match words.next() {
+                    None => return Ok(()),
+                    Some("with") => &mut shell.with,
+                    Some("unless") => &mut shell.unless,
+                    Some(_) => return Err(format!("`{line}` is not understood")),
+                };
+                spellings.extend(words.map(str::to_owned));
+            }
             "opens" => self.opens.extend(rest.split_whitespace().map(str::to_owned)),
             "loads" => self.loads.extend(rest.split_whitespace().map(str::to_owned)),
             "files" => {

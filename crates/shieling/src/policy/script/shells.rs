@@ -64,7 +64,14 @@ impl Reader<'_> {
                 }
                 option if option.starts_with("--") => {}
                 // It only looks whether the text parses.
-                option if option.starts_with('-') && option.contains('n') && run.name != "zsh" => return Ok(()),
+                option if option.starts_with('-') && option.contains('n') && run.name != "zsh" => {
+                    // Where it does not, the line that is wrong is shown.
+                    for file in args {
+                        let (object, by) = (file.shown(), Some(run.index));
+                        self.effect(Deed::Reads(file.clone()), object, file.span, by, Via::Operand);
+                    }
+                    return Ok(());
+                }
                 option if option.starts_with(['-', '+']) => {
                     if option.starts_with('-') && option.contains('i') {
                         let because = "an interactive shell runs its start-up files and writes its history".to_owned();
@@ -107,7 +114,7 @@ impl Reader<'_> {
     }
 
     /// A shell that reads its commands from standard input.
-    fn shell_input(&mut self, run: &Run) -> Result<(), Unreadable> {
+    pub(in crate::policy) fn shell_input(&mut self, run: &Run) -> Result<(), Unreadable> {
         match self.present_input() {
             Input::Text(words) => words.iter().try_for_each(|word| self.shell_text(word, Some(run.index))),
             Input::File(file) => self.shell_file(&file, run),

@@ -140,6 +140,13 @@ const COMMANDS: &[&str] = &[
     "RUSTFMT",
     "CC",
     "CXX",
+    "AUTOM4TE",
+    "CONFIG_SHELL",
+    "M4",
+    "MAILER",
+    "PERL",
+    "PYTHON",
+    "SHELL",
     "CVS_RSH",
     "DIFFPROG",
     "EDITOR",
@@ -177,13 +184,65 @@ const COMMANDS: &[&str] = &[
     "XMLLINT_INDENT_CMD",
 ];
 
+/// What the names of such variables of other programs end with (`KUBE_EDITOR`, `SVN_SSH`).
+const COMMAND_ENDINGS: &[&str] = &[
+    "_BROWSER",
+    "_COMPILER_LAUNCHER",
+    "_EDITOR",
+    "_EXTERNAL_DIFF",
+    "_LINKER_LAUNCHER",
+    "_PAGER",
+    "_RSH",
+    "_SSH",
+    "_SSH_COMMAND",
+];
+
+/// Such variables that other words end.
+const OTHER_COMMANDS: &[&str] = &["CCACHE_COMPILER", "CCACHE_PREFIX", "HGEDITOR", "HGMERGE"];
+
+/// Variables with options for a program, which it takes as if they stood on its line.
+const OPTIONS: &[(&str, &str)] = &[
+    ("CFLAGS", "gcc"),
+    ("CGO_CFLAGS", "gcc"),
+    ("CGO_CPPFLAGS", "gcc"),
+    ("CGO_CXXFLAGS", "gcc"),
+    ("CGO_LDFLAGS", "gcc"),
+    ("CPPFLAGS", "gcc"),
+    ("CXXFLAGS", "gcc"),
+    ("ELIXIR_ERL_OPTIONS", "erl"),
+    ("ERL_AFLAGS", "erl"),
+    ("ERL_FLAGS", "erl"),
+    ("ERL_ZFLAGS", "erl"),
+    ("FZF_DEFAULT_OPTS", "fzf"),
+    ("GNUMAKEFLAGS", "make"),
+    ("GOFLAGS", "go build"),
+    ("GRADLE_OPTS", "java"),
+    ("JAVA_OPTS", "java"),
+    ("JAVA_TOOL_OPTIONS", "java"),
+    ("JDK_JAVA_OPTIONS", "java"),
+    ("LDFLAGS", "gcc"),
+    ("MAVEN_OPTS", "java"),
+    ("NODE_OPTIONS", "node"),
+    ("SBT_OPTS", "java"),
+    ("TAR_OPTIONS", "tar"),
+    ("_JAVA_OPTIONS", "java"),
+    ("npm_config_node_options", "node"),
+];
+
+/// The program, with its subcommand, whose options this variable holds.
+pub(super) fn options_of(name: &str) -> Option<&'static str> {
+    OPTIONS
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, program)| *program)
+}
+
 /// Variables that change what is found, loaded or configured.
 const SEARCH: &[&str] = &[
     "BASHOPTS",
     "BASH_LOADABLES_PATH",
     "BASH_XTRACEFD",
     "EMACSLOADPATH",
-    "EXINIT",
     "FPATH",
     "GETCONF_DIR",
     "GREP_OPTIONS",
@@ -199,20 +258,16 @@ const SEARCH: &[&str] = &[
     "RESOLV_HOST_CONF",
     "RES_OPTIONS",
     "RIPGREP_CONFIG_PATH",
-    "SHELL",
     "SHELLOPTS",
     "TAR_OPTIONS",
     "TERMCAP",
     "TERMINFO",
     "TERMINFO_DIRS",
-    "VIMINIT",
     "XDG_CONFIG_DIRS",
     "XDG_CONFIG_HOME",
     "XDG_DATA_DIRS",
     "XDG_DATA_HOME",
     "ZDOTDIR",
-    "BAT_PAGER",
-    "DELTA_PAGER",
     "FZF_DEFAULT_OPTS",
     "GZIP",
     "BZIP2",
@@ -229,8 +284,11 @@ const SEARCH_FAMILIES: &[&str] = &["BASH_FUNC_", "DYLD_", "GIT_", "LD_", "LESS"]
 /// Variables that name code which programs load that have nothing to do with it.
 const CODE: &[&str] = &[
     "BASH_ENV",
+    "COMPILER_PATH",
     "DYLD_INSERT_LIBRARIES",
     "ENV",
+    "EXINIT",
+    "GCC_EXEC_PREFIX",
     "GCONV_PATH",
     "LD_AUDIT",
     "LD_PRELOAD",
@@ -238,6 +296,7 @@ const CODE: &[&str] = &[
     "PERL5DB",
     "PERL5OPT",
     "RUBYOPT",
+    "VIMINIT",
 ];
 
 /// Variables that change what interpreters, compilers and build tools load.
@@ -319,13 +378,14 @@ const HARMLESS: &[&str] = &[
 ];
 
 /// Variables that name a pager.
-const PAGERS: [&str; 6] = [
+const PAGERS: [&str; 7] = [
     "GH_PAGER",
     "GIT_PAGER",
     "MANPAGER",
     "PAGER",
     "SYSTEMD_PAGER",
     "BAT_PAGER",
+    "DELTA_PAGER",
 ];
 
 /// What setting this variable to this value does.
@@ -347,6 +407,8 @@ pub(super) fn influence(name: &str, value: &[Atom]) -> Influence {
     } else if name.starts_with("GIT_CONFIG_") || name.starts_with("BASH_FUNC_") {
         Influence::Configuration
     } else if COMMANDS.contains(&name)
+        || OTHER_COMMANDS.contains(&name)
+        || COMMAND_ENDINGS.iter().any(|end| name.ends_with(end))
         || is_command_of_tool(name)
         || ["HOST_", "TARGET_", "CC_", "CXX_", "AR_"]
             .iter()

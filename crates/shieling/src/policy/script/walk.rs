@@ -9,6 +9,7 @@ use super::syntax::tree::{
 use super::syntax::{self, tree};
 use super::variables::{Influence, influence};
 use super::{Base, Deed, Doubt, Input, Reader, Unreadable, Via};
+use crate::policy::program;
 use crate::policy::verdict::Span;
 use crate::policy::word::{Atom, Fields, Hidden, Word};
 
@@ -508,6 +509,17 @@ impl Reader<'_> {
             // Giving it a value evaluates that as arithmetic.
             self.evaluated_atoms(&value, span)?;
         }
+        if let Some(program) = super::variables::options_of(name)
+            && let Some(starts) = program::started_by_options(program, &value)
+        {
+            for command in starts.commands {
+                self.shell_text(&Word::text(command, span), None)?;
+            }
+            if let Some(option) = starts.option {
+                let because = format!("`{name}` gives later commands `{option}`, which starts or loads what it names");
+                self.doubt(Doubt::Launch, self.written(span), because, span, None);
+            }
+        }
         match influence(name, &value) {
             Influence::None => {}
             kind @ (Influence::Search | Influence::Path | Influence::Code | Influence::Loading) => {
@@ -552,9 +564,16 @@ impl Reader<'_> {
                     span,
                     written: self.written(span),
                 };
+                // These are given a text by what starts them, and not what the text feeds.
+                let given = matches!(name, "SHELL" | "CONFIG_SHELL" | "PERL" | "PYTHON");
+                let outer = self.input.clone();
+                if given {
+                    self.input = Input::Text(Vec::new());
+                }
                 if word.known().as_deref() != Some("") {
                     self.shell_text(&word, None)?;
                 }
+                self.input = outer;
             }
         }
         self.splits_for_good |= name == "IFS";
