@@ -86,10 +86,7 @@ impl Inner {
 
     /// Makes it as large as the person's terminal is now; its programs are told.
     pub(crate) fn resize(&self) {
-        if let Ok(size) = rustix::termios::tcgetwinsize(io::stdin()) {
-            // It keeps its size if that cannot be set.
-            let _ = rustix::termios::tcsetwinsize(&self.ours, size);
-        }
+        resize(&self.ours);
     }
 }
 
@@ -100,6 +97,14 @@ impl Drop for Inner {
             // It has nothing to say.
             let _ = copying.join();
         }
+    }
+}
+
+/// Makes the inner terminal as large as the person's is now. Nobody is told if it is so already.
+fn resize(ours: &OwnedFd) {
+    if let Ok(size) = rustix::termios::tcgetwinsize(io::stdin()) {
+        // It keeps its size if that cannot be set.
+        let _ = rustix::termios::tcsetwinsize(ours, size);
     }
 }
 
@@ -147,7 +152,12 @@ fn copy(ours: &OwnedFd, off: &OwnedFd) -> Result<(), Errno> {
         if person.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
             match rustix::io::read(&stdin, buffer.as_mut_slice()) {
                 Ok(0) => reading = false,
-                Ok(count) => typed.extend(&buffer[..count]),
+                Ok(count) => {
+                    // What is typed after a change of the size finds it changed: the signal that tells us of it
+                    // may be on its way still.
+                    resize(ours);
+                    typed.extend(&buffer[..count]);
+                }
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(_) => reading = false,
             }
