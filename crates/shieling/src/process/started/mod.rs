@@ -151,6 +151,10 @@ impl Started {
         let input = self.input.lock().await;
         let pipe = input.as_ref().ok_or(SendError::Closed)?;
         let mut sent = 0;
+        // What carries the bytes elsewhere may take some more after the end.
+        if !bytes.is_empty() && !matches!(*self.stage.borrow(), Stage::Running) {
+            return Err(SendError::NobodyReads { sent });
+        }
         while let Some(piece) = bytes.get(sent..).filter(|rest| !rest.is_empty()) {
             match pipe.try_write(&piece[..piece.len().min(PIECE)]) {
                 Ok(count) => sent += count,
