@@ -1,11 +1,12 @@
 //! Bytes of a process or a terminal, carried to and from the streams of a call.
 
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, ReadWriteFlags};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncReadExt as _, Interest};
 
@@ -91,6 +92,24 @@ fn watch(fd: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(fd, interest)
 }
 
+/// Reads what is there at this moment, or says `EAGAIN`, whatever the flags of the descriptor: others may hold it too,
+/// and may have read what was there.
+fn read_if_there(from: impl AsFd, buffer: &mut [u8]) -> Result<usize, Errno> {
+    // For the kernel, that offset is the place where the descriptor stands.
+    const HERE: u64 = u64::MAX;
+    match rustix::io::preadv2(&from, &mut [IoSliceMut::new(buffer)], HERE, ReadWriteFlags::NOWAIT) {
+        // Not every kind of file can be asked so. The next best is to look before.
+        Err(Errno::OPNOTSUPP | Errno::SPIPE | Errno::INVAL | Errno::NOSYS) => {
+            let mut asked = [PollFd::new(&from, PollFlags::IN)];
+            match poll(&mut asked, Some(&Timespec::default()))? {
+                0 => Err(Errno::AGAIN),
+                _ => rustix::io::read(from, buffer),
+            }
+        }
+        read => read,
+    }
+}
+
 /// A descriptor of any kind that is read: what cannot be waited for is always ready.
 pub(crate) enum Given {
     /// A pipe, a socket, a terminal. Its flags are left as they are: others may hold it, too.
@@ -116,13 +135,10 @@ impl Spring for Given {
             Self::Ready(file) => rustix::io::read(file, &mut buffer)?,
             Self::Watched(watched) => loop {
                 let mut ready = watched.readable().await?;
-                // Others may have read it meanwhile, and a read would wait.
-                let mut asked = [PollFd::new(ready.get_inner(), PollFlags::IN)];
-                if poll(&mut asked, Some(&Timespec::default()))? == 0 {
-                    ready.clear_ready();
-                    continue;
+                match read_if_there(ready.get_inner(), &mut buffer) {
+                    Err(Errno::AGAIN) => ready.clear_ready(),
+                    read => break read?,
                 }
-                break rustix::io::read(ready.get_inner(), &mut buffer)?;
             },
         };
         into.extend_from_slice(buffer.get(..read).unwrap_or_default());
@@ -204,3 +220,41 @@ impl Spring for Terminal {
 
 /// With every process gone, only somebody outside can keep a pipe open; nobody waits longer, as in the library.
 pub(crate) const DRAIN: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn what_has_nothing_is_not_waited_for_though_it_blocks() {
+        let (read, mut write) = std::io::pipe().expect("a pipe");
+        let (near, mut far) = UnixStream::pair().expect("a pair");
+        let mut buffer = [0; 8];
+        assert_eq!(read_if_there(&read, &mut buffer), Err(Errno::AGAIN));
+        assert_eq!(read_if_there(&near, &mut buffer), Err(Errno::AGAIN));
+        write.write_all(b"abc").expect("there is room");
+        far.write_all(b"defg").expect("there is room");
+        assert_eq!(read_if_there(&read, &mut buffer), Ok(3));
+        assert_eq!(read_if_there(&near, &mut buffer), Ok(4));
+        drop((write, far));
+        assert_eq!(read_if_there(&read, &mut buffer), Ok(0));
+        assert_eq!(read_if_there(&near, &mut buffer), Ok(0));
+    }
+
+    /// So it is the kernel that says so, and nobody can come between a look and a read.
+    #[test]
+    fn a_pipe_is_asked_without_a_look_before() {
+        let (read, _write) = std::io::pipe().expect("a pipe");
+        let asked = rustix::io::preadv2(
+            &read,
+            &mut [IoSliceMut::new(&mut [0; 8])],
+            u64::MAX,
+            ReadWriteFlags::NOWAIT,
+        );
+        // Linux before 5.5 knows it for files alone.
+        assert!(matches!(asked, Err(Errno::AGAIN | Errno::OPNOTSUPP)), "{asked:?}");
+    }
+}

@@ -34,6 +34,8 @@ struct Held {
     /// How much was read and not allowed anew.
     read: usize,
     ended: bool,
+    /// Whoever used it has gone: what still arrives is for nobody.
+    left: bool,
     unread: bool,
     /// Whether something has arrived since the reader last found nothing.
     fresh: bool,
@@ -60,6 +62,9 @@ impl Inbox {
     /// Takes what has arrived, or says what is wrong with it.
     pub(crate) fn push(&self, piece: Vec<u8>) -> Result<(), String> {
         let mut held = self.lock();
+        if held.left {
+            return Ok(());
+        }
         if held.ended {
             return Err("bytes of a stream after its end".to_owned());
         }
@@ -94,6 +99,14 @@ impl Inbox {
     pub(crate) fn end(&self) {
         let mut held = self.lock();
         held.ended = true;
+        wake(held);
+    }
+
+    /// Nothing more is wanted, whatever arrives: its reader comes to an end with what is there.
+    pub(crate) fn leave(&self) {
+        let mut held = self.lock();
+        held.ended = true;
+        held.left = true;
         wake(held);
     }
 

@@ -7,8 +7,9 @@
 //! ```
 //!
 //! Whoever sends a piece of a stream waits in line for it, one piece at a time, so that a flood on one
-//! stream holds another up for a few pieces. What is urgent never waits, is small, and is bounded by who may
-//! have something urgent to say; beyond [`MOST_URGENT`] the other side has stopped to read and the link is over.
+//! stream holds another up for a few pieces. Orders, which are as long as their commands, wait until little is in
+//! front of them. What else is urgent never waits, is small, and is bounded by who may have something urgent to say;
+//! beyond [`MOST_URGENT`] the other side is too far behind and the link is over.
 
 use std::collections::VecDeque;
 use std::io;
@@ -25,6 +26,8 @@ use crate::frame::{Frame, HEADER, Header, Kind, PIECE, PREAMBLE, VERSION, frame,
 const LINE: usize = 4;
 /// How much may be urgent at once.
 const MOST_URGENT: usize = 32 * 1024 * 1024;
+/// How much may be in front of an order that is sent.
+const MOST_BEFORE: usize = 4 * 1024 * 1024;
 /// How much is read, or gathered to be written, at once.
 const BLOCK: usize = 64 * 1024;
 
@@ -48,6 +51,14 @@ pub enum LinkError {
         what: &'static str,
         /// For how long.
         for_ms: u64,
+    },
+    /// More waits to be taken by the other side than is held for it.
+    #[error(
+        "the other side is too slow: {waiting} bytes of what it was told still wait to be taken, of at most {MOST_URGENT}"
+    )]
+    Behind {
+        /// How many bytes wait.
+        waiting: usize,
     },
     /// What answers does not speak this protocol.
     #[error("what answers is not shieling: its first bytes are {0:?}")]
@@ -89,6 +100,8 @@ impl Default for Timing {
 pub(crate) struct Link {
     urgent: Mutex<Urgent>,
     wake: Notify,
+    /// Some of what was urgent was taken.
+    freed: Notify,
     line: mpsc::Sender<Vec<u8>>,
     end: watch::Sender<Option<LinkError>>,
     timing: Timing,
@@ -115,6 +128,7 @@ impl Link {
         let link = Self {
             urgent: Mutex::default(),
             wake: Notify::new(),
+            freed: Notify::new(),
             line,
             end: watch::Sender::new(None),
             timing,
@@ -130,15 +144,29 @@ impl Link {
         let mut urgent = self.lock();
         urgent.bytes += frame.len();
         urgent.frames.push_back(frame);
-        let too_much = urgent.bytes > MOST_URGENT;
+        let waiting = urgent.bytes;
         drop(urgent);
-        if too_much {
-            self.end(LinkError::Silent {
-                what: "took nothing of what it was told",
-                for_ms: 0,
-            });
+        if waiting > MOST_URGENT {
+            self.end(LinkError::Behind { waiting });
         }
         self.wake.notify_one();
+    }
+
+    /// Sends an order before all that stands in line, once at most [`MOST_BEFORE`] is in front of it. Nobody gets it
+    /// if the link is over.
+    pub(crate) async fn order(&self, frame: Vec<u8>) {
+        let mut freed = std::pin::pin!(self.freed.notified());
+        loop {
+            // Before the look, so that what is taken after it is not missed.
+            freed.as_mut().enable();
+            if self.lock().bytes <= MOST_BEFORE {
+                return self.urgent(frame);
+            }
+            tokio::select! {
+                () = freed.as_mut() => freed.set(self.freed.notified()),
+                _ = self.ended() => return,
+            }
+        }
     }
 
     /// Sends a frame when its turn comes. Gives up once the link is over.
@@ -272,6 +300,8 @@ impl Link {
         let mut urgent = self.lock();
         let frame = urgent.frames.pop_front()?;
         urgent.bytes -= frame.len();
+        drop(urgent);
+        self.freed.notify_waiters();
         Some(frame)
     }
 }

@@ -153,8 +153,10 @@ impl Control for Away {
 
 impl Drop for Away {
     fn drop(&mut self) {
-        // Whoever carries its input waits for nothing any more.
+        // Whoever carries its input waits for nothing any more, and whoever prints on a terminal lets go of it.
         self.running.input.close();
+        self.running.output.leave();
+        self.running.errors.leave();
     }
 }
 

@@ -320,7 +320,7 @@ impl Near {
         let Some(frame) = pack(call.number, order, bytes) else {
             return Err(Unanswered::NotSent("it is too long to be sent".to_owned()));
         };
-        self.shared.link.urgent(frame);
+        self.shared.link.order(frame).await;
         let answer = answered.await;
         drop(turn);
         match answer {

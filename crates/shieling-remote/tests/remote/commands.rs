@@ -1,16 +1,19 @@
 //! Commands behind a stream: what they print, what they read, how they end, and that one holds up no other.
 
-use std::io::Write as _;
-use std::os::fd::OwnedFd;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use shieling::environment::Environment as _;
+use rustix::fs::{Mode, OFlags};
+use shieling::environment::{Environment as _, Links};
 use shieling::outcome::Status;
 use shieling::output::{Stream, Tee};
 use shieling::process::{End, Limits, Process, Streams, run_to_end};
-use shieling::session::{Call, SessionName, Size};
+use shieling::session::{Call, Pair, SessionName, Size};
 use shieling::units::ByteCount;
 use shieling_remote::{Remote, Timing};
 use shieling_testkit::{Marker, approved};
@@ -303,4 +306,67 @@ async fn what_is_kept_of_a_large_output_is_bounded_and_counted() {
     let took = begun.elapsed();
     assert_eq!((finished.end, finished.stdout.total()), (End::Exited(0), 200_000_000));
     eprintln!("{:.0} MB/s", 200.0 / took.as_secs_f64());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_terminal_whose_process_is_dropped_comes_to_its_end_at_both_sides() {
+    let (remote, _far) = locally().await;
+    let marker = Marker::new();
+    let Pair { ours, theirs } = Pair::open(Size { rows: 24, columns: 80 }).expect("a terminal");
+    let sleeping = marked(command("echo here; exec sleep 100", Path::new(HERE)), &marker);
+    let starting = remote.spawn(approved(sleeping), Streams::Terminal(theirs));
+    let process = soon("starting", starting).await.expect("it starts");
+    let reading = tokio::task::spawn_blocking(move || {
+        let (mut terminal, mut all) = (File::from(ours), Vec::new());
+        // `EIO` is the kernel's word for: nobody has the other end open.
+        let _ = terminal.read_to_end(&mut all);
+        String::from_utf8_lossy(&all).into_owned()
+    });
+    drop(process);
+    // What it had printed may have arrived or not.
+    soon("reading the terminal", reading).await.expect("no panic");
+    nothing_left(&marker);
+    assert_eq!(run(&remote, "echo on").await, (End::Exited(0), "on\n".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_input_that_others_read_too_holds_nothing_up() {
+    let (remote, _far) = locally().await;
+    let (read, mut write) = std::io::pipe().expect("a pipe");
+    // A description of its own, so that its flag is not the other's.
+    let path = format!("/proc/self/fd/{}", read.as_raw_fd());
+    let thief = rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()).expect("ours");
+    let watched = read.try_clone().expect("a copy");
+    let reader = start(&remote, "exec cat", Streams::Given(read.into())).await;
+    let over = Arc::new(AtomicBool::new(false));
+    let stealing = std::thread::spawn({
+        let over = Arc::clone(&over);
+        move || {
+            let mut stolen = 0;
+            while !over.load(Ordering::Relaxed) {
+                stolen += rustix::io::read(&thief, &mut [0; 1]).unwrap_or(0);
+            }
+            stolen
+        }
+    });
+    for _ in 0..shieling_testkit::extent::rounds(300, 3_000) {
+        write.write_all(b"x").expect("it is read");
+        let until = Instant::now() + Duration::from_secs(30);
+        while rustix::io::ioctl_fionread(&watched).expect("a pipe") > 0 {
+            assert!(Instant::now() < until, "nobody reads it");
+            std::thread::yield_now();
+        }
+        // The thread that carries the link is asked, and answers.
+        let looking = tokio::task::spawn_blocking({
+            let files = soon("files", remote.files()).await.expect("it has files");
+            move || files.node(Path::new(HERE), Links::Follow).map(drop)
+        });
+        soon("an answer", looking)
+            .await
+            .expect("no panic")
+            .expect("it is there");
+    }
+    over.store(true, Ordering::Relaxed);
+    eprintln!("{} bytes were read by the other", stealing.join().expect("no panic"));
+    drop(reader);
 }

@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
@@ -223,6 +224,37 @@ async fn a_peer_that_never_grants_credit_holds_up_only_what_needs_it() {
     assert_eq!(outcome.status, Status::TimedOut, "{outcome:?}");
     nothing_left(&marker);
     drop((shieling, far));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_orders_than_a_slow_link_takes_at_once_wait_for_their_turn() {
+    let (near, near_far) = UnixStream::pair().expect("a pair");
+    let (far_near, far) = UnixStream::pair().expect("a pair");
+    let copy = |stream: &UnixStream| stream.try_clone().expect("a copy");
+    let begun = Instant::now();
+    // Nothing but the first word for a while, and all of it then.
+    filtered(copy(&near_far), copy(&far_near), move |_| {
+        std::thread::sleep(Duration::from_millis(700).saturating_sub(begun.elapsed()));
+        true
+    });
+    filtered(far_near, near_far, |_| true);
+    let far = served_over(local(Path::new("/tmp")), far, Timing::default());
+    let remote = connect(near, Timing::default()).await.expect("a link");
+    let text = format!("true {}; echo done", "x".repeat(1000 * 1000));
+    let mut starting = tokio::task::JoinSet::new();
+    let remote = Arc::new(remote);
+    for _ in 0..48 {
+        let (remote, command) = (Arc::clone(&remote), command(&text, Path::new("/tmp")));
+        starting.spawn(async move { remote.spawn(approved(command), Streams::Output).await.map(drop) });
+    }
+    soon("all of them", async {
+        while let Some(started) = starting.join_next().await {
+            started.expect("no panic").expect("it is started");
+        }
+    })
+    .await;
+    assert_eq!(remote.over(), None);
+    drop((remote, far));
 }
 
 fn kinds() -> impl Strategy<Value = u8> {
