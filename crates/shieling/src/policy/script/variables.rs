@@ -432,6 +432,28 @@ pub(super) fn influence(name: &str, value: &[Atom]) -> Influence {
     }
 }
 
+/// Directories of programs that only root can write.
+const OF_THE_SYSTEM: &[&str] = &[
+    "/bin",
+    "/sbin",
+    "/usr/bin",
+    "/usr/sbin",
+    "/usr/local/bin",
+    "/usr/local/go/bin",
+    "/usr/local/sbin",
+];
+
+/// Whether an assignment to `PATH`, as it is written, adds directories of the system alone to what it was. Whatever
+/// else gave it a value is judged where it did.
+pub(super) fn searches_the_system(assignment: &str) -> bool {
+    let Some(value) = assignment.strip_prefix("PATH=") else {
+        return false;
+    };
+    let inner = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+    let mut parts = inner.unwrap_or(value).split(':');
+    parts.all(|part| matches!(part, "$PATH" | "${PATH}") || OF_THE_SYSTEM.contains(&part))
+}
+
 /// Whether bash evaluates what is assigned to this variable as arithmetic, whoever assigns it.
 pub(super) fn is_integer(name: &str) -> bool {
     matches!(

@@ -522,6 +522,7 @@ impl Reader<'_> {
         }
         match influence(name, &value) {
             Influence::None => {}
+            Influence::Path if super::variables::searches_the_system(&self.written(span)) => {}
             kind @ (Influence::Search | Influence::Path | Influence::Code | Influence::Loading) => {
                 let doubt = match kind {
                     Influence::Loading => Doubt::Loading,
