@@ -1,0 +1,69 @@
+//! The agent program as a file of this host, for engines to mount: one file for each version, by its digest.
+#![expect(clippy::disallowed_methods, reason = "engines mount files, so there has to be one")]
+
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use shieling_remote::agent::{DIGEST, PROGRAM};
+
+use crate::error::ContainerError;
+
+/// The directory in which it is kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Agent {
+    directory: PathBuf,
+}
+
+impl Agent {
+    pub(crate) fn in_directory(directory: &Path) -> Self {
+        Self {
+            directory: directory.to_owned(),
+        }
+    }
+
+    /// Its path, where it is written if it is not there as it should be.
+    ///
+    /// # Errors
+    /// [`ContainerError::Agent`]: it cannot be written, or somebody else could write it.
+    pub(crate) fn path(&self) -> Result<PathBuf, ContainerError> {
+        let failed = |error: std::io::Error| ContainerError::Agent {
+            why: format!("`{}` cannot be used: {error}", self.directory.display()),
+        };
+        // Engines that run as another user have to reach it.
+        let mut maker = std::fs::DirBuilder::new();
+        maker.recursive(true).mode(0o755).create(&self.directory).map_err(failed)?;
+        let directory = std::fs::canonicalize(&self.directory).map_err(failed)?;
+        let path = directory.join(DIGEST.trim());
+        if is_whole(&path) {
+            return Ok(path);
+        }
+        let beside = directory.join(format!("{}.{}", DIGEST.trim(), std::process::id()));
+        let written = (|| {
+            let _ = std::fs::remove_file(&beside);
+            let mut options = std::fs::OpenOptions::new();
+            let mut file = options.write(true).create_new(true).mode(0o700).open(&beside)?;
+            file.write_all(PROGRAM)?;
+            file.set_permissions(std::fs::Permissions::from_mode(0o555))?;
+            file.sync_all()?;
+            drop(file);
+            std::fs::rename(&beside, &path)
+        })();
+        if let Err(error) = written {
+            let _ = std::fs::remove_file(&beside);
+            return Err(failed(error));
+        }
+        Ok(path)
+    }
+}
+
+/// Whether the file holds the program of this version.
+fn is_whole(path: &Path) -> bool {
+    let Ok(meta) = std::fs::symlink_metadata(path) else {
+        return false;
+    };
+    meta.is_file()
+        && meta.permissions().mode() & 0o777 == 0o555
+        && meta.len() == PROGRAM.len() as u64
+        && std::fs::read(path).is_ok_and(|bytes| bytes == PROGRAM)
+}

@@ -1,0 +1,498 @@
+//! The environment itself: one container, made at first use, made anew once it is gone, removed at the end.
+
+mod attached;
+mod image;
+mod own;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use shieling::approval::Approved;
+use shieling::environment::{
+    Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Ground, Later, Limit, Network,
+    Places,
+};
+use shieling::outcome::Confinement;
+use shieling::process::{Process, SessionShell, SpawnError, Streams};
+use shieling::request::Command;
+use shieling_remote::transport::{ConnectError, Transport};
+use shieling_remote::{Remote, Timing};
+
+use crate::agent::Agent;
+use crate::check::{self, Inside};
+use crate::client::Engine;
+use crate::discover::{Choice, Surroundings, discover, sockets};
+use crate::error::{ContainerError, EngineError};
+use crate::isolation::{self, Mount};
+use crate::options::{Options, Reach, Run};
+use crate::spec::{self, Image};
+
+/// Told of what takes long: an image that is pulled.
+pub type Progress = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// An environment whose commands run in a container.
+///
+/// It is opened without a container: [`Self::open`] finds the engine and the image. The container is made by
+/// [`Self::start`], or by the first command, and again by the next one if it is gone, as after its engine ended it.
+/// It goes with [`close`](Environment::close), with the last that is made of it, and with this process, also if that
+/// is killed; what an engine left behind all the same is removed by the next one that starts.
+///
+/// # What a policy means in it
+/// *readonly* is enforced: the workspace and all volumes are mounted read-only. Hidden paths and lists of programs
+/// are not: what cannot be decided by reading is asked about.
+pub struct Container {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) engine: Engine,
+    pub(crate) options: Options,
+    pub(crate) image: Image,
+    pub(crate) mounts: Vec<Mount>,
+    /// Who commands run as, where that is said.
+    pub(crate) user: Option<String>,
+    pub(crate) agent: Agent,
+    policy: Mutex<Option<Enforcement>>,
+    running: Mutex<Option<Arc<Running>>>,
+    starting: tokio::sync::Mutex<()>,
+}
+
+/// A container in which the agent has answered.
+struct Running {
+    remote: Remote,
+    confinement: Confinement,
+    inside: Inside,
+}
+
+impl std::fmt::Debug for Container {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Container")
+            .field("engine", &self.inner.engine)
+            .field("run", &self.inner.options.run)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Container {
+    /// Finds the engine and the image, which is pulled if that is wanted, or the container to attach to. Nothing is
+    /// made. `agents` is a directory of this host that only its user can write, where the agent program is kept for the engine to
+    /// mount.
+    ///
+    /// # Errors
+    /// [`ContainerError`]: no engine, no image, or options that undo isolation without an acknowledgement.
+    /// # Cancel safety
+    /// Cancel safe; an engine may go on to pull.
+    pub async fn open(
+        options: Options,
+        choice: Choice,
+        surroundings: &Surroundings,
+        agents: &Path,
+        progress: Option<Progress>,
+    ) -> Result<Self, ContainerError> {
+        let mounts = isolation::mounts(&options, &sockets(surroundings))?;
+        let agent = Agent::in_directory(agents);
+        let engine = discover(choice, surroundings).await?;
+        engine.has_architecture_of_agent().await?;
+        let image = match &options.run {
+            Run::Image { image, pull } => image::find(&engine, image, *pull, progress).await?,
+            Run::Attached { container } => attached::look(&engine, container, &options).await?,
+        };
+        let owner = match options.user {
+            Some(crate::options::User::Keep) => Some(isolation::owner(&options)?),
+            Some(crate::options::User::Id { .. }) | None => None,
+        };
+        let user = spec::user(&options, owner);
+        Ok(Self {
+            inner: Arc::new(Inner {
+                engine,
+                options,
+                image,
+                mounts,
+                user,
+                agent,
+                policy: Mutex::default(),
+                running: Mutex::default(),
+                starting: tokio::sync::Mutex::default(),
+            }),
+        })
+    }
+
+    /// The engine.
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        &self.inner.engine
+    }
+
+    /// The directory of the container that is worked in.
+    #[must_use]
+    pub fn workspace(&self) -> &Path {
+        &self.inner.options.workdir
+    }
+
+    /// The variables that a command finds if nobody says otherwise: the image's, and a home that is there.
+    #[must_use]
+    pub fn variables(&self) -> BTreeMap<String, String> {
+        let mut variables: BTreeMap<String, String> = self.inner.image.variables.iter().cloned().collect();
+        let usual = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+        variables.entry("PATH".to_owned()).or_insert_with(|| usual.to_owned());
+        let user = self.inner.user.as_deref().unwrap_or(&self.inner.image.user);
+        let is_root = matches!(user.split(':').next(), Some("" | "0" | "root"));
+        let home = match (self.inner.options.is_hardened(), is_root) {
+            (true, _) => "/tmp",
+            (false, true) => "/root",
+            (false, false) => "/",
+        };
+        if self.inner.options.is_hardened() {
+            variables.insert("HOME".to_owned(), home.to_owned());
+        } else {
+            variables.entry("HOME".to_owned()).or_insert_with(|| home.to_owned());
+        }
+        variables
+    }
+
+    /// Makes the container, unless it is there. What takes long is done before by [`Self::open`].
+    ///
+    /// # Errors
+    /// [`ContainerError`]; nothing is left running.
+    /// # Cancel safety
+    /// Dropping the future removes what was made.
+    pub async fn start(&self) -> Result<(), ContainerError> {
+        self.inner.running().await.map(drop)
+    }
+
+    /// The shell that reads commands; nothing if the container has not started.
+    #[must_use]
+    pub fn shell(&self) -> Option<PathBuf> {
+        let running = self.inner.now()?;
+        let shell = running.remote.surroundings().shell;
+        (!shell.as_os_str().is_empty()).then_some(shell)
+    }
+
+    /// What the system inside says of itself, as `/etc/os-release` has it; nothing if it has not started.
+    #[must_use]
+    pub fn os_release(&self) -> Option<String> {
+        let running = self.inner.now()?;
+        Some(running.inside.0.get(check::OS).cloned().unwrap_or_default())
+    }
+
+    /// The limits that are asked for and checked: bytes of memory, and processes.
+    #[must_use]
+    pub fn limits(&self) -> (Option<u64>, Option<u64>) {
+        let options = &self.inner.options;
+        (options.memory_limit(), options.pids_limit())
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Running>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The container, if it runs.
+    fn now(&self) -> Option<Arc<Running>> {
+        self.lock().clone().filter(|running| running.remote.end().is_none())
+    }
+
+    /// Whether the policy is that nothing may change.
+    pub(crate) fn readonly(&self) -> bool {
+        let policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
+        policy.as_ref().is_some_and(|policy| policy.readonly)
+    }
+
+    async fn running(self: &Arc<Self>) -> Result<Arc<Running>, ContainerError> {
+        if let Some(running) = self.now() {
+            return Ok(running);
+        }
+        let _turn = self.starting.lock().await;
+        if let Some(running) = self.now() {
+            return Ok(running);
+        }
+        let running = Arc::new(self.begin().await?);
+        *self.lock() = Some(Arc::clone(&running));
+        Ok(running)
+    }
+
+    async fn begin(self: &Arc<Self>) -> Result<Running, ContainerError> {
+        let failed = Arc::new(Mutex::new(None));
+        let made = Arc::new(Mutex::new(None));
+        let way = Arc::new(Way {
+            inner: Arc::clone(self),
+            failed: Arc::clone(&failed),
+            made: Arc::clone(&made),
+        });
+        let remote = Remote::over(way as Arc<dyn Transport>, Timing::default()).await;
+        let taken = |slot: &Mutex<Option<ContainerError>>| slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let remote = match remote {
+            Ok(remote) => remote,
+            Err(error) => {
+                return Err(taken(&failed).unwrap_or_else(|| match error {
+                    ConnectError::Link { why, said } => explained(&why.to_string(), &said),
+                    other => ContainerError::NoAnswer { why: other.to_string() },
+                }));
+            }
+        };
+        let shown = remote.surroundings().shown;
+        let inside = Inside(shown);
+        let id = made.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let inspected = match id {
+            Some(id) if self.options.runtime.is_some() => {
+                let path = format!("/containers/{}/json", crate::client::escaped(&id));
+                self.engine.get(&path, "what a container is").await?
+            }
+            _ => serde_json::Value::Null,
+        };
+        let asked = check::Asked {
+            options: &self.options,
+            mounts: &self.mounts,
+            user: self.user.as_deref().filter(|_| !self.keep_id()),
+            readonly: self.readonly(),
+        };
+        let checked = check::compare(&asked, &inside, &inspected).and_then(|confinement| {
+            self.can_write(&remote.surroundings().unwritable)?;
+            Ok(confinement)
+        });
+        match checked {
+            Ok(confinement) => Ok(Running {
+                remote,
+                confinement,
+                inside,
+            }),
+            Err(error) => {
+                remote.close().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether the engine maps its own user onto the one inside: a rootless Podman, asked for the owner.
+    pub(crate) fn keep_id(&self) -> bool {
+        self.engine.is_podman()
+            && self.options.user == Some(crate::options::User::Keep)
+            && !rustix::process::geteuid().is_root()
+    }
+
+    fn can_write(&self, unwritable: &[PathBuf]) -> Result<(), ContainerError> {
+        match (&self.options.workspace, unwritable) {
+            (Some(workspace), [_, ..]) => Err(ContainerError::NotWritable {
+                user: self.user.clone().unwrap_or_else(|| "of the image".to_owned()),
+                workspace: workspace.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the agent is told to look at for [`check`] and [`Self::can_write`].
+    pub(crate) fn setup(&self) -> shieling_remote::agent::Setup {
+        let options = &self.options;
+        shieling_remote::agent::Setup {
+            environment: shieling_remote::agent::Wanted::Local,
+            workspace: Some(options.workdir.clone()),
+            show: check::FILES.iter().map(PathBuf::from).collect(),
+            try_write: (options.is_own() && options.writable && options.workspace.is_some() && !self.readonly())
+                .then(|| options.workdir.clone())
+                .into_iter()
+                .collect(),
+            ..shieling_remote::agent::Setup::default()
+        }
+    }
+}
+
+/// A refusal of the agent, by what it says.
+fn explained(why: &str, said: &str) -> ContainerError {
+    let why = if said.is_empty() {
+        why.to_owned()
+    } else {
+        format!("{why}; it said: {}", said.escape_debug())
+    };
+    ContainerError::NoAnswer { why }
+}
+
+/// The way into a container.
+struct Way {
+    inner: Arc<Inner>,
+    failed: Arc<Mutex<Option<ContainerError>>>,
+    made: Arc<Mutex<Option<String>>>,
+}
+
+impl Transport for Way {
+    fn name(&self) -> &str {
+        "container"
+    }
+
+    fn connect(&self) -> Later<'_, Result<shieling_remote::transport::Connection, shieling_remote::transport::TransportError>> {
+        Box::pin(async move {
+            let made = |id: String| *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
+            let connected = match &self.inner.options.run {
+                Run::Image { .. } => own::connect(&self.inner, made).await,
+                Run::Attached { container } => attached::connect(&self.inner, container).await,
+            };
+            connected.map_err(|error| {
+                let refused = shieling_remote::transport::TransportError::Refused {
+                    what: error.to_string(),
+                    instead: error.instead(),
+                };
+                *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                refused
+            })
+        })
+    }
+}
+
+impl Engine {
+    /// Whether the agent program of this version runs on the engine's processors.
+    async fn has_architecture_of_agent(&self) -> Result<(), ContainerError> {
+        let needs = image::architecture(self).await?;
+        let has = image::of_this_program();
+        if needs == has {
+            return Ok(());
+        }
+        Err(ContainerError::Agent {
+            why: format!("the engine's processors are {needs}, and this version carries a program for {has}"),
+        })
+    }
+}
+
+fn spawn_error(error: ContainerError) -> SpawnError {
+    SpawnError::Environment(Box::new(error))
+}
+
+impl Environment for Container {
+    fn name(&self) -> &str {
+        "container"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        if let Some(running) = self.inner.now() {
+            let capabilities = running.remote.capabilities();
+            return Capabilities {
+                networks: self.networks(),
+                limits: self.limited(),
+                ..capabilities
+            };
+        }
+        let abilities = Ability::ALL.into_iter().filter(|ability| *ability != Ability::Processes);
+        Capabilities {
+            networks: self.networks(),
+            limits: self.limited(),
+            abilities: abilities.collect(),
+        }
+    }
+
+    fn enforce(&self, asked: &Enforcement) -> Result<Enforced, EnforceError> {
+        let options = &self.inner.options;
+        let mut policy = self.inner.policy.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bound) = policy.as_ref()
+            && !bound.covers(asked)
+        {
+            return Err(EnforceError::Bound {
+                environment: self.name().to_owned(),
+                why: "serves another policy already",
+                cure: "open a container for each policy",
+            });
+        }
+        policy.get_or_insert_with(|| asked.clone());
+        let closed = options.is_own()
+            && options.network == Reach::None
+            && !options.privileged
+            && options.devices.is_empty()
+            && options.capabilities.is_empty();
+        Ok(Enforced {
+            readonly: asked.readonly && closed,
+            hidden: false,
+            programs: false,
+        })
+    }
+
+    fn confinement(&self) -> Confinement {
+        self.inner.now().map(|running| running.confinement.clone()).unwrap_or_default()
+    }
+
+    fn ground(&self) -> Option<Ground> {
+        self.inner.now()?.remote.ground()
+    }
+
+    fn spawn(&self, command: Approved<Command>, streams: Streams) -> Later<'_, Result<Process, SpawnError>> {
+        Box::pin(async move {
+            let running = self.inner.running().await.map_err(spawn_error)?;
+            running.remote.spawn(command, streams).await
+        })
+    }
+
+    fn open_shell<'a>(&'a self, first: &'a Approved<Command>) -> Later<'a, Result<Box<dyn SessionShell>, SpawnError>> {
+        Box::pin(async move {
+            let running = self.inner.running().await.map_err(spawn_error)?;
+            running.remote.open_shell(first).await
+        })
+    }
+
+    fn shells(&self) -> usize {
+        self.inner.now().map_or(usize::MAX, |running| running.remote.shells())
+    }
+
+    fn misread<'a>(&'a self, command: &'a Command) -> Later<'a, Option<(i32, String)>> {
+        Box::pin(async move { self.inner.running().await.ok()?.remote.misread(command).await })
+    }
+
+    fn before<'a>(&'a self, _next: &'a Approved<Command>) -> Later<'a, Result<Option<AtEnd>, SpawnError>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn files(&self) -> Later<'_, Result<Arc<dyn Files>, SpawnError>> {
+        Box::pin(async move {
+            let running = self.inner.running().await.map_err(spawn_error)?;
+            running.remote.files().await
+        })
+    }
+
+    fn exposes(&self, paths: &[&Path], workspace: &Path) -> Vec<usize> {
+        let options = &self.inner.options;
+        if options.is_own() && (options.workspace.is_none() || !options.writable || self.inner.readonly()) {
+            return Vec::new();
+        }
+        match self.inner.now() {
+            Some(running) => running.remote.exposes(paths, workspace),
+            // What is not known yet is asked about.
+            None => (0..paths.len()).collect(),
+        }
+    }
+
+    fn places(&self) -> Option<Places> {
+        None
+    }
+
+    fn close(&self) -> Later<'_, ()> {
+        Box::pin(async {
+            // Waits for a start that is under way, which would bring up another one.
+            let _turn = self.inner.starting.lock().await;
+            let running = self.inner.lock().take();
+            if let Some(running) = running {
+                running.remote.close().await;
+            }
+        })
+    }
+}
+
+impl Container {
+    fn networks(&self) -> BTreeSet<Network> {
+        match self.inner.options.network {
+            Reach::None => [Network::None, Network::Loopback].into(),
+            Reach::Host | Reach::Named(_) => [Network::Host].into(),
+        }
+    }
+
+    fn limited(&self) -> BTreeSet<Limit> {
+        let own = [Limit::Memory, Limit::Pids, Limit::Cpus].into_iter().filter(|_| self.inner.options.is_own());
+        own.chain([Limit::FileSize]).collect()
+    }
+}
+
+/// The engine's words of a refusal as what they mean.
+pub(crate) fn meant(error: EngineError) -> ContainerError {
+    match &error {
+        EngineError::Refused { message, .. } if message.contains("no space left on device") => ContainerError::DiskFull {
+            message: message.clone(),
+        },
+        _ => ContainerError::Engine(error),
+    }
+}

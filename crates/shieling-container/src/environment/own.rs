@@ -1,0 +1,127 @@
+//! A container of our own: made, attached to and started, in this order, so that nothing of its streams is missed.
+
+use std::sync::Arc;
+
+use shieling_remote::transport::{Connection, Guard, Said};
+use shieling::environment::Later;
+
+use super::{Inner, meant};
+use crate::attach::Output;
+use crate::client::{Engine, SLOW, escaped};
+use crate::error::{ContainerError, EngineError};
+use crate::owner::{self, Owner};
+use crate::spec::{self, Wanted};
+
+/// Makes and starts it.
+pub(super) async fn connect(inner: &Arc<Inner>, made: impl FnOnce(String)) -> Result<Connection, ContainerError> {
+    let engine = &inner.engine;
+    let owner = Owner::this();
+    let agent = inner.agent.path()?;
+    let arguments = inner.setup().arguments();
+    let wanted = Wanted {
+        options: &inner.options,
+        image: &inner.image,
+        mounts: &inner.mounts,
+        user: inner.user.as_deref(),
+        agent: &agent,
+        arguments: arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        owner: owner.as_ref().map(Owner::label),
+        readonly: inner.readonly(),
+        keep_id: inner.keep_id(),
+    };
+    let body = wanted.body();
+    let create = engine.post("/containers/create", Some(&body), "to make a container", SLOW);
+    // What an earlier process left is no reason to wait, nor to fail.
+    let sweep = async {
+        if let Some(owner) = &owner {
+            let _ = owner::sweep(engine, owner).await;
+        }
+    };
+    let (created, ()) = tokio::join!(create, sweep);
+    let created = created.map_err(meant)?;
+    let id = created["Id"].as_str().unwrap_or_default().to_owned();
+    let guard = Made {
+        engine: engine.clone(),
+        id: id.clone(),
+        runtime: tokio::runtime::Handle::current(),
+        is_over: false,
+    };
+    made(id.clone());
+    let name = escaped(&id);
+    let streams = engine
+        .hijack(
+            &format!("/containers/{name}/attach?stream=1&stdin=1&stdout=1&stderr=1"),
+            None,
+            "for the streams of a container",
+        )
+        .await;
+    let started = match streams {
+        Ok(streams) => engine
+            .post(&format!("/containers/{name}/start"), None, "to start a container", SLOW)
+            .await
+            .map(|_| streams),
+        Err(error) => Err(error),
+    };
+    match started {
+        Ok(streams) => {
+            let (reader, writer) = tokio::io::split(streams);
+            let said = Said::default();
+            Ok(Connection::new(Output::new(reader, said.clone()), writer)
+                .with_guard(guard)
+                .with_said(said))
+        }
+        Err(error) => {
+            Box::new(guard).end().await;
+            Err(refused(error, inner))
+        }
+    }
+}
+
+/// A start that was refused, as what it means.
+fn refused(error: EngineError, inner: &Inner) -> ContainerError {
+    if let EngineError::Refused { message, .. } = &error {
+        let runtime = inner.options.runtime.as_deref();
+        if let Some(runtime) = runtime.filter(|_| message.to_lowercase().contains("runtime")) {
+            return ContainerError::Options {
+                what: format!("the engine cannot start the runtime `{}`: {message}", runtime.escape_debug()),
+                instead: "use a runtime that the engine knows, or leave `--runtime` out".to_owned(),
+            };
+        }
+    }
+    meant(error)
+}
+
+/// Removes the container at the end.
+struct Made {
+    engine: Engine,
+    id: String,
+    runtime: tokio::runtime::Handle,
+    is_over: bool,
+}
+
+impl Guard for Made {
+    fn end(mut self: Box<Self>) -> Later<'static, ()> {
+        Box::pin(async move {
+            // One that cannot be removed is removed by the next that starts.
+            let _ = owner::remove(&self.engine, &self.id).await;
+            self.is_over = true;
+        })
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        // A start that was given up: the container goes as soon as somebody has time for it.
+        let (engine, id) = (self.engine.clone(), self.id.clone());
+        let task = self.runtime.spawn(async move {
+            let _ = owner::remove(&engine, &id).await;
+        });
+        drop(task);
+    }
+}
+
+#[expect(unused_imports, reason = "x")]
+use spec as _;

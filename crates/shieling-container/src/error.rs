@@ -1,0 +1,182 @@
+//! Errors of engines and containers, each with what the caller can do about it as data.
+
+use std::path::PathBuf;
+
+/// Why an engine gave no answer, or a refusing one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// Its socket cannot be connected to.
+    #[error("the engine at `{endpoint}` cannot be reached: {why}")]
+    Unreachable {
+        /// Its address.
+        endpoint: String,
+        /// What the system said.
+        why: String,
+    },
+    /// It has not answered in time.
+    #[error("the engine at `{endpoint}` has not answered {what} within {after_ms} ms")]
+    Silent {
+        /// Its address.
+        endpoint: String,
+        /// What it was asked.
+        what: &'static str,
+        /// How long it was waited for.
+        after_ms: u64,
+    },
+    /// What answered does not speak the engines' protocol.
+    #[error("what answers at `{endpoint}` is no engine: {why}")]
+    Foreign {
+        /// Its address.
+        endpoint: String,
+        /// What was wrong.
+        why: String,
+    },
+    /// It refused.
+    #[error("the engine refused {what}: {message}")]
+    Refused {
+        /// What it was asked.
+        what: &'static str,
+        /// The HTTP status.
+        status: u16,
+        /// Its words.
+        message: String,
+    },
+}
+
+/// Why no command can run in a container.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ContainerError {
+    /// No engine answers where one is expected.
+    #[error("no container engine answers; tried {}", .tried.join("; "))]
+    NoEngine {
+        /// Each address, with what came of it.
+        tried: Vec<String>,
+    },
+    /// The engine.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The options cannot hold together.
+    #[error("{what}")]
+    Options {
+        /// What is wrong.
+        what: String,
+        /// What to do.
+        instead: String,
+    },
+    /// Something that undoes isolation was not acknowledged.
+    #[error("{what} would undo the container's isolation: {because}")]
+    Unsafe {
+        /// The option and its value.
+        what: String,
+        /// Why it does.
+        because: String,
+    },
+    /// The image is not there, and is not to be pulled, or cannot be.
+    #[error("there is no image `{image}`: {why}")]
+    NoImage {
+        /// Its name.
+        image: String,
+        /// Why it was not pulled.
+        why: String,
+    },
+    /// The image is for other processors than the engine's.
+    #[error("the image `{image}` is for {has}, and the engine's processors are {needs}")]
+    Architecture {
+        /// Its name.
+        image: String,
+        /// The architecture of the image.
+        has: String,
+        /// The architecture of the engine.
+        needs: String,
+    },
+    /// The container to attach to does not run.
+    #[error("the container `{container}` {why}")]
+    NotRunning {
+        /// Its name.
+        container: String,
+        /// What it does instead.
+        why: String,
+    },
+    /// There is no space left where the engine keeps containers.
+    #[error("the engine's disk is full: {message}")]
+    DiskFull {
+        /// Its words.
+        message: String,
+    },
+    /// The engine ignored a limit or a part of the isolation.
+    #[error("the engine has not applied {what}: asked for {asked}, in force is {found}")]
+    NotApplied {
+        /// What was asked for.
+        what: &'static str,
+        /// Its value.
+        asked: String,
+        /// What there is.
+        found: String,
+    },
+    /// The agent program is not known, or cannot be put where the engine needs it.
+    #[error("the agent program cannot be used: {why}")]
+    Agent {
+        /// Why.
+        why: String,
+    },
+    /// The agent program started and gave no answer.
+    #[error("the container started, and the agent program in it did not answer: {why}")]
+    NoAnswer {
+        /// What the link says, with what the agent printed.
+        why: String,
+    },
+    /// The workspace cannot be written by the container's user, though that was asked for.
+    #[error("the user {user} of the container cannot write the workspace `{}`", .workspace.display())]
+    NotWritable {
+        /// The user inside.
+        user: String,
+        /// The workspace on this host.
+        workspace: PathBuf,
+    },
+    /// A file of this host cannot be looked at.
+    #[error("`{}` cannot be used: {why}", .path.display())]
+    Path {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        why: String,
+    },
+}
+
+impl ContainerError {
+    /// What to do about it, if something can be said.
+    #[must_use]
+    pub fn instead(&self) -> Option<String> {
+        Some(match self {
+            Self::NoEngine { .. } => "start Docker or Podman (for Podman: `systemctl --user start podman.socket`), or \
+                                      set DOCKER_HOST to where it listens"
+                .to_owned(),
+            Self::Engine(EngineError::Unreachable { .. }) => {
+                "see whether it runs, and whether you may use its socket".to_owned()
+            }
+            Self::Engine(EngineError::Silent { .. }) => "see whether the engine hangs, and restart it".to_owned(),
+            Self::Engine(EngineError::Foreign { .. } | EngineError::Refused { .. }) => return None,
+            Self::Options { instead, .. } => instead.clone(),
+            Self::Unsafe { .. } => "leave it out, or add `--acknowledge-unsafe` if that is what you want".to_owned(),
+            Self::NoImage { .. } => {
+                "check the name, or pull it with `--pull auto`, or build or load it into the engine first".to_owned()
+            }
+            Self::Architecture { .. } => "use an image for these processors".to_owned(),
+            Self::NotRunning { .. } => "start the container first, or use `--image NAME`".to_owned(),
+            Self::DiskFull { .. } => "free space for the engine, for example with `docker system prune`".to_owned(),
+            Self::NotApplied { what, .. } if *what == "the limit on memory" || *what == "the limit on processes" => {
+                "run an engine that can limit (rootless engines need control groups of version 2), or go without \
+                 these limits with `--unlimited`"
+                    .to_owned()
+            }
+            Self::NotApplied { .. } => return None,
+            Self::Agent { .. } | Self::NoAnswer { .. } => return None,
+            Self::NotWritable { .. } => {
+                "run as the owner of the workspace with `--user keep`, or as another with `--user UID:GID`".to_owned()
+            }
+            Self::Path { .. } => return None,
+        })
+    }
+}

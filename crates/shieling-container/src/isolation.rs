@@ -1,0 +1,233 @@
+//! What would undo a container's isolation: looked for before anything starts, by where paths lead and not by how
+//! they are written.
+#![expect(clippy::disallowed_methods, reason = "what is to be mounted is looked at where it stands")]
+
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::error::ContainerError;
+use crate::options::{Options, Reach};
+
+/// Where engines and what they stand on listen by default, besides the sockets that discovery knows.
+const SOCKETS: [&str; 7] = [
+    "/run/docker.sock",
+    "/run/podman/podman.sock",
+    "/run/containerd/containerd.sock",
+    "/run/crio/crio.sock",
+    "/run/dbus/system_bus_socket",
+    "/run/systemd/private",
+    "/run/snapd.socket",
+];
+
+/// Directories of the host whose content is more than files.
+const OF_THE_KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
+
+/// A mount, with its source as it is on the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mount {
+    pub(crate) source: PathBuf,
+    pub(crate) target: PathBuf,
+    pub(crate) readonly: bool,
+}
+
+/// The mounts that are asked for, by the real paths of their sources, the workspace first.
+///
+/// # Errors
+/// What is not there, and what would undo isolation without having been acknowledged. `sockets` are those at which
+/// engines are known to listen.
+pub(crate) fn mounts(options: &Options, sockets: &[PathBuf]) -> Result<Vec<Mount>, ContainerError> {
+    let mut mounts = Vec::new();
+    if let Some(workspace) = &options.workspace {
+        mounts.push(Mount {
+            source: real(workspace)?,
+            target: options.workdir.clone(),
+            readonly: !options.writable,
+        });
+    }
+    for volume in &options.volumes {
+        mounts.push(Mount {
+            source: real(&volume.source)?,
+            target: volume.target.clone(),
+            readonly: volume.readonly,
+        });
+    }
+    if options.acknowledge_unsafe {
+        return Ok(mounts);
+    }
+    let refuse = |what: String, because: &str| {
+        Err(ContainerError::Unsafe {
+            what,
+            because: because.to_owned(),
+        })
+    };
+    if options.privileged {
+        return refuse(
+            "`--privileged`".to_owned(),
+            "it gives every capability and device of this host",
+        );
+    }
+    if let Some(device) = options.devices.first() {
+        return refuse(
+            format!("`--device {}`", device.display()),
+            "a device of this host is reached past its files",
+        );
+    }
+    if let Some(capability) = options.capabilities.first() {
+        return refuse(
+            format!("`--cap-add {}`", capability.escape_debug()),
+            "a capability lets a command do what the container is there to keep it from",
+        );
+    }
+    match &options.network {
+        Reach::Host => {
+            return refuse(
+                "`--network host`".to_owned(),
+                "the container would share the network of this host, with everything that listens on it",
+            );
+        }
+        // Names of modes, not of networks.
+        Reach::Named(name) if name == "host" || name.contains(':') => {
+            return refuse(
+                format!("`--engine-network {}`", name.escape_debug()),
+                "the container would share the network of this host or of another container",
+            );
+        }
+        Reach::Named(_) | Reach::None => {}
+    }
+    let real_sockets: Vec<PathBuf> = SOCKETS
+        .iter()
+        .map(PathBuf::from)
+        .chain(sockets.iter().cloned())
+        .chain(of_users())
+        .flat_map(|socket| [std::fs::canonicalize(&socket).ok(), Some(socket)])
+        .flatten()
+        .collect();
+    for mount in &mounts {
+        if let Some(because) = opens(&mount.source, &real_sockets) {
+            return refuse(format!("mounting `{}`", mount.source.display()), &because);
+        }
+    }
+    Ok(mounts)
+}
+
+/// The sockets of engines that run for single users.
+fn of_users() -> Vec<PathBuf> {
+    let Ok(users) = std::fs::read_dir("/run/user") else {
+        return Vec::new();
+    };
+    users
+        .flatten()
+        .flat_map(|user| ["docker.sock", "podman/podman.sock", "bus", "systemd/private"].map(|name| user.path().join(name)))
+        .collect()
+}
+
+/// Why a source would undo isolation, if it would.
+fn opens(source: &Path, sockets: &[PathBuf]) -> Option<String> {
+    let kind = std::fs::symlink_metadata(source).ok()?.file_type();
+    if kind.is_socket() {
+        return Some("it is a socket: what listens there acts outside of the container".to_owned());
+    }
+    if kind.is_block_device() || kind.is_char_device() {
+        return Some("it is a device of this host".to_owned());
+    }
+    if source == Path::new("/") {
+        return Some("it is the root of this host".to_owned());
+    }
+    if let Some(kernel) = OF_THE_KERNEL.iter().find(|kernel| source.starts_with(kernel)) {
+        return Some(format!("`{kernel}` is a way into the kernel of this host"));
+    }
+    let held = sockets
+        .iter()
+        .find(|socket| socket.starts_with(source) && std::fs::symlink_metadata(socket).is_ok())?;
+    Some(format!(
+        "`{}` is in it: whoever reaches an engine can do anything on this host, also through a read-only mount",
+        held.display()
+    ))
+}
+
+/// A path without links.
+fn real(path: &Path) -> Result<PathBuf, ContainerError> {
+    std::fs::canonicalize(path).map_err(|error| ContainerError::Path {
+        path: path.to_owned(),
+        why: match error.kind() {
+            std::io::ErrorKind::NotFound => "there is no such file or directory".to_owned(),
+            _ => error.to_string(),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+    use crate::options::Volume;
+
+    #[test]
+    fn a_socket_is_found_through_links_and_directories_above_it() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("run/engine")).unwrap();
+        std::fs::create_dir(root.join("plain")).unwrap();
+        let socket = root.join("run/engine/e.sock");
+        let _listens = UnixListener::bind(&socket).unwrap();
+        symlink(&socket, root.join("plain/link.sock")).unwrap();
+        symlink(root.join("run"), root.join("there")).unwrap();
+        symlink(root.join("run"), root.join("another")).unwrap();
+        // As an engine is known by a name of its own.
+        let known = [root.join("another/engine/e.sock")];
+        for (source, refused) in [
+            ("run/engine/e.sock", true),
+            ("plain/link.sock", true),
+            ("run/engine", true),
+            ("run", true),
+            ("there", true),
+            ("there/engine", true),
+            ("", true),
+            // A link to it leads nowhere inside.
+            ("plain", false),
+        ] {
+            let mut options = Options::image("x");
+            options.volumes = vec![Volume {
+                source: root.join(source),
+                target: "/v".into(),
+                readonly: true,
+            }];
+            let found = mounts(&options, &known);
+            let expected = matches!(found, Err(ContainerError::Unsafe { .. }));
+            assert_eq!(expected, refused, "{source}: {found:?}");
+            options.volumes.clear();
+            options.workspace = Some(root.join(source));
+            let found = mounts(&options, &known);
+            assert_eq!(matches!(found, Err(ContainerError::Unsafe { .. })), refused, "{source}");
+            options.acknowledge_unsafe = true;
+            assert!(mounts(&options, &known).is_ok(), "{source}");
+        }
+    }
+
+    #[test]
+    fn what_undoes_isolation_is_acknowledged_or_refused() {
+        let all: [fn(&mut Options); 8] = [
+            |options| options.privileged = true,
+            |options| options.devices = vec!["/dev/null".into()],
+            |options| options.capabilities = vec!["SYS_ADMIN".to_owned()],
+            |options| options.network = Reach::Host,
+            |options| options.network = Reach::Named("host".to_owned()),
+            |options| options.network = Reach::Named("container:x".to_owned()),
+            |options| options.workspace = Some("/".into()),
+            |options| options.workspace = Some("/proc/self".into()),
+        ];
+        for change in all {
+            let mut options = Options::image("x");
+            change(&mut options);
+            let refused = mounts(&options, &[]);
+            assert!(matches!(refused, Err(ContainerError::Unsafe { .. })), "{options:?}");
+            options.acknowledge_unsafe = true;
+            assert!(mounts(&options, &[]).is_ok(), "{options:?}");
+        }
+        let mut bridged = Options::image("x");
+        bridged.network = Reach::Named("bridge".to_owned());
+        assert!(mounts(&bridged, &[]).is_ok());
+    }
+}

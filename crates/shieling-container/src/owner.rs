@@ -1,0 +1,167 @@
+//! Whose a container is: labels that name the process which made it, so that what a killed one left is removed by the
+//! next, and nothing else is.
+#![expect(clippy::disallowed_methods, reason = "who this process is stands in /proc")]
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::client::{Engine, SLOW, escaped};
+use crate::error::EngineError;
+
+/// The label that names the owner.
+pub(crate) const LABEL: &str = "dev.shieling.owner";
+
+/// A process, so that no other one is taken for it, on another host, after a restart or under a number that is
+/// used again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Owner {
+    boot: String,
+    namespace: String,
+    user: u32,
+    pid: u32,
+    started: u64,
+}
+
+impl Owner {
+    /// This process. Nothing if `/proc` does not say.
+    pub(crate) fn this() -> Option<Self> {
+        let pid = std::process::id();
+        Some(Self {
+            boot: boot()?,
+            namespace: namespace()?,
+            user: rustix::process::getuid().as_raw(),
+            pid,
+            started: started(pid)?,
+        })
+    }
+
+    /// As a label's value.
+    pub(crate) fn label(&self) -> String {
+        format!("{} {} {} {} {}", self.boot, self.namespace, self.user, self.pid, self.started)
+    }
+
+    fn read(label: &str) -> Option<Self> {
+        let mut parts = label.split(' ');
+        let owner = Self {
+            boot: parts.next()?.to_owned(),
+            namespace: parts.next()?.to_owned(),
+            user: parts.next()?.parse().ok()?,
+            pid: parts.next()?.parse().ok()?,
+            started: parts.next()?.parse().ok()?,
+        };
+        parts.next().is_none().then_some(owner)
+    }
+
+    /// Whether it is known to have ended, and belonged to the user of `this`.
+    fn is_gone(&self, this: &Self) -> bool {
+        // Of processes elsewhere nothing is known.
+        self.boot == this.boot
+            && self.namespace == this.namespace
+            && self.user == this.user
+            && started(self.pid) != Some(self.started)
+    }
+}
+
+fn boot() -> Option<String> {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(id.trim().to_owned())
+}
+
+fn namespace() -> Option<String> {
+    let link = std::fs::read_link("/proc/self/ns/pid").ok()?;
+    link.to_str().map(str::to_owned)
+}
+
+/// When a process started, in ticks since the boot. Nothing if there is none, or only what was not waited for.
+fn started(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
+    // The name before may hold anything.
+    let rest = stat.rsplit_once(") ")?.1;
+    let mut fields = rest.split(' ');
+    if matches!(fields.next()?, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+/// Removes the containers whose owners have ended, and gives how many there were.
+pub(crate) async fn sweep(engine: &Engine, this: &Owner) -> Result<usize, EngineError> {
+    let filters = escaped(&serde_json::json!({ "label": [LABEL] }).to_string());
+    let all = engine
+        .get(&format!("/containers/json?all=true&filters={filters}"), "which containers there are")
+        .await?;
+    let orphans = all.as_array().into_iter().flatten().filter_map(|container: &Value| {
+        let owner = Owner::read(container["Labels"][LABEL].as_str()?)?;
+        owner.is_gone(this).then(|| container["Id"].as_str()).flatten()
+    });
+    let mut removed = 0;
+    for id in orphans {
+        remove(engine, id).await?;
+        removed += 1;
+    }
+    Ok(removed)
+}
+
+/// Removes a container with everything that runs in it. One that is gone, or going, is no error.
+pub(crate) async fn remove(engine: &Engine, id: &str) -> Result<(), EngineError> {
+    let id = escaped(id);
+    match engine
+        .delete(&format!("/containers/{id}?force=true&v=true"), "to remove a container")
+        .await
+    {
+        Err(EngineError::Refused { status: 404, .. }) => Ok(()),
+        // Somebody else removes it; it is waited for.
+        Err(EngineError::Refused { status: 409, .. }) => {
+            let waited = engine
+                .post(
+                    &format!("/containers/{id}/wait?condition=removed"),
+                    None,
+                    "to wait for the end of a container",
+                    SLOW,
+                )
+                .await;
+            match waited {
+                Ok(_) | Err(EngineError::Refused { status: 404, .. }) => Ok(()),
+                Err(error) => Err(error),
+            }
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_names_one_process_and_tells_when_it_is_gone() {
+        let this = Owner::this().unwrap();
+        assert_eq!(Owner::read(&this.label()), Some(this.clone()));
+        assert!(!this.is_gone(&this));
+        let later = Owner {
+            started: this.started + 1,
+            ..this.clone()
+        };
+        assert!(later.is_gone(&this), "the number is another process's by now");
+        for elsewhere in [
+            Owner {
+                boot: "x".to_owned(),
+                ..later.clone()
+            },
+            Owner {
+                namespace: "x".to_owned(),
+                ..later.clone()
+            },
+            Owner {
+                user: this.user + 1,
+                ..later
+            },
+        ] {
+            assert!(!elsewhere.is_gone(&this), "{elsewhere:?}");
+        }
+        for wrong in ["", "a b 0 1", "a b 0 1 2 3", "a b c d e"] {
+            assert_eq!(Owner::read(wrong), None, "{wrong}");
+        }
+    }
+}
