@@ -10,6 +10,7 @@
 //! same supervisor as ever, so that trees, sessions, terminals and files are what they are elsewhere. A link that is
 //! lost ends every command in `lost`, and everything that the far side ran.
 
+pub mod agent;
 mod carry;
 mod far;
 mod fault;
@@ -18,7 +19,9 @@ mod frame;
 mod link;
 mod message;
 mod near;
+pub mod transport;
 
-pub use far::serve;
+pub use far::{Served, serve};
 pub use link::{LinkError, Timing};
+pub use message::Surroundings;
 pub use near::Remote;

@@ -155,6 +155,19 @@ pub(crate) enum Said {
     NotDone(FileFault),
 }
 
+/// What is told of the place where an environment is served.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Surroundings {
+    /// The directory that is worked in there, absolute and without links; empty if nobody said.
+    pub workspace: PathBuf,
+    /// The shell there; empty if there is none.
+    pub shell: PathBuf,
+    /// The variables there that a command is given if nobody says otherwise.
+    pub variables: BTreeMap<String, String>,
+    /// Why commands there are not in a sandbox, if one was tried.
+    pub unconfined: Option<String>,
+}
+
 /// What an environment is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Description {
@@ -164,10 +177,11 @@ pub(crate) struct Description {
     pub(crate) ground: Option<(String, Vec<String>)>,
     pub(crate) places: Option<Places>,
     pub(crate) shells: u64,
+    pub(crate) surroundings: Surroundings,
 }
 
 impl Description {
-    pub(crate) fn of(environment: &dyn Environment) -> Self {
+    pub(crate) fn of(environment: &dyn Environment, surroundings: &Surroundings) -> Self {
         let ground = environment.ground();
         Self {
             name: environment.name().to_owned(),
@@ -176,6 +190,7 @@ impl Description {
             ground: ground.map(|Ground { kernel, advice }| (kernel, advice)),
             places: environment.places(),
             shells: environment.shells() as u64,
+            surroundings: surroundings.clone(),
         }
     }
 }

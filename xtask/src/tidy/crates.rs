@@ -12,6 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("shieling-bash", &[]),
     ("shieling-memory", &["shieling"]),
     ("shieling-remote", &["shieling"]),
+    ("shieling-agent", &["shieling", "shieling-remote"]),
     ("shieling-server", &["shieling"]),
     ("shieling-cli", &["shieling", "shieling-memory", "shieling-server"]),
     ("shieling-py", &["shieling", "shieling-cli"]),

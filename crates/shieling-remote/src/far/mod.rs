@@ -24,7 +24,9 @@ use crate::fault::{ShellFault, SpawnFault};
 use crate::flow::{Credit, Inbox};
 use crate::frame::{Channel, Frame, Kind};
 use crate::link::{Handler, Link, LinkError, Timing};
-use crate::message::{Description, Order, Said, WireCommand, WirePath, WireState, WireStreams, pack, unpack};
+use crate::message::{
+    Description, Order, Said, Surroundings, WireCommand, WirePath, WireState, WireStreams, pack, unpack,
+};
 
 use self::file::Thing;
 use self::job::{Ordered, Start};
@@ -38,50 +40,83 @@ pub(crate) const MOST_AT_ONCE: usize = 256;
 /// How long an environment may take to give back what it holds.
 const CLOSING: Duration = Duration::from_secs(10);
 
-/// Serves an environment over one stream, until the stream ends; then everything that it ran is ended,
-/// and the environment is closed. Says why the stream ended.
-///
-/// Nothing is judged here: whoever holds the other end of the stream has that authority, and the environment takes
-/// what arrives as approved.
+/// An environment that is served, and what is told of its place.
+pub struct Served {
+    /// The environment.
+    pub environment: Arc<dyn Environment>,
+    /// Its place.
+    pub surroundings: Surroundings,
+}
+
+/// Serves an environment of which nothing is told but itself: [`Served::serve`].
 ///
 /// # Cancel safety
-/// Dropping the future ends everything that it ran; the environment is not closed.
+/// As [`Served::serve`].
 ///
 /// # Panics
-/// Outside a tokio runtime with I/O and timers.
+/// As [`Served::serve`].
 pub async fn serve(
     environment: Arc<dyn Environment>,
     reader: impl AsyncRead + Send,
     writer: impl AsyncWrite + Send,
     timing: Timing,
 ) -> LinkError {
-    let (link, line) = Link::new(timing);
-    let far = Arc::new(Far {
+    let surroundings = Surroundings::default();
+    let served = Served {
         environment,
-        link: Arc::clone(&link),
-        calls: Mutex::default(),
-        described: Mutex::default(),
-        bytes: Arc::new(Semaphore::new(MOST_ORDERED)),
-        turns: Arc::new(Semaphore::new(MOST_AT_ONCE)),
-        contents: Arc::new(Semaphore::new(file::MOST_CONTENT)),
-    });
-    far.describe();
-    let mut hands = Hands {
-        far: Arc::clone(&far),
-        tasks: JoinSet::new(),
+        surroundings,
     };
-    let why = link.carry(reader, writer, line, &mut hands).await;
-    hands.tasks.shutdown().await;
-    let calls = std::mem::take(&mut *far.lock());
-    drop(calls);
-    // A start that was under way ends what it has started; so does the environment.
-    let _ = tokio::time::timeout(CLOSING, far.environment.close()).await;
-    why
+    served.serve(reader, writer, timing).await
+}
+
+impl Served {
+    /// Serves it over one stream, until the stream ends; then everything that it ran is ended,
+    /// and the environment is closed. Says why the stream ended.
+    ///
+    /// Nothing is judged here: whoever holds the other end of the stream has that authority, and the environment takes
+    /// what arrives as approved.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends everything that it ran; the environment is not closed.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O and timers.
+    pub async fn serve(
+        self,
+        reader: impl AsyncRead + Send,
+        writer: impl AsyncWrite + Send,
+        timing: Timing,
+    ) -> LinkError {
+        let (link, line) = Link::new(timing);
+        let far = Arc::new(Far {
+            environment: self.environment,
+            surroundings: self.surroundings,
+            link: Arc::clone(&link),
+            calls: Mutex::default(),
+            described: Mutex::default(),
+            bytes: Arc::new(Semaphore::new(MOST_ORDERED)),
+            turns: Arc::new(Semaphore::new(MOST_AT_ONCE)),
+            contents: Arc::new(Semaphore::new(file::MOST_CONTENT)),
+        });
+        far.describe();
+        let mut hands = Hands {
+            far: Arc::clone(&far),
+            tasks: JoinSet::new(),
+        };
+        let why = link.carry(reader, writer, line, &mut hands).await;
+        hands.tasks.shutdown().await;
+        let calls = std::mem::take(&mut *far.lock());
+        drop(calls);
+        // A start that was under way ends what it has started; so does the environment.
+        let _ = tokio::time::timeout(CLOSING, far.environment.close()).await;
+        why
+    }
 }
 
 /// What all calls share.
 struct Far {
     environment: Arc<dyn Environment>,
+    surroundings: Surroundings,
     link: Arc<Link>,
     calls: Mutex<HashMap<u32, Call>>,
     described: Mutex<Option<Description>>,
@@ -150,7 +185,7 @@ impl Far {
 
     /// Says what the environment is, if that has changed: what confines commands may be known only once one runs.
     fn describe(&self) {
-        let now = Description::of(&*self.environment);
+        let now = Description::of(&*self.environment, &self.surroundings);
         let mut described = self.described.lock().unwrap_or_else(PoisonError::into_inner);
         if described.as_ref() != Some(&now) {
             self.say(0, &Said::Described(Box::new(now.clone())), &[]);

@@ -28,7 +28,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use crate::far::{MOST_AT_ONCE, granted};
 use crate::frame::{Channel, Frame, Kind};
 use crate::link::{Handler, Link, LinkError, Timing};
-use crate::message::{Description, Order, Said, WireCommand, WirePath, pack, unpack};
+use crate::message::{Description, Order, Said, Surroundings, WireCommand, WirePath, pack, unpack};
+
+use crate::transport::{ConnectError, Connection, Transport, TransportError};
 
 use self::job::Running;
 use self::shell::Standing;
@@ -37,6 +39,8 @@ use self::shell::Standing;
 const ORDERS: usize = MOST_AT_ONCE / 2;
 /// How long a question about files or facts may take.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long what explains an end is waited for.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long the other side may take to give back what it holds.
 const CLOSING: Duration = Duration::from_secs(12);
 
@@ -108,13 +112,48 @@ impl Remote {
         R: AsyncRead + Send + 'static,
         W: AsyncWrite + Send + 'static,
     {
+        let transport = async move {
+            let opened = transport.await.map_err(|source| TransportError::NotStarted {
+                what: "the stream cannot be opened".to_owned(),
+                source,
+            });
+            let (reader, writer) = opened?;
+            Ok(Connection::new(reader, writer))
+        };
+        Self::begin(transport, timing).await.map_err(|error| match error {
+            ConnectError::Link { why, .. } => why,
+            ConnectError::Transport(error) => LinkError::Broken(error.to_string()),
+        })
+    }
+
+    /// Reaches a place and learns what environment is served there. The connection is made, and lives, on the thread
+    /// that carries the stream. The environment is called what the transport is called.
+    ///
+    /// # Errors
+    /// [`ConnectError`]: the place cannot be reached, or what is reached does not speak this protocol, within the
+    /// bounds of the transport and the patience.
+    /// # Cancel safety
+    /// Dropping the future ends the link.
+    pub async fn over(transport: Arc<dyn Transport>, timing: Timing) -> Result<Self, ConnectError> {
+        let name = transport.name().to_owned();
+        let connecting = async move { Ok(transport.connect().await?) };
+        Ok(Self::begin(connecting, timing).await?.named(name))
+    }
+
+    async fn begin(
+        transport: impl Future<Output = Result<Connection, ConnectError>> + Send + 'static,
+        timing: Timing,
+    ) -> Result<Self, ConnectError> {
         let (link, line) = Link::new(timing);
         let shared = Arc::new(Shared {
             link: Arc::clone(&link),
             calls: Mutex::default(),
             description: watch::Sender::new(None),
         });
-        let broken = |error: io::Error| LinkError::Broken(error.to_string());
+        let broken = |error: io::Error| ConnectError::Link {
+            why: LinkError::Broken(error.to_string()),
+            said: String::new(),
+        };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -124,44 +163,71 @@ impl Remote {
             runtime: runtime.handle().clone(),
             turns: Arc::new(Semaphore::new(ORDERS)),
         });
+        let (opened, reached) = oneshot::channel();
         let carry = async move {
-            let opened = tokio::select! {
+            let connection = tokio::select! {
                 biased;
-                why = shared.link.ended() => Err(why),
-                opened = transport => opened.map_err(broken),
+                why = shared.link.ended() => return shared.over(why),
+                connection = transport => connection,
             };
-            let why = match opened {
-                Err(why) => why,
-                Ok((reader, writer)) => {
-                    let link = Arc::clone(&shared.link);
-                    link.carry(reader, writer, line, &mut Ears(Arc::clone(&shared))).await
+            let connection = match connection {
+                Ok(connection) => connection,
+                Err(error) => {
+                    shared.over(LinkError::Closed);
+                    // Whoever does not wait any more does not want to know.
+                    let _ = opened.send(Err(error));
+                    return;
                 }
             };
+            let Connection {
+                reader,
+                writer,
+                guard,
+                said,
+            } = connection;
+            let _ = opened.send(Ok(said));
+            let link = Arc::clone(&shared.link);
+            let why = link.carry(reader, writer, line, &mut Ears(Arc::clone(&shared))).await;
             shared.over(why);
+            if let Some(guard) = guard {
+                guard.end().await;
+            }
         };
         std::thread::Builder::new()
             .name("shieling-remote".to_owned())
             .spawn(move || runtime.block_on(carry))
             .map_err(broken)?;
+        // A future that is dropped here takes `near` with it, and so the link.
+        let said = match reached.await {
+            Ok(reached) => reached?,
+            Err(_) => return Err(broken(io::Error::other("the thread that carries the stream is gone"))),
+        };
         let mut description = near.shared.description.subscribe();
         let known = description.wait_for(Option::is_some);
         let name = tokio::select! {
             biased;
-            why = link.ended() => return Err(why),
+            why = link.ended() => Err(why),
             described = tokio::time::timeout(timing.patience, known) => match described {
-                Ok(Ok(described)) => described.as_ref().map(|described| described.name.clone()),
-                Ok(Err(_)) => None,
+                Ok(described) => Ok(described.ok().and_then(|known| Some(known.as_ref()?.name.clone()))),
                 Err(_) => {
                     let for_ms = u64::try_from(timing.patience.as_millis()).unwrap_or(u64::MAX);
-                    return Err(LinkError::Silent { what: "has not said what it is", for_ms });
+                    Err(LinkError::Silent { what: "has not said what it is", for_ms })
                 }
             },
         };
-        Ok(Self {
-            near,
-            name: name.unwrap_or_default(),
-            of_this_host: false,
-        })
+        match name {
+            Ok(name) => Ok(Self {
+                near,
+                name: name.unwrap_or_default(),
+                of_this_host: false,
+            }),
+            Err(why) => {
+                link.end(why.clone());
+                // What explains it may come behind it.
+                let said = said.last(LAST_WORDS).await;
+                Err(ConnectError::Link { why, said })
+            }
+        }
     }
 
     /// The environment under another name, such as that of its transport.
@@ -181,9 +247,15 @@ impl Remote {
         }
     }
 
+    /// What the other side tells of its place.
+    #[must_use]
+    pub fn surroundings(&self) -> Surroundings {
+        self.known(|known| known.surroundings.clone()).unwrap_or_default()
+    }
+
     /// Why the link is over, if it is.
     #[must_use]
-    pub fn over(&self) -> Option<LinkError> {
+    pub fn end(&self) -> Option<LinkError> {
         self.near.shared.link.over()
     }
 
@@ -541,7 +613,7 @@ impl Environment for Remote {
 
     fn files(&self) -> Later<'_, Result<Arc<dyn Files>, SpawnError>> {
         let can = self.capabilities().abilities.contains(&Ability::ReadFiles);
-        let files = match self.over() {
+        let files = match self.end() {
             Some(why) => Err(SpawnError::Environment(Box::new(why))),
             None if !can => {
                 let why = format!("`{}` has no files that could be reached", self.name);

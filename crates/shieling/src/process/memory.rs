@@ -2,8 +2,11 @@
 
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags};
+use rustix::io::Errno;
 
 /// The descriptors below this number get another meaning in a process that we start.
 pub(super) const FIRST_FREE: i32 = 16;
@@ -15,10 +18,45 @@ pub(super) fn file(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
     sealed(name, bytes, MemfdFlags::NOEXEC_SEAL).or_else(|_| sealed(name, bytes, MemfdFlags::empty()))
 }
 
-/// The same of code.
+/// The directory for programs where memory is not executed.
+static PROGRAMS: OnceLock<PathBuf> = OnceLock::new();
+
+/// Names a directory, absolute, that can be written and from which programs can be executed: where the kernel does not
+/// execute what is in memory (`vm.memfd_noexec`), the programs that the library carries start from a file there that
+/// has no name. The first directory that is named holds for this process.
+pub fn programs_in(directory: impl Into<PathBuf>) {
+    let _ = PROGRAMS.set(directory.into());
+}
+
+/// The same of code. As a file without a name in the directory for programs, if there is one and there cannot be
+/// code in memory.
 pub(super) fn program(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
-    // Kernels before 6.3 do not know the flag, and need none.
-    sealed(name, bytes, MemfdFlags::EXEC).or_else(|_| sealed(name, bytes, MemfdFlags::empty()))
+    match sealed(name, bytes, MemfdFlags::EXEC) {
+        Ok(made) => Ok(made),
+        // Kernels before 6.3 do not know the flag, and need none.
+        Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
+            sealed(name, bytes, MemfdFlags::empty())
+        }
+        Err(error) => match PROGRAMS.get() {
+            Some(directory) => unnamed(directory, bytes),
+            None => Err(error),
+        },
+    }
+}
+
+/// A file without a name that nobody can write to any more, since a kernel executes none that somebody can.
+fn unnamed(directory: &Path, bytes: &[u8]) -> io::Result<OwnedFd> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let made = rustix::fs::open(directory, flags, Mode::RUSR | Mode::XUSR)?;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let written = rustix::io::write(&made, rest)?;
+        rest = rest.get(written..).unwrap_or_default();
+    }
+    let path = format!("/proc/self/fd/{}", made.as_raw_fd());
+    let read = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    drop(made);
+    above_standard(read)
 }
 
 fn sealed(name: &str, bytes: &[u8], flags: MemfdFlags) -> io::Result<OwnedFd> {
@@ -49,8 +87,7 @@ pub(super) fn above_standard(fd: OwnedFd) -> io::Result<OwnedFd> {
 mod tests {
     use std::os::fd::AsFd as _;
 
-    use rustix::fs::{CWD, Mode, OFlags};
-    use rustix::io::Errno;
+    use rustix::fs::CWD;
 
     use super::*;
 

@@ -41,6 +41,7 @@ pub use run::{End, Finished, Limits, run_to_end};
 pub use shell::{SessionShell, Shell, ShellError, Starting, State};
 pub use started::{Received, SendError, Started};
 pub(crate) use sys::watch_both;
+pub use memory::programs_in;
 pub use zygote::start_ahead;
 
 pub use shieling_jail::message::{Layer as JailLayer, Refusal as JailRefusal};
