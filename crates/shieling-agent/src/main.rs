@@ -6,6 +6,7 @@
 //! asked cannot be had here) or 2 (the arguments are wrong).
 
 mod init;
+mod look;
 mod place;
 mod stream;
 
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         let served = Served {
             environment: Arc::clone(&environment),
             surroundings,
+            kills: setup.watch_memory.then(|| Box::new(look::kills) as _),
         };
         tokio::select! {
             why = served.serve(reader, writer, Timing::default()) => drop(why),

@@ -7,6 +7,8 @@ use shieling::environment::{Environment, Local, Restrictions, Sandbox, Shell, Va
 use shieling_remote::Surroundings;
 use shieling_remote::agent::{Setup, Wanted};
 
+use crate::look;
+
 /// Opens what the setup asks for, or says why that cannot be had here.
 pub(crate) async fn open(setup: &Setup) -> Result<(Arc<dyn Environment>, Surroundings), String> {
     let nothing = Variables {
@@ -58,6 +60,9 @@ pub(crate) async fn open(setup: &Setup) -> Result<(Arc<dyn Environment>, Surroun
         shell: shell.program().to_owned(),
         variables,
         unconfined,
+        shown: setup.show.iter().filter_map(|path| look::shown(path)).collect(),
+        unwritable: setup.try_write.iter().filter(|path| !look::is_writable(path)).cloned().collect(),
+        removed_itself: setup.remove_itself && look::remove_itself(),
     };
     Ok((environment, surroundings))
 }

@@ -32,7 +32,9 @@ pub(crate) fn told(plan: &Plan, persistence: Persistence) -> Result<Told, Failur
     Ok(Told {
         shell: match plan.env {
             EnvironmentName::Memory => PathBuf::from("bash"),
-            EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Container => {
+            // Known once it has started.
+            EnvironmentName::Container => PathBuf::from("sh"),
+            EnvironmentName::Local | EnvironmentName::Sandbox => {
                 setup::shell(plan.shell.as_deref())?.program().to_owned()
             }
         },
@@ -45,7 +47,8 @@ pub(crate) fn told(plan: &Plan, persistence: Persistence) -> Result<Told, Failur
         rate: plan.rate.map(|rate| rate.to_string()),
         os_release: match plan.env {
             EnvironmentName::Memory => "PRETTY_NAME=\"files and a bash in memory\"".to_owned(),
-            EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Container => setup::os_release(),
+            EnvironmentName::Container => String::new(),
+            EnvironmentName::Local | EnvironmentName::Sandbox => setup::os_release(),
         },
     })
 }

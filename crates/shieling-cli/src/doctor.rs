@@ -48,6 +48,8 @@ struct Trials {
     policy: Result<(), Failure>,
     local: Result<(), Failure>,
     memory: Result<(), Failure>,
+    /// The engine that answers.
+    container: Result<String, Failure>,
     bash: Option<PathBuf>,
     full: Tried,
     /// The same with the network of the host, if the former failed.
@@ -82,6 +84,7 @@ impl Trials {
             policy,
             local,
             memory: run::try_memory(),
+            container: run::find_engine(),
             bash: find_bash(),
             full,
             without_network,
@@ -171,6 +174,12 @@ fn findings(trials: &Trials) -> Vec<Finding> {
             &trials.memory,
             "commands run in it, without a process and without a file of this host",
         ));
+    }
+    if plan::is_available(EnvironmentName::Container) {
+        all.push(match &trials.container {
+            Ok(engine) => finding("container", State::Ok, format!("{engine} answers; `--image NAME` is needed")),
+            Err(failure) => finding("container", State::Missing, failure.what()),
+        });
     }
     for env in [EnvironmentName::Memory, EnvironmentName::Container] {
         if !plan::is_available(env) {
@@ -347,6 +356,7 @@ mod tests {
                 policy: Ok(()),
                 local: Ok(()),
                 memory: Ok(()),
+                container: Ok("docker at `unix:///var/run/docker.sock`".to_owned()),
                 bash: Some("/bin/bash".into()),
                 full: works(FULL),
                 without_network: None,
@@ -368,6 +378,7 @@ mod tests {
                 policy: Ok(()),
                 local: Ok(()),
                 memory: Ok(()),
+                container: Ok("docker at `unix:///var/run/docker.sock`".to_owned()),
                 bash: Some("/bin/bash".into()),
                 full: refused(Layer::User, "making namespaces", 1),
                 without_network: Some(refused(Layer::User, "making namespaces", 1)),
@@ -381,6 +392,7 @@ mod tests {
                 policy: Ok(()),
                 local: Ok(()),
                 memory: Ok(()),
+                container: Ok("docker at `unix:///var/run/docker.sock`".to_owned()),
                 bash: Some("/bin/bash".into()),
                 full: refused(Layer::User, "making namespaces", 22),
                 without_network: Some(works("user mount pid ipc uts cgroup capabilities landlock seccomp")),
@@ -403,6 +415,7 @@ mod tests {
                 policy: nothing(),
                 local: nothing(),
                 memory: nothing(),
+                container: Err(Failure::new("no container engine answers")),
                 bash: None,
                 full: failed(),
                 without_network: None,

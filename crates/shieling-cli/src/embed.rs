@@ -71,6 +71,7 @@ impl Embedded {
         };
         let mut plan = Plan::new(loaded, Purpose::Run).map_err(|failure| failure.to_string())?;
         plan.patience = opening.patience;
+        plan.quiet = true;
         plan.store_output = opening.store_output && plan.env != EnvironmentName::Memory;
         let library = Library::opened(&plan, opening.approver, None, false).map_err(|failure| failure.to_string())?;
         Ok(Self { plan, library })

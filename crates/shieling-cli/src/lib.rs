@@ -12,6 +12,8 @@ mod plan;
 mod run;
 mod setup;
 mod sandbox;
+#[cfg(feature = "container")]
+mod container;
 mod repository;
 mod host;
 mod missing;
@@ -78,7 +80,7 @@ fn start_ahead(words: &[OsString]) {
     let words = words.iter().skip(1).take_while(|word| *word != "--");
     let words: Vec<&str> = words.filter_map(|word| word.to_str()).collect();
     let starts = words.first().is_some_and(|first| matches!(*first, "exec" | "shell"));
-    let needless = ["-h", "--help", "memory", "--env=memory"];
+    let needless = ["-h", "--help", "memory", "--env=memory", "container", "--env=container"];
     if starts && !words.iter().any(|word| needless.contains(word)) {
         // Whoever needs it first waits for it; if there is no thread for it, they start it.
         let elsewhere = [

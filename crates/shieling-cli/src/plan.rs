@@ -3,7 +3,7 @@
 //!
 //! Nothing is ever passed over: an option that would not hold is an error before anything starts.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use shieling::audit;
@@ -13,8 +13,8 @@ use shieling::units::ByteCount;
 
 use crate::config::{self, Loaded};
 use crate::options::{
-    Approval, Assignment, Cpus, EnvironmentName, Home, Isolation, Network, Pids, PolicyName, Prefix, Rate, Settings,
-    Size, Timeout, VariableName,
+    Approval, Assignment, ContainerUser, Cpus, Engine, EnvironmentName, Home, Isolation, Mounted, Network, Pids,
+    PolicyName, Prefix, Preset, Pull, Rate, Settings, Size, Timeout, VariableName, is_below_root,
 };
 use crate::words::Failure;
 
@@ -76,11 +76,15 @@ pub(crate) fn defaults(env: EnvironmentName, isolation: Isolation) -> Settings {
         max_repeats: Some(5),
         memory: match env {
             EnvironmentName::Memory => Some("256MiB".parse().expect(value)),
-            EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Container => {
-                sandbox.then(|| "4GiB".parse().expect(value))
+            EnvironmentName::Container => Some("512MiB".parse().expect(value)),
+            EnvironmentName::Local | EnvironmentName::Sandbox => sandbox.then(|| "4GiB".parse().expect(value)),
+        },
+        pids: match env {
+            EnvironmentName::Container => Some("256".parse().expect(value)),
+            EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Memory => {
+                sandbox.then(|| "512".parse().expect(value))
             }
         },
-        pids: sandbox.then(|| "512".parse().expect(value)),
         ..Settings::default()
     }
 }
@@ -152,11 +156,102 @@ pub(crate) struct Plan {
     pub(crate) patience: Option<Duration>,
     /// Whether one command is all that starts.
     pub(crate) once: bool,
+    /// What the container is to be, in which commands run.
+    pub(crate) container: Option<ContainerPlan>,
+    /// Whether nothing may be printed besides.
+    pub(crate) quiet: bool,
     timeout: Duration,
     /// What somebody asked for; the default holds for outcomes alone.
     output_limit: Option<ByteCount>,
     max_output: Size,
     file_size: Option<Size>,
+}
+
+/// What a container is to be.
+#[derive(Debug, Clone)]
+pub(crate) struct ContainerPlan {
+    /// The image, unless there is a container already.
+    pub(crate) image: Option<String>,
+    /// The container to attach to.
+    pub(crate) attach: Option<String>,
+    /// The engine.
+    pub(crate) engine: Engine,
+    /// When the image is pulled.
+    pub(crate) pull: Pull,
+    /// The workspace on this host, unless none is mounted.
+    pub(crate) mounted: Option<PathBuf>,
+    /// What else is mounted.
+    pub(crate) volumes: Vec<Mounted>,
+    /// Who commands run as.
+    pub(crate) user: Option<ContainerUser>,
+    /// Whether the workspace can be written.
+    pub(crate) writable: bool,
+    /// The runtime.
+    pub(crate) runtime: Option<String>,
+    /// How closed it is.
+    pub(crate) preset: Preset,
+    /// Whether the default limits are left out.
+    pub(crate) unlimited: bool,
+    /// The network of the engine's.
+    pub(crate) network: Option<String>,
+    /// Whether it is privileged.
+    pub(crate) privileged: bool,
+    /// Devices of this host.
+    pub(crate) devices: Vec<PathBuf>,
+    /// More capabilities.
+    pub(crate) capabilities: Vec<String>,
+    /// Whether what undoes isolation was acknowledged.
+    pub(crate) acknowledged: bool,
+}
+
+impl ContainerPlan {
+    /// What these settings say; the directory of the container that is worked in besides.
+    fn new(settings: &Settings, workspace: &Path) -> Result<(Self, PathBuf), Failure> {
+        match (&settings.image, &settings.container) {
+            (None, None) => {
+                return Err(
+                    Failure::new("`--env container` needs an image; nothing was started").with(
+                        "instead",
+                        "name one with `--image debian:12`, or a container that runs with `--container NAME`",
+                    ),
+                );
+            }
+            (Some(_), Some(_)) => {
+                return Err(Failure::new(
+                    "`--image` makes a container and `--container` takes one that is there; nothing was started",
+                )
+                .with("instead", "leave one of them out"));
+            }
+            (Some(_), None) | (None, Some(_)) => {}
+        }
+        let workdir = settings.workdir.clone();
+        // Where an attached container is worked in depends on what it has.
+        let default = if settings.container.is_some() { "/" } else { "/workspace" };
+        let workdir = workdir.unwrap_or_else(|| default.into());
+        if settings.container.is_none() {
+            is_below_root(&workdir)
+                .map_err(|why| Failure::new(format!("`--workdir {}`: {why}", config::Printable(&workdir))))?;
+        }
+        let plan = Self {
+            image: settings.image.clone(),
+            attach: settings.container.clone(),
+            engine: settings.engine.unwrap_or(Engine::Auto),
+            pull: settings.pull.unwrap_or(Pull::Auto),
+            mounted: (settings.container.is_none() && !settings.no_mount).then(|| workspace.to_owned()),
+            volumes: settings.volume.clone(),
+            user: settings.user,
+            writable: settings.writable,
+            runtime: settings.runtime.clone(),
+            preset: settings.preset.unwrap_or(Preset::Hardened),
+            unlimited: settings.unlimited,
+            network: settings.engine_network.clone(),
+            privileged: settings.privileged,
+            devices: settings.device.clone(),
+            capabilities: settings.cap_add.clone(),
+            acknowledged: settings.acknowledge_unsafe,
+        };
+        Ok((plan, workdir))
+    }
 }
 
 /// The rules for the tools of a server.
@@ -216,7 +311,20 @@ impl Plan {
         let writable: Vec<&PathBuf> = settings.write.iter().chain([&workspace]).collect();
         fixed.retain(|path| writable.iter().any(|root| config::files::leads_through(path, root)));
         let isolation = settings.isolation.unwrap_or(Isolation::Full);
-        let limits = defaults(env, isolation);
+        let mut limits = defaults(env, isolation);
+        let (container, workspace) = match env {
+            EnvironmentName::Container if purpose != Purpose::Judge => {
+                let (container, workdir) = ContainerPlan::new(&settings, &workspace)?;
+                if container.unlimited || container.preset == Preset::Plain || container.attach.is_some() {
+                    (limits.memory, limits.pids) = (None, None);
+                }
+                (Some(container), workdir)
+            }
+            EnvironmentName::Container
+            | EnvironmentName::Local
+            | EnvironmentName::Sandbox
+            | EnvironmentName::Memory => (None, workspace),
+        };
         let value = "every environment has this default";
         Ok(Self {
             env,
@@ -251,6 +359,8 @@ impl Plan {
                 settings.cpus,
             ),
             patience: None,
+            container,
+            quiet: false,
             once: matches!(purpose, Purpose::Exec | Purpose::Shell | Purpose::Describe),
             timeout: match purpose {
                 Purpose::Shell => typed_timeout.map_or(Duration::MAX, Timeout::get),
@@ -297,7 +407,11 @@ impl Plan {
         let kept = match self.env {
             EnvironmentName::Memory => true,
             EnvironmentName::Local => false,
-            EnvironmentName::Sandbox | EnvironmentName::Container => self.readonly || self.isolation == Isolation::Full,
+            EnvironmentName::Sandbox => self.readonly || self.isolation == Isolation::Full,
+            EnvironmentName::Container => {
+                let writes = |plan: &ContainerPlan| plan.writable || plan.volumes.iter().any(|volume| !volume.readonly);
+                self.readonly || !self.container.as_ref().is_some_and(writes)
+            }
         };
         !kept && !self.fixed.is_empty()
     }
@@ -322,7 +436,7 @@ pub(crate) fn is_available(env: EnvironmentName) -> bool {
     match env {
         EnvironmentName::Sandbox | EnvironmentName::Local => true,
         EnvironmentName::Memory => cfg!(feature = "memory"),
-        EnvironmentName::Container => false,
+        EnvironmentName::Container => cfg!(feature = "container"),
     }
 }
 
@@ -384,6 +498,21 @@ fn holds_unread(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
             ),
         );
     }
+    if env == EnvironmentName::Container {
+        let restricts = |name: &PolicyName| {
+            let known = |preset: &str| *name == PolicyName::Preset(preset.to_owned());
+            !known("open") && !known("readonly")
+        };
+        for (key, given) in [
+            ("ignore", !settings.ignore.is_empty()),
+            ("allow", !settings.allow.is_empty()),
+            ("policy", settings.policy.iter().any(restricts)),
+        ] {
+            if given {
+                return refuse(key, "a container enforces `--readonly` alone, and nobody reads what you type", by_kernel);
+            }
+        }
+    }
     if env == EnvironmentName::Local {
         let restricts = |name: &PolicyName| *name != PolicyName::Preset("open".to_owned());
         for (key, given) in [
@@ -417,6 +546,48 @@ fn is_enforced(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
         .with("instead", instead))
     };
     let settings = &loaded.settings;
+    if env == EnvironmentName::Container {
+        let (unknown, leave) = (
+            "it is about sandboxes on this host",
+            "leave it out here, or use `--env sandbox`",
+        );
+        for (key, given) in [
+            ("isolation", settings.isolation.is_some()),
+            ("shell", settings.shell.is_some()),
+            ("read", !settings.read.is_empty()),
+            ("write", !settings.write.is_empty()),
+            ("home", settings.home.is_some()),
+            ("open-protected", settings.open_protected),
+            ("allow-home", settings.allow_home),
+        ] {
+            if given {
+                return refuse(key, unknown, leave);
+            }
+        }
+        return Ok(());
+    }
+    for (key, given) in [
+        ("image", settings.image.is_some()),
+        ("engine", settings.engine.is_some()),
+        ("pull", settings.pull.is_some()),
+        ("container", settings.container.is_some()),
+        ("volume", !settings.volume.is_empty()),
+        ("user", settings.user.is_some()),
+        ("writable", settings.writable),
+        ("runtime", settings.runtime.is_some()),
+        ("preset", settings.preset.is_some()),
+        ("unlimited", settings.unlimited),
+        ("engine-network", settings.engine_network.is_some()),
+        ("workdir", settings.workdir.is_some()),
+        ("no-mount", settings.no_mount),
+        ("privileged", settings.privileged),
+        ("device", !settings.device.is_empty()),
+        ("cap-add", !settings.cap_add.is_empty()),
+    ] {
+        if given {
+            return refuse(key, "it is about containers", "leave it out here, or use `--env container`");
+        }
+    }
     if env == EnvironmentName::Memory {
         let unknown = "files and a bash in memory have nothing that it would be about";
         let leave = "leave it out here, or use `--env sandbox`";

@@ -95,7 +95,13 @@ impl Library {
         // What runs in memory is kept there, unless somebody asks for more.
         let state = state_directory().filter(|_| plan.env != EnvironmentName::Memory || plan.record);
         sandbox::keep_out(plan, state.as_deref())?;
+        #[cfg(feature = "container")]
+        crate::container::keep_out(plan)?;
         let place = Place::new(plan, &Caller::of_this_process(&variables, state.clone()))?;
+        #[cfg(feature = "container")]
+        if let Place::Container(container) = &place {
+            variables = crate::container::variables(plan, container, variables);
+        }
         if let Place::Sandbox { sandbox, .. } = &place
             && !plan.set_env.iter().any(|set| set.name.as_str() == "HOME")
         {
@@ -178,6 +184,8 @@ impl Library {
             }
             #[cfg(feature = "memory")]
             Some(Place::Memory(memory)) => told.memory = Some(memory.limit()),
+            #[cfg(feature = "container")]
+            Some(Place::Container(container)) => crate::container::learn(container, told),
             Some(Place::Local(_)) | None => {}
         }
     }
@@ -199,6 +207,8 @@ impl Library {
             }
             #[cfg(feature = "memory")]
             Some(Place::Memory(_)) => None,
+            #[cfg(feature = "container")]
+            Some(Place::Container(container)) => Some(crate::container::failure(&container.start().await.err()?)),
             Some(Place::Local(_)) | None => None,
         }
     }
@@ -462,6 +472,14 @@ pub(crate) fn try_memory() -> Result<(), Failure> {
         }
         Ran::Stopped { signal } => Err(Failure::new(format!("stopped by signal {signal}"))),
     }
+}
+
+/// The container engine that answers, in words.
+pub(crate) fn find_engine() -> Result<String, Failure> {
+    #[cfg(feature = "container")]
+    return crate::container::find_engine();
+    #[cfg(not(feature = "container"))]
+    Err(Failure::new("not in this version"))
 }
 
 /// Judges `true`, which every policy lets through, and then runs it in `local`.

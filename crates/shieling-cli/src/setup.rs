@@ -18,6 +18,8 @@ use shieling::request::Command;
 use shieling::session::{Human, RecordTo};
 use shieling::units::ByteCount;
 use shieling::{Builder, Shieling};
+#[cfg(feature = "container")]
+use shieling_container::Container;
 #[cfg(feature = "memory")]
 use shieling_memory::Memory;
 
@@ -49,6 +51,9 @@ pub(crate) enum Place {
     /// In memory.
     #[cfg(feature = "memory")]
     Memory(Arc<Memory>),
+    /// In a container.
+    #[cfg(feature = "container")]
+    Container(Arc<Container>),
 }
 
 impl Place {
@@ -57,6 +62,10 @@ impl Place {
         #[cfg(feature = "memory")]
         if plan.env == EnvironmentName::Memory {
             return Ok(Self::Memory(Arc::new(memory(plan)?)));
+        }
+        #[cfg(feature = "container")]
+        if let Some(wanted) = &plan.container {
+            return Ok(Self::Container(Arc::new(crate::container::open(plan, wanted, caller.state.as_deref())?)));
         }
         let shell = shell(plan.shell.as_deref())?;
         if plan.env == EnvironmentName::Local {
@@ -89,6 +98,8 @@ impl Place {
             Self::Sandbox { sandbox, .. } => sandbox.clone(),
             #[cfg(feature = "memory")]
             Self::Memory(memory) => memory.clone(),
+            #[cfg(feature = "container")]
+            Self::Container(container) => container.clone(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use shieling_remote::agent::{DIGEST, PROGRAM};
+use shieling_remote::agent::Program;
 
 use crate::error::ContainerError;
 
@@ -13,13 +13,21 @@ use crate::error::ContainerError;
 #[derive(Debug, Clone)]
 pub(crate) struct Agent {
     directory: PathBuf,
+    program: Program,
 }
 
 impl Agent {
-    pub(crate) fn in_directory(directory: &Path) -> Self {
-        Self {
+    pub(crate) fn in_directory(directory: &Path) -> Result<Self, ContainerError> {
+        let program = Program::carried().map_err(|error| ContainerError::Agent { why: error.to_string() })?;
+        Ok(Self {
             directory: directory.to_owned(),
-        }
+            program,
+        })
+    }
+
+    /// What the file holds.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.program.bytes()
     }
 
     /// Its path, where it is written if it is not there as it should be.
@@ -34,16 +42,16 @@ impl Agent {
         let mut maker = std::fs::DirBuilder::new();
         maker.recursive(true).mode(0o755).create(&self.directory).map_err(failed)?;
         let directory = std::fs::canonicalize(&self.directory).map_err(failed)?;
-        let path = directory.join(DIGEST.trim());
-        if is_whole(&path) {
+        let path = directory.join(self.program.digest());
+        if self.is_whole(&path) {
             return Ok(path);
         }
-        let beside = directory.join(format!("{}.{}", DIGEST.trim(), std::process::id()));
+        let beside = directory.join(format!("{}.{}", self.program.digest(), std::process::id()));
         let written = (|| {
             let _ = std::fs::remove_file(&beside);
             let mut options = std::fs::OpenOptions::new();
             let mut file = options.write(true).create_new(true).mode(0o700).open(&beside)?;
-            file.write_all(PROGRAM)?;
+            file.write_all(self.bytes())?;
             file.set_permissions(std::fs::Permissions::from_mode(0o555))?;
             file.sync_all()?;
             drop(file);
@@ -55,15 +63,14 @@ impl Agent {
         }
         Ok(path)
     }
-}
-
-/// Whether the file holds the program of this version.
-fn is_whole(path: &Path) -> bool {
-    let Ok(meta) = std::fs::symlink_metadata(path) else {
-        return false;
-    };
-    meta.is_file()
-        && meta.permissions().mode() & 0o777 == 0o555
-        && meta.len() == PROGRAM.len() as u64
-        && std::fs::read(path).is_ok_and(|bytes| bytes == PROGRAM)
+    /// Whether the file holds the program of this version.
+    fn is_whole(&self, path: &Path) -> bool {
+        let Ok(meta) = std::fs::symlink_metadata(path) else {
+            return false;
+        };
+        meta.is_file()
+            && meta.permissions().mode() & 0o777 == 0o555
+            && meta.len() == self.bytes().len() as u64
+            && std::fs::read(path).is_ok_and(|bytes| bytes == self.bytes())
+    }
 }

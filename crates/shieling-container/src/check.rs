@@ -226,7 +226,7 @@ pub(crate) fn compare(asked: &Asked<'_>, inside: &Inside, inspected: &Value) -> 
     let elsewhere = options.runtime.is_some() && !inside.shows_groups();
     let limit = |what, asked: Option<u64>, found: Option<u64>, inspected: &Value, exact: bool| {
         let Some(asked) = asked.filter(|_| options.is_own()) else {
-            return Ok(false);
+            return Ok::<bool, ContainerError>(false);
         };
         let found = if elsewhere { inspected.as_u64() } else { found };
         // Memory is limited in pages.

@@ -91,7 +91,7 @@ impl Container {
         progress: Option<Progress>,
     ) -> Result<Self, ContainerError> {
         let mounts = isolation::mounts(&options, &sockets(surroundings))?;
-        let agent = Agent::in_directory(agents);
+        let agent = Agent::in_directory(agents)?;
         let engine = discover(choice, surroundings).await?;
         engine.has_architecture_of_agent().await?;
         let image = match &options.run {
@@ -293,6 +293,7 @@ impl Inner {
                 .then(|| options.workdir.clone())
                 .into_iter()
                 .collect(),
+            watch_memory: true,
             ..shieling_remote::agent::Setup::default()
         }
     }

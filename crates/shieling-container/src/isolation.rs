@@ -145,6 +145,22 @@ fn opens(source: &Path, sockets: &[PathBuf]) -> Option<String> {
     ))
 }
 
+/// The user and the group that the workspace belongs to.
+pub(crate) fn owner(options: &Options) -> Result<(u32, u32), ContainerError> {
+    use std::os::unix::fs::MetadataExt as _;
+    let Some(workspace) = &options.workspace else {
+        return Err(ContainerError::Options {
+            what: "`--user keep` is the owner of the workspace, and no workspace is mounted".to_owned(),
+            instead: "give `--user UID:GID`".to_owned(),
+        });
+    };
+    let meta = std::fs::metadata(real(workspace)?).map_err(|error| ContainerError::Path {
+        path: workspace.clone(),
+        why: error.to_string(),
+    })?;
+    Ok((meta.uid(), meta.gid()))
+}
+
 /// A path without links.
 fn real(path: &Path) -> Result<PathBuf, ContainerError> {
     std::fs::canonicalize(path).map_err(|error| ContainerError::Path {

@@ -11,6 +11,7 @@
 //! What an engine was asked for is compared with what it made, as its inspection tells and as it looks from inside. A
 //! limit that is not in force makes the start fail.
 
+mod agent;
 mod attach;
 mod check;
 mod client;
@@ -24,6 +25,6 @@ mod spec;
 
 pub use client::{Endpoint, Engine};
 pub use discover::{Choice, Surroundings, discover};
-pub use environment::Container;
+pub use environment::{Container, Progress};
 pub use error::{ContainerError, EngineError};
 pub use options::{Options, Preset, Pull, Reach, Run, User, Volume};

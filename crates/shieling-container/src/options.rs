@@ -91,45 +91,6 @@ pub struct Volume {
     pub readonly: bool,
 }
 
-impl std::str::FromStr for Volume {
-    type Err = String;
-
-    /// Reads `SRC:DST[:ro|rw]`. A relative source stays relative.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let form = || format!("`{}` is not SRC:DST or SRC:DST:ro", text.escape_debug());
-        let mut parts = text.split(':');
-        let (source, target) = (parts.next().unwrap_or_default(), parts.next().ok_or_else(form)?);
-        let readonly = match (parts.next(), parts.next()) {
-            (None | Some("rw"), None) => false,
-            (Some("ro"), None) => true,
-            _ => return Err(form()),
-        };
-        if source.is_empty() || text.contains('\0') {
-            return Err(form());
-        }
-        let target = PathBuf::from(target);
-        let plain = |part| matches!(part, std::path::Component::RootDir | std::path::Component::Normal(_));
-        if !target.is_absolute() || !target.components().all(plain) || target.parent().is_none() {
-            return Err(format!(
-                "`{}` is not an absolute path below the root of the container",
-                target.display()
-            ));
-        }
-        Ok(Self {
-            source: source.into(),
-            target,
-            readonly,
-        })
-    }
-}
-
-impl std::fmt::Display for Volume {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let readonly = if self.readonly { ":ro" } else { "" };
-        write!(f, "{}:{}{readonly}", self.source.display(), self.target.display())
-    }
-}
-
 /// What a container is asked to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -231,29 +192,5 @@ impl Options {
 
     pub(crate) fn is_hardened(&self) -> bool {
         self.is_own() && self.preset == Preset::Hardened && !self.privileged
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_volume_has_a_source_an_absolute_target_and_perhaps_ro() {
-        for (text, shown) in [
-            ("/a:/b", Some("/a:/b")),
-            ("/a:/b:rw", Some("/a:/b")),
-            ("a:/b/c:ro", Some("a:/b/c:ro")),
-            ("/a", None),
-            (":/b", None),
-            ("/a:b", None),
-            ("/a:/", None),
-            ("/a:/b/../c", None),
-            ("/a:/b:exec", None),
-            ("/a:/b:ro:ro", None),
-        ] {
-            let read = text.parse::<Volume>().ok().map(|volume| volume.to_string());
-            assert_eq!(read.as_deref(), shown, "{text}");
-        }
     }
 }

@@ -45,6 +45,17 @@ pub struct Setup {
     pub open_protected: bool,
     /// Whether the workspace may be a home. `--allow-home`
     pub allow_home: bool,
+    /// Files whose content is told as it starts, 64 KiB of each at most: what its place says of its limits.
+    /// `--show PATH`, repeatable.
+    pub show: Vec<PathBuf>,
+    /// Directories of which is told whether they cannot be written. `--try-write PATH`, repeatable.
+    pub try_write: Vec<PathBuf>,
+    /// Whether an end by the kernel's kill for memory is told as that, by the counts of the control group that the place
+    /// shows as its own: of a container. `--watch-memory`
+    pub watch_memory: bool,
+    /// Whether the file of the program, and its directory if that is then empty, are removed as it starts, as far as
+    /// that is allowed. `--remove-itself`
+    pub remove_itself: bool,
 }
 
 impl Default for Setup {
@@ -61,6 +72,10 @@ impl Default for Setup {
             write: Vec::new(),
             open_protected: false,
             allow_home: false,
+            show: Vec::new(),
+            try_write: Vec::new(),
+            watch_memory: false,
+            remove_itself: false,
         }
     }
 }
@@ -113,7 +128,12 @@ impl Setup {
                 say(option, OsStr::new(&number.to_string()));
             }
         }
-        for (option, paths) in [("--read", &self.read), ("--write", &self.write)] {
+        for (option, paths) in [
+            ("--read", &self.read),
+            ("--write", &self.write),
+            ("--show", &self.show),
+            ("--try-write", &self.try_write),
+        ] {
             for path in paths {
                 say(option, path.as_os_str());
             }
@@ -121,6 +141,8 @@ impl Setup {
         for (option, given) in [
             ("--open-protected", self.open_protected),
             ("--allow-home", self.allow_home),
+            ("--watch-memory", self.watch_memory),
+            ("--remove-itself", self.remove_itself),
         ] {
             if given {
                 words.push(option.into());
@@ -162,8 +184,16 @@ impl Setup {
                     setup.allow_home = true;
                     continue;
                 }
+                "--watch-memory" => {
+                    setup.watch_memory = true;
+                    continue;
+                }
+                "--remove-itself" => {
+                    setup.remove_itself = true;
+                    continue;
+                }
                 "--env" | "--workspace" | "--shell" | "--programs" | "--network" | "--isolation" | "--memory"
-                | "--pids" | "--cpus" | "--open-files" | "--read" | "--write" => {}
+                | "--pids" | "--cpus" | "--open-files" | "--read" | "--write" | "--show" | "--try-write" => {}
                 _ => return Err(SetupError::Unknown(option)),
             }
             let value = words.next().ok_or_else(|| wrong(&option, OsStr::new("")))?;
@@ -183,6 +213,8 @@ impl Setup {
                 "--shell" => setup.shell = Some(value.into()),
                 "--programs" => setup.programs = Some(value.into()),
                 "--read" => setup.read.push(value.into()),
+                "--show" => setup.show.push(value.into()),
+                "--try-write" => setup.try_write.push(value.into()),
                 _ => setup.write.push(value.into()),
             }
         }

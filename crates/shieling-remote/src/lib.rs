@@ -21,7 +21,7 @@ mod message;
 mod near;
 pub mod transport;
 
-pub use far::{Served, serve};
+pub use far::{Kills, Served, serve};
 pub use link::{LinkError, Timing};
 pub use message::Surroundings;
 pub use near::Remote;

@@ -166,6 +166,12 @@ pub struct Surroundings {
     pub variables: BTreeMap<String, String>,
     /// Why commands there are not in a sandbox, if one was tried.
     pub unconfined: Option<String>,
+    /// The files that were asked for and are there, with their text.
+    pub shown: BTreeMap<String, String>,
+    /// The directories of which was asked and that cannot be written.
+    pub unwritable: Vec<PathBuf>,
+    /// Whether the program's own file was removed.
+    pub removed_itself: bool,
 }
 
 /// What an environment is.

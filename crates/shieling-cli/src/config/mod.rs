@@ -218,6 +218,7 @@ fn anchor(settings: &mut Settings, directory: &Path) {
         .iter_mut()
         .chain(&mut settings.write)
         .chain(&mut settings.audit)
+        .chain(settings.volume.iter_mut().map(|volume| &mut volume.source))
     {
         *path = directory.join(&*path);
     }

@@ -12,6 +12,7 @@
 //! | `timeout`, `max-output`, `max-image-bytes`, `max-repeats`, `memory`, `pids`, `cpus`, `file-size`, `rate` | only a lower value |
 //! | `allow`, `include-tool` | refused: an entry grants |
 //! | `env`, `shell`, `read`, `write`, `home`, `set-env`, `pass-env` | refused: they choose what runs, what it sees and what it changes |
+//! | `image`, `container`, `volume`, `user`, `writable` and the other options of containers | refused: the same |
 //! | `open-protected` | refused: it opens what runs code later |
 //! | `allow-home` | refused: it opens a home |
 //! | `audit`, `record`, `acknowledge-unsafe` | refused: they write outside, and speak for the user |
@@ -86,6 +87,22 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
         max_repeats,
         require_shell_approval: _,
         require_write_approval: _,
+        image,
+        engine,
+        pull,
+        container,
+        volume,
+        user,
+        writable,
+        runtime,
+        preset,
+        unlimited,
+        engine_network,
+        workdir,
+        no_mount,
+        privileged,
+        device,
+        cap_add,
     } = file;
     let refuse = |key: &'static str, because: &str| {
         Err(Loosening {
@@ -141,6 +158,28 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
     }
     if !pass_env.is_empty() {
         return refuse("pass-env", "it would hand the user's variables to the command");
+    }
+    for (key, given) in [
+        ("image", image.is_some()),
+        ("engine", engine.is_some()),
+        ("pull", pull.is_some()),
+        ("container", container.is_some()),
+        ("volume", !volume.is_empty()),
+        ("user", user.is_some()),
+        ("writable", *writable),
+        ("runtime", runtime.is_some()),
+        ("preset", preset.is_some()),
+        ("unlimited", *unlimited),
+        ("engine-network", engine_network.is_some()),
+        ("workdir", workdir.is_some()),
+        ("no-mount", *no_mount),
+        ("privileged", *privileged),
+        ("device", !device.is_empty()),
+        ("cap-add", !cap_add.is_empty()),
+    ] {
+        if given {
+            return refuse(key, "it chooses what container commands run in, and what of this host is in it");
+        }
     }
     if *record {
         return refuse("record", "it writes to the user's directory");
@@ -310,6 +349,12 @@ mod tests {
             ("pids = 513", "pids"),
             ("audit = 'x'", "audit"),
             ("record = true", "record"),
+            ("image = 'x'", "image"),
+            ("volume = ['/:/host']", "volume"),
+            ("user = '0:0'", "user"),
+            ("writable = true", "writable"),
+            ("unlimited = true", "unlimited"),
+            ("privileged = true", "privileged"),
         ] {
             assert_eq!(checked(text, "", Approval::Policy, Network::None), Err(key), "{text}");
         }

@@ -10,8 +10,8 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::values::{
-    Approval, Assignment, Cpus, EnvironmentName, Home, Isolation, Network, Pids, PolicyName, Prefix, Rate, Size,
-    Timeout, VariableName,
+    Approval, Assignment, ContainerUser, Cpus, Engine, EnvironmentName, Home, Isolation, Mounted, Network, Pids,
+    PolicyName, Prefix, Preset, Pull, Rate, Size, Timeout, VariableName,
 };
 
 /// What can be set on the command line and in `shieling.toml` alike.
@@ -20,8 +20,8 @@ use super::values::{
 pub(crate) struct Settings {
     /// Where the command runs [default: sandbox; `why`: local]
     ///
-    /// This version runs commands in `sandbox`, `local` and `memory` and refuses the other; `why` judges
-    /// for all four. `memory` begins empty: the workspace's path is only a name in it.
+    /// `memory` begins empty: the workspace's path is only a name in it. `container` needs `--image` or
+    /// `--container`, and works in /workspace, where the workspace is mounted.
     #[arg(long, value_name = "NAME", help_heading = "Place")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) env: Option<EnvironmentName>,
@@ -90,14 +90,17 @@ pub(crate) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) approval: Option<Approval>,
 
-    /// Say yes to `--env local --approval never`, which is refused without this
+    /// Say yes to what is refused without this: `--env local --approval never`, and what undoes a container's isolation
     ///
-    /// Nothing confines the command then and nobody is asked: it can do all that you can.
+    /// In the former nothing confines the command and nobody is asked: it can do all that you can. The latter are
+    /// `--privileged`, `--device`, `--cap-add`, `--network host` and volumes such as an engine's socket.
     #[arg(long, help_heading = "Approval")]
     #[serde(skip_serializing_if = "is_false")]
     pub(crate) acknowledge_unsafe: bool,
 
-    /// What of the network can be reached [default: loopback; local: host]
+    /// What of the network can be reached [default: loopback; local: host; container: none]
+    ///
+    /// In `container`, `none` and `loopback` are the same, and `host` needs `--acknowledge-unsafe`.
     #[arg(long, value_name = "REACH", help_heading = "Reach")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) network: Option<Network>,
@@ -128,6 +131,109 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "HOME", help_heading = "Reach")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) home: Option<Home>,
+
+    /// The image of the container that commands run in, `container` only
+    ///
+    /// By default the container is closed: user 65534, a read-only root, no capabilities, no new privileges,
+    /// the engine's filter of system calls, no network, 512 MiB, 256 processes, a /tmp of 64 MiB, and the
+    /// workspace read-only at /workspace. It is made at the first command and removed at the end.
+    #[arg(long, value_name = "NAME", help_heading = "Container")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) image: Option<String>,
+
+    /// The container engine [default: auto]
+    ///
+    /// `auto` is Docker if it answers, and otherwise Podman. DOCKER_HOST, Docker's contexts, CONTAINER_HOST and
+    /// the sockets of rootless engines count as they do for the engines' own clients.
+    #[arg(long, value_name = "ENGINE", help_heading = "Container")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) engine: Option<Engine>,
+
+    /// When the image is pulled [default: auto]
+    ///
+    /// `auto`: if the engine does not have it. Progress is told on stderr.
+    #[arg(long, value_name = "WHEN", help_heading = "Container")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pull: Option<Pull>,
+
+    /// Run commands in this container, which runs already
+    ///
+    /// Our program is copied in and executed, and nothing of it is left there. How closed that container is was
+    /// decided by whoever made it: no option for that is accepted.
+    #[arg(long, value_name = "NAME", help_heading = "Container", conflicts_with = "image")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) container: Option<String>,
+
+    /// Mount a file or directory of this host: `SRC:DST` or `SRC:DST:ro`; repeatable
+    ///
+    /// An engine's socket, also by a directory above it or through a link, devices, /proc and / are refused
+    /// without `--acknowledge-unsafe`.
+    #[arg(long, value_name = "SRC:DST[:ro]", help_heading = "Container")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) volume: Vec<Mounted>,
+
+    /// Who commands run as: `UID[:GID]`, or `keep` for the owner of the workspace [default: 65534:65534]
+    #[arg(long, value_name = "UID[:GID]|keep", help_heading = "Container")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) user: Option<ContainerUser>,
+
+    /// Let commands write the mounted workspace
+    ///
+    /// Its user has to be able to: `--user keep`. Otherwise nothing starts, and that is said.
+    #[arg(long, help_heading = "Container")]
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) writable: bool,
+
+    /// The OCI runtime, such as `runsc` or `kata`, by the name that the engine has for it
+    #[arg(long, value_name = "NAME", help_heading = "Container")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) runtime: Option<String>,
+
+    /// How closed the container is where nothing else is said [default: hardened]
+    ///
+    /// `plain` is what the engine does by itself: the image's user, a root that can be written, the engine's
+    /// capabilities, no limits. It has no network all the same, and the workspace is read-only.
+    #[arg(long, value_name = "PRESET", help_heading = "Container")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) preset: Option<Preset>,
+
+    /// Leave out the default limits on memory and processes
+    ///
+    /// For engines that cannot limit, such as rootless ones on control groups of version 1: a limit that an
+    /// engine ignores is an error.
+    #[arg(long, help_heading = "Container")]
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) unlimited: bool,
+
+    /// Connect the container to this network of the engine's, such as `bridge` [default: none]
+    #[arg(long, value_name = "NAME", help_heading = "Container", conflicts_with = "network")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) engine_network: Option<String>,
+
+    /// The directory of the container that is worked in [default: /workspace]
+    #[arg(long, value_name = "PATH", help_heading = "Container")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) workdir: Option<PathBuf>,
+
+    /// Mount no workspace: an empty directory in memory is worked in
+    #[arg(long, help_heading = "Container", conflicts_with = "writable")]
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) no_mount: bool,
+
+    /// Make a privileged container; needs `--acknowledge-unsafe`
+    #[arg(long, help_heading = "Container")]
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) privileged: bool,
+
+    /// Give the container a device of this host; needs `--acknowledge-unsafe`; repeatable
+    #[arg(long, value_name = "PATH", help_heading = "Container")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) device: Vec<PathBuf>,
+
+    /// Give the container a capability; needs `--acknowledge-unsafe`; repeatable
+    #[arg(long, value_name = "CAP", help_heading = "Container")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) cap_add: Vec<String>,
 
     /// Set a variable of the command's environment; repeatable
     ///
@@ -176,7 +282,7 @@ pub(crate) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_output: Option<Size>,
 
-    /// Memory of all its processes together [default: sandbox: 4GiB, memory: 256MiB]
+    /// Memory of all its processes together [default: sandbox: 4GiB, memory: 256MiB, container: 512MiB]
     ///
     /// A limit that the environment cannot enforce is refused, not ignored; so are `--pids`,
     /// `--cpus` and `--file-size`. `local` can enforce `--file-size` only. In `memory` it is how much the
@@ -185,7 +291,7 @@ pub(crate) struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) memory: Option<Size>,
 
-    /// Processes and threads that may exist at once [default: sandbox: 512]
+    /// Processes and threads that may exist at once [default: sandbox: 512, container: 256]
     #[arg(long, value_name = "N", help_heading = "Limits")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pids: Option<Pids>,

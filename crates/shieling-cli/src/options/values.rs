@@ -96,6 +96,126 @@ impl Network {
     }
 }
 
+/// Which container engine is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Engine {
+    /// Docker if it answers, and otherwise Podman
+    Auto,
+    /// Docker
+    Docker,
+    /// Podman
+    Podman,
+}
+
+/// When an image is pulled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Pull {
+    /// If the engine does not have it
+    Auto,
+    /// Never
+    Never,
+    /// Before each container
+    Always,
+}
+
+/// How closed a container is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Preset {
+    /// As closed as commands can be without knowing of it
+    Hardened,
+    /// As the engine makes it
+    Plain,
+}
+
+/// Who commands of a container run as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ContainerUser {
+    /// By numbers.
+    Id(u32, u32),
+    /// The owner of the workspace.
+    Keep,
+}
+
+impl FromStr for ContainerUser {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "keep" {
+            return Ok(Self::Keep);
+        }
+        let number = |text: &str| text.parse::<u32>().ok().filter(|id| *id != u32::MAX);
+        let (user, group) = text.split_once(':').unwrap_or((text, text));
+        match (number(user), number(group)) {
+            (Some(user), Some(group)) => Ok(Self::Id(user, group)),
+            _ => Err("it is the number of a user, UID:GID, or `keep`".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for ContainerUser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id(user, group) => write!(f, "{user}:{group}"),
+            Self::Keep => f.write_str("keep"),
+        }
+    }
+}
+
+/// A file or directory of this host in a container: `SRC:DST[:ro]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mounted {
+    /// The path on this host.
+    pub(crate) source: std::path::PathBuf,
+    /// The path in the container, absolute.
+    pub(crate) target: std::path::PathBuf,
+    /// Whether it cannot be written.
+    pub(crate) readonly: bool,
+}
+
+impl FromStr for Mounted {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let form = || "a volume is written `SRC:DST` or `SRC:DST:ro`".to_owned();
+        let parts: Vec<&str> = text.split(':').collect();
+        let (source, target, readonly) = match parts[..] {
+            [source, target] | [source, target, "rw"] => (source, target, false),
+            [source, target, "ro"] => (source, target, true),
+            _ => return Err(form()),
+        };
+        if source.is_empty() || text.contains('\0') {
+            return Err(form());
+        }
+        let target = std::path::PathBuf::from(target);
+        is_below_root(&target)?;
+        Ok(Self {
+            source: source.into(),
+            target,
+            readonly,
+        })
+    }
+}
+
+/// Refuses what is no absolute path of a container, below its root and without steps back.
+pub(crate) fn is_below_root(path: &std::path::Path) -> Result<(), String> {
+    use std::path::Component;
+    let plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
+    if path.is_absolute() && path.parent().is_some() && path.components().all(plain) {
+        return Ok(());
+    }
+    Err("the path in the container has to be absolute, below `/`, and without `..`".to_owned())
+}
+
+impl fmt::Display for Mounted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let readonly = if self.readonly { ":ro" } else { "" };
+        write!(f, "{}:{}{readonly}", self.source.display(), self.target.display())
+    }
+}
+
 /// What becomes of the home of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -505,6 +625,8 @@ as_text! {
     Assignment => "\"NAME=VALUE\"",
     PolicyName => "a preset or a file",
     Prefix => "the first words of a command",
+    ContainerUser => "UID, UID:GID or \"keep\"",
+    Mounted => "\"SRC:DST\" or \"SRC:DST:ro\"",
 }
 
 #[cfg(test)]
@@ -530,6 +652,9 @@ mod tests {
         round_trip::<Rate>("3/10,10/60");
         round_trip::<Assignment>("A=b=c d");
         round_trip::<PolicyName>("readonly");
+        round_trip::<ContainerUser>("1000:100");
+        round_trip::<ContainerUser>("keep");
+        round_trip::<Mounted>("/a b:/c:ro");
         round_trip::<PolicyName>("./readonly");
     }
 
@@ -544,6 +669,29 @@ mod tests {
         }
         for text in ["0/10,10/60", "3/0,10/60", "3/10", "3,10", "a/b,c/d", "3/10,10/60,1/1"] {
             assert!(text.parse::<Rate>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_volume_has_a_source_an_absolute_target_and_perhaps_ro() {
+        for (text, shown) in [
+            ("/a:/b", Some("/a:/b")),
+            ("/a:/b:rw", Some("/a:/b")),
+            ("a:/b/c:ro", Some("a:/b/c:ro")),
+            ("/a", None),
+            (":/b", None),
+            ("/a:b", None),
+            ("/a:/", None),
+            ("/a:/b/../c", None),
+            ("/a:/b:exec", None),
+            ("/a:/b:ro:ro", None),
+        ] {
+            let read = text.parse::<Mounted>().ok().map(|volume| volume.to_string());
+            assert_eq!(read.as_deref(), shown, "{text}");
+        }
+        for (text, user) in [("5", Some("5:5")), ("5:6", Some("5:6")), ("-1", None), ("me", None), ("4294967295", None)] {
+            let read = text.parse::<ContainerUser>().ok().map(|user| user.to_string());
+            assert_eq!(read.as_deref(), user, "{text}");
         }
     }
 

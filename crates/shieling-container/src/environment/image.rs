@@ -43,19 +43,25 @@ pub(super) async fn find(
             })?
         }
     };
-    let (needs, has) = (architecture(engine).await?, known(image["Architecture"].as_str().unwrap_or_default()));
-    // An import without a word about it is taken for what the engine is.
-    if !has.is_empty() && has != needs {
-        return Err(ContainerError::Architecture {
-            image: name.to_owned(),
-            has,
-            needs,
-        });
-    }
+    fits(engine, name, &image).await?;
     Ok(Image {
         id: image["Id"].as_str().unwrap_or(name).to_owned(),
         variables: Image::variables(&image["Config"]),
         user: image["Config"]["User"].as_str().unwrap_or_default().to_owned(),
+    })
+}
+
+/// Refuses an image that is for other processors than the engine's.
+pub(super) async fn fits(engine: &Engine, name: &str, image: &Value) -> Result<(), ContainerError> {
+    let (needs, has) = (architecture(engine).await?, known(image["Architecture"].as_str().unwrap_or_default()));
+    // An import without a word about it is taken for what the engine is.
+    if has.is_empty() || has == needs {
+        return Ok(());
+    }
+    Err(ContainerError::Architecture {
+        image: name.to_owned(),
+        has,
+        needs,
     })
 }
 

@@ -10,7 +10,7 @@ use crate::attach::Output;
 use crate::client::{Engine, SLOW, escaped};
 use crate::error::{ContainerError, EngineError};
 use crate::owner::{self, Owner};
-use crate::spec::{self, Wanted};
+use crate::spec::Wanted;
 
 /// Makes and starts it.
 pub(super) async fn connect(inner: &Arc<Inner>, made: impl FnOnce(String)) -> Result<Connection, ContainerError> {
@@ -122,6 +122,3 @@ impl Drop for Made {
         drop(task);
     }
 }
-
-#[expect(unused_imports, reason = "x")]
-use spec as _;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::pipe::PipeFlags;
 use shieling::environment::AtEnd;
-use shieling::process::{Control, Event, OpenStreams, Process, ShellError, SpawnError, Streams};
+use shieling::process::{Control, Event, MainEnd, OpenStreams, Process, ShellError, SpawnError, Streams};
 use shieling::request::Command;
 use shieling::session::{Pair, Size};
 use tokio::net::unix::pipe;
@@ -24,6 +24,11 @@ use crate::message::{Said, WireCommand, WireEvent, WireState, WireStreams, pack}
 
 /// How much of an input may be on its way.
 const INPUT: usize = 256 * 1024;
+
+/// The signal that the kernel sends for memory.
+const KILL: i32 = 9;
+/// With what a shell ends whose last command ended by it.
+const AFTER_KILL: i32 = 128 + KILL;
 
 /// How often it is looked whether what holds a stream up is who reads it.
 const LOOKING: Duration = Duration::from_millis(20);
@@ -137,6 +142,18 @@ impl Far {
         })
     }
 
+    /// An event as it is if it is no end by a kill for memory: of the main process, or of what a shell ends with.
+    fn with_memory(&self, event: Event, kills_before: Option<u64>) -> Event {
+        match event {
+            Event::MainEnded(MainEnd::Signalled(KILL) | MainEnd::Exited(AFTER_KILL), usage)
+                if self.kills.as_ref().map(|kills| kills()) > kills_before =>
+            {
+                Event::MainEnded(MainEnd::OutOfMemory, usage)
+            }
+            other => other,
+        }
+    }
+
     /// Runs a text in a shell that stays.
     pub(super) async fn run(&self, start: Start, number: u32, text: &str) -> Result<Job, ShellError> {
         let shell = self.thing(number, Thing::shell).ok_or(ShellError::Ended)?;
@@ -176,6 +193,8 @@ impl Job {
             at_end,
         } = self;
         far.describe();
+        // A kill for memory in between may be of another command; who was killed is not told.
+        let kills_before = far.kills.as_ref().map(|kills| kills());
         let granted = if start.input.is_some() { INPUT } else { 0 };
         let input = u32::try_from(granted).unwrap_or(u32::MAX);
         far.say(start.call, &Said::Started { input }, &[]);
@@ -254,6 +273,7 @@ impl Job {
                     continue;
                 }
             };
+            let event = far.with_memory(event, kills_before);
             if let Event::MainEnded(..) = event {
                 // If nothing else is left, both are told behind the output: nobody there is to take the time that it
                 // needs for that of something that was left behind.

@@ -46,7 +46,13 @@ pub struct Served {
     pub environment: Arc<dyn Environment>,
     /// Its place.
     pub surroundings: Surroundings,
+    /// How many processes the kernel has killed there for their memory until now, where the environment does not tell
+    /// by itself that a command has used up its memory.
+    pub kills: Option<Kills>,
 }
+
+/// A count that only goes up.
+pub type Kills = Box<dyn Fn() -> u64 + Send + Sync>;
 
 /// Serves an environment of which nothing is told but itself: [`Served::serve`].
 ///
@@ -65,6 +71,7 @@ pub async fn serve(
     let served = Served {
         environment,
         surroundings,
+        kills: None,
     };
     served.serve(reader, writer, timing).await
 }
@@ -91,6 +98,7 @@ impl Served {
         let far = Arc::new(Far {
             environment: self.environment,
             surroundings: self.surroundings,
+            kills: self.kills,
             link: Arc::clone(&link),
             calls: Mutex::default(),
             described: Mutex::default(),
@@ -117,6 +125,7 @@ impl Served {
 struct Far {
     environment: Arc<dyn Environment>,
     surroundings: Surroundings,
+    kills: Option<Kills>,
     link: Arc<Link>,
     calls: Mutex<HashMap<u32, Call>>,
     described: Mutex<Option<Description>>,

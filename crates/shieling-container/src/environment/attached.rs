@@ -1,0 +1,292 @@
+//! A container that runs already and is somebody else's: the agent program is copied in, executed, and removed as it
+//! starts. Nothing of the container is changed, and nothing is left in it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use shieling::environment::Later;
+use shieling_remote::transport::{Connection, Guard, Said};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::{Inner, image, meant};
+use crate::attach::Output;
+use crate::client::{Engine, QUICK, escaped};
+use crate::error::{ContainerError, EngineError};
+use crate::options::{Options, Preset};
+use crate::spec::Image;
+
+/// What a container is like into which the agent goes.
+pub(super) async fn look(engine: &Engine, container: &str, options: &Options) -> Result<Image, ContainerError> {
+    for (given, option) in [
+        (!options.volumes.is_empty(), "--volume"),
+        (options.memory.is_some(), "--memory"),
+        (options.pids.is_some(), "--pids"),
+        (options.cpu_thousandths.is_some(), "--cpus"),
+        (options.runtime.is_some(), "--runtime"),
+        (options.writable, "--writable"),
+        (options.workspace.is_some(), "--workspace"),
+        (options.unlimited, "--unlimited"),
+        (options.preset == Preset::Plain, "--preset"),
+        (options.privileged, "--privileged"),
+        (!options.devices.is_empty(), "--device"),
+        (!options.capabilities.is_empty(), "--cap-add"),
+        (options.network != crate::options::Reach::None, "--network"),
+    ] {
+        if given {
+            return Err(ContainerError::Options {
+                what: format!("`{option}` says how a container is made, and `--container` takes one that is there"),
+                instead: format!("leave `{option}` out, or use `--image`"),
+            });
+        }
+    }
+    let found = match inspect(engine, container).await {
+        Err(ContainerError::Engine(EngineError::Refused { status: 404, .. })) => {
+            return Err(ContainerError::NotRunning {
+                container: container.to_owned(),
+                why: format!("is not known to {}", engine.name()),
+            });
+        }
+        other => other?,
+    };
+    runs(container, &found)?;
+    let used = found["Image"].as_str().unwrap_or_default();
+    let of = engine.get(&format!("/images/{}/json", escaped(used)), "for an image").await;
+    if let Ok(of) = of {
+        image::fits(engine, used, &of).await?;
+    }
+    Ok(Image {
+        id: used.to_owned(),
+        variables: Image::variables(&found["Config"]),
+        user: found["Config"]["User"].as_str().unwrap_or_default().to_owned(),
+    })
+}
+
+async fn inspect(engine: &Engine, container: &str) -> Result<Value, ContainerError> {
+    let path = format!("/containers/{}/json", escaped(container));
+    engine.get(&path, "what a container is").await.map_err(meant)
+}
+
+fn runs(container: &str, found: &Value) -> Result<(), ContainerError> {
+    let state = &found["State"];
+    let why = if state["Paused"] == true {
+        "is paused".to_owned()
+    } else if state["Running"] == true {
+        return Ok(());
+    } else {
+        format!("does not run; it is {}", state["Status"].as_str().unwrap_or("stopped"))
+    };
+    Err(ContainerError::NotRunning {
+        container: container.to_owned(),
+        why,
+    })
+}
+
+/// Copies the agent in and executes it.
+pub(super) async fn connect(inner: &Arc<Inner>, container: &str) -> Result<Connection, ContainerError> {
+    let engine = &inner.engine;
+    let found = inspect(engine, container).await?;
+    runs(container, &found)?;
+    // By its id: another one may get the name.
+    let id = escaped(found["Id"].as_str().unwrap_or(container));
+    let directory = format!(".shieling-{}-{}", std::process::id(), unique());
+    let mut failed = Vec::new();
+    for place in ["", "/tmp", "/var/tmp", "/run", "/dev/shm"] {
+        let left = Left {
+            engine: engine.clone(),
+            id: id.clone(),
+            path: format!("{place}/{directory}/agent"),
+            runtime: tokio::runtime::Handle::current(),
+            is_over: false,
+        };
+        // The archive goes past what is mounted in the container, and says nothing of it; a shell there does not.
+        let copied = if failed.is_empty() {
+            let at = if place.is_empty() { "/" } else { place };
+            let path = format!("/containers/{id}/archive?path={}", escaped(at));
+            engine.put(&path, archive(&directory, inner.agent.bytes()), "to copy a file into a container").await.map_err(|error| error.to_string())
+        } else {
+            pour(engine, &id, &left.path, inner.agent.bytes()).await
+        };
+        let started = match copied {
+            Ok(()) => execute(inner, &id, left).await,
+            Err(why) => Err(why),
+        };
+        match started {
+            Ok(connection) => return Ok(connection),
+            Err(why) => failed.push(why),
+        }
+    }
+    Err(ContainerError::Agent {
+        why: format!(
+            "no place in the container `{container}` takes a program and lets it be executed: {}",
+            failed.join("; ")
+        ),
+    })
+}
+
+/// A number that no other start of this process has.
+fn unique() -> u64 {
+    static LAST: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    LAST.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+}
+
+/// An archive of a directory with the agent program in it, readable for everyone.
+fn archive(directory: &str, program: &[u8]) -> Bytes {
+    let mut bytes = Vec::with_capacity(program.len() + 4096);
+    for (name, kind, content) in [
+        (format!("{directory}/"), b'5', &[][..]),
+        (format!("{directory}/agent"), b'0', program),
+    ] {
+        let mut header = [0_u8; 512];
+        let mut put = |at: usize, text: &str| header[at..at + text.len()].copy_from_slice(text.as_bytes());
+        put(0, &name);
+        put(100, "0000755\0");
+        put(108, "0000000\0");
+        put(116, "0000000\0");
+        put(124, &format!("{:011o}\0", content.len()));
+        put(136, "00000000000\0");
+        put(148, "        ");
+        put(257, "ustar\x0000");
+        header[156] = kind;
+        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+        header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        bytes.extend(header);
+        bytes.extend(content);
+        bytes.resize(bytes.len().next_multiple_of(512), 0);
+    }
+    bytes.resize(bytes.len() + 1024, 0);
+    bytes.into()
+}
+
+/// What an execution in the container is asked to be.
+fn exec(command: &[String], user: Option<&str>) -> Value {
+    let mut body = json!({
+        "AttachStdin": true,
+        "AttachStdout": true,
+        "AttachStderr": true,
+        "Tty": false,
+        "Cmd": command,
+    });
+    if let Some(user) = user {
+        body["User"] = json!(user);
+    }
+    body
+}
+
+/// Begins an execution, and gives its number and its streams.
+async fn begin(
+    engine: &Engine,
+    id: &str,
+    command: &[String],
+    user: Option<&str>,
+) -> Result<(String, crate::client::Hijacked), EngineError> {
+    let body = exec(command, user);
+    let made = engine.post(&format!("/containers/{id}/exec"), Some(&body), "to execute a program", QUICK).await?;
+    let number = escaped(made["Id"].as_str().unwrap_or_default());
+    let detached = json!({ "Detach": false, "Tty": false });
+    let streams = engine.hijack(&format!("/exec/{number}/start"), Some(&detached), "to execute a program").await?;
+    Ok((number, streams))
+}
+
+/// Writes the agent program through a shell in the container: as its first user, like the archive.
+async fn pour(engine: &Engine, id: &str, path: &str, program: &[u8]) -> Result<(), String> {
+    let script = "d=${1%/*}; umask 022; mkdir \"$d\" && cat > \"$1\" && chmod 755 \"$1\"".to_owned();
+    let words = ["/bin/sh".to_owned(), "-c".to_owned(), script, "sh".to_owned(), path.to_owned()];
+    let (number, streams) = begin(engine, id, &words, Some("0")).await.map_err(|error| error.to_string())?;
+    let (reader, mut writer) = tokio::io::split(streams);
+    let said = Said::default();
+    let poured = async {
+        writer.write_all(program).await?;
+        writer.shutdown().await?;
+        let mut output = Output::new(reader, said.clone());
+        output.read_to_end(&mut Vec::new()).await.map(drop)
+    };
+    match tokio::time::timeout(QUICK, poured).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => return Err(format!("{path}: {error}; {}", said.text())),
+        Err(_) => return Err(format!("{path}: nothing took the program")),
+    }
+    let ended = engine.get(&format!("/exec/{number}/json"), "how a program ended").await;
+    match ended {
+        Ok(ended) if ended["ExitCode"] == 0 => Ok(()),
+        Ok(_) => Err(format!("{path}: {}", said.text())),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Executes the agent where it was put.
+async fn execute(inner: &Arc<Inner>, id: &str, mut left: Left) -> Result<Connection, String> {
+    let mut setup = inner.setup();
+    setup.remove_itself = true;
+    let words = setup.arguments();
+    let command: Vec<String> = std::iter::once(left.path.clone())
+        .chain(words.iter().map(|word| word.to_string_lossy().into_owned()))
+        .collect();
+    let begun = begin(&inner.engine, id, &command, inner.user.as_deref()).await;
+    let (number, streams) = match begun {
+        Ok(begun) => begun,
+        Err(error) => {
+            left.remove().await;
+            return Err(error.to_string());
+        }
+    };
+    // What could not be executed has ended by now, and the stream would only say that it is over.
+    let state = inner.engine.get(&format!("/exec/{number}/json"), "how a program ended").await;
+    if let Ok(state) = state
+        && state["Running"] == false
+        && matches!(state["ExitCode"].as_i64(), Some(126 | 127))
+    {
+        left.remove().await;
+        return Err(format!("`{}` cannot be executed", left.path));
+    }
+    let (reader, writer) = tokio::io::split(streams);
+    let said = Said::default();
+    Ok(Connection::new(Output::new(reader, said.clone()), writer)
+        .with_guard(left)
+        .with_said(said))
+}
+
+/// What may be left in the container: the file of the agent, where its own user may not remove it.
+struct Left {
+    engine: Engine,
+    id: String,
+    path: String,
+    runtime: tokio::runtime::Handle,
+    is_over: bool,
+}
+
+impl Left {
+    async fn remove(&mut self) {
+        self.is_over = true;
+        remove(&self.engine, &self.id, &self.path).await;
+    }
+}
+
+/// Has the agent remove itself, as the first user of the container.
+async fn remove(engine: &Engine, id: &str, path: &str) {
+    let words = [path.to_owned(), "--env".to_owned(), "local".to_owned(), "--remove-itself".to_owned()];
+    if let Ok((_, streams)) = begin(engine, id, &words, Some("0")).await {
+        let (reader, mut writer) = tokio::io::split(streams);
+        // It ends with its input.
+        let _ = writer.shutdown().await;
+        let ended = async { Output::new(reader, Said::default()).read_to_end(&mut Vec::new()).await };
+        let _ = tokio::time::timeout(QUICK, ended).await;
+    }
+}
+
+impl Guard for Left {
+    fn end(mut self: Box<Self>) -> Later<'static, ()> {
+        Box::pin(async move { self.remove().await })
+    }
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let (engine, id, path) = (self.engine.clone(), self.id.clone(), self.path.clone());
+        let task = self.runtime.spawn(async move { remove(&engine, &id, &path).await });
+        drop(task);
+    }
+}
