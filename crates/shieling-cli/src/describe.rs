@@ -32,8 +32,8 @@ pub(crate) fn told(plan: &Plan, persistence: Persistence) -> Result<Told, Failur
     Ok(Told {
         shell: match plan.env {
             EnvironmentName::Memory => PathBuf::from("bash"),
-            EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Container => {
-                setup::shell(plan.shell.as_deref())?.program().to_owned()
+            EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Container | EnvironmentName::Ssh => {
+                setup::shell_of(plan)?
             }
         },
         network: plan.network.as_str().to_owned(),
@@ -46,6 +46,10 @@ pub(crate) fn told(plan: &Plan, persistence: Persistence) -> Result<Told, Failur
         os_release: match plan.env {
             EnvironmentName::Memory => "PRETTY_NAME=\"files and a bash in memory\"".to_owned(),
             EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Container => setup::os_release(),
+            EnvironmentName::Ssh => plan
+                .far
+                .as_ref()
+                .map_or_else(String::new, |far| far.surroundings().os_release),
         },
     })
 }

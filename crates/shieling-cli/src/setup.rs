@@ -22,6 +22,7 @@ use shieling::{Builder, Shieling};
 use shieling_memory::Memory;
 
 use crate::config::{Printable, files, reason};
+use crate::far::Far;
 use crate::options::{Approval, EnvironmentName, Isolation, PolicyName, Prefix};
 use crate::person::Person;
 use crate::plan::Plan;
@@ -49,11 +50,16 @@ pub(crate) enum Place {
     /// In memory.
     #[cfg(feature = "memory")]
     Memory(Arc<Memory>),
+    /// On another machine.
+    Far(Far),
 }
 
 impl Place {
     /// As planned. Nothing starts.
     pub(crate) fn new(plan: &Plan, caller: &sandbox::Caller) -> Result<Self, Failure> {
+        if let Some(far) = &plan.far {
+            return Ok(Self::Far(far.clone()));
+        }
         #[cfg(feature = "memory")]
         if plan.env == EnvironmentName::Memory {
             return Ok(Self::Memory(Arc::new(memory(plan)?)));
@@ -89,6 +95,7 @@ impl Place {
             Self::Sandbox { sandbox, .. } => sandbox.clone(),
             #[cfg(feature = "memory")]
             Self::Memory(memory) => memory.clone(),
+            Self::Far(far) => far.environment(),
         }
     }
 }
@@ -138,6 +145,8 @@ pub(crate) fn for_running(
     }
     // They are there by now; what is not cannot be read either.
     let own = plan.audit.iter().map(PathBuf::as_path).chain(state);
+    // Of this machine, whose files are not reached then.
+    let own = own.filter(|_| plan.far.is_none());
     builder = builder.own_files(own.filter_map(|path| files::canonical(path).ok()).collect());
     if let Some(state) = state.filter(|_| plan.store_output) {
         builder = builder.spill(SpillTo {
@@ -184,6 +193,14 @@ pub(crate) fn outputs(state: &Path) -> PathBuf {
 /// Where recordings are kept.
 pub(crate) fn recordings(state: &Path) -> PathBuf {
     state.join("recordings")
+}
+
+/// The shell of commands, as planned.
+pub(crate) fn shell_of(plan: &Plan) -> Result<PathBuf, Failure> {
+    match &plan.far {
+        Some(far) => Ok(far.surroundings().shell),
+        None => Ok(shell(plan.shell.as_deref())?.program().to_owned()),
+    }
 }
 
 /// The shell that was chosen, or bash; another shell would read the text in another way than the
@@ -269,7 +286,7 @@ impl Environment for OnPaper {
             limits: [].into(),
             abilities: match self.name {
                 // Nothing of this host says anything about it.
-                EnvironmentName::Memory => [Ability::Commands].into(),
+                EnvironmentName::Memory | EnvironmentName::Ssh => [Ability::Commands].into(),
                 EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Container => {
                     BTreeSet::from(Ability::ALL)
                 }
@@ -281,7 +298,8 @@ impl Environment for OnPaper {
         let (readonly, hidden, programs) = match self.name {
             // The guard-rail holds no list of programs; that it hides nothing keeps `exec` from starting.
             EnvironmentName::Sandbox if self.isolation == Isolation::Landlock => (true, false, false),
-            EnvironmentName::Local => (false, false, false),
+            // Whether the other machine can have a sandbox is not known before it is reached.
+            EnvironmentName::Local | EnvironmentName::Ssh => (false, false, false),
             EnvironmentName::Sandbox | EnvironmentName::Memory => (true, true, true),
             EnvironmentName::Container => (true, false, false),
         };

@@ -10,8 +10,8 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::values::{
-    Approval, Assignment, Cpus, EnvironmentName, Home, Isolation, Network, Pids, PolicyName, Prefix, Rate, Size,
-    Timeout, VariableName,
+    Approval, Assignment, Chosen, Cpus, Home, Isolation, Network, Pids, PolicyName, Prefix, Rate, Size, Timeout,
+    VariableName,
 };
 
 /// What can be set on the command line and in `shieling.toml` alike.
@@ -20,11 +20,14 @@ use super::values::{
 pub(crate) struct Settings {
     /// Where the command runs [default: sandbox; `why`: local]
     ///
-    /// This version runs commands in `sandbox`, `local` and `memory` and refuses the other; `why` judges
-    /// for all four. `memory` begins empty: the workspace's path is only a name in it.
-    #[arg(long, value_name = "NAME", help_heading = "Place")]
+    /// `sandbox`: confined by the kernel of this host. `local`: this host, unconfined; only the policy and the person
+    /// asked stand in between. `memory`: files and a bash in memory, empty at first; the workspace's path is only a name
+    /// in it. `ssh://[USER@]HOST[:PORT][/DIR]`: another machine, over your own `ssh` with its settings and keys: in a
+    /// sandbox there where that machine can have one, otherwise unconfined there, and you are asked. DIR is the
+    /// workspace there (`/~/DIR` for one in the home). `container` is not in this version; `why` judges for it, too.
+    #[arg(long, value_name = "NAME|ssh://HOST", help_heading = "Place")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) env: Option<EnvironmentName>,
+    pub(crate) env: Option<Chosen>,
 
     /// How much stands between a command and this host [default: full]
     ///
