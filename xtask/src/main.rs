@@ -1,4 +1,4 @@
-//! Tasks of this repository: `cargo xtask check | tidy | bless | bench | fuzz | realwork | python`.
+//! Tasks of this repository: `cargo xtask agent | check | tidy | bless | bench | fuzz | realwork | python`.
 //!
 //! Everything that a contributor or CI runs is one of these, so that both run the same thing.
 #![expect(
@@ -8,6 +8,7 @@
 )]
 #![expect(clippy::disallowed_methods, reason = "a task runs cargo and reads this repository")]
 
+mod agent;
 mod bench;
 mod check;
 mod fuzz;
@@ -22,6 +23,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context as _, bail};
 
 const USAGE: &str = "\
+cargo xtask agent     the agent program, for `--env ssh://…` and `container` in builds without `--release`, and for tests
 cargo xtask check     formatting, lints, directions, tests, documentation: what CI runs
                       (`--full`: all of the long tests, and fuzz; `--except STEP...` leaves some out)
 cargo xtask tidy      the directions between modules and crates, and what clippy cannot see
@@ -50,10 +52,11 @@ fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
         Some((task, rest)) => (task.as_str(), rest),
         None => ("help", arguments),
     };
-    if let (Some(unwanted), "tidy" | "bless") = (rest.first(), task) {
+    if let (Some(unwanted), "agent" | "tidy" | "bless") = (rest.first(), task) {
         bail!("`{task}` takes no argument, not `{unwanted}`");
     }
     match task {
+        "agent" => agent::run(),
         "check" => check::run(rest),
         "tidy" => tidy::run(),
         "bless" => bless(),

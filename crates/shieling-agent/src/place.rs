@@ -1,9 +1,13 @@
 //! The environment that is served here, and what is told of the place.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use shieling::environment::{Environment, Local, Restrictions, Sandbox, Shell, Variables};
+use rustix::fs::{Mode, OFlags};
+use shieling::environment::{
+    Environment, Isolation, Local, Restrictions, Sandbox, SandboxError, Shell, Variables, toolchain_variables,
+};
 use shieling_remote::Surroundings;
 use shieling_remote::agent::{Setup, Wanted};
 
@@ -11,12 +15,13 @@ use crate::look;
 
 /// Opens what the setup asks for, or says why that cannot be had here.
 pub(crate) async fn open(setup: &Setup) -> Result<(Arc<dyn Environment>, Surroundings), String> {
+    // What there is only where there is no terminal, the near side adds.
     let nothing = Variables {
         pass: &[],
         set: &[],
-        terminal: false,
+        terminal: true,
     };
-    let variables = nothing.build(std::env::vars_os()).map_err(|error| error.to_string())?;
+    let mut variables = nothing.build(std::env::vars_os()).map_err(|error| error.to_string())?;
     let home = variables
         .get("HOME")
         .map(PathBuf::from)
@@ -34,6 +39,8 @@ pub(crate) async fn open(setup: &Setup) -> Result<(Arc<dyn Environment>, Surroun
         restrictions.allow_home = setup.allow_home;
         restrictions.path = variables.get("PATH").cloned().unwrap_or_default();
         restrictions.home.clone_from(&home);
+        restrictions.roots = roots();
+        restrictions.own = own();
         restrictions.user_name = variables.get("USER").or_else(|| variables.get("LOGNAME")).cloned();
         restrictions
     };
@@ -46,8 +53,18 @@ pub(crate) async fn open(setup: &Setup) -> Result<(Arc<dyn Environment>, Surroun
             let started = tried.start().await;
             tried.close().await;
             match (started, setup.environment) {
-                (Ok(_), _) => Arc::new(Sandbox::new(restrictions(), shell.clone())),
-                (Err(error), Wanted::Auto) => {
+                (Ok(_), _) => {
+                    let sandbox = Sandbox::new(restrictions(), shell.clone());
+                    let home = sandbox.home().to_string_lossy().into_owned();
+                    if setup.isolation == Isolation::Full {
+                        // Its own, with the user's name and address.
+                        variables.insert("GIT_CONFIG_SYSTEM".to_owned(), "/etc/gitconfig".to_owned());
+                    }
+                    variables.insert("HOME".to_owned(), home);
+                    Arc::new(sandbox)
+                }
+                // A kernel that cannot, and not a wish that no sandbox would grant.
+                (Err(error @ SandboxError::Jail(_)), Wanted::Auto) => {
                     unconfined = Some(whole(&error));
                     Arc::new(Local::new(shell.clone()).with_workspace(&workspace))
                 }
@@ -63,8 +80,53 @@ pub(crate) async fn open(setup: &Setup) -> Result<(Arc<dyn Environment>, Surroun
         shown: setup.show.iter().filter_map(|path| look::shown(path)).collect(),
         unwritable: setup.try_write.iter().filter(|path| !look::is_writable(path)).cloned().collect(),
         removed_itself: setup.remove_itself && look::remove_itself(),
+        system: system(),
+        os_release: os_release(),
     };
     Ok((environment, surroundings))
+}
+
+/// Where toolchains stand that say so by a variable.
+fn roots() -> BTreeMap<String, PathBuf> {
+    let absolute = |name: &str| {
+        let path = std::env::var_os(name).map(PathBuf::from)?;
+        path.is_absolute().then(|| (name.to_owned(), path))
+    };
+    toolchain_variables().filter_map(absolute).collect()
+}
+
+/// The directory that this program was sent to, if it was: no command is to change it.
+fn own() -> Vec<PathBuf> {
+    let program = std::env::current_exe().ok();
+    let sent = program.filter(|program| {
+        let name = program.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with("agent-"))
+    });
+    sent.and_then(|program| Some(program.parent()?.to_owned()))
+        .into_iter()
+        .collect()
+}
+
+/// The system, its release and the processor.
+fn system() -> String {
+    let name = rustix::system::uname();
+    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+    format!(
+        "{} {} {}",
+        text(name.sysname()),
+        text(name.release()),
+        text(name.machine())
+    )
+}
+
+/// What the system says of itself; nothing if it does not.
+fn os_release() -> String {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let mut text = vec![0; 4096];
+    let file = rustix::fs::open("/etc/os-release", flags, Mode::empty());
+    let read = file.and_then(|file| rustix::io::read(file, &mut text[..])).unwrap_or(0);
+    text.truncate(read);
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// The directory that is worked in, without links; relative ones begin at the home, which is it without one.
@@ -76,8 +138,8 @@ fn workspace(asked: Option<&Path>, home: Option<&Path>) -> Result<PathBuf, Strin
         None => home()?.to_owned(),
     };
     let failed = |errno| format!("the workspace `{}` cannot be opened: {errno}", path.display());
-    let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
-    let opened = rustix::fs::open(&path, flags, rustix::fs::Mode::empty()).map_err(failed)?;
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(&path, flags, Mode::empty()).map_err(failed)?;
     let real = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&opened));
     let real = rustix::fs::readlink(real, Vec::new()).map_err(failed)?;
     Ok(PathBuf::from(

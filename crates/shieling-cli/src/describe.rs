@@ -34,8 +34,8 @@ pub(crate) fn told(plan: &Plan, persistence: Persistence) -> Result<Told, Failur
             EnvironmentName::Memory => PathBuf::from("bash"),
             // Known once it has started.
             EnvironmentName::Container => PathBuf::from("sh"),
-            EnvironmentName::Local | EnvironmentName::Sandbox => {
-                setup::shell(plan.shell.as_deref())?.program().to_owned()
+            EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Ssh => {
+                setup::shell_of(plan)?
             }
         },
         network: plan.network.as_str().to_owned(),
@@ -49,6 +49,10 @@ pub(crate) fn told(plan: &Plan, persistence: Persistence) -> Result<Told, Failur
             EnvironmentName::Memory => "PRETTY_NAME=\"files and a bash in memory\"".to_owned(),
             EnvironmentName::Container => String::new(),
             EnvironmentName::Local | EnvironmentName::Sandbox => setup::os_release(),
+            EnvironmentName::Ssh => plan
+                .far
+                .as_ref()
+                .map_or_else(String::new, |far| far.surroundings().os_release),
         },
     })
 }

@@ -51,6 +51,8 @@ struct Trials {
     /// The engine that answers.
     container: Result<String, Failure>,
     bash: Option<PathBuf>,
+    /// What the client says of itself, or what is missing.
+    ssh: Result<String, String>,
     full: Tried,
     /// The same with the network of the host, if the former failed.
     without_network: Option<Tried>,
@@ -62,7 +64,7 @@ impl Trials {
     fn run() -> Self {
         let (policy, local) = run::probe();
         let sandbox = || Settings {
-            env: Some(EnvironmentName::Sandbox),
+            env: Some(EnvironmentName::Sandbox.into()),
             ..Settings::default()
         };
         let full = run::try_sandbox(sandbox());
@@ -86,11 +88,24 @@ impl Trials {
             memory: run::try_memory(),
             container: run::find_engine(),
             bash: find_bash(),
+            ssh: ssh(),
             full,
             without_network,
             landlock,
             cpus,
         }
+    }
+}
+
+/// The user's own client, and whether there is an agent program to send.
+fn ssh() -> Result<String, String> {
+    let version = shieling_remote::ssh::client_version().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no `ssh` on PATH; install OpenSSH's client".to_owned(),
+        _ => format!("`ssh` cannot be started: {error}"),
+    })?;
+    match shieling_remote::agent::Program::carried() {
+        Ok(_) => Ok(version),
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -168,6 +183,10 @@ fn findings(trials: &Trials) -> Vec<Finding> {
         &trials.local,
         "commands start and end; nothing confines them",
     ));
+    all.push(match &trials.ssh {
+        Ok(version) => finding("ssh", State::Ok, format!("`--env ssh://HOST` uses {version}")),
+        Err(why) => finding("ssh", State::Missing, why.as_str()),
+    });
     if plan::is_available(EnvironmentName::Memory) {
         all.push(probed(
             "memory",

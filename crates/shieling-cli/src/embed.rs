@@ -55,12 +55,12 @@ impl Embedded {
     /// What is wrong in the settings, or cannot be enforced here, in words.
     pub fn open(settings: &str, workspace: &Path, opening: Opening) -> Result<Self, String> {
         let settings: Settings = serde_json::from_str(settings).map_err(|error| error.to_string())?;
-        let loaded = if settings.env == Some(EnvironmentName::Memory) {
+        let loaded = if settings.env == Some(EnvironmentName::Memory.into()) {
             // Its workspace is only a name in it.
             Loaded::only(settings, workspace.components().collect())
         } else {
             let source = Source {
-                workspace: Some(workspace.to_owned()),
+                workspace: Some(workspace.to_owned()).filter(|workspace| !workspace.as_os_str().is_empty()),
                 trust_workspace_config: false,
                 no_config: true,
                 settings,

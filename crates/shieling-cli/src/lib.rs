@@ -8,6 +8,7 @@
 pub mod embed;
 mod options;
 mod config;
+mod far;
 mod plan;
 mod run;
 mod setup;
@@ -81,7 +82,8 @@ fn start_ahead(words: &[OsString]) {
     let words: Vec<&str> = words.filter_map(|word| word.to_str()).collect();
     let starts = words.first().is_some_and(|first| matches!(*first, "exec" | "shell"));
     let needless = ["-h", "--help", "memory", "--env=memory", "container", "--env=container"];
-    if starts && !words.iter().any(|word| needless.contains(word)) {
+    let far = |word: &&str| word.starts_with("ssh://") || word.starts_with("--env=ssh://");
+    if starts && !words.iter().any(|word| needless.contains(word) || far(word)) {
         // Whoever needs it first waits for it; if there is no thread for it, they start it.
         let elsewhere = [
             "local",

@@ -54,7 +54,11 @@ pub(crate) fn mcp(options: &Mcp, words: &[OsString]) -> Result<u8, Failure> {
     // Memory leaves nothing on this host, unless somebody asks for it.
     let kept = plan.env != EnvironmentName::Memory;
     if plan.audit.is_none() && kept {
-        plan.audit = Some(default_audit(&plan.workspace)?);
+        plan.audit = Some(match &plan.far {
+            // The same directory of two machines is not one workspace.
+            Some(far) => default_audit(&far.place())?,
+            None => default_audit(&plan.workspace)?,
+        });
         plan.audit_settings = audit::Settings {
             bound: LOG,
             generations: GENERATIONS,

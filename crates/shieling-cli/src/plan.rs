@@ -12,8 +12,9 @@ use shieling::request::Command;
 use shieling::units::ByteCount;
 
 use crate::config::{self, Loaded};
+use crate::far::Far;
 use crate::options::{
-    Approval, Assignment, ContainerUser, Cpus, Engine, EnvironmentName, Home, Isolation, Mounted, Network, Pids,
+    Approval, Assignment, Chosen, ContainerUser, Cpus, Engine, EnvironmentName, Home, Isolation, Mounted, Network, Pids,
     PolicyName, Prefix, Preset, Pull, Rate, Settings, Size, Timeout, VariableName, is_below_root,
 };
 use crate::words::Failure;
@@ -50,6 +51,8 @@ impl Purpose {
 pub(crate) fn default_approval(env: EnvironmentName) -> Approval {
     match env {
         EnvironmentName::Local => Approval::Always,
+        // Where another machine has a sandbox.
+        EnvironmentName::Ssh => Approval::Policy,
         EnvironmentName::Sandbox | EnvironmentName::Memory | EnvironmentName::Container => Approval::Policy,
     }
 }
@@ -58,8 +61,8 @@ pub(crate) fn default_approval(env: EnvironmentName) -> Approval {
 pub(crate) fn default_network(env: EnvironmentName, isolation: Isolation) -> Network {
     match (env, isolation) {
         (EnvironmentName::Local, _) => Network::Host,
-        (EnvironmentName::Sandbox, Isolation::Full) => Network::Loopback,
-        (EnvironmentName::Sandbox, Isolation::Landlock) => Network::None,
+        (EnvironmentName::Sandbox | EnvironmentName::Ssh, Isolation::Full) => Network::Loopback,
+        (EnvironmentName::Sandbox | EnvironmentName::Ssh, Isolation::Landlock) => Network::None,
         (EnvironmentName::Memory | EnvironmentName::Container, _) => Network::None,
     }
 }
@@ -68,7 +71,7 @@ pub(crate) fn default_network(env: EnvironmentName, isolation: Isolation) -> Net
 /// every host, so there they are only where somebody asks for it.
 pub(crate) fn defaults(env: EnvironmentName, isolation: Isolation) -> Settings {
     let value = "a default of ours is well formed";
-    let sandbox = env == EnvironmentName::Sandbox && isolation == Isolation::Full;
+    let sandbox = matches!(env, EnvironmentName::Sandbox | EnvironmentName::Ssh) && isolation == Isolation::Full;
     Settings {
         timeout: Some("60s".parse::<Timeout>().expect(value)),
         max_output: Some("64KiB".parse::<Size>().expect(value)),
@@ -77,11 +80,13 @@ pub(crate) fn defaults(env: EnvironmentName, isolation: Isolation) -> Settings {
         memory: match env {
             EnvironmentName::Memory => Some("256MiB".parse().expect(value)),
             EnvironmentName::Container => Some("512MiB".parse().expect(value)),
-            EnvironmentName::Local | EnvironmentName::Sandbox => sandbox.then(|| "4GiB".parse().expect(value)),
+            EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Ssh => {
+                sandbox.then(|| "4GiB".parse().expect(value))
+            }
         },
         pids: match env {
             EnvironmentName::Container => Some("256".parse().expect(value)),
-            EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Memory => {
+            EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Memory | EnvironmentName::Ssh => {
                 sandbox.then(|| "512".parse().expect(value))
             }
         },
@@ -94,6 +99,10 @@ pub(crate) fn defaults(env: EnvironmentName, isolation: Isolation) -> Settings {
 pub(crate) struct Plan {
     /// Where commands run.
     pub(crate) env: EnvironmentName,
+    /// What that amounts to: on another machine, a sandbox or `local` there.
+    pub(crate) amounts_to: EnvironmentName,
+    /// The other machine, once it was reached.
+    pub(crate) far: Option<Far>,
     /// The workspace, absolute and without symbolic links.
     pub(crate) workspace: PathBuf,
     /// The shell that was chosen.
@@ -270,32 +279,44 @@ pub(crate) struct ToolRules {
 impl Plan {
     /// Fills in what nobody said, and refuses what cannot hold.
     pub(crate) fn new(loaded: Loaded, purpose: Purpose) -> Result<Self, Failure> {
-        let env = loaded.settings.env.unwrap_or(purpose.default_environment());
+        let chosen = loaded.settings.env.clone();
+        let chosen = chosen.unwrap_or(Chosen::Here(purpose.default_environment()));
+        let env = chosen.name();
+        let far = match &chosen {
+            Chosen::Ssh(destination) if purpose != Purpose::Judge => Some(Far::reach(destination, &loaded)?),
+            Chosen::Ssh(_) | Chosen::Here(_) => None,
+        };
+        // What cannot be had over there is refused as it is here.
+        let (amounts_to, place) = match (&far, env) {
+            (Some(far), _) => (far.amounts_to(), far.to_string()),
+            (None, EnvironmentName::Ssh) => (EnvironmentName::Local, format!("`{chosen}`")),
+            (None, env) => (env, format!("`{env}`")),
+        };
         if purpose != Purpose::Judge {
             is_built(env)?;
-            is_enforced(env, &loaded)?;
+            is_enforced(amounts_to, &place, &loaded)?;
         }
         if purpose == Purpose::Shell {
-            holds_unread(env, &loaded)?;
+            holds_unread(amounts_to, &place, &loaded)?;
         }
         let typed_timeout = loaded.settings.timeout.filter(|_| loaded.file_of("timeout").is_none());
-        let approval = loaded.settings.approval.unwrap_or(default_approval(env));
+        let approval = loaded.settings.approval.unwrap_or(default_approval(amounts_to));
         if matches!(purpose, Purpose::Exec | Purpose::Run)
-            && env == EnvironmentName::Local
+            && amounts_to == EnvironmentName::Local
             && approval == Approval::Never
             && !loaded.settings.acknowledge_unsafe
         {
-            return Err(
-                Failure::new("`--env local --approval never` was not acknowledged, so nothing was started")
-                    .with(
-                        "because",
-                        "nothing confines a command in `local`, and nobody would be asked about it",
-                    )
-                    .with(
-                        "instead",
-                        "use `--approval policy` or `--approval always`, or add `--acknowledge-unsafe`",
-                    ),
-            );
+            return Err(Failure::new(format!(
+                "`--env {chosen} --approval never` was not acknowledged, so nothing was started"
+            ))
+            .with(
+                "because",
+                format!("nothing confines a command in {place}, and nobody would be asked about it"),
+            )
+            .with(
+                "instead",
+                "use `--approval policy` or `--approval always`, or add `--acknowledge-unsafe`",
+            ));
         }
         let Loaded {
             settings,
@@ -310,8 +331,13 @@ impl Plan {
         let mut fixed: Vec<PathBuf> = files.into_iter().chain(policies).collect();
         let writable: Vec<&PathBuf> = settings.write.iter().chain([&workspace]).collect();
         fixed.retain(|path| writable.iter().any(|root| config::files::leads_through(path, root)));
+        if far.is_some() {
+            // They are files of this machine.
+            fixed.clear();
+        }
+        let workspace = far.as_ref().map_or(workspace, |far| far.surroundings().workspace);
         let isolation = settings.isolation.unwrap_or(Isolation::Full);
-        let mut limits = defaults(env, isolation);
+        let mut limits = defaults(amounts_to, isolation);
         let (container, workspace) = match env {
             EnvironmentName::Container if purpose != Purpose::Judge => {
                 let (container, workdir) = ContainerPlan::new(&settings, &workspace)?;
@@ -323,11 +349,14 @@ impl Plan {
             EnvironmentName::Container
             | EnvironmentName::Local
             | EnvironmentName::Sandbox
+            | EnvironmentName::Ssh
             | EnvironmentName::Memory => (None, workspace),
         };
         let value = "every environment has this default";
         Ok(Self {
             env,
+            amounts_to,
+            far,
             workspace,
             shell: settings.shell,
             policies: settings.policy,
@@ -345,7 +374,7 @@ impl Plan {
             store_output: true,
             isolation,
             asked: jail_limits(settings.memory, settings.pids, settings.cpus),
-            network: settings.network.unwrap_or(default_network(env, isolation)),
+            network: settings.network.unwrap_or(default_network(amounts_to, isolation)),
             network_asked: settings.network.is_some(),
             read: settings.read,
             write: settings.write,
@@ -407,10 +436,12 @@ impl Plan {
         let kept = match self.env {
             EnvironmentName::Memory => true,
             EnvironmentName::Local => false,
-            EnvironmentName::Sandbox => self.readonly || self.isolation == Isolation::Full,
             EnvironmentName::Container => {
                 let writes = |plan: &ContainerPlan| plan.writable || plan.volumes.iter().any(|volume| !volume.readonly);
                 self.readonly || !self.container.as_ref().is_some_and(writes)
+            }
+            EnvironmentName::Sandbox | EnvironmentName::Ssh => {
+                self.readonly || self.isolation == Isolation::Full
             }
         };
         !kept && !self.fixed.is_empty()
@@ -422,7 +453,7 @@ impl Plan {
     }
 }
 
-fn jail_limits(memory: Option<Size>, pids: Option<Pids>, cpus: Option<Cpus>) -> JailLimits {
+pub(crate) fn jail_limits(memory: Option<Size>, pids: Option<Pids>, cpus: Option<Cpus>) -> JailLimits {
     JailLimits {
         memory: memory.map(|size| size.get().get()),
         pids: pids.map(|pids| pids.get().into()),
@@ -434,7 +465,7 @@ fn jail_limits(memory: Option<Size>, pids: Option<Pids>, cpus: Option<Cpus>) -> 
 /// Whether commands run in this environment in this version.
 pub(crate) fn is_available(env: EnvironmentName) -> bool {
     match env {
-        EnvironmentName::Sandbox | EnvironmentName::Local => true,
+        EnvironmentName::Sandbox | EnvironmentName::Local | EnvironmentName::Ssh => true,
         EnvironmentName::Memory => cfg!(feature = "memory"),
         EnvironmentName::Container => cfg!(feature = "container"),
     }
@@ -459,7 +490,7 @@ fn is_built(env: EnvironmentName) -> Result<(), Failure> {
 }
 
 /// Refuses what would not hold for a person's shell, in which nobody reads what is typed.
-fn holds_unread(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
+fn holds_unread(env: EnvironmentName, place: &str, loaded: &Loaded) -> Result<(), Failure> {
     let settings = &loaded.settings;
     let refuse = |key: &str, why: &str, instead: &str| {
         let by = loaded
@@ -524,7 +555,7 @@ fn holds_unread(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
             if given {
                 return refuse(
                     key,
-                    "`local` confines nothing, and nobody reads what you type",
+                    &format!("{place} confines nothing, and nobody reads what you type"),
                     "use `--env sandbox`, in which the kernel enforces it",
                 );
             }
@@ -534,13 +565,13 @@ fn holds_unread(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
 }
 
 /// Refuses what the environment cannot enforce.
-fn is_enforced(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
+fn is_enforced(env: EnvironmentName, place: &str, loaded: &Loaded) -> Result<(), Failure> {
     let refuse = |key: &str, why: &str, instead: &str| {
         let by = loaded
             .file_of(key)
             .map_or_else(String::new, |file| format!(" (set in {})", crate::escape::line(file)));
         Err(Failure::new(format!(
-            "`--{key}` cannot be enforced in `{env}`{by}; nothing was started"
+            "`--{key}` cannot be enforced in {place}{by}; nothing was started"
         ))
         .with("because", why)
         .with("instead", instead))
@@ -611,6 +642,9 @@ fn is_enforced(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
             Some(Network::None) | None => Ok(()),
         };
     }
+    if loaded.settings.env.as_ref().map(Chosen::name) == Some(EnvironmentName::Ssh) && settings.home.is_some() {
+        return refuse("home", "no home is kept on another machine", "leave it out here");
+    }
     if env != EnvironmentName::Local {
         // The policy may bring hidden paths too: those are looked at where it is known.
         return match (settings.isolation, settings.network) {
@@ -623,6 +657,10 @@ fn is_enforced(env: EnvironmentName, loaded: &Loaded) -> Result<(), Failure> {
         };
     }
     let unlimited = "this environment runs commands as ordinary processes of this host, unconfined";
+    let unlimited = match loaded.settings.env {
+        Some(Chosen::Ssh(_)) => "commands are ordinary processes of that machine, unconfined",
+        Some(Chosen::Here(_)) | None => unlimited,
+    };
     let leave = "leave it out here, or use `--env sandbox`, which enforces it";
     for (key, given) in [
         ("isolation", settings.isolation.is_some()),

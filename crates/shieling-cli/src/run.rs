@@ -48,8 +48,11 @@ pub(crate) fn plan(source: &Source, purpose: Purpose) -> Result<Plan, Failure> {
 pub(crate) fn tell_what_is_open(plan: &Plan) -> Result<(), Failure> {
     let sandbox_only = [("open-protected", plan.open_protected), ("allow-home", plan.allow_home)];
     for (key, given) in sandbox_only {
-        if given && plan.env == EnvironmentName::Local {
-            let told = format!("note: `{key}` has no effect in `local`, where nothing is protected from commands\n");
+        if given && plan.amounts_to == EnvironmentName::Local {
+            let told = format!(
+                "note: `{key}` has no effect in `{}`, where nothing is protected from commands\n",
+                plan.env
+            );
             crate::write_all(io::stderr().lock(), &told)?;
         }
     }
@@ -186,6 +189,11 @@ impl Library {
             Some(Place::Memory(memory)) => told.memory = Some(memory.limit()),
             #[cfg(feature = "container")]
             Some(Place::Container(container)) => crate::container::learn(container, told),
+            Some(Place::Far(far)) => {
+                let limits = far.limits();
+                told.memory = limits.memory.map(ByteCount::bytes);
+                told.pids = limits.pids;
+            }
             Some(Place::Local(_)) | None => {}
         }
     }
@@ -209,6 +217,7 @@ impl Library {
             Some(Place::Memory(_)) => None,
             #[cfg(feature = "container")]
             Some(Place::Container(container)) => Some(crate::container::failure(&container.start().await.err()?)),
+            Some(Place::Far(far)) => far.lost(),
             Some(Place::Local(_)) | None => None,
         }
     }
@@ -384,8 +393,25 @@ fn variables(plan: &Plan, terminal: bool) -> Result<BTreeMap<String, String>, Fa
         set: &set,
         terminal,
     };
-    let built = variables.build(std::env::vars_os());
+    let built = match &plan.far {
+        None => variables.build(std::env::vars_os()),
+        // The other machine's, but for what is passed on from here, and the kind of the terminal, which is here.
+        Some(far) => {
+            let ours = std::env::vars_os().filter(|(name, _)| {
+                let name = name.to_str();
+                name.is_some_and(|name| pass.iter().any(|passed| passed == name) || terminal && name == "TERM")
+            });
+            let theirs = far.surroundings().variables.into_iter();
+            let theirs = theirs.map(|(name, value)| (name.into(), value.into()));
+            variables.build(theirs.chain(ours))
+        }
+    };
     let mut built = built.map_err(|error| Failure::new(error.to_string()))?;
+    if let Some(far) = &plan.far {
+        for (name, value) in far.surroundings().variables {
+            built.entry(name).or_insert(value);
+        }
+    }
     if plan.env == EnvironmentName::Memory {
         let chosen = |name: &str| {
             pass.iter()
@@ -456,7 +482,7 @@ fn unwritten(error: &io::Error) -> Result<Ran, Failure> {
 /// Runs a command in memory.
 pub(crate) fn try_memory() -> Result<(), Failure> {
     let settings = Settings {
-        env: Some(EnvironmentName::Memory),
+        env: Some(EnvironmentName::Memory.into()),
         ..Settings::default()
     };
     let plan = Plan::new(Loaded::only(settings, PathBuf::from("/workspace")), Purpose::Run)?;
@@ -488,7 +514,7 @@ pub(crate) fn find_engine() -> Result<String, Failure> {
 pub(crate) fn probe() -> (Result<(), Failure>, Result<(), Failure>) {
     let library = || {
         let settings = Settings {
-            env: Some(EnvironmentName::Local),
+            env: Some(EnvironmentName::Local.into()),
             approval: Some(Approval::Never),
             acknowledge_unsafe: true,
             ..Settings::default()

@@ -13,35 +13,6 @@ use crate::plan::Plan;
 use crate::repository::{self, Repository};
 use crate::words::Failure;
 
-/// The variables by which toolchains say that they stand elsewhere than usual.
-const ROOTS: [&str; 25] = [
-    "ASDF_DATA_DIR",
-    "ASDF_DIR",
-    "BUN_INSTALL",
-    "CABAL_DIR",
-    "CARGO_HOME",
-    "CONDA_ROOT",
-    "DENO_INSTALL",
-    "DENO_INSTALL_ROOT",
-    "FNM_DIR",
-    "GHCUP_INSTALL_BASE_PREFIX",
-    "GOPATH",
-    "GOROOT",
-    "HOMEBREW_PREFIX",
-    "JULIAUP_DEPOT_PATH",
-    "MAMBA_ROOT_PREFIX",
-    "MISE_DATA_DIR",
-    "NPM_CONFIG_PREFIX",
-    "NVM_DIR",
-    "OPAMROOT",
-    "PNPM_HOME",
-    "PYENV_ROOT",
-    "RBENV_ROOT",
-    "RUSTUP_HOME",
-    "SDKMAN_DIR",
-    "VOLTA_HOME",
-];
-
 /// Who asks, as far as it decides what is seen in a sandbox.
 #[derive(Debug, Default)]
 pub(crate) struct Caller {
@@ -71,12 +42,7 @@ impl Caller {
             home: absolute("HOME"),
             state,
             name: name(rustix::process::geteuid().as_raw()).or_else(|| std::env::var("USER").ok()),
-            roots: ROOTS
-                .iter()
-                .copied()
-                .chain(environment::cache_variables())
-                .filter_map(named)
-                .collect(),
+            roots: environment::toolchain_variables().filter_map(named).collect(),
         }
     }
 }

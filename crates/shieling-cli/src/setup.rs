@@ -24,6 +24,7 @@ use shieling_container::Container;
 use shieling_memory::Memory;
 
 use crate::config::{Printable, files, reason};
+use crate::far::Far;
 use crate::options::{Approval, EnvironmentName, Isolation, PolicyName, Prefix};
 use crate::person::Person;
 use crate::plan::Plan;
@@ -54,11 +55,16 @@ pub(crate) enum Place {
     /// In a container.
     #[cfg(feature = "container")]
     Container(Arc<Container>),
+    /// On another machine.
+    Far(Far),
 }
 
 impl Place {
     /// As planned. Nothing starts.
     pub(crate) fn new(plan: &Plan, caller: &sandbox::Caller) -> Result<Self, Failure> {
+        if let Some(far) = &plan.far {
+            return Ok(Self::Far(far.clone()));
+        }
         #[cfg(feature = "memory")]
         if plan.env == EnvironmentName::Memory {
             return Ok(Self::Memory(Arc::new(memory(plan)?)));
@@ -100,6 +106,7 @@ impl Place {
             Self::Memory(memory) => memory.clone(),
             #[cfg(feature = "container")]
             Self::Container(container) => container.clone(),
+            Self::Far(far) => far.environment(),
         }
     }
 }
@@ -149,6 +156,8 @@ pub(crate) fn for_running(
     }
     // They are there by now; what is not cannot be read either.
     let own = plan.audit.iter().map(PathBuf::as_path).chain(state);
+    // Of this machine, whose files are not reached then.
+    let own = own.filter(|_| plan.far.is_none());
     builder = builder.own_files(own.filter_map(|path| files::canonical(path).ok()).collect());
     if let Some(state) = state.filter(|_| plan.store_output) {
         builder = builder.spill(SpillTo {
@@ -195,6 +204,14 @@ pub(crate) fn outputs(state: &Path) -> PathBuf {
 /// Where recordings are kept.
 pub(crate) fn recordings(state: &Path) -> PathBuf {
     state.join("recordings")
+}
+
+/// The shell of commands, as planned.
+pub(crate) fn shell_of(plan: &Plan) -> Result<PathBuf, Failure> {
+    match &plan.far {
+        Some(far) => Ok(far.surroundings().shell),
+        None => Ok(shell(plan.shell.as_deref())?.program().to_owned()),
+    }
 }
 
 /// The shell that was chosen, or bash; another shell would read the text in another way than the
@@ -280,7 +297,7 @@ impl Environment for OnPaper {
             limits: [].into(),
             abilities: match self.name {
                 // Nothing of this host says anything about it.
-                EnvironmentName::Memory => [Ability::Commands].into(),
+                EnvironmentName::Memory | EnvironmentName::Ssh => [Ability::Commands].into(),
                 EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Container => {
                     BTreeSet::from(Ability::ALL)
                 }
@@ -292,7 +309,8 @@ impl Environment for OnPaper {
         let (readonly, hidden, programs) = match self.name {
             // The guard-rail holds no list of programs; that it hides nothing keeps `exec` from starting.
             EnvironmentName::Sandbox if self.isolation == Isolation::Landlock => (true, false, false),
-            EnvironmentName::Local => (false, false, false),
+            // Whether the other machine can have a sandbox is not known before it is reached.
+            EnvironmentName::Local | EnvironmentName::Ssh => (false, false, false),
             EnvironmentName::Sandbox | EnvironmentName::Memory => (true, true, true),
             EnvironmentName::Container => (true, false, false),
         };

@@ -43,8 +43,8 @@ fn text(plan: &Plan) -> Result<String, Failure> {
         Isolation::Landlock => ":landlock",
     };
     let prompt = format!("({}{tier}) \\w \\$ ", plan.env);
-    let shell = setup::shell(plan.shell.as_deref())?;
-    let program = shell.program().to_string_lossy();
+    let shell = setup::shell_of(plan)?;
+    let program = shell.to_string_lossy();
     Ok(format!(
         "PS1={} exec {} --noprofile --norc -i",
         quote::quote(&prompt),

@@ -12,13 +12,11 @@ use crate::isolation::Mount;
 use crate::options::{Options, Reach};
 
 /// The files that the agent shows, which say what is in force.
-pub(crate) const FILES: [&str; 16] = [
+pub(crate) const FILES: [&str; 13] = [
     STATUS,
     MOUNTS,
     DEVICES,
     USERS,
-    OS,
-    "/proc/sys/kernel/osrelease",
     "/sys/fs/cgroup/memory.max",
     "/sys/fs/cgroup/memory.swap.max",
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",
@@ -28,14 +26,11 @@ pub(crate) const FILES: [&str; 16] = [
     "/sys/fs/cgroup/cpu.max",
     "/sys/fs/cgroup/cpu/cpu.cfs_quota_us",
     "/sys/fs/cgroup/cpu/cpu.cfs_period_us",
-    "/proc/self/cgroup",
 ];
 const STATUS: &str = "/proc/self/status";
 const MOUNTS: &str = "/proc/self/mountinfo";
 const DEVICES: &str = "/proc/self/net/dev";
 const USERS: &str = "/proc/self/uid_map";
-/// What the system inside says of itself.
-pub(crate) const OS: &str = "/etc/os-release";
 
 /// What the files inside say.
 #[derive(Debug, Clone, Default)]

@@ -62,7 +62,6 @@ pub(crate) struct Inner {
 struct Running {
     remote: Remote,
     confinement: Confinement,
-    inside: Inside,
 }
 
 impl std::fmt::Debug for Container {
@@ -172,8 +171,7 @@ impl Container {
     /// What the system inside says of itself, as `/etc/os-release` has it; nothing if it has not started.
     #[must_use]
     pub fn os_release(&self) -> Option<String> {
-        let running = self.inner.now()?;
-        Some(running.inside.0.get(check::OS).cloned().unwrap_or_default())
+        Some(self.inner.now()?.remote.surroundings().os_release)
     }
 
     /// The limits that are asked for and checked: bytes of memory, and processes.
@@ -256,7 +254,6 @@ impl Inner {
             Ok(confinement) => Ok(Running {
                 remote,
                 confinement,
-                inside,
             }),
             Err(error) => {
                 remote.close().await;

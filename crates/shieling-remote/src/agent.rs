@@ -267,13 +267,87 @@ fn unhex(hex: &OsStr) -> Option<Vec<OsString>> {
     Some(words.map(|word| OsString::from_vec(word.to_vec())).collect())
 }
 
-/// The agent program of this version, static, for the architecture that this is built for.
+/// The agent program of this version: one static file for the architecture that this is built for.
 #[cfg(feature = "agent")]
-pub static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/shieling-agent"));
+#[derive(Debug, Clone)]
+pub struct Program {
+    bytes: std::sync::Arc<[u8]>,
+    digest: String,
+}
 
-/// The SHA-256 of [`PROGRAM`], in hexadecimal.
+/// The agent program is not there. Only a build without optimisation can lack it.
 #[cfg(feature = "agent")]
-pub const DIGEST: &str = include_str!(concat!(env!("OUT_DIR"), "/shieling-agent.sha256"));
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "this build does not carry the agent program, and `{}` cannot be read ({source}): make it with `cargo xtask agent`, \
+     or build with `--release`", path.display()
+)]
+pub struct NoProgram {
+    /// Where it was looked for.
+    pub path: PathBuf,
+    /// What the system said.
+    pub source: std::io::Error,
+}
+
+#[cfg(feature = "agent")]
+impl Program {
+    /// The program that this build carries. A build without optimisation carries none, and reads what `cargo xtask
+    /// agent` has made.
+    ///
+    /// # Errors
+    /// [`NoProgram`]: it was not made.
+    pub fn carried() -> Result<Self, NoProgram> {
+        #[cfg(not(agent_beside))]
+        let (bytes, digest): (&[u8], &str) = (
+            include_bytes!(concat!(env!("OUT_DIR"), "/shieling-agent")),
+            include_str!(concat!(env!("OUT_DIR"), "/shieling-agent.sha256")),
+        );
+        #[cfg(agent_beside)]
+        let (bytes, digest) = beside()?;
+        Ok(Self {
+            bytes: bytes.into(),
+            digest: digest.into(),
+        })
+    }
+
+    /// What the file holds.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The SHA-256 of the file, in hexadecimal.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// The same program under another digest, to see that it is refused.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_digest(self, digest: impl Into<String>) -> Self {
+        Self {
+            digest: digest.into(),
+            ..self
+        }
+    }
+}
+
+/// What `cargo xtask agent` has made: the program, and its digest beside it.
+#[cfg(agent_beside)]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the program of a build for development stands beside it"
+)]
+fn beside() -> Result<(Vec<u8>, String), NoProgram> {
+    let path = PathBuf::from(env!("SHIELING_AGENT_BESIDE"));
+    let read = || {
+        let digest = std::fs::read_to_string(path.with_extension("sha256"))?;
+        Ok((std::fs::read(&path)?, digest.trim().to_owned()))
+    };
+    read().map_err(|source| NoProgram {
+        path: path.clone(),
+        source,
+    })
+}
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,6 @@
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ReadWriteFlags};
@@ -13,10 +12,6 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, Interest};
 use crate::flow::{Credit, Incoming};
 use crate::frame::{Channel, HEADER, Kind, PIECE, frame, room, seal};
 use crate::link::{Link, LinkError};
-
-/// A stream that has given this much gets a larger pipe, as the library does.
-pub(crate) const LARGE: u64 = 128 * 1024;
-pub(crate) const LARGE_PIPE: usize = 1024 * 1024;
 
 /// One stream on its way out: to whom, and how much of it may go.
 pub(crate) struct Outlet {
@@ -217,9 +212,6 @@ impl Spring for Terminal {
         read_now(self.0.get_ref(), into, most)
     }
 }
-
-/// With every process gone, only somebody outside can keep a pipe open; nobody waits longer, as in the library.
-pub(crate) const DRAIN: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {

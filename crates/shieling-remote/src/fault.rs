@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
-use shieling::environment::{FileError, Kind};
+use shieling::environment::{EnforceError, FileError, Kind};
 use shieling::process::{ShellError, SpawnError};
 
 use crate::message::WirePath;
@@ -18,7 +18,7 @@ const MOST_WORDS: usize = 256;
 const LONGEST_WORD: usize = 200;
 
 /// Words that an error holds for good. There are few of them, and few are taken from a side that sends many.
-fn word(text: &str) -> &'static str {
+pub(crate) fn word(text: &str) -> &'static str {
     static WORDS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut words = WORDS.lock().unwrap_or_else(PoisonError::into_inner);
     match words.get(text) {
@@ -64,6 +64,50 @@ fn told(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
+}
+
+/// Why a policy is not served.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum EnforceFault {
+    Bound(String, String, String),
+    Workspace(String, WirePath, WirePath),
+    Unsupported(String, String),
+}
+
+impl EnforceFault {
+    pub(crate) fn of(error: &EnforceError) -> Self {
+        match error {
+            EnforceError::Bound { environment, why, cure } => {
+                Self::Bound(environment.clone(), (*why).to_owned(), (*cure).to_owned())
+            }
+            EnforceError::Workspace {
+                environment,
+                asked,
+                has,
+            } => Self::Workspace(environment.clone(), WirePath::of(asked), WirePath::of(has)),
+            EnforceError::Unsupported { environment, why } => Self::Unsupported(environment.clone(), (*why).to_owned()),
+            other => Self::Unsupported(String::new(), other.to_string()),
+        }
+    }
+
+    pub(crate) fn error(self) -> EnforceError {
+        match self {
+            Self::Bound(environment, why, cure) => EnforceError::Bound {
+                environment,
+                why: word(&why),
+                cure: word(&cure),
+            },
+            Self::Workspace(environment, asked, has) => EnforceError::Workspace {
+                environment,
+                asked: asked.path(),
+                has: has.path(),
+            },
+            Self::Unsupported(environment, why) => EnforceError::Unsupported {
+                environment,
+                why: word(&why),
+            },
+        }
+    }
 }
 
 /// Why nothing was started.

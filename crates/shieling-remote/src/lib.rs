@@ -19,6 +19,8 @@ mod frame;
 mod link;
 mod message;
 mod near;
+#[cfg(feature = "agent")]
+pub mod ssh;
 pub mod transport;
 
 pub use far::{Kills, Served, serve};

@@ -12,13 +12,15 @@ use std::time::{Duration, SystemTime};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use shieling::environment::{Capabilities, Environment, Expect, Ground, Kind as FileKind, Links, Meta, Places, Stamp};
-use shieling::outcome::Confinement;
+use shieling::environment::{
+    Capabilities, Enforced, Environment, Expect, Ground, Kind as FileKind, Links, Meta, Places, Stamp,
+};
+use shieling::outcome::{Confinement, HeldBack, Hint, LimitHit, Outcome, Status};
 use shieling::process::{Event, MainEnd, State, Usage};
 use shieling::request::{Command, CommandError};
 use shieling::units::ByteCount;
 
-use crate::fault::{FileFault, ShellFault, SpawnFault};
+use crate::fault::{EnforceFault, FileFault, ShellFault, SpawnFault};
 use crate::frame::{HEADER, Kind, LONGEST, room, seal};
 
 /// The most bytes of a file in one message.
@@ -54,7 +56,19 @@ pub(crate) enum Order {
     KeptBelow(WirePath),
     /// The settings of a repository that cannot be changed: [`Said::Paths`].
     KeptSettings(WirePath),
-    /// Give back what is held: [`Said::Done`].
+    /// Enforce this from now on, for everything: [`Said::Enforced`].
+    Enforce {
+        workspace: WirePath,
+        readonly: bool,
+        /// The patterns of what is hidden, with `\0` between lists that are judged apart.
+        hidden: Option<Vec<String>>,
+        programs: Option<Vec<String>>,
+    },
+    /// What there is to tell of a command that has ended so, since the look with this number: [`Said::Told`].
+    Tell { since: u64, outcome: Box<WireOutcome> },
+    /// What was held back since this was last asked: [`Said::Told`].
+    HeldBack,
+    /// Give back what is held: [`Said::Told`], with what was held back until then.
     Close,
     /// Something of files.
     File(FileOrder),
@@ -138,6 +152,12 @@ pub(crate) enum Said {
     Places(Vec<u32>),
     /// Some paths.
     Paths(Vec<WirePath>),
+    /// What is enforced.
+    Enforced(WireEnforced),
+    /// It cannot serve this policy.
+    NotEnforced(EnforceFault),
+    /// What there is to tell.
+    Told(Told),
     /// It is done.
     Done,
     /// Something is there, or could be, at this path.
@@ -172,6 +192,10 @@ pub struct Surroundings {
     pub unwritable: Vec<PathBuf>,
     /// Whether the program's own file was removed.
     pub removed_itself: bool,
+    /// The kernel, its release and the processor, as `uname` has them; empty if nobody said.
+    pub system: String,
+    /// The text of the file in which the system names itself.
+    pub os_release: String,
 }
 
 /// What an environment is.
@@ -184,6 +208,13 @@ pub(crate) struct Description {
     pub(crate) places: Option<Places>,
     pub(crate) shells: u64,
     pub(crate) surroundings: Surroundings,
+    pub(crate) added_variables: Vec<(String, String)>,
+    /// Whether there can be anything to tell of a command.
+    pub(crate) tells: bool,
+    /// The number of the last look at what its limits have done.
+    pub(crate) look: u64,
+    /// Whether something was held back of which nobody was told.
+    pub(crate) held_back: bool,
 }
 
 impl Description {
@@ -197,6 +228,103 @@ impl Description {
             places: environment.places(),
             shells: environment.shells() as u64,
             surroundings: surroundings.clone(),
+            added_variables: added_variables(environment),
+            tells: environment.tells(),
+            look: 0,
+            held_back: false,
+        }
+    }
+}
+
+fn added_variables(environment: &dyn Environment) -> Vec<(String, String)> {
+    let added = environment.added_variables().into_iter();
+    added.map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// What is enforced.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct WireEnforced {
+    readonly: bool,
+    hidden: bool,
+    programs: bool,
+}
+
+impl WireEnforced {
+    pub(crate) fn of(enforced: Enforced) -> Self {
+        let Enforced {
+            readonly,
+            hidden,
+            programs,
+        } = enforced;
+        Self {
+            readonly,
+            hidden,
+            programs,
+        }
+    }
+
+    pub(crate) fn enforced(self) -> Enforced {
+        let Self {
+            readonly,
+            hidden,
+            programs,
+        } = self;
+        Enforced {
+            readonly,
+            hidden,
+            programs,
+        }
+    }
+}
+
+/// What there is to tell of a command besides its own end.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Told {
+    pub(crate) held_back: Vec<HeldBack>,
+    pub(crate) hints: Vec<Hint>,
+    pub(crate) limits_hit: Vec<LimitHit>,
+}
+
+/// What of an outcome an environment looks at to explain it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct WireOutcome {
+    status: Status,
+    exit_code: Option<i32>,
+    signal: Option<i32>,
+    stdout: String,
+    stderr: String,
+    duration_ms: f64,
+    cwd: WirePath,
+}
+
+/// How much of each stream is looked at, from its end.
+const LOOKED_AT: usize = 256 * 1024;
+
+impl WireOutcome {
+    pub(crate) fn of(outcome: &Outcome) -> Self {
+        let end = |text: &str| {
+            let start = text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT));
+            text.get(start..).unwrap_or_default().to_owned()
+        };
+        Self {
+            status: outcome.status,
+            exit_code: outcome.exit_code,
+            signal: outcome.signal,
+            stdout: end(&outcome.stdout),
+            stderr: end(&outcome.stderr),
+            duration_ms: outcome.duration_ms,
+            cwd: WirePath::of(&outcome.cwd),
+        }
+    }
+
+    pub(crate) fn outcome(self, environment: &str) -> Outcome {
+        Outcome {
+            exit_code: self.exit_code,
+            signal: self.signal,
+            stdout: self.stdout,
+            stderr: self.stderr,
+            duration_ms: self.duration_ms,
+            ..Outcome::blank(self.status, self.cwd.path(), environment)
         }
     }
 }
@@ -212,6 +340,10 @@ impl WirePath {
 
     pub(crate) fn name(name: &OsStr) -> Self {
         Self(name.as_bytes().to_vec())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     pub(crate) fn path(self) -> PathBuf {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::policy::{Decision, Reason};
 
 /// The typed end, or present state, of a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// It ended by itself; `exit_code` says how.
@@ -188,7 +188,7 @@ impl Changes {
 }
 
 /// Something that a command made, and that was not left where the user's own tools would run code from it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldBack {
     /// Where it was made; relative to the workspace if it lies there.
     pub path: PathBuf,
@@ -199,7 +199,7 @@ pub struct HeldBack {
 }
 
 /// What a hint is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HintKind {
     /// Something that is protected and cannot be changed.
@@ -216,7 +216,7 @@ pub enum HintKind {
 
 /// A failure that the environment can explain: the command's own message says `EBUSY`, `EROFS` or that a host is
 /// unknown, and not why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hint {
     /// What it is about.
     pub kind: HintKind,
@@ -229,7 +229,7 @@ pub struct Hint {
 }
 
 /// A resource whose limit was reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limited {
     /// Memory of all processes together: processes were killed.
@@ -239,7 +239,7 @@ pub enum Limited {
 }
 
 /// A process that was killed at a limit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KilledProcess {
     /// Its number, as commands see it.
     pub pid: i32,
@@ -250,7 +250,7 @@ pub struct KilledProcess {
 }
 
 /// A limit that was reached while a command ran, whatever became of the command.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitHit {
     /// Which.
     pub limit: Limited,

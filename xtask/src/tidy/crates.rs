@@ -14,7 +14,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("shieling-remote", &["shieling"]),
     ("shieling-agent", &["shieling", "shieling-remote"]),
     ("shieling-server", &["shieling"]),
-    ("shieling-cli", &["shieling", "shieling-memory", "shieling-server"]),
+    (
+        "shieling-cli",
+        &["shieling", "shieling-memory", "shieling-remote", "shieling-server"],
+    ),
     ("shieling-py", &["shieling", "shieling-cli"]),
     ("shieling-testkit", &["shieling"]),
     ("xtask", &["shieling", "shieling-memory", "shieling-testkit"]),

@@ -176,6 +176,10 @@ const HOMES: &[&str] = &[
     "crates/shieling-jail/",
     // Runs cargo and copies what it made.
     "crates/shieling/build.rs",
+    // The user's own ssh is started there; the agent program of a build for development is read.
+    "crates/shieling-remote/src/ssh/client.rs",
+    "crates/shieling-remote/src/agent.rs",
+    "crates/shieling-remote/build.rs",
     "crates/shieling/examples/",
     "crates/shieling-testkit/",
     "xtask/",

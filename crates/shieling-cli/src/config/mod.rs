@@ -17,8 +17,9 @@ use std::path::{Path, PathBuf};
 use figment::providers::Serialized;
 use figment::value::{Dict, Map};
 use figment::{Figment, Metadata, Profile, Provider};
+use shieling_remote::ssh::Destination;
 
-use crate::options::{EnvironmentName, Isolation, PolicyName, Settings, Source};
+use crate::options::{Chosen, EnvironmentName, Isolation, PolicyName, Settings, Source};
 use crate::plan;
 use crate::words::Failure;
 use files::Links;
@@ -112,38 +113,43 @@ pub(crate) fn load(
     surroundings: &Surroundings,
     otherwise: EnvironmentName,
 ) -> Result<Loaded, Failure> {
-    let given = source.workspace.clone().unwrap_or_default();
-    let workspace = files::directory(&surroundings.cwd.join(&given)).map_err(|error| {
-        Failure::new(format!(
-            "the workspace `{}` cannot be used: {}",
-            Printable(&given),
-            reason(&error)
-        ))
-        .with("instead", "give an existing directory with `--workspace DIR`")
-    })?;
-
     let mut command_line = source.settings.clone();
     anchor(&mut command_line, &surroundings.cwd);
-    command_line.shell = command_line.shell.or_else(|| surroundings.shell.clone());
+    let elsewhere = |chosen: &Option<Chosen>| matches!(chosen, Some(Chosen::Ssh(_)));
+    let here = match elsewhere(&command_line.env) {
+        true => None,
+        false => Some(workspace(source, surroundings)?),
+    };
 
     let mut layers = Figment::new();
     let mut read = Vec::new();
+    let user = match surroundings.user_file().filter(|_| !source.no_config) {
+        Some(path) => Layer::read(&path, Links::Follow)?,
+        None => None,
+    };
+    // The agent can write wherever the workspace is, so a user's file in there is not the user's word.
+    let is_inside = |path: &Path| here.as_deref().is_some_and(|here| files::leads_through(path, here));
+    let user_is_inside = user.as_ref().is_some_and(|layer| is_inside(&layer.path));
+    let base = match &user {
+        Some(layer) if !user_is_inside || source.trust_workspace_config => layer.settings.clone(),
+        Some(_) | None => Settings::default(),
+    };
+    let chosen = command_line.env.clone().or_else(|| base.env.clone());
+    // On another machine no file here is the workspace's.
+    let here = here.filter(|_| !elsewhere(&chosen));
+    let workspace = match (here, &chosen) {
+        (None, Some(Chosen::Ssh(destination))) => far_workspace(source, destination)?,
+        (here, _) => here.unwrap_or_default(),
+    };
+    if !elsewhere(&chosen) {
+        command_line.shell = command_line.shell.or_else(|| surroundings.shell.clone());
+    }
     if !source.no_config {
-        let user = match surroundings.user_file() {
-            Some(path) => Layer::read(&path, Links::Follow)?,
-            None => None,
+        let at_root = match elsewhere(&chosen) {
+            true => None,
+            false => Layer::read(&workspace.join(NAME), Links::Refuse)?,
         };
-        // The agent can write wherever the workspace is, so a user's file in there is not the user's word.
-        let user_is_inside = user
-            .as_ref()
-            .is_some_and(|layer| files::leads_through(&layer.path, &workspace));
-        let base = match &user {
-            Some(layer) if !user_is_inside || source.trust_workspace_config => layer.settings.clone(),
-            Some(_) | None => Settings::default(),
-        };
-        let at_root = Layer::read(&workspace.join(NAME), Links::Refuse)?;
-
-        let env = command_line.env.or(base.env).unwrap_or(otherwise);
+        let env = chosen.as_ref().map_or(otherwise, Chosen::name);
         let isolation = command_line.isolation.or(base.isolation).unwrap_or(Isolation::Full);
         let measure = tighten::Base {
             settings: &base,
@@ -175,7 +181,9 @@ pub(crate) fn load(
     let mut settings: Settings = layers
         .extract()
         .map_err(|error| Failure::new(format!("the configuration's layers do not fit together: {error}")))?;
-    if let Some(shell) = &settings.shell {
+    if let Some(shell) = &settings.shell
+        && !elsewhere(&chosen)
+    {
         settings.shell = Some(program(shell, surroundings)?);
     }
     Ok(Loaded {
@@ -184,6 +192,39 @@ pub(crate) fn load(
         files: read,
         layers,
     })
+}
+
+/// The directory of this machine that is worked in.
+fn workspace(source: &Source, surroundings: &Surroundings) -> Result<PathBuf, Failure> {
+    let given = source.workspace.clone().unwrap_or_default();
+    files::directory(&surroundings.cwd.join(&given)).map_err(|error| {
+        Failure::new(format!(
+            "the workspace `{}` cannot be used: {}",
+            Printable(&given),
+            reason(&error)
+        ))
+        .with("instead", "give an existing directory with `--workspace DIR`")
+    })
+}
+
+/// The directory of another machine that is worked in: absolute, or relative to the home there.
+fn far_workspace(source: &Source, destination: &Destination) -> Result<PathBuf, Failure> {
+    let paths = source.settings.read.iter().chain(&source.settings.write);
+    if let Some(path) = paths.into_iter().find(|path| path.is_relative()) {
+        return Err(
+            Failure::new(format!("`{}` means nothing on another machine", Printable(path)))
+                .with("instead", "give `--read` and `--write` absolute paths of that machine"),
+        );
+    }
+    match (&source.workspace, destination.directory()) {
+        (Some(given), Some(directory)) => Err(Failure::new(format!(
+            "the workspace is given twice: `--workspace {}`, and `{directory}` in `{destination}`",
+            Printable(given)
+        ))
+        .with("instead", "leave one of them out")),
+        (Some(given), None) => Ok(given.clone()),
+        (None, directory) => Ok(directory.unwrap_or_default().into()),
+    }
 }
 
 /// The shell by its absolute path: a relative one would depend on who reads it.

@@ -62,9 +62,9 @@ fn without_files_only_the_command_line_speaks() {
     let place = Place::new();
     assert_eq!(place.settings(), Settings::default());
     let loaded = place
-        .load(|source| source.settings.env = Some(EnvironmentName::Local))
+        .load(|source| source.settings.env = Some(EnvironmentName::Local.into()))
         .unwrap();
-    assert_eq!(loaded.settings.env, Some(EnvironmentName::Local));
+    assert_eq!(loaded.settings.env, Some(EnvironmentName::Local.into()));
     assert_eq!(loaded.file_of("env"), None);
 }
 
@@ -76,10 +76,10 @@ fn single_values_come_from_the_layer_above_and_lists_add_up() {
     let loaded = place
         .load(|source| {
             source.settings.deny = vec!["rm".parse().unwrap()];
-            source.settings.env = Some(EnvironmentName::Memory);
+            source.settings.env = Some(EnvironmentName::Memory.into());
         })
         .unwrap();
-    assert_eq!(loaded.settings.env, Some(EnvironmentName::Memory));
+    assert_eq!(loaded.settings.env, Some(EnvironmentName::Memory.into()));
     assert_eq!(loaded.settings.timeout, Some(Timeout::seconds(30)));
     let deny: Vec<&str> = loaded.settings.deny.iter().map(|prefix| prefix.as_str()).collect();
     assert_eq!(deny, ["git push", "cargo publish", "rm"]);

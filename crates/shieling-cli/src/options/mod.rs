@@ -14,8 +14,8 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use settings::Settings;
 pub(crate) use tools::Tools;
 pub(crate) use values::{
-    Approval, Assignment, ContainerUser, Cpus, Engine, EnvironmentName, Home, Isolation, Mounted, Network, Pids, PolicyName, Prefix,
-    Preset, Pull, Rate, Size, Speed, Timeout, VariableName, is_below_root,
+    Approval, Assignment, Chosen, ContainerUser, Cpus, Engine, EnvironmentName, Home, Isolation, Mounted, Network, Pids,
+    PolicyName, Prefix, Preset, Pull, Rate, Size, Speed, Timeout, VariableName, is_below_root,
 };
 
 /// The place where AI agents work: every command is judged, contained, bounded, recorded and
@@ -166,7 +166,7 @@ With --json, one object, to which fields may be added:
            came to it. The layers are: policy, bash, sandbox (the default tier), its parts by the
            names that `confinement` has for them (user, pid, ipc, uts, cgroup, network, mount,
            landlock, landlock.tcp, landlock.scope, seccomp, capabilities), limit.memory, limit.pids,
-           limit.cpu, sandbox.landlock (the lesser tier), local, memory, container
+           limit.cpu, sandbox.landlock (the lesser tier), local, ssh, memory, container
   causes   a list of {cause, because, fix}, looked up and not tried
   host     what was looked up";
 

@@ -10,8 +10,8 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::values::{
-    Approval, Assignment, ContainerUser, Cpus, Engine, EnvironmentName, Home, Isolation, Mounted, Network, Pids,
-    PolicyName, Prefix, Preset, Pull, Rate, Size, Timeout, VariableName,
+    Approval, Assignment, Chosen, ContainerUser, Cpus, Engine, Home, Isolation, Mounted, Network, Pids, PolicyName, Prefix,
+    Preset, Pull, Rate, Size, Timeout, VariableName,
 };
 
 /// What can be set on the command line and in `shieling.toml` alike.
@@ -20,11 +20,15 @@ use super::values::{
 pub(crate) struct Settings {
     /// Where the command runs [default: sandbox; `why`: local]
     ///
-    /// `memory` begins empty: the workspace's path is only a name in it. `container` needs `--image` or
-    /// `--container`, and works in /workspace, where the workspace is mounted.
-    #[arg(long, value_name = "NAME", help_heading = "Place")]
+    /// `sandbox`: confined by the kernel of this host. `local`: this host, unconfined; only the policy and the person
+    /// asked stand in between. `memory`: files and a bash in memory, empty at first; the workspace's path is only a name
+    /// in it. `container`: a container of Docker or Podman, with `--image` or `--container`; the workspace is mounted at
+    /// /workspace. `ssh://[USER@]HOST[:PORT][/DIR]`: another machine, over your own `ssh` with its settings and keys: in a
+    /// sandbox there where that machine can have one, otherwise unconfined there, and you are asked. DIR is the
+    /// workspace there (`/~/DIR` for one in the home).
+    #[arg(long, value_name = "NAME|ssh://HOST", help_heading = "Place")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) env: Option<EnvironmentName>,
+    pub(crate) env: Option<Chosen>,
 
     /// How much stands between a command and this host [default: full]
     ///

@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use shieling::units::{ByteCount, parse_duration};
+use shieling_remote::ssh::Destination;
 
 /// Where commands run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize, Deserialize)]
@@ -23,6 +24,10 @@ pub(crate) enum EnvironmentName {
     Memory,
     /// A container of Docker or Podman
     Container,
+    /// Another machine, over the user's own ssh
+    #[value(skip)]
+    #[serde(skip)]
+    Ssh,
 }
 
 impl EnvironmentName {
@@ -33,13 +38,14 @@ impl EnvironmentName {
             Self::Local => "local",
             Self::Memory => "memory",
             Self::Container => "container",
+            Self::Ssh => "ssh",
         }
     }
 
     /// Whether a command can have a terminal in it.
     pub(crate) fn has_terminals(self) -> bool {
         match self {
-            Self::Sandbox | Self::Local | Self::Container => true,
+            Self::Sandbox | Self::Local | Self::Container | Self::Ssh => true,
             Self::Memory => false,
         }
     }
@@ -48,6 +54,56 @@ impl EnvironmentName {
 impl fmt::Display for EnvironmentName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+/// Where commands run, and on which machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    /// By its name, on this machine.
+    Here(EnvironmentName),
+    /// On another one.
+    Ssh(Destination),
+}
+
+impl Chosen {
+    /// What it is called.
+    pub(crate) fn name(&self) -> EnvironmentName {
+        match self {
+            Self::Here(name) => *name,
+            Self::Ssh(_) => EnvironmentName::Ssh,
+        }
+    }
+}
+
+impl From<EnvironmentName> for Chosen {
+    fn from(name: EnvironmentName) -> Self {
+        Self::Here(name)
+    }
+}
+
+impl FromStr for Chosen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.starts_with("ssh:") {
+            let destination = text.parse::<Destination>();
+            return destination.map(Self::Ssh).map_err(|error| error.to_string());
+        }
+        <EnvironmentName as ValueEnum>::from_str(text, false)
+            .map(Self::Here)
+            .map_err(|_| {
+                "there are `sandbox`, `local`, `memory`, `container`, and `ssh://[USER@]HOST[:PORT][/DIR]`".to_owned()
+            })
+    }
+}
+
+impl fmt::Display for Chosen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Here(name) => name.fmt(f),
+            Self::Ssh(destination) => destination.fmt(f),
+        }
     }
 }
 
@@ -616,6 +672,7 @@ macro_rules! as_text {
 }
 
 as_text! {
+    Chosen => "the name of an environment, or \"ssh://HOST\"",
     Timeout => "a duration such as \"30s\"",
     Size => "a size such as \"64KiB\"",
     Cpus => "a number of processors such as 1.5",
@@ -646,6 +703,8 @@ mod tests {
         for text in ["30s", "2m", "500ms", "1.5s", "0.1ms", "1h"] {
             round_trip::<Timeout>(text);
         }
+        round_trip::<Chosen>("sandbox");
+        round_trip::<Chosen>("ssh://me@box:2222/srv/a%20b");
         round_trip::<Size>("64KiB");
         round_trip::<Cpus>("1.5");
         round_trip::<Pids>("512");

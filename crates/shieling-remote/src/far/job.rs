@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use rustix::pipe::PipeFlags;
 use shieling::environment::AtEnd;
-use shieling::process::{Control, Event, MainEnd, OpenStreams, Process, ShellError, SpawnError, Streams};
+use shieling::process::{
+    Control, DRAIN, Event, LARGE, LARGE_PIPE, MainEnd, OpenStreams, Process, ShellError, SpawnError, Streams,
+};
 use shieling::request::Command;
 use shieling::session::{Pair, Size};
 use tokio::net::unix::pipe;
@@ -16,7 +18,7 @@ use tokio::time::timeout;
 
 use super::file::Thing;
 use super::{Far, Shell, Standing};
-use crate::carry::{DRAIN, LARGE, LARGE_PIPE, Outlet, Spring, Terminal, read_now};
+use crate::carry::{Outlet, Spring, Terminal, read_now};
 use crate::flow::{Credit, Inbox};
 use crate::frame::Channel;
 use crate::link::Link;
@@ -303,6 +305,7 @@ impl Job {
             }
         }
         drop(at_end);
+        far.look();
         tell_state(far, shell.as_ref()).await;
         // Behind the last piece of its output.
         for event in main.into_iter().chain([last]) {

@@ -6,13 +6,16 @@
 mod file;
 mod job;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use shieling::approval::{Approvals, Approved, Case, Mode, Nobody};
-use shieling::environment::Environment;
-use shieling::policy::{Decision, Verdict};
+use shieling::enforcement_of;
+use shieling::environment::{EnforceError, Enforced, Enforcement, Environment, Strikes};
+use shieling::outcome::HeldBack;
+use shieling::policy::{Decision, Policy, Verdict};
 use shieling::process::{SessionShell, SpawnError};
 use shieling::request::{Command, Digest};
 use shieling::units::SystemClock;
@@ -20,12 +23,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 
-use crate::fault::{ShellFault, SpawnFault};
+use crate::fault::{EnforceFault, ShellFault, SpawnFault};
 use crate::flow::{Credit, Inbox};
 use crate::frame::{Channel, Frame, Kind};
 use crate::link::{Handler, Link, LinkError, Timing};
 use crate::message::{
-    Description, Order, Said, Surroundings, WireCommand, WirePath, WireState, WireStreams, pack, unpack,
+    Description, Order, Said, Surroundings, Told, WireCommand, WireEnforced, WirePath, WireState, WireStreams, pack,
+    unpack,
 };
 
 use self::file::Thing;
@@ -37,6 +41,10 @@ const MOST_CALLS: usize = 16 * 1024;
 const MOST_ORDERED: usize = 16 * 1024 * 1024;
 /// How many orders may be worked on at once; what else arrives waits in the stream.
 pub(crate) const MOST_AT_ONCE: usize = 256;
+/// How many looks at what limits have done are kept.
+const MOST_LOOKS: usize = 64;
+/// How much is kept of what was held back, until it is asked for.
+const MOST_HELD_BACK: usize = 4096;
 /// How long an environment may take to give back what it holds.
 const CLOSING: Duration = Duration::from_secs(10);
 
@@ -105,6 +113,11 @@ impl Served {
             bytes: Arc::new(Semaphore::new(MOST_ORDERED)),
             turns: Arc::new(Semaphore::new(MOST_AT_ONCE)),
             contents: Arc::new(Semaphore::new(file::MOST_CONTENT)),
+            looks: Mutex::new(Looks {
+                last: 0,
+                kept: VecDeque::from([Strikes::default()]),
+                held_back: Vec::new(),
+            }),
         });
         far.describe();
         let mut hands = Hands {
@@ -132,6 +145,25 @@ struct Far {
     bytes: Arc<Semaphore>,
     turns: Arc<Semaphore>,
     contents: Arc<Semaphore>,
+    looks: Mutex<Looks>,
+}
+
+/// What there is to tell of commands, and is not told yet.
+struct Looks {
+    /// The number of the last one.
+    last: u64,
+    /// The last looks at what limits have done.
+    kept: VecDeque<Strikes>,
+    held_back: Vec<HeldBack>,
+}
+
+impl Looks {
+    /// The look with this number, or the oldest that is kept.
+    fn at(&self, number: u64) -> Strikes {
+        let back = usize::try_from(self.last.saturating_sub(number)).unwrap_or(usize::MAX);
+        let at = self.kept.len().saturating_sub(1).saturating_sub(back);
+        self.kept.get(at).cloned().unwrap_or_default()
+    }
 }
 
 /// What there is of a call.
@@ -194,12 +226,50 @@ impl Far {
 
     /// Says what the environment is, if that has changed: what confines commands may be known only once one runs.
     fn describe(&self) {
-        let now = Description::of(&*self.environment, &self.surroundings);
+        let looks = self.looks();
+        let (look, held_back) = (looks.last, !looks.held_back.is_empty());
+        drop(looks);
+        let now = Description {
+            look,
+            held_back,
+            ..Description::of(&*self.environment, &self.surroundings)
+        };
         let mut described = self.described.lock().unwrap_or_else(PoisonError::into_inner);
         if described.as_ref() != Some(&now) {
             self.say(0, &Said::Described(Box::new(now.clone())), &[]);
             *described = Some(now);
         }
+    }
+
+    fn looks(&self) -> MutexGuard<'_, Looks> {
+        self.looks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks, at the end of a command, whether there is something to tell of it, and says so.
+    fn look(&self) {
+        if !self.environment.tells() {
+            return;
+        }
+        let (strikes, held_back) = (self.environment.strikes(), self.environment.held_back());
+        let mut looks = self.looks();
+        if !looks.kept.back().is_some_and(|last| last.is_same(&strikes)) {
+            looks.last += 1;
+            looks.kept.push_back(strikes);
+            if looks.kept.len() > MOST_LOOKS {
+                looks.kept.pop_front();
+            }
+        }
+        let room = MOST_HELD_BACK.saturating_sub(looks.held_back.len());
+        looks.held_back.extend(held_back.into_iter().take(room));
+        drop(looks);
+        self.describe();
+    }
+
+    /// Whatever was held back of which nobody was told.
+    fn held_back(&self) -> Vec<HeldBack> {
+        let mut held_back = std::mem::take(&mut self.looks().held_back);
+        held_back.extend(self.environment.held_back());
+        held_back
     }
 
     /// Takes a command as approved: it was, where the stream comes from.
@@ -400,7 +470,12 @@ fn work(
             }
             (Order::Close, _) => {
                 far.environment.close().await;
-                far.say(call, &Said::Done, &[]);
+                let held_back = far.held_back();
+                let told = Told {
+                    held_back,
+                    ..Told::default()
+                };
+                far.say(call, &Said::Told(told), &[]);
             }
             (Order::Misread(command), _) => {
                 let said = match command.command() {
@@ -448,10 +523,62 @@ impl Far {
                     let kept = environment.kept_settings(&path.path());
                     Said::Paths(kept.iter().map(|path| WirePath::of(path)).collect())
                 }
+                Order::Enforce {
+                    workspace,
+                    readonly,
+                    hidden,
+                    programs,
+                } => match enforce(&**environment, workspace.path(), readonly, hidden, programs) {
+                    Ok(enforced) => Said::Enforced(WireEnforced::of(enforced)),
+                    Err(error) => Said::NotEnforced(EnforceFault::of(&error)),
+                },
+                Order::Tell { since, outcome } => {
+                    let before = far.looks().at(since);
+                    let mut outcome = outcome.outcome(environment.name());
+                    environment.tell(&mut outcome, &before);
+                    let mut held_back = far.held_back();
+                    held_back.extend(outcome.changes.into_iter().flat_map(|changes| changes.held_back));
+                    Said::Told(Told {
+                        held_back,
+                        hints: outcome.hints,
+                        limits_hit: outcome.limits_hit,
+                    })
+                }
+                Order::HeldBack => Said::Told(Told {
+                    held_back: far.held_back(),
+                    ..Told::default()
+                }),
                 _ => Said::Done,
             }
         });
         let said = asked.await.unwrap_or(Said::Done);
+        // What was told is not there to be told any more.
+        self.describe();
         self.say(call, &said, &[]);
     }
+}
+
+/// Binds an environment to what a policy asks. What is hidden arrives as its patterns.
+fn enforce(
+    environment: &dyn Environment,
+    workspace: PathBuf,
+    readonly: bool,
+    hidden: Option<Vec<String>>,
+    programs: Option<Vec<String>>,
+) -> Result<Enforced, EnforceError> {
+    let lists = hidden.iter().flat_map(|lines| lines.split(|line| line == "\0"));
+    let mut policy = Policy::open();
+    for list in lists.filter(|list| !list.is_empty()) {
+        policy = policy.with_ignore(list).map_err(|_| EnforceError::Unsupported {
+            environment: environment.name().to_owned(),
+            why: "a pattern of what is hidden cannot be read there",
+        })?;
+    }
+    let hidden = enforcement_of(&policy, &workspace).hidden;
+    environment.enforce(&Enforcement {
+        workspace,
+        readonly,
+        hidden,
+        programs,
+    })
 }

@@ -10,6 +10,9 @@ use shieling::environment::{Content, Entry, Expect, FileError, Files, Links, Met
 use super::{Call, Near, PATIENCE, Unanswered, blocking};
 use crate::message::{FILE_PIECE, FileOrder, Order, Put, Said, WireExpect, WireMeta, WirePath, pack};
 
+/// How much memory the entries of one directory may take.
+const MOST_LISTED: usize = 512 * 1024 * 1024;
+
 /// The files of an environment on the other side.
 pub(super) struct Remote(pub(super) Arc<Near>);
 
@@ -109,7 +112,7 @@ impl Node for Handle {
     }
 
     fn entries(&self) -> Result<Vec<Entry>, FileError> {
-        let mut all = Vec::new();
+        let (mut all, mut bytes) = (Vec::new(), 0);
         let (listing, mut said, _) = self
             .near()
             .file(&self.path, FileOrder::Entries { of: self.of() }, &[])?;
@@ -117,6 +120,19 @@ impl Node for Handle {
             let Said::Entries { entries, more } = said else {
                 return Err(UNFITTING);
             };
+            // One that has no end, or gives nothing and promises more, is none.
+            if more && entries.is_empty() {
+                return Err(UNFITTING);
+            }
+            bytes += entries
+                .iter()
+                .map(|(name, _)| name.len() + size_of::<Entry>())
+                .sum::<usize>();
+            if bytes > MOST_LISTED {
+                return Err(FileError::Unsupported(
+                    "a directory with this many entries is not listed over a link",
+                ));
+            }
             all.extend(entries.into_iter().map(|(name, kind)| Entry { name: name.os(), kind }));
             if !more {
                 return Ok(all);

@@ -17,8 +17,11 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use shieling::approval::Approved;
-use shieling::environment::{Ability, AtEnd, Capabilities, Environment, Files, Ground, Later, Places};
-use shieling::outcome::Confinement;
+use shieling::environment::{
+    Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Ground, Later, Places,
+    Strikes,
+};
+use shieling::outcome::{Confinement, HeldBack, Outcome};
 use shieling::process::{Process, SessionShell, SpawnError, Streams};
 use shieling::request::Command;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -26,9 +29,10 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 use crate::far::{MOST_AT_ONCE, granted};
+use crate::fault::word;
 use crate::frame::{Channel, Frame, Kind};
 use crate::link::{Handler, Link, LinkError, Timing};
-use crate::message::{Description, Order, Said, Surroundings, WireCommand, WirePath, pack, unpack};
+use crate::message::{Description, Order, Said, Surroundings, WireCommand, WireOutcome, WirePath, pack, unpack};
 
 use crate::transport::{ConnectError, Connection, Transport, TransportError};
 
@@ -46,8 +50,8 @@ const CLOSING: Duration = Duration::from_secs(12);
 
 /// An environment on the other side of a stream, where [`serve`](crate::serve) is.
 ///
-/// What the policy asks to be enforced is not sent yet: nothing counts as enforced by the other side, so what
-/// cannot be decided by reading is asked about.
+/// What the policy asks to be enforced is sent, and counts as enforced as far as the other side says that it is: whoever
+/// holds that end is trusted with it, as with everything that it does and tells.
 ///
 /// Whoever has it, a process of it, a shell or a handle of its files keeps the link; with the last of them the
 /// link ends, and with the link everything that the other side runs.
@@ -85,6 +89,8 @@ pub struct Remote {
     near: Arc<Near>,
     name: String,
     of_this_host: bool,
+    /// What was held back until it was closed, and is told afterwards.
+    held_back: Mutex<Vec<HeldBack>>,
 }
 
 impl std::fmt::Debug for Remote {
@@ -220,6 +226,7 @@ impl Remote {
                 near,
                 name: name.unwrap_or_default(),
                 of_this_host: false,
+                held_back: Mutex::default(),
             }),
             Err(why) => {
                 link.end(why.clone());
@@ -572,8 +579,22 @@ impl Environment for Remote {
     }
 
     fn ground(&self) -> Option<Ground> {
-        let (kernel, advice) = self.known(|known| known.ground.clone())??;
-        Some(Ground { kernel, advice })
+        let (ground, name, surroundings) =
+            self.known(|known| (known.ground.clone(), known.name.clone(), known.surroundings.clone()))?;
+        if let Some((kernel, advice)) = ground {
+            return Some(Ground { kernel, advice });
+        }
+        if self.of_this_host || surroundings.system.is_empty() {
+            return None;
+        }
+        let confined = match surroundings.unconfined {
+            Some(why) => format!("unconfined, since it can have no sandbox: {why}"),
+            None => format!("in its environment `{name}`"),
+        };
+        Some(Ground {
+            kernel: surroundings.system,
+            advice: vec![format!("Commands and files are on another machine, {confined}.")],
+        })
     }
 
     fn places(&self) -> Option<Places> {
@@ -583,6 +604,76 @@ impl Environment for Remote {
     fn shells(&self) -> usize {
         self.known(|known| usize::try_from(known.shells).unwrap_or(usize::MAX))
             .unwrap_or(usize::MAX)
+    }
+
+    fn enforce(&self, asked: &Enforcement) -> Result<Enforced, EnforceError> {
+        // What is not made of patterns cannot be said: it stays unenforced, and is asked about.
+        let patterns = asked.hidden.as_ref().map(|hidden| hidden.patterns().to_vec());
+        let order = Order::Enforce {
+            workspace: WirePath::of(&asked.workspace),
+            readonly: asked.readonly,
+            hidden: patterns.clone().filter(|patterns| !patterns.is_empty()),
+            programs: asked.programs.clone(),
+        };
+        let unsaid = patterns.is_some_and(|patterns| patterns.is_empty());
+        match self.ask(&order) {
+            Some(Said::Enforced(enforced)) => {
+                let enforced = enforced.enforced();
+                Ok(Enforced {
+                    hidden: enforced.hidden && !unsaid,
+                    ..enforced
+                })
+            }
+            Some(Said::NotEnforced(fault)) => Err(fault.error()),
+            _ => Err(EnforceError::Unsupported {
+                environment: self.name.clone(),
+                why: "it has not answered what it enforces",
+            }),
+        }
+    }
+
+    fn tells(&self) -> bool {
+        self.known(|known| known.tells).unwrap_or(false)
+    }
+
+    /// Asks only where there can be something to tell: of a command that has printed or failed, or at whose end the
+    /// other side has said so.
+    fn tell(&self, outcome: &mut Outcome, before: &Strikes) {
+        let Some((true, look, held_back)) = self.known(|known| (known.tells, known.look, known.held_back)) else {
+            return;
+        };
+        let quiet = outcome.exit_code == Some(0) && outcome.stdout.is_empty() && outcome.stderr.is_empty();
+        if quiet && look == before.mark() && !held_back {
+            return;
+        }
+        let order = Order::Tell {
+            since: before.mark(),
+            outcome: Box::new(WireOutcome::of(outcome)),
+        };
+        if let Some(Said::Told(told)) = self.ask(&order) {
+            outcome.add_held_back(told.held_back);
+            outcome.hints = told.hints;
+            outcome.limits_hit = told.limits_hit;
+        }
+    }
+
+    fn strikes(&self) -> Strikes {
+        Strikes::marked(self.known(|known| known.look).unwrap_or_default())
+    }
+
+    fn held_back(&self) -> Vec<HeldBack> {
+        let mut held_back = std::mem::take(&mut *self.held_back.lock().unwrap_or_else(PoisonError::into_inner));
+        if self.tells()
+            && let Some(Said::Told(told)) = self.ask(&Order::HeldBack)
+        {
+            held_back.extend(told.held_back);
+        }
+        held_back
+    }
+
+    fn added_variables(&self) -> Vec<(&'static str, String)> {
+        let added = self.known(|known| known.added_variables.clone()).unwrap_or_default();
+        added.into_iter().map(|(name, value)| (word(&name), value)).collect()
     }
 
     fn spawn(&self, command: Approved<Command>, streams: Streams) -> Later<'_, Result<Process, SpawnError>> {
@@ -651,7 +742,10 @@ impl Environment for Remote {
         Box::pin(async {
             let closing = self.near.call(&Order::Close, &[], |_| Waiting::default());
             // What does not close in time ends with the link.
-            let _ = tokio::time::timeout(CLOSING, closing).await;
+            if let Ok(Ok((_, Said::Told(told), _))) = tokio::time::timeout(CLOSING, closing).await {
+                let mut held_back = self.held_back.lock().unwrap_or_else(PoisonError::into_inner);
+                held_back.extend(told.held_back);
+            }
             self.near.shared.link.end(LinkError::Closed);
         })
     }

@@ -130,6 +130,10 @@ impl Environment for Local {
         sandbox::protected(paths, workspace)
     }
 
+    fn tells(&self) -> bool {
+        false
+    }
+
     fn files(&self) -> Later<'_, Result<Arc<dyn Files>, SpawnError>> {
         let files = self.confined_files().map(|files| files as Arc<dyn Files>);
         Box::pin(async move { files })

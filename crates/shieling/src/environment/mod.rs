@@ -24,7 +24,7 @@ use crate::request::Command;
 pub use files::{Content, Entry, Expect, FileError, Files, Kind, Links, Meta, Node, Spot, Stamp};
 pub use local::Local;
 pub use sandbox::{HiddenError, Restrictions, Sandbox, SandboxError, Sizes, ViewError};
-pub use sandbox::{cache_variables, leads_through, linked_repository, repository_above};
+pub use sandbox::{leads_through, linked_repository, repository_above, toolchain_variables};
 pub use shell::NoShell;
 pub use shell::Shell;
 pub use variables::{VariableError, Variables};
@@ -121,6 +121,31 @@ pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub struct Strikes {
     of: Option<Arc<Counts>>,
     struck: Struck,
+    mark: u64,
+}
+
+impl Strikes {
+    /// A look that is kept elsewhere, under this number.
+    #[must_use]
+    pub fn marked(mark: u64) -> Self {
+        Self {
+            mark,
+            ..Self::default()
+        }
+    }
+
+    /// The number under which it is kept elsewhere; 0 if it is not.
+    #[must_use]
+    pub fn mark(&self) -> u64 {
+        self.mark
+    }
+
+    /// Whether nothing has happened between the two.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let counts = |strikes: &Self| strikes.of.as_ref().map(Arc::as_ptr);
+        counts(self) == counts(other) && self.struck == other.struck && self.mark == other.mark
+    }
 }
 
 /// Something short that is done once a command is over.
@@ -249,6 +274,12 @@ pub trait Environment: Send + Sync {
     fn kept_settings(&self, directory: &std::path::Path) -> Option<std::path::PathBuf> {
         let _ = directory;
         None
+    }
+
+    /// Whether there can be anything to tell of a command besides its own end: what [`Self::tell`],
+    /// [`Self::held_back`] and [`Self::strikes`] are for. Where there cannot, they are not asked over a link.
+    fn tells(&self) -> bool {
+        true
     }
 
     /// Tells in an outcome what was held back since this was last asked, what explains its errors, and which

@@ -33,14 +33,15 @@ pub(crate) const QUIET: Duration = Duration::from_millis(20);
 pub(crate) const LINGER: Duration = Duration::from_millis(200);
 /// Between SIGTERM and SIGKILL for what was left behind.
 pub(crate) const LEFT_BEHIND_GRACE: Duration = Duration::from_millis(100);
-/// With every process gone, only somebody outside can keep a pipe open; nobody waits longer.
-pub(crate) const DRAIN: Duration = Duration::from_millis(100);
+/// How long a pipe is read on once every process of its command is gone: only somebody outside can keep it open.
+pub const DRAIN: Duration = Duration::from_millis(100);
 /// The size of one read.
 pub(crate) const READ: usize = 256 * 1024;
-/// A stream that has given this much gets a larger pipe. Not sooner: most never need it, and all
+/// A stream that has given this many bytes gets a pipe of [`LARGE_PIPE`]. Not sooner: most never need it, and all
 /// pipes of a user share one budget (64 MiB).
-pub(crate) const LARGE: u64 = 128 * 1024;
-pub(crate) const LARGE_PIPE: usize = 1024 * 1024;
+pub const LARGE: u64 = 128 * 1024;
+/// The size of the pipe of a stream that has given [`LARGE`] bytes.
+pub const LARGE_PIPE: usize = 1024 * 1024;
 /// Reads in a row before timers get their turn.
 pub(crate) const BURST: usize = 8;
 

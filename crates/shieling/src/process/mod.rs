@@ -32,16 +32,15 @@ use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
 
 pub(crate) use counts::{Counts, Struck};
-pub(crate) use drive::{
-    BURST, DRAIN, LARGE, LARGE_PIPE, LEFT_BEHIND_GRACE, LINGER, QUIET, READ, Reading, STOP_MARGIN, read_pipe,
-};
+pub(crate) use drive::{BURST, LEFT_BEHIND_GRACE, LINGER, QUIET, READ, Reading, STOP_MARGIN, read_pipe};
+pub use drive::{DRAIN, LARGE, LARGE_PIPE};
 pub use jail::{Jail, JailError};
+pub use memory::programs_in;
 pub use plan::{Plan, SCRIPT_DESCRIPTOR, SpawnError, Streams};
 pub use run::{End, Finished, Limits, run_to_end};
 pub use shell::{SessionShell, Shell, ShellError, Starting, State};
 pub use started::{Received, SendError, Started};
 pub(crate) use sys::watch_both;
-pub use memory::programs_in;
 pub use zygote::start_ahead;
 
 pub use shieling_jail::message::{Layer as JailLayer, Refusal as JailRefusal};

@@ -56,7 +56,7 @@ const TABLE: &[Cache] = &[
 ];
 
 /// The variables by which caches say that they stand elsewhere than usual.
-pub fn variables() -> impl Iterator<Item = &'static str> {
+pub(super) fn variables() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|row| row.variable).filter(|name| !name.is_empty())
 }
 

@@ -57,7 +57,6 @@ use crate::outcome::{Confinement, HeldBack, Hint, LimitHit, Outcome};
 use crate::process::{self, Counts, Jail, JailError, Process, SessionShell, SpawnError, Streams};
 use crate::request::Command;
 
-pub use caches::variables as cache_variables;
 use guard::Guard;
 pub use hidden::HiddenError;
 use hidden::HiddenFiles;
@@ -67,6 +66,7 @@ pub(super) use protect::protected;
 pub use repository::linked_repository;
 use restrictions::UNHIDDEN;
 pub use restrictions::{Restrictions, Sizes};
+pub use toolchain::variables as toolchain_variables;
 pub use view::ViewError;
 pub use writable::repository_above;
 
@@ -571,6 +571,7 @@ impl Environment for Sandbox {
         Strikes {
             struck: counts.as_ref().map(|counts| counts.now()).unwrap_or_default(),
             of: counts,
+            ..Strikes::default()
         }
     }
 

@@ -13,6 +13,12 @@ use shieling_jail::plan::Entry;
 use super::Restrictions;
 use super::place::{self, below, is_clean, shown};
 
+/// The variables by which toolchains and caches say that they stand elsewhere than usual.
+pub fn variables() -> impl Iterator<Item = &'static str> {
+    let toolchains = TABLE.iter().flat_map(|row| row.variables.iter().copied());
+    toolchains.chain(super::caches::variables())
+}
+
 /// A toolchain that is known, found by a directory of it on `PATH`.
 struct Toolchain {
     /// Variables that say where it stands.

@@ -1,0 +1,260 @@
+//! What does not work says why, and what to do; nothing partial is ever executed.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use shieling_remote::agent::{Program, Setup, Wanted};
+use shieling_remote::ssh::Ssh;
+use shieling_remote::transport::{ConnectError, TransportError};
+use shieling_remote::{Remote, Timing};
+
+use super::server::{Changes, Login, Server, is_there};
+use crate::support::{command, facade};
+
+/// Served unconfined in the home.
+fn local() -> Setup {
+    Setup {
+        environment: Wanted::Local,
+        ..Setup::default()
+    }
+}
+
+/// What is refused, and what is to be done.
+async fn refused(ssh: Ssh) -> (String, String) {
+    let begun = Instant::now();
+    let error = Remote::over(Arc::new(ssh), Timing::default())
+        .await
+        .expect_err("it is refused");
+    assert!(begun.elapsed() < Duration::from_secs(40), "{error}");
+    match error {
+        ConnectError::Transport(TransportError::Refused { what, instead }) => (what, instead.unwrap_or_default()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn tells((what, instead): &(String, String), expected: &str, cure: &str) {
+    assert!(what.contains(expected), "{what}");
+    assert!(instead.contains(cure), "{instead}");
+}
+
+/// The agent programs that are stored below a home, and what is left of others.
+fn stored(home: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(home.join(".cache/shieling")).into_iter().flatten();
+    names
+        .map(|entry| entry.expect("ours").file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_key_that_is_not_known_is_never_accepted_and_nothing_is_asked() {
+    if !is_there() {
+        return;
+    }
+    let server = Server::start();
+    server.write_client_settings("");
+    for options in [
+        &[][..],
+        &["-o", "StrictHostKeyChecking=no"],
+        &["-o", "StrictHostKeyChecking=accept-new"],
+    ] {
+        let refused = refused(server.ssh(Login::Root, local(), options)).await;
+        tells(&refused, "cannot be reached", "compare the key");
+    }
+    assert_eq!(std::fs::read_to_string(server.at("known")).expect("it is there"), "");
+    let other = std::fs::read_to_string(server.at("key.pub")).expect("it is there");
+    server.write_client_settings(&format!("[127.0.0.1]:{} {other}", server.port));
+    let refused = refused(server.ssh(Login::Root, local(), &[])).await;
+    tells(&refused, "IDENTIFICATION HAS CHANGED", "find out why");
+    assert!(stored(&server.home(Login::Root)).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_without_a_key_a_port_without_a_server_and_a_missing_client_are_told_apart() {
+    if !is_there() {
+        return;
+    }
+    let server = Server::start();
+    let ssh = |destination: &str| {
+        let ssh = Ssh::new(destination.parse().expect("a destination"), local()).expect("looked for before");
+        ssh.with_options(["-F".to_owned(), server.at("ssh_config").display().to_string()])
+    };
+    let stranger = refused(ssh("ssh://nobody@far")).await;
+    tells(&stranger, "Permission denied", "ssh-add");
+    let closed = std::net::TcpListener::bind("127.0.0.1:0")
+        .expect("a port")
+        .local_addr()
+        .expect("bound")
+        .port();
+    let nobody = refused(ssh(&format!("ssh://root@127.0.0.1:{closed}"))).await;
+    tells(&nobody, "Connection refused", "see whether");
+    let missing = ssh("ssh://far").with_client("/no/such/ssh");
+    let error = Remote::over(Arc::new(missing), Timing::default())
+        .await
+        .expect_err("it is not there");
+    assert!(
+        matches!(error, ConnectError::Transport(TransportError::NotStarted { .. })),
+        "{error:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_program_is_sent_once_and_sent_again_where_it_was_damaged() {
+    if !is_there() {
+        return;
+    }
+    let server = Server::start();
+    let home = server.home(Login::User);
+    let name = format!("agent-{}", Program::carried().expect("looked for before").digest());
+    let run = async || {
+        let ssh = server.ssh(Login::User, local(), &[]);
+        let remote = Remote::over(Arc::new(ssh), Timing::default())
+            .await
+            .expect("it is reached");
+        assert_eq!(remote.surroundings().workspace, home);
+        let shieling = facade(remote, &home);
+        let outcome = shieling.run(command("id -un", &home), None).await;
+        assert_eq!(outcome.stdout, "shieling-far\n", "{outcome:?}");
+        shieling.environment().close().await;
+    };
+    run().await;
+    assert_eq!(stored(&home), [name.clone()]);
+    let path = home.join(".cache/shieling").join(&name);
+    let mode = |path: &Path| std::fs::metadata(path).expect("it is there").permissions().mode() & 0o7777;
+    assert_eq!((mode(&path), mode(path.parent().expect("above"))), (0o700, 0o700));
+    let before = std::fs::metadata(&path)
+        .expect("it is there")
+        .modified()
+        .expect("a time");
+    run().await;
+    assert_eq!(
+        std::fs::metadata(&path)
+            .expect("it is there")
+            .modified()
+            .expect("a time"),
+        before
+    );
+    // A crash of that machine may leave anything.
+    let content = std::fs::read(&path).expect("it is there");
+    std::fs::write(&path, &content[..content.len() / 2]).expect("room");
+    run().await;
+    assert_eq!(std::fs::read(&path).expect("it is there"), content);
+    assert_eq!(stored(&home), [name]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_arrives_with_another_digest_is_not_executed_and_not_kept() {
+    if !is_there() {
+        return;
+    }
+    let server = Server::start();
+    let program = Program::carried()
+        .expect("looked for before")
+        .with_digest("0".repeat(64));
+    let refused = refused(server.ssh(Login::Root, local(), &[]).with_program(program)).await;
+    tells(
+        &refused,
+        "its digest is another one, so it was not started",
+        "try again",
+    );
+    assert!(stored(&server.home(Login::Root)).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_is_told_and_nothing_half_written_stays() {
+    if !is_there() {
+        return;
+    }
+    let server = Server::with(Changes {
+        before: "mkdir -p /run/full; mount -t tmpfs -o size=256k none /run/full",
+        settings: "SetEnv XDG_CACHE_HOME=/run/full\n".to_owned(),
+    });
+    let refused = refused(server.ssh(Login::Root, local(), &[])).await;
+    tells(&refused, "No space left on device", "make room");
+    // Seen by whoever comes next.
+    let settings = server.at("ssh_config");
+    let listed = std::process::Command::new("ssh")
+        .arg("-F")
+        .arg(settings)
+        .args(["root@far", "ls -A /run/full/shieling"])
+        .output()
+        .expect("ssh is there");
+    assert_eq!(String::from_utf8_lossy(&listed.stdout), "", "{listed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn words_of_the_login_shell_are_no_words_of_the_protocol() {
+    if !is_there() {
+        return;
+    }
+    let server = Server::start();
+    let home = server.home(Login::Root);
+    std::fs::write(
+        home.join(".bashrc"),
+        "echo welcome; echo -n 'shieling x start '; head -c 3000 /dev/zero\n",
+    )
+    .expect("room");
+    let ssh = server.ssh(Login::Root, local(), &[]);
+    let remote = Remote::over(Arc::new(ssh), Timing::default())
+        .await
+        .expect("it is reached");
+    let outcome = facade(remote, &home).run(command("echo good", &home), None).await;
+    assert_eq!(outcome.stdout, "good\n");
+    std::fs::write(home.join(".bashrc"), "head -c 200000 /dev/zero\n").expect("room");
+    let noisy = refused(server.ssh(Login::Root, local(), &[])).await;
+    tells(&noisy, "prints more than", "start-up files");
+    std::fs::write(home.join(".bashrc"), "exit 3\n").expect("room");
+    let ended = refused(server.ssh(Login::Root, local(), &[])).await;
+    tells(&ended, "ended before it began (status 3)", "prints nothing");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_workspace_that_is_not_there_and_a_shell_that_is_not_bash_are_told() {
+    if !is_there() {
+        return;
+    }
+    let server = Server::start();
+    let nowhere = Setup {
+        workspace: Some("/no/such/directory".into()),
+        ..local()
+    };
+    let ssh = server.ssh(Login::Root, nowhere, &[]);
+    let error = Remote::over(Arc::new(ssh), Timing::default())
+        .await
+        .expect_err("it is refused");
+    let ConnectError::Link { said, .. } = &error else {
+        panic!("{error:?}")
+    };
+    assert!(
+        said.contains("the workspace `/no/such/directory` cannot be opened"),
+        "{said}"
+    );
+    let home = server.home(Login::Root);
+    let plain = Setup {
+        shell: Some("/bin/dash".into()),
+        ..local()
+    };
+    let ssh = server.ssh(Login::Root, plain, &[]);
+    let remote = Remote::over(Arc::new(ssh), Timing::default())
+        .await
+        .expect("it is reached");
+    assert_eq!(remote.surroundings().shell, Path::new("/bin/dash"));
+    let shieling = facade(remote, &home);
+    let outcome = shieling.run(command("echo $0", &home), None).await;
+    assert_eq!(outcome.stdout, "dash\n", "{outcome:?}");
+    let session = shieling_session(&shieling, &home).await;
+    assert!(
+        session.error.as_deref().is_some_and(|why| why.contains("bash")),
+        "{session:?}"
+    );
+}
+
+async fn shieling_session(shieling: &shieling::Shieling, home: &Path) -> shieling::outcome::Outcome {
+    let call = shieling::session::Call {
+        session: Some("one".parse().expect("a name")),
+        ..shieling::session::Call::new(command("echo hello", home))
+    };
+    shieling.shell(call).await
+}
