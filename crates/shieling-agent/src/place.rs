@@ -27,8 +27,20 @@ pub(crate) async fn open(setup: &Setup) -> Result<(Arc<dyn Environment>, Surroun
         .map(PathBuf::from)
         .filter(|home| home.is_absolute());
     let workspace = workspace(setup.workspace.as_deref(), home.as_deref())?;
-    let shell = Shell::find(setup.shell.as_deref()).map_err(|error| error.to_string())?;
-    let restrictions = || {
+    let found = match &setup.shell {
+        Some(_) => Shell::find(setup.shell.as_deref()),
+        None => Shell::first_of(usual(&variables)),
+    };
+    let shell = match found {
+        Ok(shell) => Some(shell),
+        Err(error) if setup.shell.is_some() => return Err(error.to_string()),
+        Err(_) => None,
+    };
+    let local = || match &shell {
+        Some(shell) => Local::new(shell.clone()),
+        None => Local::without_shell(),
+    };
+    let restrictions = |shell: &Shell| {
         let mut restrictions = Restrictions::new(&workspace, shell.program());
         restrictions.network = setup.network;
         restrictions.isolation = setup.isolation;
@@ -46,35 +58,42 @@ pub(crate) async fn open(setup: &Setup) -> Result<(Arc<dyn Environment>, Surroun
     };
     let mut unconfined = None;
     let environment: Arc<dyn Environment> = match setup.environment {
-        Wanted::Local => Arc::new(Local::new(shell.clone()).with_workspace(&workspace)),
-        Wanted::Sandbox | Wanted::Auto => {
-            // What it takes is tried in one that goes again: the other takes its policy before it starts.
-            let tried = Sandbox::new(restrictions(), shell.clone());
-            let started = tried.start().await;
-            tried.close().await;
-            match (started, setup.environment) {
-                (Ok(_), _) => {
-                    let sandbox = Sandbox::new(restrictions(), shell.clone());
-                    let home = sandbox.home().to_string_lossy().into_owned();
-                    if setup.isolation == Isolation::Full {
-                        // Its own, with the user's name and address.
-                        variables.insert("GIT_CONFIG_SYSTEM".to_owned(), "/etc/gitconfig".to_owned());
-                    }
-                    variables.insert("HOME".to_owned(), home);
-                    Arc::new(sandbox)
-                }
-                // A kernel that cannot, and not a wish that no sandbox would grant.
-                (Err(error @ SandboxError::Jail(_)), Wanted::Auto) => {
-                    unconfined = Some(whole(&error));
-                    Arc::new(Local::new(shell.clone()).with_workspace(&workspace))
-                }
-                (Err(error), _) => return Err(format!("no sandbox can be had here: {}", whole(&error))),
+        Wanted::Local => Arc::new(local().with_workspace(&workspace)),
+        Wanted::Sandbox | Wanted::Auto => match &shell {
+            None if setup.environment == Wanted::Sandbox => return Err(NO_SHELL.to_owned()),
+            None => {
+                unconfined = Some(NO_SHELL.to_owned());
+                Arc::new(local().with_workspace(&workspace))
             }
-        }
+            Some(shell) => {
+                // What it takes is tried in one that goes again: the other takes its policy before it starts.
+                let tried = Sandbox::new(restrictions(shell), shell.clone());
+                let started = tried.start().await;
+                tried.close().await;
+                match (started, setup.environment) {
+                    (Ok(_), _) => {
+                        let sandbox = Sandbox::new(restrictions(shell), shell.clone());
+                        let home = sandbox.home().to_string_lossy().into_owned();
+                        if setup.isolation == Isolation::Full {
+                            // Its own, with the user's name and address.
+                            variables.insert("GIT_CONFIG_SYSTEM".to_owned(), "/etc/gitconfig".to_owned());
+                        }
+                        variables.insert("HOME".to_owned(), home);
+                        Arc::new(sandbox)
+                    }
+                    // A kernel that cannot, and not a wish that no sandbox would grant.
+                    (Err(error @ SandboxError::Jail(_)), Wanted::Auto) => {
+                        unconfined = Some(whole(&error));
+                        Arc::new(local().with_workspace(&workspace))
+                    }
+                    (Err(error), _) => return Err(format!("no sandbox can be had here: {}", whole(&error))),
+                }
+            }
+        },
     };
     let surroundings = Surroundings {
         workspace,
-        shell: shell.program().to_owned(),
+        shell: shell.map(|shell| shell.program().to_owned()).unwrap_or_default(),
         variables,
         unconfined,
         shown: setup.show.iter().filter_map(|path| look::shown(path)).collect(),
@@ -84,6 +103,21 @@ pub(crate) async fn open(setup: &Setup) -> Result<(Arc<dyn Environment>, Surroun
         os_release: os_release(),
     };
     Ok((environment, surroundings))
+}
+
+/// Why there is no sandbox where no shell is.
+const NO_SHELL: &str = "a sandbox runs commands by a shell, and there is none here";
+
+/// Where a shell is looked for: bash wherever it is, before any other.
+fn usual(variables: &BTreeMap<String, String>) -> Vec<PathBuf> {
+    let path = variables.get("PATH").map_or("", String::as_str);
+    let named = path.split(':').map(|place| Path::new(place).join("bash"));
+    let all = ["/bin/bash", "/usr/bin/bash"]
+        .map(PathBuf::from)
+        .into_iter()
+        .chain(named);
+    all.chain(["/bin/sh", "/usr/bin/sh", "/busybox/sh"].map(PathBuf::from))
+        .collect()
 }
 
 /// Where toolchains stand that say so by a variable.

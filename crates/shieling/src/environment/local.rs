@@ -7,14 +7,11 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::Mutex;
 
 use super::files::host::{Confined, HostFiles, View};
-use super::{Ability, Capabilities, Environment, Files, Later, Limit, Network, Shell, sandbox};
+use super::{Ability, Capabilities, Environment, Files, Later, Limit, Network, Shell, argv, sandbox};
 use crate::approval::Approved;
 use crate::outcome::Confinement;
-use crate::process::{Jail, JailError, Process, SessionShell, SpawnError, Streams};
+use crate::process::{Jail, JailError, Plan, Process, SessionShell, SpawnError, Streams};
 use crate::request::Command;
-
-/// What needs a workspace.
-const FILES: [Ability; 2] = [Ability::ReadFiles, Ability::WriteFiles];
 
 /// Commands run directly on this host. Nothing is confined; only the size of files can be limited.
 ///
@@ -22,7 +19,8 @@ const FILES: [Ability; 2] = [Ability::ReadFiles, Ability::WriteFiles];
 /// is made once, so that a start costs the same in a host of any size.
 #[derive(Debug)]
 pub struct Local {
-    shell: Shell,
+    /// None if there is none: a text is then the words of one program.
+    shell: Option<Shell>,
     workspace: Option<PathBuf>,
     once: bool,
     files: OnceLock<Arc<HostFiles>>,
@@ -33,6 +31,16 @@ impl Local {
     /// With this shell, and without files: [`Environment::files`] is an error until
     /// [`Self::with_workspace`] says which they are.
     pub fn new(shell: Shell) -> Self {
+        Self::with(Some(shell))
+    }
+
+    /// Where there is no shell. A command's text is then the words of one program, with their quotation marks;
+    /// what takes a shell is refused. Without files, as [`Self::new`].
+    pub fn without_shell() -> Self {
+        Self::with(None)
+    }
+
+    fn with(shell: Option<Shell>) -> Self {
         Self {
             shell,
             workspace: None,
@@ -72,6 +80,21 @@ impl Local {
         Ok(Arc::clone(self.files.get_or_init(|| Arc::new(HostFiles::new(view)))))
     }
 
+    fn plan(&self, command: &Command) -> Result<Plan, SpawnError> {
+        match &self.shell {
+            Some(shell) => Ok(shell.plan(command)),
+            None => argv::plan(command),
+        }
+    }
+
+    fn can(&self, ability: Ability) -> bool {
+        match ability {
+            Ability::ReadFiles | Ability::WriteFiles => self.workspace.is_some(),
+            Ability::Sessions => self.shell.as_ref().is_some_and(Shell::is_bash),
+            Ability::Commands | Ability::Jobs | Ability::Input | Ability::Terminals | Ability::Processes => true,
+        }
+    }
+
     /// What starts commands: made at the first, and made anew if somebody has ended it.
     async fn starter(&self) -> Result<Arc<Jail>, JailError> {
         let mut starter = self.starter.lock().await;
@@ -93,10 +116,7 @@ impl Environment for Local {
         Capabilities {
             networks: BTreeSet::from([Network::Host]),
             limits: BTreeSet::from([Limit::FileSize]),
-            abilities: Ability::ALL
-                .into_iter()
-                .filter(|ability| self.workspace.is_some() || !FILES.contains(ability))
-                .collect(),
+            abilities: Ability::ALL.into_iter().filter(|ability| self.can(*ability)).collect(),
         }
     }
 
@@ -106,23 +126,29 @@ impl Environment for Local {
 
     fn spawn(&self, command: Approved<Command>, streams: Streams) -> Later<'_, Result<Process, SpawnError>> {
         Box::pin(async move {
+            let plan = self.plan(command.request())?;
             let starter = self.starter().await.map_err(SpawnError::Jail)?;
-            starter.spawn(&self.shell.plan(command.request()), streams).await
+            starter.spawn(&plan, streams).await
         })
     }
 
     fn open_shell<'a>(&'a self, first: &'a Approved<Command>) -> Later<'a, Result<Box<dyn SessionShell>, SpawnError>> {
         Box::pin(async move {
+            let shell = self.shell.as_ref().ok_or_else(|| SpawnError::Session {
+                why: "there is no shell here: commands run one by one, as programs with their arguments".to_owned(),
+            })?;
+            shell.can_stay()?;
             let starter = self.starter().await.map_err(SpawnError::Jail)?;
-            let shell = starter.spawn_shell(self.shell.plan(first.request())).await?;
+            let shell = starter.spawn_shell(shell.plan(first.request())).await?;
             Ok(Box::new(shell) as Box<dyn SessionShell>)
         })
     }
 
     fn misread<'a>(&'a self, command: &'a Command) -> Later<'a, Option<(i32, String)>> {
         Box::pin(async move {
+            let shell = self.shell.as_ref()?;
             let starter = self.starter().await.ok()?;
-            self.shell.misread(&starter, command).await
+            shell.misread(&starter, command).await
         })
     }
 

@@ -1,5 +1,6 @@
 //! Where commands run. An environment takes only what was approved and cannot see a policy.
 
+mod argv;
 mod files;
 mod local;
 mod sandbox;

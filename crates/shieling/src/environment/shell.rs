@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::process::{End, Jail, Limits, Plan, SCRIPT_DESCRIPTOR, Streams, run_to_end};
+use crate::process::{End, Jail, Limits, Plan, SCRIPT_DESCRIPTOR, SpawnError, Streams, run_to_end};
 use crate::request::Command;
 
 /// Where a shell is looked for if nobody names one.
@@ -112,6 +112,22 @@ impl Shell {
 }
 
 impl Shell {
+    /// Whether shells can stay, which takes bash.
+    ///
+    /// # Errors
+    /// [`SpawnError::Session`]: it is another one.
+    pub(super) fn can_stay(&self) -> Result<(), SpawnError> {
+        if self.bash {
+            return Ok(());
+        }
+        let why = format!(
+            "it takes bash, and the shell here is `{}`: commands run one by one, each with `{} -c`",
+            self.program.display(),
+            name_of(&self.program)
+        );
+        Err(SpawnError::Session { why })
+    }
+
     /// How bash reads a text and runs nothing of it (`-n`), with no variable that could have it read more.
     fn reading(&self, command: &Command) -> Plan {
         let mut argv = vec![name_of(&self.program)];
@@ -153,7 +169,7 @@ fn name_of(program: &Path) -> String {
     clippy::disallowed_methods,
     reason = "whether a shell is there is a question to this host"
 )]
-fn executable(path: &Path) -> bool {
+pub(super) fn executable(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 

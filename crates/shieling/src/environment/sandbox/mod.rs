@@ -438,7 +438,10 @@ impl Environment for Sandbox {
         Capabilities {
             networks,
             limits: BTreeSet::from([Limit::Memory, Limit::Pids, Limit::Cpus, Limit::FileSize]),
-            abilities: BTreeSet::from(Ability::ALL),
+            abilities: Ability::ALL
+                .into_iter()
+                .filter(|ability| *ability != Ability::Sessions || self.shell.is_bash())
+                .collect(),
         }
     }
 
@@ -481,6 +484,7 @@ impl Environment for Sandbox {
 
     fn open_shell<'a>(&'a self, first: &'a Approved<Command>) -> Later<'a, Result<Box<dyn SessionShell>, SpawnError>> {
         Box::pin(async move {
+            self.shell.can_stay()?;
             let running = self.ready().await?;
             let shell = running.jail.spawn_shell(self.plan(&running, first.request())).await?;
             Ok(Box::new(shell) as Box<dyn SessionShell>)
