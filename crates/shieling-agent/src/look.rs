@@ -31,9 +31,14 @@ pub(crate) fn is_writable(path: &Path) -> bool {
 
 /// How many processes of the container's control group were killed for its memory.
 pub(crate) fn kills() -> u64 {
-    let files = ["/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"];
+    let files = [
+        "/sys/fs/cgroup/memory.events",
+        "/sys/fs/cgroup/memory/memory.oom_control",
+    ];
     let text = files.into_iter().find_map(|path| shown(Path::new(path)));
-    let count = text.as_ref().and_then(|(_, text)| text.lines().find_map(|line| line.strip_prefix("oom_kill ")));
+    let count = text
+        .as_ref()
+        .and_then(|(_, text)| text.lines().find_map(|line| line.strip_prefix("oom_kill ")));
     count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
 }
 

@@ -97,7 +97,12 @@ pub(crate) async fn open(setup: &Setup) -> Result<(Arc<dyn Environment>, Surroun
         variables,
         unconfined,
         shown: setup.show.iter().filter_map(|path| look::shown(path)).collect(),
-        unwritable: setup.try_write.iter().filter(|path| !look::is_writable(path)).cloned().collect(),
+        unwritable: setup
+            .try_write
+            .iter()
+            .filter(|path| !look::is_writable(path))
+            .cloned()
+            .collect(),
         removed_itself: setup.remove_itself && look::remove_itself(),
         system: system(),
         os_release: os_release(),

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use shieling::Told;
 use shieling::units::ByteCount;
 use shieling_container::{
-    Choice, Container, ContainerError, Options, Preset, Progress, Pull, Reach, Run, Surroundings, User, Volume, discover,
+    Choice, Container, ContainerError, Options, Preset, Progress, Pull, Reach, Run, Surroundings, User, Volume,
+    discover,
 };
 
 use crate::config::{Printable, files};
@@ -66,7 +67,9 @@ fn elsewhere<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) 
     let waited = thread.map(std::thread::JoinHandle::join);
     match waited {
         Ok(Ok(done)) => Ok(done),
-        Ok(Err(_)) | Err(_) => Err(Failure::new("no thread could be made for the engine; nothing was started")),
+        Ok(Err(_)) | Err(_) => Err(Failure::new(
+            "no thread could be made for the engine; nothing was started",
+        )),
     }
 }
 
@@ -114,7 +117,10 @@ fn options(plan: &Plan, wanted: &ContainerPlan) -> Options {
     options.unlimited = wanted.unlimited;
     options.memory = plan.asked.memory;
     options.pids = plan.asked.pids;
-    options.cpu_thousandths = plan.asked.cpu_thousandths.map(|cpus| u32::try_from(cpus).unwrap_or(u32::MAX));
+    options.cpu_thousandths = plan
+        .asked
+        .cpu_thousandths
+        .map(|cpus| u32::try_from(cpus).unwrap_or(u32::MAX));
     options.network = match (&wanted.network, plan.network) {
         (Some(name), _) => Reach::Named(name.clone()),
         (None, Network::Host) => Reach::Host,
@@ -161,7 +167,10 @@ pub(crate) fn learn(container: &Container, told: &mut Told) {
 
 /// Why no command can run in a container, in words.
 pub(crate) fn failure(error: &ContainerError) -> Failure {
-    let failure = Failure::new(format!("{}; nothing was started", crate::escape::line(&error.to_string())));
+    let failure = Failure::new(format!(
+        "{}; nothing was started",
+        crate::escape::line(&error.to_string())
+    ));
     match error.instead() {
         Some(instead) => failure.with("instead", instead),
         None => failure,

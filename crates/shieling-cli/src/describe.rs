@@ -34,9 +34,7 @@ pub(crate) fn told(plan: &Plan, persistence: Persistence) -> Result<Told, Failur
             EnvironmentName::Memory => PathBuf::from("bash"),
             // Known once it has started.
             EnvironmentName::Container => PathBuf::from("sh"),
-            EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Ssh => {
-                setup::shell_of(plan)?
-            }
+            EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Ssh => setup::shell_of(plan)?,
         },
         network: plan.network.as_str().to_owned(),
         persistence,

@@ -196,7 +196,11 @@ fn findings(trials: &Trials) -> Vec<Finding> {
     }
     if plan::is_available(EnvironmentName::Container) {
         all.push(match &trials.container {
-            Ok(engine) => finding("container", State::Ok, format!("{engine} answers; `--image NAME` is needed")),
+            Ok(engine) => finding(
+                "container",
+                State::Ok,
+                format!("{engine} answers; `--image NAME` is needed"),
+            ),
             Err(failure) => finding("container", State::Missing, failure.what()),
         });
     }

@@ -14,8 +14,8 @@ use shieling::units::ByteCount;
 use crate::config::{self, Loaded};
 use crate::far::Far;
 use crate::options::{
-    Approval, Assignment, Chosen, ContainerUser, Cpus, Engine, EnvironmentName, Home, Isolation, Mounted, Network, Pids,
-    PolicyName, Prefix, Preset, Pull, Rate, Settings, Size, Timeout, VariableName, is_below_root,
+    Approval, Assignment, Chosen, ContainerUser, Cpus, Engine, EnvironmentName, Home, Isolation, Mounted, Network,
+    Pids, PolicyName, Prefix, Preset, Pull, Rate, Settings, Size, Timeout, VariableName, is_below_root,
 };
 use crate::words::Failure;
 
@@ -235,7 +235,11 @@ impl ContainerPlan {
         }
         let workdir = settings.workdir.clone();
         // Where an attached container is worked in depends on what it has.
-        let default = if settings.container.is_some() { "/" } else { "/workspace" };
+        let default = if settings.container.is_some() {
+            "/"
+        } else {
+            "/workspace"
+        };
         let workdir = workdir.unwrap_or_else(|| default.into());
         if settings.container.is_none() {
             is_below_root(&workdir)
@@ -440,9 +444,7 @@ impl Plan {
                 let writes = |plan: &ContainerPlan| plan.writable || plan.volumes.iter().any(|volume| !volume.readonly);
                 self.readonly || !self.container.as_ref().is_some_and(writes)
             }
-            EnvironmentName::Sandbox | EnvironmentName::Ssh => {
-                self.readonly || self.isolation == Isolation::Full
-            }
+            EnvironmentName::Sandbox | EnvironmentName::Ssh => self.readonly || self.isolation == Isolation::Full,
         };
         !kept && !self.fixed.is_empty()
     }
@@ -540,7 +542,11 @@ fn holds_unread(env: EnvironmentName, place: &str, loaded: &Loaded) -> Result<()
             ("policy", settings.policy.iter().any(restricts)),
         ] {
             if given {
-                return refuse(key, "a container enforces `--readonly` alone, and nobody reads what you type", by_kernel);
+                return refuse(
+                    key,
+                    "a container enforces `--readonly` alone, and nobody reads what you type",
+                    by_kernel,
+                );
             }
         }
     }
@@ -616,7 +622,11 @@ fn is_enforced(env: EnvironmentName, place: &str, loaded: &Loaded) -> Result<(),
         ("cap-add", !settings.cap_add.is_empty()),
     ] {
         if given {
-            return refuse(key, "it is about containers", "leave it out here, or use `--env container`");
+            return refuse(
+                key,
+                "it is about containers",
+                "leave it out here, or use `--env container`",
+            );
         }
     }
     if env == EnvironmentName::Memory {

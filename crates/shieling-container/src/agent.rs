@@ -40,7 +40,11 @@ impl Agent {
         };
         // Engines that run as another user have to reach it.
         let mut maker = std::fs::DirBuilder::new();
-        maker.recursive(true).mode(0o755).create(&self.directory).map_err(failed)?;
+        maker
+            .recursive(true)
+            .mode(0o755)
+            .create(&self.directory)
+            .map_err(failed)?;
         let directory = std::fs::canonicalize(&self.directory).map_err(failed)?;
         let path = directory.join(self.program.digest());
         if self.is_whole(&path) {

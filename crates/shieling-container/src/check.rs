@@ -118,10 +118,12 @@ impl Inside {
 
 /// A path as `mountinfo` writes it, with blanks as octal numbers.
 fn unescaped(path: &str) -> String {
-    ["\\040 ", "\\011\t", "\\012\n", "\\134\\"].iter().fold(path.to_owned(), |path, pair| {
-        let (written, meant) = pair.split_at(4);
-        path.replace(written, meant)
-    })
+    ["\\040 ", "\\011\t", "\\012\n", "\\134\\"]
+        .iter()
+        .fold(path.to_owned(), |path, pair| {
+            let (written, meant) = pair.split_at(4);
+            path.replace(written, meant)
+        })
 }
 
 /// What is to hold.
@@ -154,12 +156,21 @@ pub(crate) fn compare(asked: &Asked<'_>, inside: &Inside, inspected: &Value) -> 
     let user = inside.user();
     if let Some(asked) = asked.user {
         let found = user.map(|(uid, gid)| format!("{uid}:{gid}"));
-        must("the user", asked, found.as_deref() == Some(asked), shown(found.as_deref()))?;
+        must(
+            "the user",
+            asked,
+            found.as_deref() == Some(asked),
+            shown(found.as_deref()),
+        )?;
     }
     if user.is_some_and(|(uid, _)| uid != 0) {
         enforced.push("user".to_owned());
     }
-    let users = inside.file(USERS).unwrap_or_default().split_whitespace().collect::<Vec<_>>();
+    let users = inside
+        .file(USERS)
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect::<Vec<_>>();
     if !users.is_empty() && users[..] != ["0", "0", "4294967295"] {
         enforced.push("user.namespace".to_owned());
     }
@@ -206,7 +217,8 @@ pub(crate) fn compare(asked: &Asked<'_>, inside: &Inside, inspected: &Value) -> 
         let found = inside.is_readonly(&mount.target);
         must("a read-only mount", &target, found == Some(true), format!("{found:?}"))?;
         let below = inside.mounts().find(|(at, options)| {
-            at.strip_prefix(&target).is_some_and(|rest| rest.starts_with('/')) && !options.split(',').any(|one| one == "ro")
+            at.strip_prefix(&target).is_some_and(|rest| rest.starts_with('/'))
+                && !options.split(',').any(|one| one == "ro")
         });
         let found = below.as_ref().map(|(at, _)| format!("`{at}` can be written"));
         must("a read-only mount", &target, below.is_none(), shown(found.as_deref()))?;
@@ -226,11 +238,28 @@ pub(crate) fn compare(asked: &Asked<'_>, inside: &Inside, inspected: &Value) -> 
         let found = if elsewhere { inspected.as_u64() } else { found };
         // Memory is limited in pages.
         let holds = found.is_some_and(|found| found == asked || !exact && found <= asked && found + 65_536 > asked);
-        must(what, &asked.to_string(), holds, shown(found.map(|n| n.to_string()).as_deref()))?;
+        must(
+            what,
+            &asked.to_string(),
+            holds,
+            shown(found.map(|n| n.to_string()).as_deref()),
+        )?;
         Ok(true)
     };
-    let memory = limit("the limit on memory", options.memory_limit(), inside.memory(), &host["Memory"], false)?;
-    let pids = limit("the limit on processes", options.pids_limit(), inside.pids(), &host["PidsLimit"], true)?;
+    let memory = limit(
+        "the limit on memory",
+        options.memory_limit(),
+        inside.memory(),
+        &host["Memory"],
+        false,
+    )?;
+    let pids = limit(
+        "the limit on processes",
+        options.pids_limit(),
+        inside.pids(),
+        &host["PidsLimit"],
+        true,
+    )?;
     let cpus = options.cpu_thousandths.map(u64::from);
     let found = inside.cpu_thousandths();
     let by_engine = Value::from(host["NanoCpus"].as_u64().map(|nano| nano / 1_000_000));
@@ -321,11 +350,27 @@ mod tests {
         let below = format!("{}{second}", inside(&[]).0[MOUNTS].trim_end());
         let cases: [(&str, String, &str); 10] = [
             (STATUS, status("Uid:\t65534", "Uid:\t0"), "the user"),
-            (STATUS, status("CapBnd:\t0000", "CapBnd:\ta804"), "the loss of capabilities"),
+            (
+                STATUS,
+                status("CapBnd:\t0000", "CapBnd:\ta804"),
+                "the loss of capabilities",
+            ),
             (STATUS, status("NoNewPrivs:\t1", "NoNewPrivs:\t0"), "no new privileges"),
-            (STATUS, status("Seccomp:\t2", "Seccomp:\t0"), "the filter of system calls"),
-            (MOUNTS, inside(&[]).0[MOUNTS].replace("/ / ro", "/ / rw"), "the read-only root"),
-            (MOUNTS, inside(&[]).0[MOUNTS].replace("workspace ro", "workspace rw"), "a read-only mount"),
+            (
+                STATUS,
+                status("Seccomp:\t2", "Seccomp:\t0"),
+                "the filter of system calls",
+            ),
+            (
+                MOUNTS,
+                inside(&[]).0[MOUNTS].replace("/ / ro", "/ / rw"),
+                "the read-only root",
+            ),
+            (
+                MOUNTS,
+                inside(&[]).0[MOUNTS].replace("workspace ro", "workspace rw"),
+                "a read-only mount",
+            ),
             (MOUNTS, below, "a read-only mount"),
             (DEVICES, "lo: 0\neth0: 0\n".to_owned(), "the closed network"),
             (
@@ -333,7 +378,11 @@ mod tests {
                 "9223372036854771712".to_owned(),
                 "the limit on memory",
             ),
-            ("/sys/fs/cgroup/pids/pids.max", "max".to_owned(), "the limit on processes"),
+            (
+                "/sys/fs/cgroup/pids/pids.max",
+                "max".to_owned(),
+                "the limit on processes",
+            ),
         ];
         for (path, text, expected) in cases {
             match compared(&inside(&[(path, &text)])) {
@@ -351,10 +400,14 @@ mod tests {
             ("/sys/fs/cgroup/pids.max", "256\n"),
             ("/sys/fs/cgroup/cpu.max", "150000 100000\n"),
         ]);
-        files.0.retain(|path, _| !path.contains("cgroup/memory/") && !path.contains("cgroup/pids/"));
+        files
+            .0
+            .retain(|path, _| !path.contains("cgroup/memory/") && !path.contains("cgroup/pids/"));
         assert!(compared(&files).is_ok());
         assert_eq!(files.cpu_thousandths(), Some(1500));
-        files.0.insert("/sys/fs/cgroup/memory.max".to_owned(), "max\n".to_owned());
+        files
+            .0
+            .insert("/sys/fs/cgroup/memory.max".to_owned(), "max\n".to_owned());
         assert!(compared(&files).is_err());
     }
 }

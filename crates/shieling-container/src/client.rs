@@ -288,7 +288,11 @@ impl Engine {
         });
         let mut request = Request::builder()
             .method(method)
-            .uri(if path == "/_ping" { path.to_owned() } else { format!("/{VERSION}{path}") })
+            .uri(if path == "/_ping" {
+                path.to_owned()
+            } else {
+                format!("/{VERSION}{path}")
+            })
             .header("host", "engine");
         if upgrade {
             request = request.header("connection", "Upgrade").header("upgrade", "tcp");
@@ -343,7 +347,10 @@ impl Engine {
             return Ok(body);
         }
         let said: Option<Value> = serde_json::from_slice(&body).ok();
-        let said = said.as_ref().and_then(|said| said["message"].as_str()).map(str::to_owned);
+        let said = said
+            .as_ref()
+            .and_then(|said| said["message"].as_str())
+            .map(str::to_owned);
         let said = said.unwrap_or_else(|| String::from_utf8_lossy(&body).trim().to_owned());
         Err(EngineError::Refused {
             what,

@@ -1,6 +1,9 @@
 //! Where engines listen, by the rules of their own clients. What the user named stands alone: nothing else is tried in
 //! its place.
-#![expect(clippy::disallowed_methods, reason = "the engines' own settings say where they listen")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the engines' own settings say where they listen"
+)]
 
 use std::path::{Path, PathBuf};
 
@@ -165,14 +168,18 @@ fn context(surroundings: &Surroundings, wanted: Wanted) -> Option<Candidate> {
     };
     let name = match &surroundings.docker_context {
         Some(name) => name.clone(),
-        None => json(&directory.join("config.json"))?["currentContext"].as_str()?.to_owned(),
+        None => json(&directory.join("config.json"))?["currentContext"]
+            .as_str()?
+            .to_owned(),
     };
     if name.is_empty() || name == "default" {
         return None;
     }
     let digest = Digest::of(name.as_bytes()).to_string();
     let meta = json(&directory.join("contexts/meta").join(digest).join("meta.json"));
-    let host = meta.as_ref().and_then(|meta| meta["Endpoints"]["docker"]["Host"].as_str());
+    let host = meta
+        .as_ref()
+        .and_then(|meta| meta["Endpoints"]["docker"]["Host"].as_str());
     Some(Candidate {
         by: format!("the docker context `{}`", name.escape_debug()),
         address: match host {
@@ -231,7 +238,10 @@ mod tests {
             "unix:///run/user/7/docker.sock",
             "unix:///nowhere/u/.docker/run/docker.sock",
         ];
-        let podman = ["unix:///run/user/7/podman/podman.sock", "unix:///run/podman/podman.sock"];
+        let podman = [
+            "unix:///run/user/7/podman/podman.sock",
+            "unix:///run/podman/podman.sock",
+        ];
         assert_eq!(shown(Choice::Docker, &of), docker);
         assert_eq!(shown(Choice::Podman, &of), podman);
         assert_eq!(shown(Choice::Auto, &of), [docker.as_slice(), &podman].concat());

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shieling::approval::Approved;
 use shieling::environment::{
-    Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Ground, Later, Limit, Network,
-    Places,
+    Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Ground, Later, Limit,
+    Network, Places,
 };
 use shieling::outcome::Confinement;
 use shieling::process::{Process, SessionShell, SpawnError, Streams};
@@ -251,10 +251,7 @@ impl Inner {
             Ok(confinement)
         });
         match checked {
-            Ok(confinement) => Ok(Running {
-                remote,
-                confinement,
-            }),
+            Ok(confinement) => Ok(Running { remote, confinement }),
             Err(error) => {
                 remote.close().await;
                 Err(error)
@@ -318,7 +315,9 @@ impl Transport for Way {
         "container"
     }
 
-    fn connect(&self) -> Later<'_, Result<shieling_remote::transport::Connection, shieling_remote::transport::TransportError>> {
+    fn connect(
+        &self,
+    ) -> Later<'_, Result<shieling_remote::transport::Connection, shieling_remote::transport::TransportError>> {
         Box::pin(async move {
             let made = |id: String| *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
             let connected = match &self.inner.options.run {
@@ -369,7 +368,9 @@ impl Environment for Container {
                 ..capabilities
             };
         }
-        let abilities = Ability::ALL.into_iter().filter(|ability| *ability != Ability::Processes);
+        let abilities = Ability::ALL
+            .into_iter()
+            .filter(|ability| *ability != Ability::Processes);
         Capabilities {
             networks: self.networks(),
             limits: self.limited(),
@@ -403,7 +404,10 @@ impl Environment for Container {
     }
 
     fn confinement(&self) -> Confinement {
-        self.inner.now().map(|running| running.confinement.clone()).unwrap_or_default()
+        self.inner
+            .now()
+            .map(|running| running.confinement.clone())
+            .unwrap_or_default()
     }
 
     fn ground(&self) -> Option<Ground> {
@@ -480,7 +484,9 @@ impl Container {
     }
 
     fn limited(&self) -> BTreeSet<Limit> {
-        let own = [Limit::Memory, Limit::Pids, Limit::Cpus].into_iter().filter(|_| self.inner.options.is_own());
+        let own = [Limit::Memory, Limit::Pids, Limit::Cpus]
+            .into_iter()
+            .filter(|_| self.inner.options.is_own());
         own.chain([Limit::FileSize]).collect()
     }
 }
@@ -488,9 +494,11 @@ impl Container {
 /// The engine's words of a refusal as what they mean.
 pub(crate) fn meant(error: EngineError) -> ContainerError {
     match &error {
-        EngineError::Refused { message, .. } if message.contains("no space left on device") => ContainerError::DiskFull {
-            message: message.clone(),
-        },
+        EngineError::Refused { message, .. } if message.contains("no space left on device") => {
+            ContainerError::DiskFull {
+                message: message.clone(),
+            }
+        }
         _ => ContainerError::Engine(error),
     }
 }

@@ -1,6 +1,9 @@
 //! What would undo a container's isolation: looked for before anything starts, by where paths lead and not by how
 //! they are written.
-#![expect(clippy::disallowed_methods, reason = "what is to be mounted is looked at where it stands")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "what is to be mounted is looked at where it stands"
+)]
 
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
@@ -117,7 +120,9 @@ fn of_users() -> Vec<PathBuf> {
     };
     users
         .flatten()
-        .flat_map(|user| ["docker.sock", "podman/podman.sock", "bus", "systemd/private"].map(|name| user.path().join(name)))
+        .flat_map(|user| {
+            ["docker.sock", "podman/podman.sock", "bus", "systemd/private"].map(|name| user.path().join(name))
+        })
         .collect()
 }
 

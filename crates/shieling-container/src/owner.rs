@@ -38,7 +38,10 @@ impl Owner {
 
     /// As a label's value.
     pub(crate) fn label(&self) -> String {
-        format!("{} {} {} {} {}", self.boot, self.namespace, self.user, self.pid, self.started)
+        format!(
+            "{} {} {} {} {}",
+            self.boot, self.namespace, self.user, self.pid, self.started
+        )
     }
 
     fn read(label: &str) -> Option<Self> {
@@ -89,7 +92,10 @@ fn started(pid: u32) -> Option<u64> {
 pub(crate) async fn sweep(engine: &Engine, this: &Owner) -> Result<usize, EngineError> {
     let filters = escaped(&serde_json::json!({ "label": [LABEL] }).to_string());
     let all = engine
-        .get(&format!("/containers/json?all=true&filters={filters}"), "which containers there are")
+        .get(
+            &format!("/containers/json?all=true&filters={filters}"),
+            "which containers there are",
+        )
         .await?;
     let orphans = all.as_array().into_iter().flatten().filter_map(|container: &Value| {
         let owner = Owner::read(container["Labels"][LABEL].as_str()?)?;

@@ -147,7 +147,8 @@ impl Wanted<'_> {
             host["CapAdd"] = json!(options.capabilities);
         }
         if !options.devices.is_empty() {
-            let device = |path: &PathBuf| json!({ "PathOnHost": path, "PathInContainer": path, "CgroupPermissions": "rwm" });
+            let device =
+                |path: &PathBuf| json!({ "PathOnHost": path, "PathInContainer": path, "CgroupPermissions": "rwm" });
             host["Devices"] = options.devices.iter().map(device).collect();
         }
         if let Some(memory) = options.memory_limit() {
@@ -207,7 +208,10 @@ mod tests {
         assert_eq!(host["CapDrop"], json!(["ALL"]));
         assert_eq!(host["SecurityOpt"], json!(["no-new-privileges"]));
         assert_eq!(host["NetworkMode"], "none");
-        assert_eq!((&host["Memory"], &host["MemorySwap"]), (&json!(536_870_912), &json!(536_870_912)));
+        assert_eq!(
+            (&host["Memory"], &host["MemorySwap"]),
+            (&json!(536_870_912), &json!(536_870_912))
+        );
         assert_eq!(host["PidsLimit"], 256);
         assert!(host["Tmpfs"]["/tmp"].as_str().unwrap().contains("size=67108864"));
     }

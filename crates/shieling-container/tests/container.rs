@@ -1,5 +1,8 @@
 //! Containers of real engines, started here: what runs in them, what is closed in them, and what is left of them.
-#![allow(clippy::disallowed_methods, reason = "engines are started, and their containers looked at from outside")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "engines are started, and their containers looked at from outside"
+)]
 
 mod container {
     mod attached;

@@ -13,10 +13,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("shieling-memory", &["shieling"]),
     ("shieling-remote", &["shieling"]),
     ("shieling-agent", &["shieling", "shieling-remote"]),
+    ("shieling-container", &["shieling", "shieling-remote"]),
     ("shieling-server", &["shieling"]),
     (
         "shieling-cli",
-        &["shieling", "shieling-memory", "shieling-remote", "shieling-server"],
+        &[
+            "shieling",
+            "shieling-container",
+            "shieling-memory",
+            "shieling-remote",
+            "shieling-server",
+        ],
     ),
     ("shieling-py", &["shieling", "shieling-cli"]),
     ("shieling-testkit", &["shieling"]),

@@ -173,6 +173,11 @@ const HOMES: &[&str] = &[
     "crates/shieling/src/shieling/lookup/",
     "crates/shieling-cli/src/config.rs",
     "crates/shieling-cli/src/config/",
+    // The agent program is put where engines mount it, and what is mounted is looked at.
+    "crates/shieling-container/src/agent.rs",
+    "crates/shieling-container/src/discover.rs",
+    "crates/shieling-container/src/isolation.rs",
+    "crates/shieling-container/src/owner.rs",
     "crates/shieling-jail/",
     // Runs cargo and copies what it made.
     "crates/shieling/build.rs",

@@ -178,7 +178,10 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
         ("cap-add", !cap_add.is_empty()),
     ] {
         if given {
-            return refuse(key, "it chooses what container commands run in, and what of this host is in it");
+            return refuse(
+                key,
+                "it chooses what container commands run in, and what of this host is in it",
+            );
         }
     }
     if *record {

@@ -10,8 +10,8 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::values::{
-    Approval, Assignment, Chosen, ContainerUser, Cpus, Engine, Home, Isolation, Mounted, Network, Pids, PolicyName, Prefix,
-    Preset, Pull, Rate, Size, Timeout, VariableName,
+    Approval, Assignment, Chosen, ContainerUser, Cpus, Engine, Home, Isolation, Mounted, Network, Pids, PolicyName,
+    Prefix, Preset, Pull, Rate, Size, Timeout, VariableName,
 };
 
 /// What can be set on the command line and in `shieling.toml` alike.

@@ -748,7 +748,13 @@ mod tests {
             let read = text.parse::<Mounted>().ok().map(|volume| volume.to_string());
             assert_eq!(read.as_deref(), shown, "{text}");
         }
-        for (text, user) in [("5", Some("5:5")), ("5:6", Some("5:6")), ("-1", None), ("me", None), ("4294967295", None)] {
+        for (text, user) in [
+            ("5", Some("5:5")),
+            ("5:6", Some("5:6")),
+            ("-1", None),
+            ("me", None),
+            ("4294967295", None),
+        ] {
             let read = text.parse::<ContainerUser>().ok().map(|user| user.to_string());
             assert_eq!(read.as_deref(), user, "{text}");
         }

@@ -51,7 +51,9 @@ pub(super) async fn look(engine: &Engine, container: &str, options: &Options) ->
     };
     runs(container, &found)?;
     let used = found["Image"].as_str().unwrap_or_default();
-    let of = engine.get(&format!("/images/{}/json", escaped(used)), "for an image").await;
+    let of = engine
+        .get(&format!("/images/{}/json", escaped(used)), "for an image")
+        .await;
     if let Ok(of) = of {
         image::fits(engine, used, &of).await?;
     }
@@ -103,7 +105,14 @@ pub(super) async fn connect(inner: &Arc<Inner>, container: &str) -> Result<Conne
         let copied = if failed.is_empty() {
             let at = if place.is_empty() { "/" } else { place };
             let path = format!("/containers/{id}/archive?path={}", escaped(at));
-            engine.put(&path, archive(&directory, inner.agent.bytes()), "to copy a file into a container").await.map_err(|error| error.to_string())
+            engine
+                .put(
+                    &path,
+                    archive(&directory, inner.agent.bytes()),
+                    "to copy a file into a container",
+                )
+                .await
+                .map_err(|error| error.to_string())
         } else {
             pour(engine, &id, &left.path, inner.agent.bytes()).await
         };
@@ -181,18 +190,39 @@ async fn begin(
     user: Option<&str>,
 ) -> Result<(String, crate::client::Hijacked), EngineError> {
     let body = exec(command, user);
-    let made = engine.post(&format!("/containers/{id}/exec"), Some(&body), "to execute a program", QUICK).await?;
+    let made = engine
+        .post(
+            &format!("/containers/{id}/exec"),
+            Some(&body),
+            "to execute a program",
+            QUICK,
+        )
+        .await?;
     let number = escaped(made["Id"].as_str().unwrap_or_default());
     let detached = json!({ "Detach": false, "Tty": false });
-    let streams = engine.hijack(&format!("/exec/{number}/start"), Some(&detached), "to execute a program").await?;
+    let streams = engine
+        .hijack(
+            &format!("/exec/{number}/start"),
+            Some(&detached),
+            "to execute a program",
+        )
+        .await?;
     Ok((number, streams))
 }
 
 /// Writes the agent program through a shell in the container: as its first user, like the archive.
 async fn pour(engine: &Engine, id: &str, path: &str, program: &[u8]) -> Result<(), String> {
     let script = "d=${1%/*}; umask 022; mkdir \"$d\" && cat > \"$1\" && chmod 755 \"$1\"".to_owned();
-    let words = ["/bin/sh".to_owned(), "-c".to_owned(), script, "sh".to_owned(), path.to_owned()];
-    let (number, streams) = begin(engine, id, &words, Some("0")).await.map_err(|error| error.to_string())?;
+    let words = [
+        "/bin/sh".to_owned(),
+        "-c".to_owned(),
+        script,
+        "sh".to_owned(),
+        path.to_owned(),
+    ];
+    let (number, streams) = begin(engine, id, &words, Some("0"))
+        .await
+        .map_err(|error| error.to_string())?;
     let (reader, mut writer) = tokio::io::split(streams);
     let said = Said::default();
     let poured = async {
@@ -231,7 +261,10 @@ async fn execute(inner: &Arc<Inner>, id: &str, mut left: Left) -> Result<Connect
         }
     };
     // What could not be executed has ended by now, and the stream would only say that it is over.
-    let state = inner.engine.get(&format!("/exec/{number}/json"), "how a program ended").await;
+    let state = inner
+        .engine
+        .get(&format!("/exec/{number}/json"), "how a program ended")
+        .await;
     if let Ok(state) = state
         && state["Running"] == false
         && matches!(state["ExitCode"].as_i64(), Some(126 | 127))
@@ -264,7 +297,12 @@ impl Left {
 
 /// Has the agent remove itself, as the first user of the container.
 async fn remove(engine: &Engine, id: &str, path: &str) {
-    let words = [path.to_owned(), "--env".to_owned(), "local".to_owned(), "--remove-itself".to_owned()];
+    let words = [
+        path.to_owned(),
+        "--env".to_owned(),
+        "local".to_owned(),
+        "--remove-itself".to_owned(),
+    ];
     if let Ok((_, streams)) = begin(engine, id, &words, Some("0")).await {
         let (reader, mut writer) = tokio::io::split(streams);
         // It ends with its input.

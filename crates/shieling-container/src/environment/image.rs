@@ -26,7 +26,11 @@ pub(super) async fn find(
             instead: "give `--image NAME`, such as `--image debian:12`".to_owned(),
         });
     }
-    let here = if pull == Pull::Always { None } else { look(engine, name).await? };
+    let here = if pull == Pull::Always {
+        None
+    } else {
+        look(engine, name).await?
+    };
     let image = match (here, pull) {
         (Some(image), _) => image,
         (None, Pull::Never) => {
@@ -53,7 +57,10 @@ pub(super) async fn find(
 
 /// Refuses an image that is for other processors than the engine's.
 pub(super) async fn fits(engine: &Engine, name: &str, image: &Value) -> Result<(), ContainerError> {
-    let (needs, has) = (architecture(engine).await?, known(image["Architecture"].as_str().unwrap_or_default()));
+    let (needs, has) = (
+        architecture(engine).await?,
+        known(image["Architecture"].as_str().unwrap_or_default()),
+    );
     // An import without a word about it is taken for what the engine is.
     if has.is_empty() || has == needs {
         return Ok(());
@@ -66,7 +73,10 @@ pub(super) async fn fits(engine: &Engine, name: &str, image: &Value) -> Result<(
 }
 
 async fn look(engine: &Engine, name: &str) -> Result<Option<Value>, ContainerError> {
-    match engine.get(&format!("/images/{}/json", escaped(name)), "for an image").await {
+    match engine
+        .get(&format!("/images/{}/json", escaped(name)), "for an image")
+        .await
+    {
         Ok(image) => Ok(Some(image)),
         Err(EngineError::Refused { status: 404, .. }) => Ok(None),
         Err(error) => Err(meant(error)),
@@ -80,7 +90,11 @@ async fn fetch(engine: &Engine, name: &str, progress: Option<Progress>) -> Resul
     };
     // Without a tag all of them would come.
     let last = name.rsplit('/').next().unwrap_or(name);
-    let tagged = if last.contains([':', '@']) { name.to_owned() } else { format!("{name}:latest") };
+    let tagged = if last.contains([':', '@']) {
+        name.to_owned()
+    } else {
+        format!("{name}:latest")
+    };
     if let Some(tell) = &progress {
         tell(&format!("pulling `{tagged}` into {}", engine.name()));
     }
@@ -97,7 +111,10 @@ async fn fetch(engine: &Engine, name: &str, progress: Option<Progress>) -> Resul
                 }
                 // Layers tell of every piece; only what changes is passed on.
                 if let (Some(status), None) = (line["status"].as_str(), line["progressDetail"]["current"].as_u64()) {
-                    let told = format!("{}{status}", line["id"].as_str().map_or(String::new(), |id| format!("{id}: ")));
+                    let told = format!(
+                        "{}{status}",
+                        line["id"].as_str().map_or(String::new(), |id| format!("{id}: "))
+                    );
                     if told != said
                         && let Some(tell) = &progress
                     {

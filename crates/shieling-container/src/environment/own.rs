@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use shieling_remote::transport::{Connection, Guard, Said};
 use shieling::environment::Later;
+use shieling_remote::transport::{Connection, Guard, Said};
 
 use super::{Inner, meant};
 use crate::attach::Output;
@@ -24,7 +24,10 @@ pub(super) async fn connect(inner: &Arc<Inner>, made: impl FnOnce(String)) -> Re
         mounts: &inner.mounts,
         user: inner.user.as_deref(),
         agent: &agent,
-        arguments: arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        arguments: arguments
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
         owner: owner.as_ref().map(Owner::label),
         readonly: inner.readonly(),
         keep_id: inner.keep_id(),
@@ -83,7 +86,10 @@ fn refused(error: EngineError, inner: &Inner) -> ContainerError {
         let runtime = inner.options.runtime.as_deref();
         if let Some(runtime) = runtime.filter(|_| message.to_lowercase().contains("runtime")) {
             return ContainerError::Options {
-                what: format!("the engine cannot start the runtime `{}`: {message}", runtime.escape_debug()),
+                what: format!(
+                    "the engine cannot start the runtime `{}`: {message}",
+                    runtime.escape_debug()
+                ),
                 instead: "use a runtime that the engine knows, or leave `--runtime` out".to_owned(),
             };
         }

@@ -25,7 +25,10 @@ async fn left(engine: &Engine, id: &str) -> Vec<String> {
     let path = format!("/exec/{}/start", made["Id"].as_str().unwrap());
     let begin = json!({ "Detach": false }).to_string();
     let (_, said) = engine.api("POST", &path, Some(("application/json", begin.as_bytes())));
-    said.split('/').filter(|part| part.contains("shieling")).map(str::to_owned).collect()
+    said.split('/')
+        .filter(|part| part.contains("shieling"))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -47,7 +50,9 @@ async fn commands_run_in_a_container_of_somebody_else_and_nothing_is_left_there(
             let outcome = run(&container, "echo $OF_THE_IMAGE; id -u").await;
             let user = if at == 1 { "1000" } else { "0" };
             assert_eq!(outcome.stdout, format!("yes\n{user}\n"), "{kind:?} {at}: {outcome:?}");
-            let late = command(&container, "sleep 300").with_deadline(Duration::from_millis(300)).unwrap();
+            let late = command(&container, "sleep 300")
+                .with_deadline(Duration::from_millis(300))
+                .unwrap();
             let outcome = facade(&container, Policy::open()).run(late, None).await;
             assert_eq!(outcome.status, Status::TimedOut);
             container.close().await;
@@ -69,7 +74,13 @@ async fn a_job_that_is_stopped_ends_in_the_container() {
         let (library, text) = (Arc::clone(&library), command(&container, "sleep 400 & sleep 401"));
         async move { library.run(text, None).await }
     });
-    let sleeps = || engine.processes(&id).iter().filter(|words| words.starts_with("sleep 40")).count();
+    let sleeps = || {
+        engine
+            .processes(&id)
+            .iter()
+            .filter(|words| words.starts_with("sleep 40"))
+            .count()
+    };
     until("both sleep", || sleeps() == 2).await;
     running.abort();
     until("neither sleeps", || sleeps() == 0).await;

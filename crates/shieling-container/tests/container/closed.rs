@@ -20,12 +20,28 @@ async fn a_default_container(engine: &Engine) {
     let expected = "65534\n65534\nCapEff:\t0000000000000000\nCapBnd:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n\
                     tmp\n1\nyes /tmp\n";
     assert_eq!(outcome.stdout, expected, "{outcome:?}");
-    assert_eq!(outcome.stderr.matches("Read-only file system").count(), 2, "{}", outcome.stderr);
+    assert_eq!(
+        outcome.stderr.matches("Read-only file system").count(),
+        2,
+        "{}",
+        outcome.stderr
+    );
     // What runs there does not reach into the agent.
     assert_eq!(outcome.stderr.matches("/proc/1/").count(), 2, "{}", outcome.stderr);
     let confinement = container.confinement();
-    for layer in ["user", "capabilities", "no_new_privileges", "seccomp", "network", "root.readonly", "workspace.readonly"] {
-        assert!(confinement.enforced.iter().any(|name| name == layer), "{layer}: {confinement:?}");
+    for layer in [
+        "user",
+        "capabilities",
+        "no_new_privileges",
+        "seccomp",
+        "network",
+        "root.readonly",
+        "workspace.readonly",
+    ] {
+        assert!(
+            confinement.enforced.iter().any(|name| name == layer),
+            "{layer}: {confinement:?}"
+        );
     }
     assert_eq!(read(&work, "x"), None);
     container.close().await;
@@ -52,13 +68,20 @@ async fn memory_and_processes_are_limited_and_an_excess_is_told() {
         let outcome = run(&container, "echo before; dd if=/dev/zero of=/dev/null bs=200M count=1").await;
         assert_eq!(outcome.status, Status::OutOfMemory, "{kind:?}: {outcome:?}");
         assert_eq!(outcome.stdout, "before\n");
-        let outcome = run(&container, "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25; do sleep 9 & done").await;
+        let outcome = run(
+            &container,
+            "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25; do sleep 9 & done",
+        )
+        .await;
         assert!(outcome.stderr.contains("fork"), "{kind:?}: {outcome:?}");
         let outcome = run(&container, "echo after").await;
         assert_eq!(outcome.stdout, "after\n", "{kind:?}: {outcome:?}");
         for layer in ["cgroup.memory", "cgroup.pids", "cgroup.cpu"] {
             let confinement = container.confinement();
-            assert!(confinement.enforced.iter().any(|name| name == layer), "{layer}: {confinement:?}");
+            assert!(
+                confinement.enforced.iter().any(|name| name == layer),
+                "{layer}: {confinement:?}"
+            );
         }
         container.close().await;
     }
@@ -76,7 +99,13 @@ async fn an_engine_that_ignores_a_limit_starts_nothing() {
     let container = engine.open(options).await.unwrap();
     let error = container.start().await.unwrap_err();
     assert!(
-        matches!(error, ContainerError::NotApplied { what: "the limit on memory", .. }),
+        matches!(
+            error,
+            ContainerError::NotApplied {
+                what: "the limit on memory",
+                ..
+            }
+        ),
         "{error:?}"
     );
     assert!(error.instead().unwrap().contains("--unlimited"));

@@ -21,14 +21,23 @@ async fn what_times_out_is_gone_inside_and_outside() {
         container.start().await.unwrap();
         let id = engine.containers().pop().unwrap();
         let text = "setsid sleep 300 & (trap '' TERM; sleep 301) & echo on; sleep 302";
-        let late = command(&container, text).with_deadline(Duration::from_millis(700)).unwrap();
+        let late = command(&container, text)
+            .with_deadline(Duration::from_millis(700))
+            .unwrap();
         let begun = Instant::now();
         let outcome = facade(&container, Policy::open()).run(late, None).await;
         assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
-        assert_eq!((outcome.status, outcome.survivors), (Status::TimedOut, 0), "{outcome:?}");
+        assert_eq!(
+            (outcome.status, outcome.survivors),
+            (Status::TimedOut, 0),
+            "{outcome:?}"
+        );
         assert_eq!(outcome.stdout, "on\n");
         let left = engine.processes(&id);
-        assert!(!left.iter().any(|words| words.contains("sleep 30")), "{kind:?}: {left:?}");
+        assert!(
+            !left.iter().any(|words| words.contains("sleep 30")),
+            "{kind:?}: {left:?}"
+        );
         container.close().await;
         assert_eq!(engine.containers(), Vec::<String>::new(), "{kind:?}");
     }
@@ -49,11 +58,18 @@ async fn a_container_that_is_killed_ends_in_lost_and_the_next_command_has_anothe
             let (library, text) = (Arc::clone(&library), command(&container, "echo begun; sleep 60"));
             async move { library.run(text, None).await }
         });
-        until("the command begins", || engine.processes(&id).iter().any(|words| words == "sleep 60")).await;
+        until("the command begins", || {
+            engine.processes(&id).iter().any(|words| words == "sleep 60")
+        })
+        .await;
         let begun = Instant::now();
         engine.remove(&id);
         let outcome = running.await.unwrap();
-        assert_eq!((outcome.status, outcome.stdout.as_str()), (Status::Lost, "begun\n"), "{kind:?}: {outcome:?}");
+        assert_eq!(
+            (outcome.status, outcome.stdout.as_str()),
+            (Status::Lost, "begun\n"),
+            "{kind:?}: {outcome:?}"
+        );
         assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
         let outcome = run(&container, "echo again").await;
         assert_eq!(outcome.stdout, "again\n", "{kind:?}: {outcome:?}");
@@ -92,7 +108,8 @@ async fn nothing_is_left_of_a_process_that_was_killed() {
             .unwrap();
         let sleeps = || {
             let ids = engine.containers();
-            ids.iter().any(|id| engine.processes(id).iter().any(|words| words == "sleep 600"))
+            ids.iter()
+                .any(|id| engine.processes(id).iter().any(|words| words == "sleep 600"))
         };
         until("the other process runs its command", sleeps).await;
         child.kill().unwrap();
@@ -115,9 +132,7 @@ async fn the_next_start_removes_what_is_ours_and_orphaned_and_nothing_else() {
     let (rest, started) = label.rsplit_once(' ').unwrap();
     let dead = format!("{rest} {}", started.parse::<u64>().unwrap() + 1);
     let elsewhere = format!("another-boot{}", dead.trim_start_matches(|c| c != ' '));
-    let made = |owner: &str| {
-        engine.waiting(BUSYBOX, |body| body["Labels"] = json!({ "dev.shieling.owner": owner }))
-    };
+    let made = |owner: &str| engine.waiting(BUSYBOX, |body| body["Labels"] = json!({ "dev.shieling.owner": owner }));
     let (orphan, foreign) = (made(&dead), made(&elsewhere));
     let second = engine.open(engine.options(BUSYBOX)).await.unwrap();
     second.start().await.unwrap();
@@ -138,5 +153,8 @@ async fn starts_that_are_given_up_leave_no_container() {
         let _ = tokio::time::timeout(Duration::from_millis(after_ms), container.start()).await;
         drop(container);
     }
-    until("containers of starts that were given up are gone", || engine.containers().is_empty()).await;
+    until("containers of starts that were given up are gone", || {
+        engine.containers().is_empty()
+    })
+    .await;
 }

@@ -13,12 +13,20 @@ async fn entrypoints_and_health_checks_of_images_do_not_run() {
         let Some(engine) = engine(kind) else { continue };
         let container = Arc::new(engine.open(engine.options(BUSYBOX)).await.unwrap());
         let outcome = run(&container, "echo works; cat /etc/os-release").await;
-        assert_eq!(outcome.stdout, "works\nPRETTY_NAME=\"a box of programs\"\n", "{kind:?}: {outcome:?}");
+        assert_eq!(
+            outcome.stdout, "works\nPRETTY_NAME=\"a box of programs\"\n",
+            "{kind:?}: {outcome:?}"
+        );
         assert_eq!(container.shell().unwrap().file_name().unwrap(), "sh");
         assert!(container.os_release().unwrap().contains("a box of programs"));
         let id = engine.containers().pop().unwrap();
         let state = engine.json("GET", &format!("/containers/{id}/json"), None);
-        assert!(state["State"]["Health"]["Status"].as_str().is_none_or(|status| status.is_empty() || status == "none"), "{state}");
+        assert!(
+            state["State"]["Health"]["Status"]
+                .as_str()
+                .is_none_or(|status| status.is_empty() || status == "none"),
+            "{state}"
+        );
         container.close().await;
     }
 }
@@ -38,18 +46,34 @@ async fn images_that_are_missing_or_foreign_are_told_apart() {
         assert!(matches!(error, ContainerError::NoImage { .. }), "{kind:?}: {error:?}");
         assert!(error.to_string().contains("cannot be pulled"), "{error}");
         let error = engine.open(engine.options(FOREIGN)).await.unwrap_err();
-        assert!(matches!(error, ContainerError::Architecture { .. }), "{kind:?}: {error:?}");
+        assert!(
+            matches!(error, ContainerError::Architecture { .. }),
+            "{kind:?}: {error:?}"
+        );
         let error = engine.open(engine.options("not a name")).await.unwrap_err();
         assert!(matches!(error, ContainerError::Options { .. }), "{kind:?}: {error:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_image_without_a_shell_says_so() {
+async fn an_image_without_a_shell_runs_programs_with_their_arguments() {
     let Some(engine) = engine(Kind::Docker) else { return };
-    let container = engine.open(engine.options(EMPTY)).await.unwrap();
-    let error = container.start().await.unwrap_err();
-    assert!(error.to_string().contains("shell"), "{error}");
+    let mut options = engine.options(EMPTY);
+    options.volumes.push(shieling_container::Volume {
+        source: "/bin/busybox".into(),
+        target: "/echo".into(),
+        readonly: true,
+    });
+    let container = Arc::new(engine.open(options).await.unwrap());
+    container.start().await.unwrap();
+    assert_eq!(container.shell(), None);
+    let outcome = run(&container, "/echo 'two  words'").await;
+    assert_eq!(outcome.stdout, "two  words\n", "{outcome:?}");
+    for text in ["absent", "/echo a | /echo b"] {
+        let outcome = run(&container, text).await;
+        assert_ne!(outcome.exit_code, Some(0), "{text}: {outcome:?}");
+    }
+    container.close().await;
     assert_eq!(engine.containers(), Vec::<String>::new());
 }
 
@@ -60,7 +84,11 @@ async fn the_plain_preset_is_what_the_engine_does() {
         let mut options = engine.options(BUSYBOX);
         options.preset = Preset::Plain;
         let container = Arc::new(engine.open(options).await.unwrap());
-        let outcome = run(&container, "id -u; touch /root/x && echo written; echo $HOME; grep -c : /proc/net/dev").await;
+        let outcome = run(
+            &container,
+            "id -u; touch /root/x && echo written; echo $HOME; grep -c : /proc/net/dev",
+        )
+        .await;
         assert_eq!(outcome.stdout, "0\nwritten\n/root\n1\n", "{kind:?}: {outcome:?}");
         container.close().await;
     }

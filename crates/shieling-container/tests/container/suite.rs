@@ -42,7 +42,9 @@ impl Maker for Containers {
             let options = match &self.attached {
                 None => self.own(place.path(), wishes)?,
                 Some(attached) => {
-                    if wishes.limits != JailLimits::default() || wishes.network.is_some_and(|network| network != Network::None) {
+                    if wishes.limits != JailLimits::default()
+                        || wishes.network.is_some_and(|network| network != Network::None)
+                    {
                         return Err(Unmet::Refused("the container is as it was made".to_owned()));
                     }
                     let mut options = Options::attached(&attached.id);
@@ -71,7 +73,9 @@ impl Containers {
     fn own(&self, workspace: &Path, wishes: &Wishes) -> Result<Options, Unmet> {
         let mut options = self.engine.options(TOOLS);
         if wishes.network.is_some_and(|network| network == Network::Host) {
-            return Err(Unmet::Refused("the network is closed unless it is opened by name".to_owned()));
+            return Err(Unmet::Refused(
+                "the network is closed unless it is opened by name".to_owned(),
+            ));
         }
         if wishes.limits.open_files.is_some() {
             return Err(Unmet::Refused("open files are not limited".to_owned()));
@@ -79,7 +83,10 @@ impl Containers {
         options.network = Reach::None;
         options.memory = wishes.limits.memory;
         options.pids = wishes.limits.pids;
-        options.cpu_thousandths = wishes.limits.cpu_thousandths.map(|cpus| u32::try_from(cpus).unwrap_or(u32::MAX));
+        options.cpu_thousandths = wishes
+            .limits
+            .cpu_thousandths
+            .map(|cpus| u32::try_from(cpus).unwrap_or(u32::MAX));
         options.workspace = Some(workspace.to_owned());
         options.writable = true;
         Ok(options)
@@ -128,7 +135,10 @@ async fn a_container_that_is_attached_to_conforms() {
         let bind = |path: &Path, readonly: bool| json!({ "Type": "bind", "Source": path, "Target": path, "ReadOnly": readonly });
         body["HostConfig"]["Mounts"] = json!([bind(Path::new("/usr"), true), bind(&at, false)]);
     });
-    let attached = Some(Attached { id: id.clone(), shared: at });
+    let attached = Some(Attached {
+        id: id.clone(),
+        shared: at,
+    });
     conforms(Containers { engine, attached }, &[]).await;
     engine.remove(&id);
 }

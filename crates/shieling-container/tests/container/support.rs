@@ -86,7 +86,11 @@ events_logger = \"file\"
 ";
 
 fn start(kind: Kind) -> Engine {
-    let place = tempfile::Builder::new().prefix("engine.").tempdir().expect("a directory").keep();
+    let place = tempfile::Builder::new()
+        .prefix("engine.")
+        .tempdir()
+        .expect("a directory")
+        .keep();
     fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).unwrap();
     let at = place.display();
     fs::write(place.join("containers.conf"), CONFIGURATION).unwrap();
@@ -148,7 +152,10 @@ fn start(kind: Kind) -> Engine {
         _beside: beside,
     };
     let begun = Instant::now();
-    while engine.try_api("GET", "/_ping", None).is_none_or(|(status, _)| status != 200) {
+    while engine
+        .try_api("GET", "/_ping", None)
+        .is_none_or(|(status, _)| status != 200)
+    {
         assert!(
             begun.elapsed() < STARTING,
             "{kind:?} does not answer: {}",
@@ -167,7 +174,11 @@ impl Engine {
     fn try_api(&self, method: &str, path: &str, body: Option<(&str, &[u8])>) -> Option<(u16, String)> {
         let mut stream = UnixStream::connect(&self.socket).ok()?;
         stream.set_read_timeout(Some(Duration::from_secs(60))).ok()?;
-        let path = if path == "/_ping" { path.to_owned() } else { format!("/v1.40{path}") };
+        let path = if path == "/_ping" {
+            path.to_owned()
+        } else {
+            format!("/v1.40{path}")
+        };
         let (kind, bytes) = body.unwrap_or(("application/json", b""));
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: e\r\nConnection: close\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n",
@@ -198,8 +209,16 @@ impl Engine {
 
     /// The containers that there are, by their ids, of those that were made by us.
     pub(crate) fn containers(&self) -> Vec<String> {
-        let all = self.json("GET", "/containers/json?all=true&filters=%7B%22label%22%3A%5B%22dev.shieling%22%5D%7D", None);
-        let ids = all.as_array().into_iter().flatten().filter_map(|one| one["Id"].as_str());
+        let all = self.json(
+            "GET",
+            "/containers/json?all=true&filters=%7B%22label%22%3A%5B%22dev.shieling%22%5D%7D",
+            None,
+        );
+        let ids = all
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|one| one["Id"].as_str());
         ids.map(str::to_owned).collect()
     }
 
@@ -277,7 +296,9 @@ fn has_groups_of_second_version() -> bool {
 fn unchunked(mut body: &str) -> String {
     let mut whole = String::new();
     while let Some((length, rest)) = body.split_once("\r\n") {
-        let Ok(length) = usize::from_str_radix(length.trim(), 16) else { break };
+        let Ok(length) = usize::from_str_radix(length.trim(), 16) else {
+            break;
+        };
         if length == 0 || rest.len() < length {
             break;
         }
@@ -322,7 +343,9 @@ pub(crate) fn command(container: &Container, text: &str) -> Command {
 
 /// Runs a text in a container under an open policy.
 pub(crate) async fn run(container: &Arc<Container>, text: &str) -> Outcome {
-    facade(container, Policy::open()).run(command(container, text), None).await
+    facade(container, Policy::open())
+        .run(command(container, text), None)
+        .await
 }
 
 type Files<'a> = Vec<(&'a str, Entry<'a>)>;
@@ -336,7 +359,13 @@ enum Entry<'a> {
 /// An image as engines load it.
 fn packed(image: &str) -> Vec<u8> {
     use Entry::{Directory, File, Link};
-    let busybox = || File(fs::read("/bin/busybox").or_else(|_| fs::read("/usr/bin/busybox")).unwrap());
+    let busybox = || {
+        File(
+            fs::read("/bin/busybox")
+                .or_else(|_| fs::read("/usr/bin/busybox"))
+                .unwrap(),
+        )
+    };
     let passwd = || File(b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n".to_vec());
     let files: Files<'_> = match image {
         EMPTY => vec![("empty", Directory(0o755))],
@@ -365,7 +394,9 @@ fn packed(image: &str) -> Vec<u8> {
                 ("etc/os-release", File(b"PRETTY_NAME=\"a box of programs\"\n".to_vec())),
                 ("bin/busybox", busybox()),
             ];
-            for applet in ["sh", "cat", "echo", "id", "ls", "sleep", "touch", "grep", "true", "ps", "dd", "kill", "env"] {
+            for applet in [
+                "sh", "cat", "echo", "id", "ls", "sleep", "touch", "grep", "true", "ps", "dd", "kill", "env",
+            ] {
                 let path: &'static str = Box::leak(format!("bin/{applet}").into_boxed_str());
                 files.push((path, Link("busybox")));
             }
@@ -373,7 +404,11 @@ fn packed(image: &str) -> Vec<u8> {
         }
     };
     let layer = archive(files);
-    let path = if image == TOOLS { "/usr/local/bin:/usr/bin:/bin" } else { "/bin" };
+    let path = if image == TOOLS {
+        "/usr/local/bin:/usr/bin:/bin"
+    } else {
+        "/bin"
+    };
     let configuration = json!({
         "architecture": if (image == FOREIGN) == cfg!(target_arch = "x86_64") { "arm64" } else { "amd64" },
         "os": "linux",
