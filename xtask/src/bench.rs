@@ -3,6 +3,7 @@
 //! A row whose subject is not built yet says so and is not imitated. Takes less than six minutes on
 //! two cores.
 
+mod containers;
 mod files;
 mod measure;
 mod memory;
@@ -74,8 +75,17 @@ pub(crate) fn work(arguments: &[String]) -> anyhow::Result<ExitCode> {
 }
 
 /// What is measured, by the name that a section goes by on the command line.
-const SECTIONS: [&str; 9] = [
-    "verdicts", "command", "start", "output", "timeout", "session", "files", "sandbox", "memory",
+const SECTIONS: [&str; 10] = [
+    "verdicts",
+    "command",
+    "start",
+    "output",
+    "timeout",
+    "session",
+    "files",
+    "sandbox",
+    "memory",
+    "containers",
 ];
 
 /// Those that measure the library alone.
@@ -120,6 +130,7 @@ fn sections(only: Option<&str>) -> anyhow::Result<Vec<(&'static str, String)>> {
                 with_program(&process::deadline)?,
             ),
             "session" => ("Sessions", session::run(&path)?),
+            "containers" => ("Containers", containers::run(&path)?),
             "memory" => ("Memory", memory::run()?),
             "files" => ("Files", files::run()?),
             _ => ("Sandbox", sandbox::run(&path)?),

@@ -27,7 +27,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("shieling-py", &["shieling", "shieling-cli"]),
     ("shieling-testkit", &["shieling"]),
-    ("xtask", &["shieling", "shieling-memory", "shieling-testkit"]),
+    (
+        "xtask",
+        &["shieling", "shieling-container", "shieling-memory", "shieling-testkit"],
+    ),
 ];
 
 /// What a crate must not depend on, however useful: (crate, dependency, where it belongs).

@@ -61,7 +61,7 @@ class AsyncShieling:
             (``async`` ones of :class:`AsyncShieling` in the caller's event loop). What it raises is raised by the
             call that asked, and nothing starts. Default: nobody is there, so what wants a yes is refused.
         approval_timeout: Seconds after which nobody has answered. Default: 600.
-        acknowledge_unsafe: Must be set for ``local`` with ``approval="never"``.
+        acknowledge_unsafe: Must be set for ``local`` with ``approval="never"``, and for what undoes a container's isolation.
         require_shell_approval: Whether every command is asked about, whatever the policy says.
         require_write_approval: Whether every change made by the file methods is asked about.
         network: ``none``, ``loopback`` (the sandbox's own) or ``host``. Default: ``loopback`` in ``sandbox``, ``host``
@@ -78,6 +78,23 @@ class AsyncShieling:
         shell: The bash that reads commands. Default: the system's.
         open_protected: Whether commands can change ``.git/hooks`` and the like.
         allow_home: Whether the workspace may be a home directory.
+        image: The image of the container (``container``), closed by default: see ``shieling exec --help``.
+        engine: The container engine. Default: Docker if it answers, and otherwise Podman.
+        pull: When the image is pulled. Default: ``auto``, if the engine does not have it.
+        container: A container that runs already, in place of ``image``.
+        volumes: More of this host in the container, each ``"SRC:DST"`` or ``"SRC:DST:ro"``.
+        user: Who commands of the container run as: ``"UID:GID"``, or ``"keep"`` for the owner of the workspace. Default:
+            65534:65534.
+        writable: Whether commands of the container can write the workspace.
+        runtime: The OCI runtime, by the name that the engine has for it.
+        preset: ``hardened``, or ``plain`` for what the engine does by itself. Default: ``hardened``.
+        unlimited: Whether the default limits on memory and processes of a container are left out.
+        engine_network: A network of the engine's. Default: none.
+        workdir: The directory of the container that is worked in. Default: ``/workspace``.
+        no_mount: Whether the container works in an empty directory in memory, without a workspace of this host.
+        privileged: Whether the container is privileged; needs ``acknowledge_unsafe``.
+        devices: Devices of this host; needs ``acknowledge_unsafe``.
+        cap_add: More capabilities; needs ``acknowledge_unsafe``.
         timeout: Time of one command: seconds, a timedelta, or ``"2m"``. Default: 60 seconds. 0 is refused.
         max_output: Bytes of each stream that an outcome keeps, head and tail: a number or ``"64KiB"``. Default: 64 KiB.
             A number that is given explicitly never ends the command.
@@ -132,6 +149,22 @@ class AsyncShieling:
         shell: Path | None = None,
         open_protected: bool = False,
         allow_home: bool = False,
+        image: str | None = None,
+        engine: Literal["auto", "docker", "podman"] | None = None,
+        pull: Literal["auto", "never", "always"] | None = None,
+        container: str | None = None,
+        volumes: Sequence[str] = (),
+        user: str | None = None,
+        writable: bool = False,
+        runtime: str | None = None,
+        preset: Literal["hardened", "plain"] | None = None,
+        unlimited: bool = False,
+        engine_network: str | None = None,
+        workdir: str | None = None,
+        no_mount: bool = False,
+        privileged: bool = False,
+        devices: Sequence[str] = (),
+        cap_add: Sequence[str] = (),
         timeout: Duration = 60.0,
         max_output: Size = 65_536,
         memory: Size | None = None,

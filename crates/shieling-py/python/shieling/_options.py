@@ -14,7 +14,7 @@ from ._records import No, Question, Yes
 
 __all__ = ["Answer", "Approver", "EnvironmentName", "duration_ms", "open_core", "size_bytes"]
 
-EnvironmentName = Literal["sandbox", "local", "memory"]
+EnvironmentName = Literal["sandbox", "local", "memory", "container"]
 
 Answer = bool | Yes | No | None
 """What an approver answers; ``None``: nobody can."""
@@ -23,7 +23,7 @@ Approver = Callable[[Question], Answer | Awaitable[Answer]]
 """Who is asked, where a command or a change of files needs a yes."""
 
 # Keyword -> key of the settings, where it is not the keyword with dashes.
-_KEYS = {"environment": "env", "pass_env": "pass-env"}
+_KEYS = {"environment": "env", "pass_env": "pass-env", "volumes": "volume", "devices": "device"}
 _PLAIN = (
     "environment",
     "allow",
@@ -42,7 +42,25 @@ _PLAIN = (
     "allow_home",
     "rate",
     "record",
+    "image",
+    "engine",
+    "pull",
+    "container",
+    "volumes",
+    "user",
+    "writable",
+    "runtime",
+    "preset",
+    "unlimited",
+    "engine_network",
+    "workdir",
+    "no_mount",
+    "privileged",
+    "devices",
+    "cap_add",
 )
+# Each of these is a list of texts.
+_LISTS = {"allow", "deny", "ignore", "pass_env", "volumes", "devices", "cap_add"}
 _UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 # What the environment of a process can hold and no shell variable can be named.
@@ -51,6 +69,7 @@ _LONGEST_MS = 2**53
 # What an environment sets itself: the host's would say where things are on the host.
 _OWN = {
     "sandbox": {"HOME", "TMPDIR", "GIT_CONFIG_SYSTEM"},
+    "container": {"HOME", "PATH", "SHELL", "USER", "LOGNAME", "TZ", "PWD", "OLDPWD", "TMPDIR"},
     "memory": {"HOME", "PATH", "SHELL", "USER", "LOGNAME", "TZ", "PWD", "OLDPWD", "TMPDIR"},
 }
 
@@ -120,7 +139,7 @@ def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for name in _PLAIN:
         value = options[name]
-        if name in ("allow", "deny", "ignore", "pass_env"):
+        if name in _LISTS:
             value = _texts(name, value)
         if value is None or value is False or value == []:
             continue
@@ -175,8 +194,18 @@ def _in_keywords(words: str) -> str:
     return re.sub(r"--([a-z][a-z-]*)( [a-z]+(?=[` ]))?", keyword, words)
 
 
-_KEYWORDS = {"env": "environment", "set-env": "env"}
-_FLAGS = {"readonly", "acknowledge_unsafe", "open_protected", "allow_home", "record"}
+_KEYWORDS = {"env": "environment", "set-env": "env", "volume": "volumes", "device": "devices"}
+_FLAGS = {
+    "readonly",
+    "acknowledge_unsafe",
+    "open_protected",
+    "allow_home",
+    "record",
+    "writable",
+    "unlimited",
+    "no_mount",
+    "privileged",
+}
 
 
 def open_core(options: Mapping[str, Any]) -> _native.Core:
