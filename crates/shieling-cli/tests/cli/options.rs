@@ -61,6 +61,8 @@ fn what_this_version_cannot_honour_is_refused_and_says_the_way_on() {
     let mut page = String::new();
     for options in [
         &["--env", "container"][..],
+        &["--env", "container", "--image", "x", "--home", "private"],
+        &["--image", "x"],
         &["--env", "memory", "--pids", "9"],
         &["--env", "local", "--memory", "1GiB"],
         &["--env", "local", "--pids", "9"],
