@@ -50,8 +50,7 @@ async fn a_container_that_is_killed_ends_in_lost_and_the_next_command_has_anothe
         let Some(engine) = engine(kind) else { continue };
         let container = Arc::new(engine.open(engine.options(TOOLS)).await.unwrap());
         let library = Arc::new(facade(&container, Policy::open()));
-        let session = library.session("main").unwrap();
-        let outcome = session.run(Call::new(command(&container, "exit 3"))).await;
+        let outcome = library.shell(Call::new(command(&container, "exit 3"))).await;
         assert_eq!(outcome.exit_code, Some(3), "{outcome:?}");
         let id = engine.containers().pop().unwrap();
         let running = tokio::spawn({
