@@ -7,6 +7,7 @@ mod files;
 mod measure;
 mod memory;
 mod process;
+mod remote;
 mod sandbox;
 mod session;
 mod start;
@@ -74,12 +75,12 @@ pub(crate) fn work(arguments: &[String]) -> anyhow::Result<ExitCode> {
 }
 
 /// What is measured, by the name that a section goes by on the command line.
-const SECTIONS: [&str; 9] = [
-    "verdicts", "command", "start", "output", "timeout", "session", "files", "sandbox", "memory",
+const SECTIONS: [&str; 10] = [
+    "verdicts", "command", "start", "output", "timeout", "session", "files", "sandbox", "memory", "remote",
 ];
 
 /// Those that measure the library alone.
-const IN_PROCESS: [&str; 3] = ["verdicts", "files", "memory"];
+const IN_PROCESS: [&str; 4] = ["verdicts", "files", "memory", "remote"];
 
 /// The sections, each with its title: all, or only one.
 fn sections(only: Option<&str>) -> anyhow::Result<Vec<(&'static str, String)>> {
@@ -122,6 +123,7 @@ fn sections(only: Option<&str>) -> anyhow::Result<Vec<(&'static str, String)>> {
             "session" => ("Sessions", session::run(&path)?),
             "memory" => ("Memory", memory::run()?),
             "files" => ("Files", files::run()?),
+            "remote" => ("Elsewhere", remote::run()?),
             _ => ("Sandbox", sandbox::run(&path)?),
         });
     }

@@ -20,7 +20,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("shieling-py", &["shieling", "shieling-cli"]),
     ("shieling-testkit", &["shieling"]),
-    ("xtask", &["shieling", "shieling-memory", "shieling-testkit"]),
+    (
+        "xtask",
+        &["shieling", "shieling-memory", "shieling-remote", "shieling-testkit"],
+    ),
 ];
 
 /// What a crate must not depend on, however useful: (crate, dependency, where it belongs).
