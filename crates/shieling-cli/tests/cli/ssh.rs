@@ -150,20 +150,50 @@ fn variables_are_those_of_the_other_machine_but_for_what_is_passed_on() {
 
 #[test]
 fn a_machine_without_a_sandbox_is_unconfined_says_so_and_asks() {
-    // No user namespace can be made there, nor anything else of a sandbox.
+    // Where a part of /proc is covered, as in many containers, no namespace can have a /proc of its own.
     let changes = Changes {
-        before: "mount -t tmpfs none /sys; mkdir /run/none; mount --bind /run/none /proc/sys/user",
+        before: "mkdir /run/none; mount --bind /run/none /proc/sys/user",
         settings: String::new(),
     };
     let Some(far) = Far::with(changes) else { return };
-    let _ = &far.server;
     let env = far.env();
-    let asked = far.run(&["exec", "--env", &env, "true"]);
-    if asked.exit == Some(0) {
-        prerequisite::skip("this kernel makes a sandbox whatever is mounted");
-        return;
+    let asked = far.run(&["exec", "--env", &env, "echo started"]);
+    assert_eq!((asked.exit, asked.stdout.as_str()), (Some(126), ""), "{asked}");
+    let described = far.run(&["describe", "--env", &env]);
+    let told = "Commands and files are on another machine, unconfined, since it can have no sandbox: ";
+    assert!(described.stdout.contains(told), "{described}");
+    for (arguments, what) in [
+        (&["--memory", "1GiB"][..], "`--memory` cannot be enforced in"),
+        (&["--network", "none"], "`--network` cannot be enforced in"),
+        (&["--read", "/etc"], "`--read` cannot be enforced in"),
+        (&["--approval", "never"], "was not acknowledged"),
+    ] {
+        let ran = far.run(&[&["exec", "--env", &env][..], arguments, &["echo started"]].concat());
+        assert_eq!((ran.exit, ran.stdout.as_str()), (Some(125), ""), "{ran}");
+        assert!(
+            ran.stderr.contains(what) && ran.stderr.contains("can have no sandbox"),
+            "{what}: {ran}"
+        );
     }
-    assert_eq!(asked.exit, Some(126), "{asked}");
+    let outcome = far
+        .run(&["exec", "--env", &env, "--approval", "policy", "--json", "cat note"])
+        .outcome();
+    assert_eq!(
+        (&outcome["stdout"], &outcome["environment"]),
+        (&"hello\n".into(), &"ssh".into())
+    );
+    assert_eq!(outcome["confinement"]["enforced"], serde_json::json!([]));
+    // Only reading stands there, so what cannot be read is not let through.
+    let unread = far.run(&[
+        "exec",
+        "--env",
+        &env,
+        "--approval",
+        "policy",
+        "--readonly",
+        "python3 -c 'print(1)'",
+    ]);
+    assert_eq!((unread.exit, unread.stdout.as_str()), (Some(126), ""), "{unread}");
 }
 
 #[test]

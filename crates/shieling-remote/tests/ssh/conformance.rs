@@ -10,7 +10,7 @@ use shieling_testkit::conformance::{HostDirectory, Maker, Place, Suite, Unmet, W
 
 use shieling_testkit::ssh::{Login, Server};
 
-use super::server::{is_there, ssh};
+use super::server::{is_there, over_ssh};
 
 /// How many cases run at once.
 const AT_ONCE: usize = 8;
@@ -50,7 +50,7 @@ impl Maker for Far {
             };
             let shared = self.server.shared();
             let shared: Vec<&str> = shared.iter().map(String::as_str).collect();
-            let ssh = ssh(&self.server, self.login, setup, &shared);
+            let ssh = over_ssh(&self.server, self.login, setup, &shared);
             let remote = Remote::over(Arc::new(ssh), Timing::default())
                 .await
                 .map_err(Unmet::fault)?;

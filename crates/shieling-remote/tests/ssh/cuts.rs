@@ -15,7 +15,7 @@ use shieling_testkit::random::Random;
 
 use shieling_testkit::ssh::{Login, Server};
 
-use super::server::{is_there, ssh};
+use super::server::{is_there, over_ssh};
 use crate::support::{command, facade, marked, nothing_left, soon};
 
 /// How many moments, of which each takes a connection of its own.
@@ -52,7 +52,7 @@ async fn cut_at(server: Arc<Server>, seed: u64) {
         workspace: Some(workspace.clone()),
         ..Setup::default()
     };
-    let ssh = ssh(&server, Login::User, setup, &[]).with_client(client);
+    let ssh = over_ssh(&server, Login::User, setup, &[]).with_client(client);
     let remote = Remote::over(Arc::new(ssh), Timing::default()).await.expect("a link");
     let client: i32 = std::fs::read_to_string(&number)
         .expect("it told")

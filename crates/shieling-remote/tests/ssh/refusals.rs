@@ -12,7 +12,7 @@ use shieling_remote::{Remote, Timing};
 
 use shieling_testkit::ssh::{Changes, Login, Server};
 
-use super::server::{is_there, ssh};
+use super::server::{is_there, over_ssh};
 use crate::support::{command, facade};
 
 /// Served unconfined in the home.
@@ -62,13 +62,13 @@ async fn a_host_key_that_is_not_known_is_never_accepted_and_nothing_is_asked() {
         &["-o", "StrictHostKeyChecking=no"],
         &["-o", "StrictHostKeyChecking=accept-new"],
     ] {
-        let refused = refused(ssh(&server, Login::Root, local(), options)).await;
+        let refused = refused(over_ssh(&server, Login::Root, local(), options)).await;
         tells(&refused, "cannot be reached", "compare the key");
     }
     assert_eq!(std::fs::read_to_string(server.at("known")).expect("it is there"), "");
     let other = std::fs::read_to_string(server.at("key.pub")).expect("it is there");
     server.write_client_settings(&format!("[127.0.0.1]:{} {other}", server.port()));
-    let refused = refused(ssh(&server, Login::Root, local(), &[])).await;
+    let refused = refused(over_ssh(&server, Login::Root, local(), &[])).await;
     tells(&refused, "IDENTIFICATION HAS CHANGED", "find out why");
     assert!(stored(&server.home(Login::Root)).is_empty());
 }
@@ -90,7 +90,7 @@ async fn a_user_without_a_key_a_port_without_a_server_and_a_missing_client_are_t
         .local_addr()
         .expect("bound")
         .port();
-    let nobody = refused(ssh(&format!("ssh://root@127.0.0.1:{closed}"))).await;
+    let nobody = refused(over_ssh(&format!("ssh://root@127.0.0.1:{closed}"))).await;
     tells(&nobody, "Connection refused", "see whether");
     let missing = ssh("ssh://far").with_client("/no/such/ssh");
     let error = Remote::over(Arc::new(missing), Timing::default())
@@ -111,7 +111,7 @@ async fn the_program_is_sent_once_and_sent_again_where_it_was_damaged() {
     let home = server.home(Login::User);
     let name = format!("agent-{}", Program::carried().expect("looked for before").digest());
     let run = async || {
-        let ssh = ssh(&server, Login::User, local(), &[]);
+        let ssh = over_ssh(&server, Login::User, local(), &[]);
         let remote = Remote::over(Arc::new(ssh), Timing::default())
             .await
             .expect("it is reached");
@@ -156,7 +156,7 @@ async fn what_arrives_with_another_digest_is_not_executed_and_not_kept() {
     let program = Program::carried()
         .expect("looked for before")
         .with_digest("0".repeat(64));
-    let refused = refused(ssh(&server, Login::Root, local(), &[]).with_program(program)).await;
+    let refused = refused(over_ssh(&server, Login::Root, local(), &[]).with_program(program)).await;
     tells(
         &refused,
         "its digest is another one, so it was not started",
@@ -174,7 +174,7 @@ async fn a_full_disk_is_told_and_nothing_half_written_stays() {
         before: "mkdir -p /run/full; mount -t tmpfs -o size=256k none /run/full",
         settings: "SetEnv XDG_CACHE_HOME=/run/full\n".to_owned(),
     });
-    let refused = refused(ssh(&server, Login::Root, local(), &[])).await;
+    let refused = refused(over_ssh(&server, Login::Root, local(), &[])).await;
     tells(&refused, "No space left on device", "make room");
     // Seen by whoever comes next.
     let settings = server.at("ssh_config");
@@ -199,17 +199,17 @@ async fn words_of_the_login_shell_are_no_words_of_the_protocol() {
         "echo welcome; echo -n 'shieling x start '; head -c 3000 /dev/zero\n",
     )
     .expect("room");
-    let ssh = ssh(&server, Login::Root, local(), &[]);
+    let ssh = over_ssh(&server, Login::Root, local(), &[]);
     let remote = Remote::over(Arc::new(ssh), Timing::default())
         .await
         .expect("it is reached");
     let outcome = facade(remote, &home).run(command("echo good", &home), None).await;
     assert_eq!(outcome.stdout, "good\n");
     std::fs::write(home.join(".bashrc"), "head -c 200000 /dev/zero\n").expect("room");
-    let noisy = refused(ssh(&server, Login::Root, local(), &[])).await;
+    let noisy = refused(over_ssh(&server, Login::Root, local(), &[])).await;
     tells(&noisy, "prints more than", "start-up files");
     std::fs::write(home.join(".bashrc"), "exit 3\n").expect("room");
-    let ended = refused(ssh(&server, Login::Root, local(), &[])).await;
+    let ended = refused(over_ssh(&server, Login::Root, local(), &[])).await;
     tells(&ended, "ended before it began (status 3)", "prints nothing");
 }
 
@@ -223,7 +223,7 @@ async fn a_workspace_that_is_not_there_and_a_shell_that_is_not_bash_are_told() {
         workspace: Some("/no/such/directory".into()),
         ..local()
     };
-    let ssh = ssh(&server, Login::Root, nowhere, &[]);
+    let ssh = over_ssh(&server, Login::Root, nowhere, &[]);
     let error = Remote::over(Arc::new(ssh), Timing::default())
         .await
         .expect_err("it is refused");
@@ -239,7 +239,7 @@ async fn a_workspace_that_is_not_there_and_a_shell_that_is_not_bash_are_told() {
         shell: Some("/bin/dash".into()),
         ..local()
     };
-    let ssh = ssh(&server, Login::Root, plain, &[]);
+    let ssh = over_ssh(&server, Login::Root, plain, &[]);
     let remote = Remote::over(Arc::new(ssh), Timing::default())
         .await
         .expect("it is reached");

@@ -16,7 +16,7 @@ pub(crate) fn is_there() -> bool {
 }
 
 /// A transport with these options of the client besides its settings.
-pub(crate) fn ssh(server: &Server, login: Login, setup: Setup, options: &[&str]) -> Ssh {
+pub(crate) fn over_ssh(server: &Server, login: Login, setup: Setup, options: &[&str]) -> Ssh {
     let destination = format!("ssh://{}@far", login.name()).parse().expect("a destination");
     let mut all = vec!["-F".to_owned(), server.client_settings().display().to_string()];
     all.extend(options.iter().map(|&option| option.to_owned()));
