@@ -149,38 +149,25 @@ async fn answer(servers: Vec<Server>) -> Result<u8, Failure> {
     page("waiting for questions; Ctrl-C ends it\n")?;
     let (tell, mut told) = mpsc::channel(64);
     let mut tasks = JoinSet::new();
-    let mut answers = Vec::new();
+    let mut writers = Vec::new();
     for (index, server) in servers.iter().enumerate() {
-        let (reply, mut replies) = mpsc::channel::<Ask>(16);
-        answers.push(reply);
-        let (server, tell) = (server.clone(), tell.clone());
+        let connection = server.about(&Ask::Wait).await;
+        let Ok(visit::Connection { mut read, write }) = connection else {
+            writers.push(None);
+            continue;
+        };
+        writers.push(Some(write));
+        let tell = tell.clone();
         tasks.spawn(async move {
-            let Ok(connection) = server.about(&Ask::Wait).await else {
-                return;
-            };
-            let visit::Connection { mut read, mut write } = connection;
-            let hearing = async {
-                while let Ok(Some(said)) = wire::read::<Say>(&mut read).await {
-                    let news = match said {
-                        Say::Question(question) => News::Asked(index, question),
-                        Say::Withdrawn(number) => News::Withdrawn(index, number),
-                        _ => return,
-                    };
-                    if tell.send(news).await.is_err() {
-                        return;
-                    }
+            while let Ok(Some(said)) = wire::read::<Say>(&mut read).await {
+                let news = match said {
+                    Say::Question(question) => News::Asked(index, question),
+                    Say::Withdrawn(number) => News::Withdrawn(index, number),
+                    _ => return,
+                };
+                if tell.send(news).await.is_err() {
+                    return;
                 }
-            };
-            let answering = async {
-                while let Some(ask) = replies.recv().await {
-                    if wire::send(&mut write, &ask).await.is_err() {
-                        return;
-                    }
-                }
-            };
-            tokio::select! {
-                () = hearing => {}
-                () = answering => {}
             }
         });
     }
@@ -219,9 +206,17 @@ async fn answer(servers: Vec<Server>) -> Result<u8, Failure> {
                     question: number,
                     reply: reply.into(),
                 };
-                // The server may be gone, which ends the loop.
-                let _ = answers[server].send(ask).await;
-                page("answered\n")?;
+                // Only an answer that is in the socket is reported as given: a person who ends this program right
+                // after reading "answered" must not take the answer along.
+                let sent = match &mut writers[server] {
+                    Some(writer) => wire::send(writer, &ask).await.is_ok(),
+                    None => false,
+                };
+                page(if sent {
+                    "answered\n"
+                } else {
+                    "the server is gone; the answer was not sent\n"
+                })?;
             }
         }
     }

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::desk::Desk;
-use super::wire::{self, Ask, Bytes, Say};
+use super::wire::{self, Ask, Bytes, Question, Say};
 use crate::config::files;
 use crate::escape;
 
@@ -156,16 +156,11 @@ async fn wait(
     let mut told: Vec<u64> = Vec::new();
     let (asks, mut asked) = mpsc::channel(1);
     let telling = async {
+        let mut listening = true;
         loop {
-            let open = desk.open();
-            for gone in told.extract_if(.., |number| open.iter().all(|question| question.number != *number)) {
-                wire::send(write, &Say::Withdrawn(gone)).await?;
-            }
-            for question in open {
-                if !told.contains(&question.number) {
-                    told.push(question.number);
-                    wire::send(write, &Say::Question(question)).await?;
-                }
+            // A person who is gone may have answered before: what they sent is read to its end.
+            if listening {
+                listening = tell_changes(write, &desk.open(), &mut told).await.is_ok();
             }
             tokio::select! {
                 () = sitting.changed() => {}
@@ -180,6 +175,20 @@ async fn wait(
         ended = telling => ended,
         never = hear(read, asks) => match never {},
     }
+}
+
+/// Sends the questions that were withdrawn and those that are new since the last call.
+async fn tell_changes(write: &mut (impl AsyncWrite + Unpin), open: &[Question], told: &mut Vec<u64>) -> io::Result<()> {
+    for gone in told.extract_if(.., |number| open.iter().all(|question| question.number != *number)) {
+        wire::send(write, &Say::Withdrawn(gone)).await?;
+    }
+    for question in open {
+        if !told.contains(&question.number) {
+            told.push(question.number);
+            wire::send(write, &Say::Question(question.clone())).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Passes on what is asked, each line whole. The last that was asked is heard before the end is.
@@ -253,5 +262,44 @@ async fn look(write: &mut (impl AsyncWrite + Unpin), shieling: &Shieling, job: &
         if over {
             return wire::send(write, &Say::Ended(format!("job {job}: {}", view.outcome.status.name()))).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shieling::session::{Human as _, HumanQuestion, HumanReply};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_counts_although_its_sender_left_before_anything_more_could_be_sent() {
+        let desk = Desk::default();
+        // A pipe whose reader is gone refuses every write.
+        let (mut write, gone) = tokio::io::duplex(64);
+        drop(gone);
+        let (mut person, read) = tokio::io::duplex(1024);
+        let mut read = BufReader::new(read);
+        let waiting = wait(&mut read, &mut write, &desk);
+        let asking = desk.ask(HumanQuestion {
+            prompt: "which?".to_owned(),
+            job: None,
+            screen: None,
+            terminal: None,
+        });
+        let answering = async {
+            let mut watching = desk.sit();
+            while desk.open().is_empty() {
+                watching.changed().await;
+            }
+            let ask = Ask::Answer {
+                question: desk.open()[0].number,
+                reply: wire::Reply::Answer("blue".to_owned()),
+            };
+            wire::send(&mut person, &ask).await.expect("the buffer has room");
+            drop((watching, person));
+        };
+        let (waited, reply, ()) = tokio::join!(waiting, asking, answering);
+        waited.expect("a person who leaves is no failure");
+        assert_eq!(reply, HumanReply::Answer("blue".to_owned()));
     }
 }
