@@ -8,6 +8,7 @@ mod files;
 mod measure;
 mod memory;
 mod process;
+mod remote;
 mod sandbox;
 mod session;
 mod start;
@@ -75,7 +76,7 @@ pub(crate) fn work(arguments: &[String]) -> anyhow::Result<ExitCode> {
 }
 
 /// What is measured, by the name that a section goes by on the command line.
-const SECTIONS: [&str; 10] = [
+const SECTIONS: [&str; 11] = [
     "verdicts",
     "command",
     "start",
@@ -85,11 +86,12 @@ const SECTIONS: [&str; 10] = [
     "files",
     "sandbox",
     "memory",
+    "remote",
     "containers",
 ];
 
 /// Those that measure the library alone.
-const IN_PROCESS: [&str; 3] = ["verdicts", "files", "memory"];
+const IN_PROCESS: [&str; 4] = ["verdicts", "files", "memory", "remote"];
 
 /// The sections, each with its title: all, or only one.
 fn sections(only: Option<&str>) -> anyhow::Result<Vec<(&'static str, String)>> {
@@ -133,6 +135,7 @@ fn sections(only: Option<&str>) -> anyhow::Result<Vec<(&'static str, String)>> {
             "containers" => ("Containers", containers::run(&path)?),
             "memory" => ("Memory", memory::run()?),
             "files" => ("Files", files::run()?),
+            "remote" => ("Elsewhere", remote::run()?),
             _ => ("Sandbox", sandbox::run(&path)?),
         });
     }

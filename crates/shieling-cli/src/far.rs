@@ -183,12 +183,15 @@ fn failed(destination: &Destination, error: &ConnectError) -> Failure {
         }
         // The agent program has said why it does not serve.
         ConnectError::Link {
-            why: LinkError::Ended,
+            why: LinkError::Ended | LinkError::Broken(_),
             said,
-        } if !said.is_empty() => Failure::new(format!(
-            "{destination} cannot be used: {}; nothing was started",
-            line(said)
-        )),
+        } if !said.is_empty() => {
+            let said = said.strip_prefix("shieling-agent: ").unwrap_or(said);
+            Failure::new(format!(
+                "{destination} cannot be used: {}; nothing was started",
+                line(said)
+            ))
+        }
         error => Failure::new(format!(
             "{destination} cannot be used: {}; nothing was started",
             line(&error.to_string())

@@ -287,7 +287,11 @@ impl Plan {
         let chosen = chosen.unwrap_or(Chosen::Here(purpose.default_environment()));
         let env = chosen.name();
         let far = match &chosen {
-            Chosen::Ssh(destination) if purpose != Purpose::Judge => Some(Far::reach(destination, &loaded)?),
+            Chosen::Ssh(destination) if purpose != Purpose::Judge => {
+                // What no sandbox could hold needs no other machine to be refused.
+                is_enforced(EnvironmentName::Sandbox, &format!("`{chosen}`"), &loaded)?;
+                Some(Far::reach(destination, &loaded)?)
+            }
             Chosen::Ssh(_) | Chosen::Here(_) => None,
         };
         // What cannot be had over there is refused as it is here.

@@ -39,6 +39,8 @@ mod replay;
 mod sandbox;
 #[path = "cli/shell.rs"]
 mod shell;
+#[path = "cli/ssh.rs"]
+mod ssh;
 #[path = "cli/streams.rs"]
 mod streams;
 #[path = "cli/transcripts.rs"]

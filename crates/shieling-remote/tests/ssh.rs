@@ -17,5 +17,5 @@ mod ssh {
     mod cuts;
     mod ends;
     mod refusals;
-    pub(crate) mod server;
+    mod server;
 }

@@ -17,6 +17,7 @@ pub mod random;
 pub mod scripts;
 pub mod subset;
 mod sink;
+pub mod ssh;
 mod transcript;
 mod user;
 mod workspace;

@@ -106,6 +106,16 @@ impl Library {
         self.place(Arc::new(local))
     }
 
+    /// An environment that was made elsewhere.
+    pub(crate) fn over(&self, environment: Arc<dyn Environment>) -> Place<'_> {
+        self.place(environment)
+    }
+
+    /// Waits for what is no command.
+    pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
     fn place(&self, environment: Arc<dyn Environment>) -> Place<'_> {
         let builder = Shieling::builder(environment, Policy::open(), &self.caller.workspace);
         Place {

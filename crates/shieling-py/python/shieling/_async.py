@@ -47,8 +47,10 @@ class AsyncShieling:
         environment: ``sandbox``: confined by the kernel, on this host. ``local``: an ordinary process of this host,
             unconfined. ``memory``: a bash and files of its own in memory, no process at all. A command there takes its
             input whole, as ``stdin`` of :meth:`run`; nobody writes to it while it runs.
+            ``ssh://[USER@]HOST[:PORT][/DIR]``: another machine, over your own ``ssh``, which is connected at once: in a
+            sandbox there where that machine can have one, otherwise unconfined there.
         workspace: The working directory and only writable place. Default: the current directory. In ``memory`` it
-            is only a name.
+            is only a name. Over ``ssh`` it is a directory there, and can stand in the URL instead.
         policy: Names of presets or paths of TOML files; the strictest verdict wins. Default: everything is allowed.
         allow: Only commands that start with one of these prefixes may run. Default: all.
         deny: Commands that start with one of these may not run.

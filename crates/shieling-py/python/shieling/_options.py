@@ -14,7 +14,8 @@ from ._records import No, Question, Yes
 
 __all__ = ["Answer", "Approver", "EnvironmentName", "duration_ms", "open_core", "size_bytes"]
 
-EnvironmentName = Literal["sandbox", "local", "memory", "container"]
+EnvironmentName = Literal["sandbox", "local", "memory", "container"] | str
+"""Where commands run: one of these names, or ``ssh://[USER@]HOST[:PORT][/DIR]``."""
 
 Answer = bool | Yes | No | None
 """What an approver answers; ``None``: nobody can."""
@@ -71,7 +72,13 @@ _OWN = {
     "sandbox": {"HOME", "TMPDIR", "GIT_CONFIG_SYSTEM"},
     "container": {"HOME", "PATH", "SHELL", "USER", "LOGNAME", "TZ", "PWD", "OLDPWD", "TMPDIR"},
     "memory": {"HOME", "PATH", "SHELL", "USER", "LOGNAME", "TZ", "PWD", "OLDPWD", "TMPDIR"},
+    "ssh": {"HOME", "PATH", "SHELL", "USER", "LOGNAME", "TZ", "PWD", "OLDPWD", "TMPDIR", "GIT_CONFIG_SYSTEM"},
 }
+
+
+def _is_far(options: Mapping[str, Any]) -> bool:
+    """Whether commands run on another machine, so that paths of theirs are not of this one."""
+    return isinstance(options["environment"], str) and options["environment"].startswith("ssh:")
 
 
 def duration_ms(value: float | timedelta | str, name: str = "timeout") -> int:
@@ -123,7 +130,8 @@ def _variables(options: Mapping[str, Any]) -> list[str]:
                 value.encode()
             except UnicodeEncodeError:
                 continue
-            if _NAME.match(name) and name not in _OWN.get(options["environment"], ()):
+            own = _OWN.get("ssh" if _is_far(options) else options["environment"], ())
+            if _NAME.match(name) and name not in own:
                 found[name] = value
     given: dict[Any, Any] = dict(options["env"] or {})
     for name, value in given.items():
@@ -150,14 +158,17 @@ def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
         found = _texts(name, paths)
         if found:
             # A preset has no `/` and no `.`; whatever else is relative is relative to here.
+            elsewhere = name != "policy" and _is_far(options)
             settings[name] = [
-                one if name == "policy" and not ("/" in one or "." in one) else os.path.abspath(one) for one in found
+                one if elsewhere or name == "policy" and not ("/" in one or "." in one) else os.path.abspath(one)
+                for one in found
             ]
     for name in ("shell", "audit"):
         if options[name] is not None:
             given_path: str | os.PathLike[str] = options[name]
             text = os.fspath(given_path)
-            settings[name] = text if name == "shell" and "/" not in text else os.path.abspath(text)
+            as_it_is = name == "shell" and ("/" not in text or _is_far(options))
+            settings[name] = text if as_it_is else os.path.abspath(text)
     for name in ("memory", "file_size"):
         if options[name] is not None:
             settings[name.replace("_", "-")] = str(size_bytes(options[name], name))
@@ -217,7 +228,12 @@ def open_core(options: Mapping[str, Any]) -> _native.Core:
     _refuse_unavailable(options)
     try:
         settings = _settings(options)
-        workspace = os.path.abspath(options["workspace"] if options["workspace"] is not None else os.getcwd())
+        given = options["workspace"]
+        if _is_far(options):
+            # Of the other machine; its URL or its home says where if nobody does.
+            workspace = os.fspath(given) if given is not None else ""
+        else:
+            workspace = os.path.abspath(given if given is not None else os.getcwd())
         approval_ms = duration_ms(options["approval_timeout"], "approval_timeout")
         max_output = size_bytes(options["max_output"], "max_output")
     except ArgumentError as error:

@@ -17,7 +17,7 @@ use shieling_testkit::{Marker, approved};
 use super::support::{command, connect, facade, local, marked, memory, nothing_left, served, served_over, soon};
 
 /// What each side says first.
-const HELLO: &[u8] = b"shieling\x01\0\0\0";
+const HELLO: &[u8] = b"shieling\x02\0\0\0";
 /// How long a header is.
 const HEADER: usize = 9;
 /// A frame of credit, by the upper half of its kind.
@@ -105,7 +105,7 @@ fn far_hears(bytes: &[u8]) -> LinkError {
 #[test]
 fn a_peer_of_another_version_is_told_from_either_end_and_so_is_no_peer() {
     let of = |version: u32| [&HELLO[..8], &version.to_le_bytes()].concat();
-    for (version, word) in [(0, "older"), (2, "newer")] {
+    for (version, word) in [(1, "older"), (3, "newer")] {
         for said in [
             near_hears(&of(version), Timing::default())
                 .expect_err("another version")
@@ -113,7 +113,7 @@ fn a_peer_of_another_version_is_told_from_either_end_and_so_is_no_peer() {
             far_hears(&of(version)).to_string(),
         ] {
             let expected = format!(
-                "the other side speaks version {version} of the protocol and this one version 1: it is {word}; \
+                "the other side speaks version {version} of the protocol and this one version 2: it is {word}; \
                  use the same shieling at both ends"
             );
             assert_eq!(said, expected);
@@ -153,7 +153,7 @@ fn a_link_on_which_nothing_happens_stays_by_its_signs_of_life() {
     runtime.block_on(async {
         let remote = connect(near, LIVELY).await.expect("a link");
         tokio::time::sleep(LIVELY.patience * 3 / 2).await;
-        assert_eq!(remote.over(), None);
+        assert_eq!(remote.end(), None);
     });
 }
 
@@ -253,7 +253,7 @@ async fn more_orders_than_a_slow_link_takes_at_once_wait_for_their_turn() {
         }
     })
     .await;
-    assert_eq!(remote.over(), None);
+    assert_eq!(remote.end(), None);
     drop((remote, far));
 }
 

@@ -8,7 +8,9 @@ use shieling_remote::agent::{Setup, Wanted};
 use shieling_remote::{Remote, Timing};
 use shieling_testkit::conformance::{HostDirectory, Maker, Place, Suite, Unmet, Wishes};
 
-use super::server::{Login, Server, is_there};
+use shieling_testkit::ssh::{Login, Server};
+
+use super::server::{is_there, over_ssh};
 
 /// How many cases run at once.
 const AT_ONCE: usize = 8;
@@ -48,10 +50,15 @@ impl Maker for Far {
             };
             let shared = self.server.shared();
             let shared: Vec<&str> = shared.iter().map(String::as_str).collect();
-            let ssh = self.server.ssh(self.login, setup, &shared);
+            let ssh = over_ssh(&self.server, self.login, setup, &shared);
             let remote = Remote::over(Arc::new(ssh), Timing::default())
                 .await
                 .map_err(Unmet::fault)?;
+            // The far side is this host in truth: once its processes are looked for here, and once it is elsewhere.
+            let remote = match self.login {
+                Login::Root => remote.of_this_host(),
+                Login::User => remote,
+            };
             Ok(Place {
                 environment: Arc::new(remote),
                 workspace,

@@ -1,6 +1,5 @@
 //! A link over `ssh` that is cut at any moment: no hang, no wrong status, nothing left, no file half-written.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +13,9 @@ use shieling_remote::{Remote, Timing};
 use shieling_testkit::Marker;
 use shieling_testkit::random::Random;
 
-use super::server::{Login, Server, is_there};
+use shieling_testkit::ssh::{Login, Server};
+
+use super::server::{is_there, over_ssh};
 use crate::support::{command, facade, marked, nothing_left, soon};
 
 /// How many moments, of which each takes a connection of its own.
@@ -45,13 +46,13 @@ async fn cut_at(server: Arc<Server>, seed: u64) {
     let (client, number): (PathBuf, PathBuf) = (root.join("client"), root.join("number"));
     let text = format!("#!/bin/sh\necho $$ >{}\nexec ssh \"$@\"\n", number.display());
     std::fs::write(&client, text).expect("room");
-    std::fs::set_permissions(&client, PermissionsExt::from_mode(0o700)).expect("ours");
+    std::fs::set_permissions(&client, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("ours");
     let setup = Setup {
         environment: Wanted::Local,
         workspace: Some(workspace.clone()),
         ..Setup::default()
     };
-    let ssh = server.ssh(Login::User, setup, &[]).with_client(client);
+    let ssh = over_ssh(&server, Login::User, setup, &[]).with_client(client);
     let remote = Remote::over(Arc::new(ssh), Timing::default()).await.expect("a link");
     let client: i32 = std::fs::read_to_string(&number)
         .expect("it told")

@@ -11,7 +11,9 @@ use shieling_remote::agent::{Setup, Wanted};
 use shieling_remote::{Remote, Timing};
 use shieling_testkit::Marker;
 
-use super::server::{Login, Server, is_there};
+use shieling_testkit::ssh::{Login, Server};
+
+use super::server::{is_there, over_ssh};
 use crate::support::{command, facade, marked, nothing_left, soon};
 
 /// The processes whose program is this file.
@@ -55,7 +57,7 @@ async fn ends_with(kill: impl FnOnce(&Server, &Path)) {
         environment: Wanted::Local,
         ..Setup::default()
     };
-    let ssh = server.ssh(Login::User, setup, &[]).with_client(client);
+    let ssh = over_ssh(&server, Login::User, setup, &[]).with_client(client);
     let remote = Remote::over(Arc::new(ssh), Timing::default())
         .await
         .expect("it is reached");
@@ -118,7 +120,7 @@ async fn an_environment_that_is_dropped_or_closed_leaves_nothing_on_the_far_side
         };
         let _ = std::fs::create_dir(home.join("w"));
         Server::give(Login::User, &home.join("w"));
-        let ssh = server.ssh(Login::User, setup, &[]);
+        let ssh = over_ssh(&server, Login::User, setup, &[]);
         let remote = Remote::over(Arc::new(ssh), Timing::default())
             .await
             .expect("it is reached");

@@ -10,7 +10,9 @@ use shieling_remote::ssh::Ssh;
 use shieling_remote::transport::{ConnectError, TransportError};
 use shieling_remote::{Remote, Timing};
 
-use super::server::{Changes, Login, Server, is_there};
+use shieling_testkit::ssh::{Changes, Login, Server};
+
+use super::server::{is_there, over_ssh};
 use crate::support::{command, facade};
 
 /// Served unconfined in the home.
@@ -60,13 +62,13 @@ async fn a_host_key_that_is_not_known_is_never_accepted_and_nothing_is_asked() {
         &["-o", "StrictHostKeyChecking=no"],
         &["-o", "StrictHostKeyChecking=accept-new"],
     ] {
-        let refused = refused(server.ssh(Login::Root, local(), options)).await;
+        let refused = refused(over_ssh(&server, Login::Root, local(), options)).await;
         tells(&refused, "cannot be reached", "compare the key");
     }
     assert_eq!(std::fs::read_to_string(server.at("known")).expect("it is there"), "");
     let other = std::fs::read_to_string(server.at("key.pub")).expect("it is there");
-    server.write_client_settings(&format!("[127.0.0.1]:{} {other}", server.port));
-    let refused = refused(server.ssh(Login::Root, local(), &[])).await;
+    server.write_client_settings(&format!("[127.0.0.1]:{} {other}", server.port()));
+    let refused = refused(over_ssh(&server, Login::Root, local(), &[])).await;
     tells(&refused, "IDENTIFICATION HAS CHANGED", "find out why");
     assert!(stored(&server.home(Login::Root)).is_empty());
 }
@@ -81,14 +83,14 @@ async fn a_user_without_a_key_a_port_without_a_server_and_a_missing_client_are_t
         let ssh = Ssh::new(destination.parse().expect("a destination"), local()).expect("looked for before");
         ssh.with_options(["-F".to_owned(), server.at("ssh_config").display().to_string()])
     };
-    let stranger = refused(ssh("ssh://nobody@far")).await;
+    let stranger = refused(ssh("ssh://no-such-user@far")).await;
     tells(&stranger, "Permission denied", "ssh-add");
     let closed = std::net::TcpListener::bind("127.0.0.1:0")
         .expect("a port")
         .local_addr()
         .expect("bound")
         .port();
-    let nobody = refused(ssh(&format!("ssh://root@127.0.0.1:{closed}"))).await;
+    let nobody = refused(over_ssh(&format!("ssh://root@127.0.0.1:{closed}"))).await;
     tells(&nobody, "Connection refused", "see whether");
     let missing = ssh("ssh://far").with_client("/no/such/ssh");
     let error = Remote::over(Arc::new(missing), Timing::default())
@@ -109,7 +111,7 @@ async fn the_program_is_sent_once_and_sent_again_where_it_was_damaged() {
     let home = server.home(Login::User);
     let name = format!("agent-{}", Program::carried().expect("looked for before").digest());
     let run = async || {
-        let ssh = server.ssh(Login::User, local(), &[]);
+        let ssh = over_ssh(&server, Login::User, local(), &[]);
         let remote = Remote::over(Arc::new(ssh), Timing::default())
             .await
             .expect("it is reached");
@@ -138,6 +140,7 @@ async fn the_program_is_sent_once_and_sent_again_where_it_was_damaged() {
     );
     // A crash of that machine may leave anything.
     let content = std::fs::read(&path).expect("it is there");
+    std::fs::remove_file(&path).expect("ours");
     std::fs::write(&path, &content[..content.len() / 2]).expect("room");
     run().await;
     assert_eq!(std::fs::read(&path).expect("it is there"), content);
@@ -153,7 +156,7 @@ async fn what_arrives_with_another_digest_is_not_executed_and_not_kept() {
     let program = Program::carried()
         .expect("looked for before")
         .with_digest("0".repeat(64));
-    let refused = refused(server.ssh(Login::Root, local(), &[]).with_program(program)).await;
+    let refused = refused(over_ssh(&server, Login::Root, local(), &[]).with_program(program)).await;
     tells(
         &refused,
         "its digest is another one, so it was not started",
@@ -171,7 +174,7 @@ async fn a_full_disk_is_told_and_nothing_half_written_stays() {
         before: "mkdir -p /run/full; mount -t tmpfs -o size=256k none /run/full",
         settings: "SetEnv XDG_CACHE_HOME=/run/full\n".to_owned(),
     });
-    let refused = refused(server.ssh(Login::Root, local(), &[])).await;
+    let refused = refused(over_ssh(&server, Login::Root, local(), &[])).await;
     tells(&refused, "No space left on device", "make room");
     // Seen by whoever comes next.
     let settings = server.at("ssh_config");
@@ -196,17 +199,17 @@ async fn words_of_the_login_shell_are_no_words_of_the_protocol() {
         "echo welcome; echo -n 'shieling x start '; head -c 3000 /dev/zero\n",
     )
     .expect("room");
-    let ssh = server.ssh(Login::Root, local(), &[]);
+    let ssh = over_ssh(&server, Login::Root, local(), &[]);
     let remote = Remote::over(Arc::new(ssh), Timing::default())
         .await
         .expect("it is reached");
     let outcome = facade(remote, &home).run(command("echo good", &home), None).await;
     assert_eq!(outcome.stdout, "good\n");
     std::fs::write(home.join(".bashrc"), "head -c 200000 /dev/zero\n").expect("room");
-    let noisy = refused(server.ssh(Login::Root, local(), &[])).await;
+    let noisy = refused(over_ssh(&server, Login::Root, local(), &[])).await;
     tells(&noisy, "prints more than", "start-up files");
     std::fs::write(home.join(".bashrc"), "exit 3\n").expect("room");
-    let ended = refused(server.ssh(Login::Root, local(), &[])).await;
+    let ended = refused(over_ssh(&server, Login::Root, local(), &[])).await;
     tells(&ended, "ended before it began (status 3)", "prints nothing");
 }
 
@@ -220,7 +223,7 @@ async fn a_workspace_that_is_not_there_and_a_shell_that_is_not_bash_are_told() {
         workspace: Some("/no/such/directory".into()),
         ..local()
     };
-    let ssh = server.ssh(Login::Root, nowhere, &[]);
+    let ssh = over_ssh(&server, Login::Root, nowhere, &[]);
     let error = Remote::over(Arc::new(ssh), Timing::default())
         .await
         .expect_err("it is refused");
@@ -236,7 +239,7 @@ async fn a_workspace_that_is_not_there_and_a_shell_that_is_not_bash_are_told() {
         shell: Some("/bin/dash".into()),
         ..local()
     };
-    let ssh = server.ssh(Login::Root, plain, &[]);
+    let ssh = over_ssh(&server, Login::Root, plain, &[]);
     let remote = Remote::over(Arc::new(ssh), Timing::default())
         .await
         .expect("it is reached");

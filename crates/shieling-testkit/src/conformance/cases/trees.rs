@@ -114,7 +114,12 @@ pub(crate) fn cases() -> Vec<Case> {
                     let outcome = at.shieling.shell(call).await;
                     same("the end", (outcome.status, outcome.survivors), (Status::TimedOut, 0))?;
                     same("processes besides the shell", at.left().len(), idle)?;
-                    same("the next", at.shell("echo $x").await.stdout, "kept\n")
+                    let next = at.shell("echo $x").await;
+                    same(
+                        "the next",
+                        (next.stdout, next.stderr, next.status, next.session_restarted),
+                        ("kept\n".to_owned(), String::new(), Status::Exited, false),
+                    )
                 })
             },
         )
