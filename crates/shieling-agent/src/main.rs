@@ -7,6 +7,7 @@
 
 mod init;
 mod look;
+mod outer;
 mod place;
 mod stream;
 
@@ -22,6 +23,9 @@ fn main() -> ExitCode {
         Ok(setup) => setup,
         Err(error) => return failed(2, &error.to_string()),
     };
+    if setup.remove_itself {
+        return outer::run(&setup).unwrap_or_else(|error| failed(1, &format!("it cannot start itself: {error}")));
+    }
     if let Some(directory) = &setup.programs {
         shieling::process::programs_in(directory);
     }
@@ -30,6 +34,8 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return failed(1, &format!("no event loop can be made: {error}")),
     };
+    // What runs here as the same user is not to read or trace it. A kernel that refuses leaves it as it was.
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     let served = runtime.block_on(async {
         // Before anything is started that could end.
         let init = init::Init::new().map_err(|error| format!("signals cannot be watched: {error}"))?;

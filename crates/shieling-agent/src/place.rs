@@ -103,7 +103,6 @@ pub(crate) async fn open(setup: &Setup) -> Result<(Arc<dyn Environment>, Surroun
             .filter(|path| !look::is_writable(path))
             .cloned()
             .collect(),
-        removed_itself: setup.remove_itself && look::remove_itself(),
         system: system(),
         os_release: os_release(),
     };

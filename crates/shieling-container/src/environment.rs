@@ -491,6 +491,16 @@ impl Container {
     }
 }
 
+/// Does something on a thread of its own: whoever drops it may be at the end of a runtime.
+pub(crate) fn in_background(work: impl Future<Output = ()> + Send + 'static) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    if let Ok(runtime) = runtime {
+        let thread = std::thread::Builder::new().name("shieling-container".to_owned());
+        // Without a thread it is left to the next start.
+        drop(thread.spawn(move || runtime.block_on(work)));
+    }
+}
+
 /// The engine's words of a refusal as what they mean.
 pub(crate) fn meant(error: EngineError) -> ContainerError {
     match &error {

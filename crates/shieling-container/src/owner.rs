@@ -111,12 +111,17 @@ pub(crate) async fn sweep(engine: &Engine, this: &Owner) -> Result<usize, Engine
 
 /// Removes a container with everything that runs in it. One that is gone, or going, is no error.
 pub(crate) async fn remove(engine: &Engine, id: &str) -> Result<(), EngineError> {
+    removed(engine, id).await.map(drop)
+}
+
+/// As [`remove`], and whether there was one.
+pub(crate) async fn removed(engine: &Engine, id: &str) -> Result<bool, EngineError> {
     let id = escaped(id);
     match engine
         .delete(&format!("/containers/{id}?force=true&v=true"), "to remove a container")
         .await
     {
-        Err(EngineError::Refused { status: 404, .. }) => Ok(()),
+        Err(EngineError::Refused { status: 404, .. }) => Ok(false),
         // Somebody else removes it; it is waited for.
         Err(EngineError::Refused { status: 409, .. }) => {
             let waited = engine
@@ -128,11 +133,12 @@ pub(crate) async fn remove(engine: &Engine, id: &str) -> Result<(), EngineError>
                 )
                 .await;
             match waited {
-                Ok(_) | Err(EngineError::Refused { status: 404, .. }) => Ok(()),
+                Ok(_) | Err(EngineError::Refused { status: 404, .. }) => Ok(true),
                 Err(error) => Err(error),
             }
         }
-        other => other,
+        Ok(()) => Ok(true),
+        Err(error) => Err(error),
     }
 }
 

@@ -190,8 +190,6 @@ pub struct Surroundings {
     pub shown: BTreeMap<String, String>,
     /// The directories of which was asked and that cannot be written.
     pub unwritable: Vec<PathBuf>,
-    /// Whether the program's own file was removed.
-    pub removed_itself: bool,
     /// The kernel, its release and the processor, as `uname` has them; empty if nobody said.
     pub system: String,
     /// The text of the file in which the system names itself.

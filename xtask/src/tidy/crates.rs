@@ -29,7 +29,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("shieling-testkit", &["shieling"]),
     (
         "xtask",
-        &["shieling", "shieling-container", "shieling-memory", "shieling-remote", "shieling-testkit"],
+        &[
+            "shieling",
+            "shieling-container",
+            "shieling-memory",
+            "shieling-remote",
+            "shieling-testkit",
+        ],
     ),
 ];
 

@@ -2,6 +2,7 @@
 //! starts. Nothing of the container is changed, and nothing is left in it.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -9,12 +10,15 @@ use shieling::environment::Later;
 use shieling_remote::transport::{Connection, Guard, Said};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::{Inner, image, meant};
+use super::{Inner, image, in_background, meant};
 use crate::attach::Output;
 use crate::client::{Engine, QUICK, escaped};
 use crate::error::{ContainerError, EngineError};
 use crate::options::{Options, Preset};
 use crate::spec::Image;
+
+/// How long to wait between two looks at a program that starts.
+const LOOKING: Duration = Duration::from_millis(5);
 
 /// What a container is like into which the agent goes.
 pub(super) async fn look(engine: &Engine, container: &str, options: &Options) -> Result<Image, ContainerError> {
@@ -98,7 +102,6 @@ pub(super) async fn connect(inner: &Arc<Inner>, container: &str) -> Result<Conne
             engine: engine.clone(),
             id: id.clone(),
             path: format!("{place}/{directory}/agent"),
-            runtime: tokio::runtime::Handle::current(),
             is_over: false,
         };
         // The archive goes past what is mounted in the container, and says nothing of it; a shell there does not.
@@ -260,15 +263,7 @@ async fn execute(inner: &Arc<Inner>, id: &str, mut left: Left) -> Result<Connect
             return Err(error.to_string());
         }
     };
-    // What could not be executed has ended by now, and the stream would only say that it is over.
-    let state = inner
-        .engine
-        .get(&format!("/exec/{number}/json"), "how a program ended")
-        .await;
-    if let Ok(state) = state
-        && state["Running"] == false
-        && matches!(state["ExitCode"].as_i64(), Some(126 | 127))
-    {
+    if !runs_now(&inner.engine, &number).await {
         left.remove().await;
         return Err(format!("`{}` cannot be executed", left.path));
     }
@@ -279,12 +274,30 @@ async fn execute(inner: &Arc<Inner>, id: &str, mut left: Left) -> Result<Connect
         .with_said(said))
 }
 
+/// Whether a program was executed. The streams are there before that is known, and what the engine says of a failure
+/// comes on them.
+async fn runs_now(engine: &Engine, number: &str) -> bool {
+    let begun = Instant::now();
+    while begun.elapsed() < QUICK {
+        let Ok(state) = engine.get(&format!("/exec/{number}/json"), "how a program runs").await else {
+            return true;
+        };
+        if state["Running"] == true && state["Pid"].as_u64().is_some_and(|pid| pid != 0) {
+            return true;
+        }
+        if state["Running"] == false && state["ExitCode"].is_i64() {
+            return !matches!(state["ExitCode"].as_i64(), Some(126 | 127));
+        }
+        tokio::time::sleep(LOOKING).await;
+    }
+    true
+}
+
 /// What may be left in the container: the file of the agent, where its own user may not remove it.
 struct Left {
     engine: Engine,
     id: String,
     path: String,
-    runtime: tokio::runtime::Handle,
     is_over: bool,
 }
 
@@ -324,7 +337,6 @@ impl Drop for Left {
             return;
         }
         let (engine, id, path) = (self.engine.clone(), self.id.clone(), self.path.clone());
-        let task = self.runtime.spawn(async move { remove(&engine, &id, &path).await });
-        drop(task);
+        in_background(async move { remove(&engine, &id, &path).await });
     }
 }

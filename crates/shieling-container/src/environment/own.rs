@@ -1,16 +1,23 @@
 //! A container of our own: made, attached to and started, in this order, so that nothing of its streams is missed.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use shieling::environment::Later;
+use shieling::request::Digest;
 use shieling_remote::transport::{Connection, Guard, Said};
 
-use super::{Inner, meant};
+use super::{Inner, in_background, meant};
 use crate::attach::Output;
 use crate::client::{Engine, SLOW, escaped};
 use crate::error::{ContainerError, EngineError};
 use crate::owner::{self, Owner};
 use crate::spec::Wanted;
+
+/// How often it is looked for a container that may still be made, and how long in between.
+const ATTEMPTS: usize = 20;
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// Makes and starts it.
 pub(super) async fn connect(inner: &Arc<Inner>, made: impl FnOnce(String)) -> Result<Connection, ContainerError> {
@@ -33,7 +40,16 @@ pub(super) async fn connect(inner: &Arc<Inner>, made: impl FnOnce(String)) -> Re
         keep_id: inner.keep_id(),
     };
     let body = wanted.body();
-    let create = engine.post("/containers/create", Some(&body), "to make a container", SLOW);
+    let name = unique(owner.as_ref());
+    // Before it is asked for: whoever gives up meanwhile does not know whether it was made.
+    let mut guard = Made {
+        engine: engine.clone(),
+        id: name.clone(),
+        is_certain: false,
+        is_over: false,
+    };
+    let path = format!("/containers/create?name={}", escaped(&name));
+    let create = engine.post(&path, Some(&body), "to make a container", SLOW);
     // What an earlier process left is no reason to wait, nor to fail.
     let sweep = async {
         if let Some(owner) = &owner {
@@ -41,14 +57,16 @@ pub(super) async fn connect(inner: &Arc<Inner>, made: impl FnOnce(String)) -> Re
         }
     };
     let (created, ()) = tokio::join!(create, sweep);
-    let created = created.map_err(meant)?;
-    let id = created["Id"].as_str().unwrap_or_default().to_owned();
-    let guard = Made {
-        engine: engine.clone(),
-        id: id.clone(),
-        runtime: tokio::runtime::Handle::current(),
-        is_over: false,
+    let created = match created {
+        Ok(created) => created,
+        Err(error) => {
+            guard.is_over = matches!(error, EngineError::Refused { .. });
+            return Err(meant(error));
+        }
     };
+    let id = created["Id"].as_str().unwrap_or_default().to_owned();
+    guard.id.clone_from(&id);
+    guard.is_certain = true;
     made(id.clone());
     let name = escaped(&id);
     let streams = engine
@@ -97,11 +115,22 @@ fn refused(error: EngineError, inner: &Inner) -> ContainerError {
     meant(error)
 }
 
+/// A name that no other container has.
+fn unique(owner: Option<&Owner>) -> String {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let number = LAST.fetch_add(1, Ordering::Relaxed);
+    let label = owner.map(Owner::label).unwrap_or_default();
+    let digest = Digest::of(label.as_bytes()).to_string();
+    let digest = digest.get(..12).unwrap_or_default();
+    format!("shieling-{digest}-{}-{number}", std::process::id())
+}
+
 /// Removes the container at the end.
 struct Made {
     engine: Engine,
     id: String,
-    runtime: tokio::runtime::Handle,
+    /// Whether it was made, and not only asked for.
+    is_certain: bool,
     is_over: bool,
 }
 
@@ -120,11 +149,15 @@ impl Drop for Made {
         if self.is_over {
             return;
         }
-        // A start that was given up: the container goes as soon as somebody has time for it.
-        let (engine, id) = (self.engine.clone(), self.id.clone());
-        let task = self.runtime.spawn(async move {
-            let _ = owner::remove(&engine, &id).await;
+        // A start that was given up.
+        let (engine, id, is_certain) = (self.engine.clone(), self.id.clone(), self.is_certain);
+        in_background(async move {
+            for _ in 0..ATTEMPTS {
+                if !matches!(owner::removed(&engine, &id).await, Ok(false)) || is_certain {
+                    return;
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
         });
-        drop(task);
     }
 }

@@ -9,7 +9,7 @@ use shieling::outcome::Status;
 use shieling::policy::Policy;
 use shieling_container::{ContainerError, Options};
 
-use super::support::{BUSYBOX, Engine, Kind, command, engine, facade, run, until};
+use super::support::{BUSYBOX, Engine, Kind, command, engine, facade, run, turn, until};
 
 fn options(id: &str) -> Options {
     let mut options = Options::attached(id);
@@ -33,6 +33,7 @@ async fn left(engine: &Engine, id: &str) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn commands_run_in_a_container_of_somebody_else_and_nothing_is_left_there() {
+    let _turn = turn().await;
     for kind in Kind::ALL {
         let Some(engine) = engine(kind) else { continue };
         // As it was made, with a user of its own, and read-only with a place in memory.
@@ -66,6 +67,7 @@ async fn commands_run_in_a_container_of_somebody_else_and_nothing_is_left_there(
 /// Weakness C24: what was stopped was another process, or none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_is_stopped_ends_in_the_container() {
+    let _turn = turn().await;
     let Some(engine) = engine(Kind::Docker) else { return };
     let id = engine.waiting(BUSYBOX, |_| {});
     let container = Arc::new(engine.open(options(&id)).await.unwrap());
@@ -90,6 +92,7 @@ async fn a_job_that_is_stopped_ends_in_the_container() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_attached_to_is_told() {
+    let _turn = turn().await;
     let Some(engine) = engine(Kind::Docker) else { return };
     let error = engine.open(options("absent")).await.unwrap_err();
     assert!(matches!(error, ContainerError::NotRunning { .. }), "{error:?}");

@@ -6,7 +6,7 @@ use shieling::environment::Environment as _;
 use shieling::outcome::Status;
 use shieling_container::{ContainerError, Reach, User};
 
-use super::support::{BUSYBOX, Engine, Kind, TOOLS, engine, read, run, workspace};
+use super::support::{BUSYBOX, Engine, Kind, TOOLS, engine, read, run, turn, workspace};
 
 async fn a_default_container(engine: &Engine) {
     let work = workspace();
@@ -50,6 +50,7 @@ async fn a_default_container(engine: &Engine) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_default_container_is_closed() {
+    let _turn = turn().await;
     for kind in Kind::ALL {
         let Some(engine) = engine(kind) else { continue };
         a_default_container(engine).await;
@@ -58,6 +59,7 @@ async fn a_default_container_is_closed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn memory_and_processes_are_limited_and_an_excess_is_told() {
+    let _turn = turn().await;
     for kind in [Kind::Docker, Kind::Podman] {
         let Some(engine) = engine(kind) else { continue };
         let mut options = engine.options(BUSYBOX);
@@ -89,6 +91,7 @@ async fn memory_and_processes_are_limited_and_an_excess_is_told() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_engine_that_ignores_a_limit_starts_nothing() {
+    let _turn = turn().await;
     let Some(engine) = engine(Kind::Rootless) else { return };
     let mut options = engine.options(BUSYBOX);
     if !options.unlimited {
@@ -115,6 +118,7 @@ async fn an_engine_that_ignores_a_limit_starts_nothing() {
 /// Weakness M25: the user of the container could not write a directory that was mounted to be written.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_workspace_that_its_user_cannot_write_is_refused_with_the_cure() {
+    let _turn = turn().await;
     let Some(engine) = engine(Kind::Docker) else { return };
     let work = tempfile::tempdir().unwrap();
     let mut options = engine.options(BUSYBOX);
@@ -135,6 +139,7 @@ async fn a_workspace_that_its_user_cannot_write_is_refused_with_the_cure() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_host_network_and_engine_sockets_are_not_given_unasked() {
+    let _turn = turn().await;
     let Some(engine) = engine(Kind::Docker) else { return };
     let mut options = engine.options(TOOLS);
     options.network = Reach::Host;

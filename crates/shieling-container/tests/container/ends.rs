@@ -10,11 +10,12 @@ use shieling::outcome::Status;
 use shieling::policy::Policy;
 use shieling::session::Call;
 
-use super::support::{BUSYBOX, Kind, TOOLS, command, engine, facade, run, until};
+use super::support::{BUSYBOX, Kind, TOOLS, command, engine, facade, run, turn, until};
 
 /// Weakness M23: what had timed out went on in the container.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_times_out_is_gone_inside_and_outside() {
+    let _turn = turn().await;
     for kind in Kind::ALL {
         let Some(engine) = engine(kind) else { continue };
         let container = Arc::new(engine.open(engine.options(TOOLS)).await.unwrap());
@@ -46,6 +47,7 @@ async fn what_times_out_is_gone_inside_and_outside() {
 /// Weakness M24: a container that had died was never made again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_container_that_is_killed_ends_in_lost_and_the_next_command_has_another() {
+    let _turn = turn().await;
     for kind in Kind::ALL {
         let Some(engine) = engine(kind) else { continue };
         let container = Arc::new(engine.open(engine.options(TOOLS)).await.unwrap());
@@ -96,6 +98,7 @@ async fn nothing_is_left_of_a_process_that_was_killed() {
         let _outcome = run(&container, "sleep 600").await;
         return;
     }
+    let _turn = turn().await;
     for kind in Kind::ALL {
         let Some(engine) = engine(kind) else { continue };
         let name = "container::ends::nothing_is_left_of_a_process_that_was_killed";
@@ -119,6 +122,7 @@ async fn nothing_is_left_of_a_process_that_was_killed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_next_start_removes_what_is_ours_and_orphaned_and_nothing_else() {
+    let _turn = turn().await;
     let Some(engine) = engine(Kind::Podman) else { return };
     let first = Arc::new(engine.open(engine.options(BUSYBOX)).await.unwrap());
     first.start().await.unwrap();
@@ -146,6 +150,7 @@ async fn the_next_start_removes_what_is_ours_and_orphaned_and_nothing_else() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn starts_that_are_given_up_leave_no_container() {
+    let _turn = turn().await;
     let Some(engine) = engine(Kind::Docker) else { return };
     for after_ms in [1, 30, 80, 150, 250, 400] {
         let container = engine.open(engine.options(BUSYBOX)).await.unwrap();

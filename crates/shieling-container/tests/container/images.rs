@@ -5,10 +5,11 @@ use std::sync::Arc;
 use shieling::environment::Environment as _;
 use shieling_container::{ContainerError, Preset, Pull, Run};
 
-use super::support::{BUSYBOX, EMPTY, FOREIGN, Kind, engine, run};
+use super::support::{BUSYBOX, EMPTY, FOREIGN, Kind, engine, run, turn};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn entrypoints_and_health_checks_of_images_do_not_run() {
+    let _turn = turn().await;
     for kind in Kind::ALL {
         let Some(engine) = engine(kind) else { continue };
         let container = Arc::new(engine.open(engine.options(BUSYBOX)).await.unwrap());
@@ -33,6 +34,7 @@ async fn entrypoints_and_health_checks_of_images_do_not_run() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn images_that_are_missing_or_foreign_are_told_apart() {
+    let _turn = turn().await;
     for kind in Kind::ALL {
         let Some(engine) = engine(kind) else { continue };
         let mut options = engine.options("localhost/shieling-test:absent");
@@ -57,6 +59,7 @@ async fn images_that_are_missing_or_foreign_are_told_apart() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_image_without_a_shell_runs_programs_with_their_arguments() {
+    let _turn = turn().await;
     let Some(engine) = engine(Kind::Docker) else { return };
     let mut options = engine.options(EMPTY);
     options.volumes.push(shieling_container::Volume {
@@ -79,6 +82,7 @@ async fn an_image_without_a_shell_runs_programs_with_their_arguments() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_plain_preset_is_what_the_engine_does() {
+    let _turn = turn().await;
     for kind in Kind::ALL {
         let Some(engine) = engine(kind) else { continue };
         let mut options = engine.options(BUSYBOX);
@@ -96,6 +100,7 @@ async fn the_plain_preset_is_what_the_engine_does() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_runtime_that_the_engine_does_not_have_is_named() {
+    let _turn = turn().await;
     let Some(engine) = engine(Kind::Docker) else { return };
     let mut options = engine.options(BUSYBOX);
     options.runtime = Some("absent".to_owned());

@@ -7,10 +7,11 @@ use shieling::outcome::Status;
 use shieling::policy::Policy;
 use shieling_container::Volume;
 
-use super::support::{BUSYBOX, Kind, command, engine, facade, read, workspace};
+use super::support::{BUSYBOX, Kind, command, engine, facade, read, turn, workspace};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readonly_holds_for_everything_that_is_mounted_and_asks_about_less() {
+    let _turn = turn().await;
     let Some(engine) = engine(Kind::Docker) else { return };
     let (work, more) = (workspace(), workspace());
     std::fs::write(
@@ -49,6 +50,7 @@ async fn readonly_holds_for_everything_that_is_mounted_and_asks_about_less() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hidden_files_and_lists_of_programs_are_not_passed_over() {
+    let _turn = turn().await;
     let Some(engine) = engine(Kind::Docker) else { return };
     let work = workspace();
     std::fs::write(work.path().join(".env"), "secret\n").unwrap();

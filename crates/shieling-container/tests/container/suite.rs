@@ -8,7 +8,7 @@ use shieling::environment::{Environment as _, JailLimits, Later, Network};
 use shieling_container::{Options, Reach};
 use shieling_testkit::conformance::{Maker, Place, Suite, Unmet, Wishes};
 
-use super::support::{Engine, Kind, TOOLS, engine, variables, workspace};
+use super::support::{Engine, Kind, TOOLS, engine, turn, variables, workspace};
 
 /// Containers of one engine.
 struct Containers {
@@ -107,6 +107,7 @@ async fn conforms(containers: Containers, differs: &[&str]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn containers_of_docker_conform() {
+    let _turn = turn().await;
     let Some(engine) = engine(Kind::Docker) else { return };
     conforms(Containers { engine, attached: None }, &[]).await;
     assert_eq!(engine.containers(), Vec::<String>::new());
@@ -114,6 +115,7 @@ async fn containers_of_docker_conform() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn containers_of_podman_conform() {
+    let _turn = turn().await;
     let Some(engine) = engine(Kind::Podman) else { return };
     conforms(Containers { engine, attached: None }, &[]).await;
     assert_eq!(engine.containers(), Vec::<String>::new());
@@ -121,6 +123,7 @@ async fn containers_of_podman_conform() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn containers_of_a_rootless_podman_conform() {
+    let _turn = turn().await;
     let Some(engine) = engine(Kind::Rootless) else { return };
     conforms(Containers { engine, attached: None }, &[]).await;
     assert_eq!(engine.containers(), Vec::<String>::new());
@@ -128,6 +131,7 @@ async fn containers_of_a_rootless_podman_conform() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_container_that_is_attached_to_conforms() {
+    let _turn = turn().await;
     let Some(engine) = engine(Kind::Docker) else { return };
     let shared = workspace();
     let at = shared.path().to_owned();

@@ -55,6 +55,12 @@ pub(crate) struct Engine {
     _beside: Child,
 }
 
+/// One test after the other, since each looks at what there is in an engine.
+pub(crate) async fn turn() -> tokio::sync::MutexGuard<'static, ()> {
+    static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    TURN.lock().await
+}
+
 /// The engine of this kind, started with the first call. Nothing, and a word about it, if it cannot be had here.
 pub(crate) fn engine(kind: Kind) -> Option<&'static Engine> {
     static ENGINES: [OnceLock<Option<Engine>>; 3] = [const { OnceLock::new() }; 3];
@@ -244,8 +250,10 @@ impl Engine {
 
     /// The names of the processes in a container.
     pub(crate) fn processes(&self, id: &str) -> Vec<String> {
-        let state = self.json("GET", &format!("/containers/{id}/json"), None);
-        let first = state["State"]["Pid"].as_u64().unwrap();
+        // One that is gone has none.
+        let (_, said) = self.api("GET", &format!("/containers/{id}/json"), None);
+        let state: Value = serde_json::from_str(&said).unwrap_or(Value::Null);
+        let first = state["State"]["Pid"].as_u64().unwrap_or(0);
         let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
         let theirs = namespace(&first.to_string());
         let all = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.file_name());
