@@ -39,6 +39,9 @@ impl Maker for Containers {
                 std::fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).map_err(Unmet::fault)?;
                 std::fs::write(path, content).map_err(Unmet::fault)?;
             }
+            if self.attached.is_none() {
+                self.engine.give(place.path());
+            }
             let options = match &self.attached {
                 None => self.own(place.path(), wishes)?,
                 Some(attached) => {

@@ -296,6 +296,29 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// The user of this host that is the default user of containers.
+    pub(crate) fn nobody(&self) -> u32 {
+        const NOBODY: u32 = 65534;
+        if self.kind != Kind::Rootless {
+            return NOBODY;
+        }
+        let all = fs::read_to_string("/etc/subuid").unwrap();
+        let first = all
+            .lines()
+            .find_map(|line| line.strip_prefix(USER)?.strip_prefix(':')?.split(':').next());
+        // The first user inside is that of the engine itself.
+        first.and_then(|first| first.parse::<u32>().ok()).unwrap() + NOBODY - 1
+    }
+
+    /// Gives a directory, with all that is in it, to that user.
+    pub(crate) fn give(&self, path: &Path) {
+        let owner = format!("{0}:{0}", self.nobody());
+        let given = Program::new("chown").args(["-R", &owner]).arg(path).status().unwrap();
+        assert!(given.success());
+    }
+}
+
 /// Whether control groups of version 2 have the controllers, which rootless engines need.
 fn has_groups_of_second_version() -> bool {
     fs::read_to_string("/sys/fs/cgroup/cgroup.controllers").is_ok_and(|all| all.contains("memory"))
