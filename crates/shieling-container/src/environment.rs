@@ -477,6 +477,9 @@ impl Environment for Container {
 
 impl Container {
     fn networks(&self) -> BTreeSet<Network> {
+        if !self.inner.options.is_own() && !self.inner.image.is_closed {
+            return [Network::Host].into();
+        }
         match self.inner.options.network {
             Reach::None => [Network::None, Network::Loopback].into(),
             Reach::Host | Reach::Named(_) => [Network::Host].into(),

@@ -20,6 +20,8 @@ pub(crate) struct Image {
     pub(crate) variables: Vec<(String, String)>,
     /// Its user; empty for root.
     pub(crate) user: String,
+    /// Whether the container that has it reaches no network; of one that runs already.
+    pub(crate) is_closed: bool,
 }
 
 impl Image {

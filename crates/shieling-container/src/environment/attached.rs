@@ -65,6 +65,7 @@ pub(super) async fn look(engine: &Engine, container: &str, options: &Options) ->
         id: used.to_owned(),
         variables: Image::variables(&found["Config"]),
         user: found["Config"]["User"].as_str().unwrap_or_default().to_owned(),
+        is_closed: found["HostConfig"]["NetworkMode"] == "none",
     })
 }
 

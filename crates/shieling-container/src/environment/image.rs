@@ -52,6 +52,7 @@ pub(super) async fn find(
         id: image["Id"].as_str().unwrap_or(name).to_owned(),
         variables: Image::variables(&image["Config"]),
         user: image["Config"]["User"].as_str().unwrap_or_default().to_owned(),
+        is_closed: false,
     })
 }
 

@@ -45,9 +45,7 @@ impl Maker for Containers {
             let options = match &self.attached {
                 None => self.own(place.path(), wishes)?,
                 Some(attached) => {
-                    if wishes.limits != JailLimits::default()
-                        || wishes.network.is_some_and(|network| network != Network::None)
-                    {
+                    if wishes.limits != JailLimits::default() || wishes.network == Some(Network::Host) {
                         return Err(Unmet::Refused("the container is as it was made".to_owned()));
                     }
                     let mut options = Options::attached(&attached.id);
