@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use shieling::environment::Later;
-use shieling_remote::transport::{Connection, Guard, Said};
+use shieling_remote::transport::{Connection, Said};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::{Inner, image, in_background, meant};
@@ -268,11 +267,16 @@ async fn execute(inner: &Arc<Inner>, id: &str, mut left: Left) -> Result<Connect
         left.remove().await;
         return Err(format!("`{}` cannot be executed", left.path));
     }
+    if inner.is_root() {
+        // It has removed its file as it started.
+        left.is_over = true;
+    } else {
+        // Its user may not: the file belongs to the first user.
+        left.remove().await;
+    }
     let (reader, writer) = tokio::io::split(streams);
     let said = Said::default();
-    Ok(Connection::new(Output::new(reader, said.clone()), writer)
-        .with_guard(left)
-        .with_said(said))
+    Ok(Connection::new(Output::new(reader, said.clone()), writer).with_said(said))
 }
 
 /// Whether a program was executed. The streams are there before that is known, and what the engine says of a failure
@@ -294,7 +298,7 @@ async fn runs_now(engine: &Engine, number: &str) -> bool {
     true
 }
 
-/// What may be left in the container: the file of the agent, where its own user may not remove it.
+/// What is left in the container if a start is given up: the file of the agent.
 struct Left {
     engine: Engine,
     id: String,
@@ -323,12 +327,6 @@ async fn remove(engine: &Engine, id: &str, path: &str) {
         let _ = writer.shutdown().await;
         let ended = async { Output::new(reader, Said::default()).read_to_end(&mut Vec::new()).await };
         let _ = tokio::time::timeout(QUICK, ended).await;
-    }
-}
-
-impl Guard for Left {
-    fn end(mut self: Box<Self>) -> Later<'static, ()> {
-        Box::pin(async move { self.remove().await })
     }
 }
 
