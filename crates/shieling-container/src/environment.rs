@@ -62,6 +62,8 @@ pub(crate) struct Inner {
 struct Running {
     remote: Remote,
     confinement: Confinement,
+    /// The container's id, of one of our own.
+    id: Option<String>,
 }
 
 impl std::fmt::Debug for Container {
@@ -135,9 +137,7 @@ impl Container {
         let mut variables: BTreeMap<String, String> = self.inner.image.variables.iter().cloned().collect();
         let usual = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
         variables.entry("PATH".to_owned()).or_insert_with(|| usual.to_owned());
-        let user = self.inner.user.as_deref().unwrap_or(&self.inner.image.user);
-        let is_root = matches!(user.split(':').next(), Some("" | "0" | "root"));
-        let home = match (self.inner.options.is_hardened(), is_root) {
+        let home = match (self.inner.options.is_hardened(), self.inner.is_root()) {
             (true, _) => "/tmp",
             (false, true) => "/root",
             (false, false) => "/",
@@ -158,6 +158,12 @@ impl Container {
     /// Dropping the future removes what was made.
     pub async fn start(&self) -> Result<(), ContainerError> {
         self.inner.running().await.map(drop)
+    }
+
+    /// The id of the container, once it was made; nothing for one that was there.
+    #[must_use]
+    pub fn id(&self) -> Option<String> {
+        self.inner.now()?.id.clone()
     }
 
     /// The shell that reads commands; nothing if the container has not started.
@@ -233,9 +239,9 @@ impl Inner {
         let shown = remote.surroundings().shown;
         let inside = Inside(shown);
         let id = made.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let inspected = match id {
+        let inspected = match &id {
             Some(id) if self.options.runtime.is_some() => {
-                let path = format!("/containers/{}/json", crate::client::escaped(&id));
+                let path = format!("/containers/{}/json", crate::client::escaped(id));
                 self.engine.get(&path, "what a container is").await?
             }
             _ => serde_json::Value::Null,
@@ -251,12 +257,31 @@ impl Inner {
             Ok(confinement)
         });
         match checked {
-            Ok(confinement) => Ok(Running { remote, confinement }),
+            Ok(confinement) => Ok(Running {
+                remote,
+                confinement,
+                id,
+            }),
             Err(error) => {
-                remote.close().await;
+                self.end(&remote, id.as_deref()).await;
                 Err(error)
             }
         }
+    }
+
+    /// Ends a link, and waits until its container is removed.
+    async fn end(&self, remote: &Remote, id: Option<&str>) {
+        remote.close().await;
+        if let Some(id) = id {
+            // One that cannot be removed is removed by the next that starts.
+            let _ = crate::owner::remove(&self.engine, id).await;
+        }
+    }
+
+    /// Whether commands run as the first user of the container.
+    pub(crate) fn is_root(&self) -> bool {
+        let user = self.user.as_deref().unwrap_or(&self.image.user);
+        matches!(user.split(':').next(), Some("" | "0" | "root"))
     }
 
     /// Whether the engine maps its own user onto the one inside: a rootless Podman, asked for the owner.
@@ -469,7 +494,7 @@ impl Environment for Container {
             let _turn = self.inner.starting.lock().await;
             let running = self.inner.lock().take();
             if let Some(running) = running {
-                running.remote.close().await;
+                self.inner.end(&running.remote, running.id.as_deref()).await;
             }
         })
     }
