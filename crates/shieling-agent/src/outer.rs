@@ -11,6 +11,10 @@ use shieling_remote::agent::Setup;
 use crate::look;
 
 /// Starts the agent with the same streams, and ends as it did.
+#[allow(
+    clippy::zombie_processes,
+    reason = "every child is waited for below, by whatever number"
+)]
 pub(crate) fn run(setup: &Setup) -> io::Result<ExitCode> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let inner = Setup {

@@ -372,6 +372,10 @@ mod tests {
             write: vec!["/b".into()],
             open_protected: true,
             allow_home: true,
+            show: vec!["/proc/self/status".into()],
+            try_write: vec!["/c".into()],
+            watch_memory: true,
+            remove_itself: true,
         };
         for setup in [setup, Setup::default()] {
             assert_eq!(Setup::parse(setup.arguments()), Ok(setup.clone()));
