@@ -436,7 +436,12 @@ impl Environment for Container {
     }
 
     fn ground(&self) -> Option<Ground> {
-        self.inner.now()?.remote.ground()
+        let ground = self.inner.now()?.remote.ground()?;
+        let advice = "Commands run in a container: what is not in a mounted directory goes with it.".to_owned();
+        Some(Ground {
+            advice: vec![advice],
+            ..ground
+        })
     }
 
     fn spawn(&self, command: Approved<Command>, streams: Streams) -> Later<'_, Result<Process, SpawnError>> {
