@@ -20,7 +20,7 @@ async fn what_times_out_is_gone_inside_and_outside() {
         let Some(engine) = engine(kind) else { continue };
         let container = Arc::new(engine.open(engine.options(TOOLS)).await.unwrap());
         container.start().await.unwrap();
-        let id = engine.containers().pop().unwrap();
+        let id = container.id().unwrap();
         let text = "setsid sleep 300 & (trap '' TERM; sleep 301) & echo on; sleep 302";
         let late = command(&container, text)
             .with_deadline(Duration::from_millis(700))
@@ -54,7 +54,7 @@ async fn a_container_that_is_killed_ends_in_lost_and_the_next_command_has_anothe
         let library = Arc::new(facade(&container, Policy::open()));
         let outcome = library.shell(Call::new(command(&container, "exit 3"))).await;
         assert_eq!(outcome.exit_code, Some(3), "{outcome:?}");
-        let id = engine.containers().pop().unwrap();
+        let id = container.id().unwrap();
         let running = tokio::spawn({
             let (library, text) = (Arc::clone(&library), command(&container, "echo begun; sleep 60"));
             async move { library.run(text, None).await }
@@ -126,7 +126,7 @@ async fn the_next_start_removes_what_is_ours_and_orphaned_and_nothing_else() {
     let Some(engine) = engine(Kind::Podman) else { return };
     let first = Arc::new(engine.open(engine.options(BUSYBOX)).await.unwrap());
     first.start().await.unwrap();
-    let id = engine.containers().pop().unwrap();
+    let id = first.id().unwrap();
     let label = engine.json("GET", &format!("/containers/{id}/json"), None)["Config"]["Labels"]["dev.shieling.owner"]
         .as_str()
         .unwrap()

@@ -20,7 +20,7 @@ async fn entrypoints_and_health_checks_of_images_do_not_run() {
         );
         assert_eq!(container.shell().unwrap().file_name().unwrap(), "sh");
         assert!(container.os_release().unwrap().contains("a box of programs"));
-        let id = engine.containers().pop().unwrap();
+        let id = container.id().unwrap();
         let state = engine.json("GET", &format!("/containers/{id}/json"), None);
         assert!(
             state["State"]["Health"]["Status"]
