@@ -3,6 +3,11 @@
     clippy::disallowed_methods,
     reason = "engines are started, and their containers looked at from outside"
 )]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "what helps tests fails and reports as tests do"
+)]
 
 mod container {
     mod attached;
