@@ -131,7 +131,7 @@ fn start(kind: Kind) -> Engine {
         Kind::Docker => format!(
             "dockerd --data-root {at}/data --exec-root {at}/exec --pidfile {at}/pid -H unix://{at}/s --storage-driver \
              overlay2 --bridge=none --iptables=false --ip6tables=false --ip-forward=false --ip-masq=false \
-             --userland-proxy=false --exec-opt native.cgroupdriver=cgroupfs --log-level warn"
+             --userland-proxy=false --exec-opt native.cgroupdriver=cgroupfs --shutdown-timeout 1 --log-level warn"
         ),
         Kind::Podman => format!(
             "podman --root {at}/root --runroot {at}/run --tmpdir {at}/tmp system service --time=0 unix://{at}/s"
@@ -140,7 +140,7 @@ fn start(kind: Kind) -> Engine {
     };
     let script = format!(
         "cd {at}; export CONTAINERS_CONF={at}/containers.conf; {daemon} >{at}/log 2>&1 </dev/null & pid=$!; \
-         while read line; do :; done; kill -TERM $pid; for i in 1 2 3 4 5 6 7 8 9 10; do kill -0 $pid 2>/dev/null || break; \
+         while read line; do :; done; kill -TERM $pid; for i in $(seq 30); do kill -0 $pid 2>/dev/null || break; \
          sleep 0.5; done; kill -9 $pid 2>/dev/null; {after} cd /; \
          grep \" {at}/\" /proc/self/mounts | cut -d' ' -f2 | sort -r | while read m; do umount -l \"$m\"; done; rm -rf {at}"
     );
