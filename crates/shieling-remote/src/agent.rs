@@ -270,11 +270,13 @@ impl Program {
             include_bytes!(concat!(env!("OUT_DIR"), "/shieling-agent")),
             include_str!(concat!(env!("OUT_DIR"), "/shieling-agent.sha256")),
         );
+        #[cfg(not(agent_beside))]
+        let digest = digest.to_owned();
         #[cfg(agent_beside)]
         let (bytes, digest) = beside()?;
         Ok(Self {
             bytes: bytes.into(),
-            digest: digest.into(),
+            digest,
         })
     }
 
