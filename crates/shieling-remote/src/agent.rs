@@ -223,7 +223,7 @@ fn wrong(option: &str, value: &OsStr) -> SetupError {
 
 fn unhex(hex: &OsStr) -> Option<Vec<OsString>> {
     let hex = hex.as_bytes();
-    if hex.len() % 2 != 0 {
+    if !hex.len().is_multiple_of(2) {
         return None;
     }
     let bytes = hex.chunks_exact(2).map(|pair| {
