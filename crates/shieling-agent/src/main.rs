@@ -14,9 +14,13 @@ mod stream;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use shieling_remote::agent::Setup;
 use shieling_remote::{Served, Timing};
+
+/// How long a change of a file that is under way may take once the link is over.
+const LAST_CHANGE: Duration = Duration::from_secs(4);
 
 fn main() -> ExitCode {
     let setup = match Setup::parse(std::env::args_os().skip(1)) {
@@ -57,8 +61,8 @@ fn main() -> ExitCode {
         }
         Ok::<(), String>(())
     });
-    // What still blocks ends with the process.
-    runtime.shutdown_background();
+    // A change of a file that is under way is brought to its end, or taken back.
+    runtime.shutdown_timeout(LAST_CHANGE);
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(1, &error),

@@ -55,7 +55,7 @@ impl Place {
         let (near, far) = UnixStream::pair().expect("a pair");
         let far = std::os::fd::OwnedFd::from(far);
         let script = format!(
-            "set -e; mkdir -p \"$1/proc\" \"$1/w\"; {prepare}; mount -t proc none \"$1/proc\"; \
+            "set -e; mkdir -p \"$1/proc\" \"$1/dev\" \"$1/w\"; mount --rbind /dev \"$1/dev\"; {prepare}; mount -t proc none \"$1/proc\"; \
              root=$1; shift; exec env -i PATH=/bin /usr/sbin/chroot \"$root\" /agent --workspace /w \"$@\""
         );
         let agent = Command::new("unshare")
@@ -123,7 +123,7 @@ impl Place {
 
 /// What a place has of this host.
 const HOST: &str =
-    "for d in bin usr lib lib64 etc dev tmp; do [ -e /$d ] && mkdir -p \"$1/$d\" && mount --rbind /$d \"$1/$d\"; done";
+    "for d in bin usr lib lib64 etc tmp; do [ -e /$d ] && mkdir -p \"$1/$d\" && mount --rbind /$d \"$1/$d\"; done";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn as_process_1_it_reaps_and_its_end_is_that_of_the_place() {
@@ -194,7 +194,7 @@ async fn with_busybox_alone_commands_run_by_its_sh_and_sessions_say_what_they_ta
         return;
     }
     let prepare = "mkdir \"$1/bin\"; cp \"$(command -v busybox)\" \"$1/bin/sh\"; for p in ls cat sleep; do ln \"$1/bin/sh\" \"$1/bin/$p\"; done";
-    let place = Place::start(prepare, &["--env", "auto"]).await;
+    let place = Place::start(prepare, &["--env", "local"]).await;
     let ran = place.run("for i in 1 2; do echo $i; done | cat; exit 5").await;
     assert_eq!((ran.exit_code, ran.stdout.as_str()), (Some(5), "1\n2\n"), "{ran:?}");
     let late = place.shieling.run(

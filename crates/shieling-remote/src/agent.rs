@@ -255,7 +255,7 @@ fn wrong(option: &str, value: &OsStr) -> SetupError {
 
 fn unhex(hex: &OsStr) -> Option<Vec<OsString>> {
     let hex = hex.as_bytes();
-    if hex.len() % 2 != 0 {
+    if !hex.len().is_multiple_of(2) {
         return None;
     }
     let bytes = hex.chunks_exact(2).map(|pair| {
@@ -302,11 +302,13 @@ impl Program {
             include_bytes!(concat!(env!("OUT_DIR"), "/shieling-agent")),
             include_str!(concat!(env!("OUT_DIR"), "/shieling-agent.sha256")),
         );
+        #[cfg(not(agent_beside))]
+        let digest = digest.to_owned();
         #[cfg(agent_beside)]
         let (bytes, digest) = beside()?;
         Ok(Self {
             bytes: bytes.into(),
-            digest: digest.into(),
+            digest,
         })
     }
 

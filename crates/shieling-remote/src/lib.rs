@@ -9,6 +9,9 @@
 //! What is judged, asked and recorded stays at the near end; only what was approved is sent. The far side has the
 //! same supervisor as ever, so that trees, sessions, terminals and files are what they are elsewhere. A link that is
 //! lost ends every command in `lost`, and everything that the far side ran.
+//!
+//! A place is reached by a [`Transport`](transport::Transport), which starts the agent program there:
+//! [`Remote::over`] connects it. The feature `agent` carries that program, and has the transport over `ssh`.
 
 pub mod agent;
 mod carry;

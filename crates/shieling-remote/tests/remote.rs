@@ -7,4 +7,5 @@ mod remote {
     mod files;
     mod peers;
     pub(crate) mod support;
+    mod telling;
 }

@@ -210,7 +210,7 @@ fn errors_name_file_line_column_and_key() {
             ":1:8: `deny`: invalid type: string \"git push\", expected a sequence",
         ),
         ("memory = '4 bananas'", ":1:10: `memory`: `4 bananas` is not a size"),
-        ("env = 'moon'", ":1:7: `env`: unknown variant `moon`"),
+        ("env = 'moon'", ":1:7: `env`: there are `sandbox`, `local`"),
         ("readonly = ", ":1:12: "),
     ] {
         let error = Place::new().workspace(text).error();

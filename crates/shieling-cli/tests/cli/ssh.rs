@@ -104,7 +104,7 @@ fn a_command_runs_over_there_in_a_sandbox_and_its_outcome_is_told_as_here() {
         &env,
         "--ignore",
         "note",
-        "find . -type f; python3 -c 'open(\"no\"+\"te\")'",
+        "cat *; python3 -c 'open(\"no\"+\"te\")'",
     ]);
     assert!(
         hidden.stdout.is_empty() && hidden.stderr.contains("No such file"),

@@ -11,7 +11,7 @@ use super::{Call, Near, PATIENCE, Unanswered, blocking};
 use crate::message::{FILE_PIECE, FileOrder, Order, Put, Said, WireExpect, WireMeta, WirePath, pack};
 
 /// How much memory the entries of one directory may take.
-const MOST_LISTED: usize = 512 * 1024 * 1024;
+const MOST_LISTED: usize = if cfg!(test) { 16 << 20 } else { 512 << 20 };
 
 /// The files of an environment on the other side.
 pub(super) struct Remote(pub(super) Arc<Near>);
@@ -317,5 +317,75 @@ impl Spot for Handle {
 
     fn as_any(&self) -> &dyn std::any::Any {
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixStream;
+
+    use shieling::environment::{Environment as _, Kind};
+    use shieling_memory::Memory;
+
+    use super::*;
+    use crate::frame::{HEADER, Header, PREAMBLE, preamble};
+    use crate::message::{Description, Surroundings, unpack};
+
+    /// A far side that answers each order about files with this.
+    fn answering(answer: impl Fn(FileOrder) -> Option<Said> + Send + 'static) -> UnixStream {
+        let (near, mut far) = UnixStream::pair().expect("a pair");
+        std::thread::spawn(move || {
+            let memory = Memory::builder("/work").build().expect("a memory");
+            let described = Description::of(&memory, &Surroundings::default());
+            let said = pack(0, &Said::Described(Box::new(described)), &[]).expect("it is short");
+            far.write_all(&[&preamble()[..], &said].concat()).expect("it is read");
+            far.read_exact(&mut [0; PREAMBLE]).expect("its version");
+            let mut header = [0; HEADER];
+            while far.read_exact(&mut header).is_ok() {
+                let header = Header::read(header).expect("it keeps to the protocol");
+                let mut body = vec![0; header.length];
+                far.read_exact(&mut body).expect("it comes whole");
+                if let Ok((Order::File(order), _)) = unpack(&body)
+                    && let Some(said) = answer(order)
+                {
+                    // Once the near side has had enough, nobody reads it.
+                    let _ = far.write_all(&pack(header.call, &said, &[]).expect("it fits"));
+                }
+            }
+        });
+        near
+    }
+
+    fn listed(entries: Vec<(WirePath, Kind)>) -> Result<Vec<Entry>, FileError> {
+        let stream = answering(move |order| match order {
+            FileOrder::Node { path, .. } => Some(Said::Node(path)),
+            FileOrder::Entries { .. } | FileOrder::More { .. } => Some(Said::Entries {
+                entries: entries.clone(),
+                more: true,
+            }),
+            _ => None,
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let transport = async move {
+            stream.set_nonblocking(true)?;
+            Ok(tokio::net::UnixStream::from_std(stream)?.into_split())
+        };
+        let connecting = crate::near::Remote::connect(transport, crate::Timing::default());
+        let remote = runtime.block_on(connecting).expect("a link");
+        let files = runtime.block_on(remote.files()).expect("it has files");
+        files.node(Path::new("/work"), Links::Follow)?.entries()
+    }
+
+    #[test]
+    fn a_listing_without_an_end_is_given_up() {
+        assert!(listed(Vec::new()).is_err(), "it promises more and gives none");
+        // A name may be long, so that few messages make much.
+        let long = WirePath::name(OsStr::new(&"x".repeat(3 << 20)));
+        let error = listed(vec![(long, Kind::File)]).expect_err("it has no end");
+        assert!(error.to_string().contains("this many entries"), "{error}");
     }
 }

@@ -245,9 +245,13 @@ pub(super) async fn spawn(
         (Streams::Output, _) => WireStreams::Output,
         (Streams::Input, _) => WireStreams::Input,
         (Streams::Given(_), _) => WireStreams::Given,
+        // One that has no size yet has none that a terminal over there could have.
         (Streams::Terminal(_), size) => WireStreams::Terminal {
-            rows: size.map_or(24, |size| size.ws_row),
-            columns: size.map_or(80, |size| size.ws_col),
+            rows: size.map(|size| size.ws_row).filter(|rows| *rows > 0).unwrap_or(24),
+            columns: size
+                .map(|size| size.ws_col)
+                .filter(|columns| *columns > 0)
+                .unwrap_or(80),
         },
     };
     let ordered = Ordered::new(near);

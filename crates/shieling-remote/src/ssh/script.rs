@@ -1,6 +1,8 @@
 //! What runs on the far side before the agent program does: a few lines for any POSIX `sh`, which a login shell of any
 //! kind is told to run. They use `mkdir`, `head`, `sha256sum`, `chmod`, `mv`, `rm`, and `find` if there is one.
 
+use std::env::consts::ARCH;
+
 use crate::agent::Setup;
 
 /// The one line that the login shell reads: no quotation mark, backslash, `!` or line break is in the script, which
@@ -8,19 +10,19 @@ use crate::agent::Setup;
 pub(super) fn command(digest: &str, size: usize, setup: &Setup) -> String {
     let [option, hex] = setup.plain_arguments();
     let script = SCRIPT.trim().replace('\n', " ");
-    format!("exec /bin/sh -c '{script}' sh {digest} {size} {option} {hex}")
+    format!("exec /bin/sh -c '{script}' sh {digest} {size} {ARCH} {option} {hex}")
 }
 
-/// `$1` is the digest, `$2` the size; what follows is for the agent program.
+/// `$1` is the digest, `$2` the size, `$3` the processor; what follows is for the agent program.
 ///
 /// What arrives is kept under another name until it is whole and its digest is right. What is there under the right
 /// name is checked each time, since a full disk or a crash may have left anything.
 const SCRIPT: &str = r#"
 umask 077;
-g=$1; n=$2; shift 2;
+g=$1; n=$2; a=$3; shift 3;
 say() { echo "shieling $g $1"; };
 no() { say "$1"; exit 90; };
-case "$(uname -s -m)" in "Linux x86_64") ;; *) no machine;; esac;
+case "$(uname -s -m)" in "Linux $a") ;; *) no machine;; esac;
 c=${XDG_CACHE_HOME:-$HOME/.cache}; case "$c" in /*) ;; *) no home;; esac;
 d=$c/shieling; f=$d/agent-$g;
 command -v sha256sum >/dev/null 2>&1 || no tools; command -v head >/dev/null 2>&1 || no tools;
@@ -83,8 +85,8 @@ impl Answer {
         let (what, instead) = match self {
             Self::Upload | Self::Start => ("has said something out of turn", "use the same shieling again"),
             Self::Machine => (
-                "is no Linux on x86_64, for which the agent program is made",
-                "use a machine that is",
+                "runs no Linux on the processor of this machine, for which the agent program is made",
+                "use a machine that does",
             ),
             Self::Home => (
                 "gives this user no absolute HOME or XDG_CACHE_HOME to keep the agent program in",

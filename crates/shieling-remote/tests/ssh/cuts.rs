@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use shieling::environment::{Environment as _, Expect, Links};
@@ -111,11 +111,18 @@ async fn cut_at(server: Arc<Server>, seed: u64) {
         "half-written, seed {seed}: {} bytes",
         now.len()
     );
-    let names: Vec<_> = std::fs::read_dir(&workspace)
-        .expect("ours")
-        .map(|entry| entry.expect("ours").file_name())
-        .collect();
-    assert_eq!(names, ["f"], "seed {seed}");
+    let names = || {
+        let entries = std::fs::read_dir(&workspace).expect("ours");
+        entries
+            .map(|entry| entry.expect("ours").file_name())
+            .collect::<Vec<_>>()
+    };
+    // What was being written is brought to its end, or taken back.
+    let until = Instant::now() + Duration::from_secs(5);
+    while names() != ["f"] && Instant::now() < until {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(names(), ["f"], "seed {seed}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

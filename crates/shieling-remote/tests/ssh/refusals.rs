@@ -90,7 +90,7 @@ async fn a_user_without_a_key_a_port_without_a_server_and_a_missing_client_are_t
         .local_addr()
         .expect("bound")
         .port();
-    let nobody = refused(over_ssh(&format!("ssh://root@127.0.0.1:{closed}"))).await;
+    let nobody = refused(ssh(&format!("ssh://root@127.0.0.1:{closed}"))).await;
     tells(&nobody, "Connection refused", "see whether");
     let missing = ssh("ssh://far").with_client("/no/such/ssh");
     let error = Remote::over(Arc::new(missing), Timing::default())
@@ -122,7 +122,7 @@ async fn the_program_is_sent_once_and_sent_again_where_it_was_damaged() {
         shieling.environment().close().await;
     };
     run().await;
-    assert_eq!(stored(&home), [name.clone()]);
+    assert_eq!(stored(&home), std::slice::from_ref(&name));
     let path = home.join(".cache/shieling").join(&name);
     let mode = |path: &Path| std::fs::metadata(path).expect("it is there").permissions().mode() & 0o7777;
     assert_eq!((mode(&path), mode(path.parent().expect("above"))), (0o700, 0o700));
