@@ -13,7 +13,9 @@ use std::os::fd::OwnedFd;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::PipeFlags;
 use rustix::termios::QueueSelector;
-use shieling::session::{Asking, Attachment, Human, HumanQuestion, HumanReply, Keyboard, Painter, Screen, Shown, Size};
+use shieling::session::{
+    Attachment, Human, HumanQuestion, HumanReply, KeyTarget, Renderer, ReplyFuture, Screen, ScreenUpdate, TerminalSize,
+};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approver::Terminal;
@@ -77,11 +79,11 @@ impl Person {
         let (lent, mut typed) = Lent::new((self.open)()?)?;
         let mut size = without_hint(lent.size(), before);
         attachment.resize(size);
-        let mut painter = Painter::new(size, Keyboard::Theirs);
+        let mut renderer = Renderer::new(size, KeyTarget::Program);
         let mut changed = true;
         loop {
             if changed && lent.is_idle() {
-                let mut frame = painter.paint();
+                let mut frame = renderer.render();
                 frame.extend(hint(size));
                 lent.show(frame);
                 changed = false;
@@ -90,10 +92,10 @@ impl Person {
                 shown = attachment.next() => {
                     match shown {
                         None => break,
-                        Some(Shown::More(bytes)) => painter.output(&bytes),
-                        Some(Shown::Anew(bytes)) => {
-                            painter = Painter::new(size, Keyboard::Theirs);
-                            painter.output(&bytes);
+                        Some(ScreenUpdate::Append(bytes)) => renderer.output(&bytes),
+                        Some(ScreenUpdate::Reset(bytes)) => {
+                            renderer = Renderer::new(size, KeyTarget::Program);
+                            renderer.output(&bytes);
                         }
                     }
                     changed = true;
@@ -111,7 +113,7 @@ impl Person {
                 () = lent.idle(), if changed => {}
                 _ = resized.recv() => {
                     size = without_hint(lent.size(), before);
-                    painter.resize(size);
+                    renderer.resize(size);
                     attachment.resize(size);
                     changed = true;
                 }
@@ -123,21 +125,21 @@ impl Person {
 }
 
 impl Human for Person {
-    fn ask<'a>(&'a self, question: HumanQuestion) -> Asking<'a> {
+    fn ask<'a>(&'a self, question: HumanQuestion) -> ReplyFuture<'a> {
         // A terminal that fails is one at which nobody sits.
         Box::pin(async move { self.converse(&question).await.unwrap_or(HumanReply::Nobody) })
     }
 }
 
 /// The size that a job gets: all but the last line, which says how to give its keyboard back.
-fn without_hint(own: Option<Size>, otherwise: Size) -> Size {
-    own.map_or(otherwise, |own| Size {
-        rows: own.rows.saturating_sub(1).clamp(1, Size::LARGEST.rows),
-        columns: own.columns.clamp(1, Size::LARGEST.columns),
+fn without_hint(own: Option<TerminalSize>, otherwise: TerminalSize) -> TerminalSize {
+    own.map_or(otherwise, |own| TerminalSize {
+        rows: own.rows.saturating_sub(1).clamp(1, TerminalSize::LARGEST.rows),
+        columns: own.columns.clamp(1, TerminalSize::LARGEST.columns),
     })
 }
 
-fn hint(size: Size) -> Vec<u8> {
+fn hint(size: TerminalSize) -> Vec<u8> {
     let text: String = "you have the keyboard; Ctrl-] gives it back"
         .chars()
         .take(usize::from(size.columns.saturating_sub(1)))

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use shieling::approval::{Answer, Approver, Asking as Answering, Limits, Question, Scope};
+use shieling::approval::{Answer, AnswerFuture as Answering, Approver, GrantLimits, Question, Scope};
 use shieling::request::RequestKind;
 use tokio::sync::oneshot;
 
@@ -23,7 +23,7 @@ impl Approver for ByCall {
             let (answer, answered) = oneshot::channel();
             let gone = Arc::new(AtomicBool::new(false));
             let _gone = Withdrawn(Arc::clone(&gone));
-            let asking = Asking {
+            let asking = AnswerFuture {
                 question: question.clone(),
                 answer,
                 gone,
@@ -46,7 +46,7 @@ impl Drop for Withdrawn {
 }
 
 /// A question under way to Python.
-pub(crate) struct Asking {
+pub(crate) struct AnswerFuture {
     question: Question,
     answer: oneshot::Sender<Answer>,
     gone: Arc<AtomicBool>,
@@ -62,7 +62,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    pub(crate) fn new(asking: Asking, caller: Arc<Shared>) -> Self {
+    pub(crate) fn new(asking: AnswerFuture, caller: Arc<Shared>) -> Self {
         Self {
             question: asking.question,
             answer: Mutex::new(Some(asking.answer)),
@@ -107,7 +107,7 @@ impl Asked {
 
     /// Says yes, this far.
     fn yes(&self, scope: &str, prefix: Vec<String>, uses: Option<u32>, seconds: Option<f64>) -> PyResult<()> {
-        let mut limits = Limits::default();
+        let mut limits = GrantLimits::default();
         if let Some(uses) = uses {
             limits.uses = NonZeroU32::new(uses).ok_or_else(|| PyValueError::new_err("a yes for 0 starts is none"))?;
         }

@@ -1,8 +1,7 @@
-//! One definition for each tool: its name, what a model is told of it, what it takes and gives, and
-//! what a client may assume of it. Everything else that speaks of tools comes from here: the dialects,
-//! the committed schemas, the tests.
+//! The definitions of the tools: name, description, arguments, result, and hints for clients. Everything else about
+//! tools is derived from here: the dialects, the committed schemas, the tests.
 //!
-//! Says what there is; [`service`](super::service) does it.
+//! [`service`](super::service) performs the calls.
 
 mod files;
 mod shell;
@@ -11,7 +10,7 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value};
 use shieling::environment::Ability;
 
-/// A tool, by what it does. A new one is an entry here, its arguments, and its arm in the service.
+/// A tool by its function. A new tool needs an entry here, its arguments, and an arm in the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Tool {
     Shell,
@@ -35,16 +34,16 @@ pub(crate) enum Tool {
     MoveFile,
 }
 
-/// What may be assumed of a tool: hints, as the protocol has them.
+/// Hints about a tool, as defined by the protocol.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hints {
-    /// It changes nothing.
+    /// The tool changes nothing.
     pub(crate) read_only: bool,
-    /// It may destroy.
+    /// The tool may destroy data.
     pub(crate) destructive: bool,
-    /// A second call changes nothing more.
+    /// A repeated call changes nothing more.
     pub(crate) idempotent: bool,
-    /// It may reach the world outside.
+    /// The tool may access the outside world.
     pub(crate) open_world: bool,
 }
 
@@ -55,39 +54,40 @@ const LOOKS: Hints = Hints {
     open_world: false,
 };
 
-/// It changes nothing but the size of a terminal, and what it shows is not new the next time.
+/// Changes nothing but the size of a terminal. It is not idempotent, since output counts as viewed after the first
+/// call.
 const LOOKS_ON: Hints = Hints {
     idempotent: false,
     ..LOOKS
 };
 
-/// A tool's definition.
+/// The definition of a tool.
 pub(crate) struct Definition {
-    /// Which.
+    /// The tool.
     pub(crate) tool: Tool,
-    /// Its name in the default dialect.
+    /// The name in the default dialect.
     pub(crate) name: &'static str,
-    /// For a person who looks at a list of tools.
+    /// The title for people.
     pub(crate) title: &'static str,
-    /// For a model.
-    pub(crate) about: &'static str,
-    /// What it takes.
+    /// The description for models.
+    pub(crate) description: &'static str,
+    /// Returns the schema of the arguments.
     pub(crate) takes: fn() -> Map<String, Value>,
-    /// What it gives.
+    /// Returns the schema of the result.
     pub(crate) gives: fn() -> Map<String, Value>,
-    /// What may be assumed of it.
+    /// Hints for clients.
     pub(crate) hints: Hints,
-    /// What the environment must be able to do for it.
+    /// The abilities that the environment must have.
     pub(crate) needs: &'static [Ability],
 }
 
-/// All of them, in the order in which a model reads them.
+/// Returns all definitions, in the order in which a model reads them.
 pub(crate) fn all() -> impl Iterator<Item = &'static Definition> {
     shell::TOOLS.iter().chain(files::TOOLS)
 }
 
 impl Tool {
-    /// Its definition.
+    /// Returns the definition of this tool.
     pub(crate) fn definition(self) -> &'static Definition {
         all()
             .find(|definition| definition.tool == self)
@@ -95,8 +95,8 @@ impl Tool {
     }
 }
 
-/// The schema of what a tool takes, in the plain part of JSON Schema that every client reads: no
-/// references, no formats, and absent rather than null.
+/// Generates the schema of a tool's arguments in the subset of JSON Schema that every client supports: without
+/// references and formats, and with absent values instead of null.
 fn schema<T: JsonSchema>() -> Map<String, Value> {
     let generated = SchemaSettings::draft2020_12()
         .with(|settings| {
@@ -134,8 +134,8 @@ fn plain(property: &mut Value) {
     if let Some(Value::Array(values)) = property.get_mut("enum") {
         values.retain(|value| !value.is_null());
     }
-    if let Some(Value::String(about)) = property.get_mut("description") {
-        *about = about.replace('\n', " ");
+    if let Some(Value::String(description)) = property.get_mut("description") {
+        *description = description.replace('\n', " ");
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use shieling::Shieling;
-use shieling::session::{Attachment, JobId, JobInfo, Shown, Until, ViewAsk};
+use shieling::session::{Attachment, JobId, JobInfo, ScreenUpdate, Until, ViewRequest};
 use tokio::io::{AsyncBufRead, AsyncWrite, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
@@ -205,8 +205,8 @@ async fn taken(
         loop {
             tokio::select! {
                 shown = attachment.next() => match shown {
-                    Some(Shown::Anew(bytes)) => wire::send(write, &Say::Anew(Bytes(bytes))).await?,
-                    Some(Shown::More(bytes)) => wire::send(write, &Say::More(Bytes(bytes))).await?,
+                    Some(ScreenUpdate::Reset(bytes)) => wire::send(write, &Say::Anew(Bytes(bytes))).await?,
+                    Some(ScreenUpdate::Append(bytes)) => wire::send(write, &Say::More(Bytes(bytes))).await?,
                     None => return wire::send(write, &Say::Ended("it is over".to_owned())).await,
                 },
                 ask = asked.recv() => match ask {
@@ -232,11 +232,11 @@ async fn look(write: &mut (impl AsyncWrite + Unpin), shieling: &Shieling, job: &
     };
     let mut cursor = 0;
     loop {
-        let ask = ViewAsk {
+        let ask = ViewRequest {
             cursor: Some(cursor),
             wait: LOOK,
             until: Until::Output,
-            ..ViewAsk::new(job.clone())
+            ..ViewRequest::new(job.clone())
         };
         let view = match shieling.peek(ask).await {
             Ok(view) => view,

@@ -4,7 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use shieling::session::{Attachment, Deed, HumanQuestion, JobError, JobId, Screen, Shown, Size, TakeOver};
+use shieling::session::{
+    Attachment, HumanQuestion, InputEvent, JobError, JobId, Screen, ScreenUpdate, TakeOver, TerminalSize,
+};
 use tokio::io::BufReader;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -102,20 +104,20 @@ impl Connection {
     }
 
     /// Carries between a terminal that was taken and whoever has it. It ends with either.
-    fn carry(self, size: Size, tasks: &mut JoinSet<()>) -> Attachment {
-        let (attachment, shown, deeds) = Attachment::rehearsed(size);
+    fn carry(self, size: TerminalSize, tasks: &mut JoinSet<()>) -> Attachment {
+        let (attachment, shown, deeds) = Attachment::for_testing(size);
         tasks.spawn(carry(self, shown, deeds));
         attachment
     }
 }
 
-async fn carry(connection: Connection, shown: mpsc::Sender<Shown>, mut deeds: mpsc::Receiver<Deed>) {
+async fn carry(connection: Connection, shown: mpsc::Sender<ScreenUpdate>, mut deeds: mpsc::Receiver<InputEvent>) {
     let Connection { mut read, mut write } = connection;
     let showing = async {
         while let Ok(Some(said)) = wire::read::<Say>(&mut read).await {
             let sent = match said {
-                Say::Anew(Bytes(bytes)) => shown.send(Shown::Anew(bytes)).await,
-                Say::More(Bytes(bytes)) => shown.send(Shown::More(bytes)).await,
+                Say::Anew(Bytes(bytes)) => shown.send(ScreenUpdate::Reset(bytes)).await,
+                Say::More(Bytes(bytes)) => shown.send(ScreenUpdate::Append(bytes)).await,
                 _ => return,
             };
             if sent.is_err() {
@@ -126,10 +128,10 @@ async fn carry(connection: Connection, shown: mpsc::Sender<Shown>, mut deeds: mp
     let typing = async {
         while let Some(deed) = deeds.recv().await {
             let ask = match deed {
-                Deed::Type(keys) => Ask::Typed(Bytes(keys)),
-                Deed::Resize(size) => Ask::Resized(size.into()),
+                InputEvent::Type(keys) => Ask::Typed(Bytes(keys)),
+                InputEvent::Resize(size) => Ask::Resized(size.into()),
                 // The server sees by itself what was missed.
-                Deed::Look => continue,
+                InputEvent::Refresh => continue,
             };
             if wire::send(&mut write, &ask).await.is_err() {
                 return;

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 use rustix::termios::{OptionalActions, Termios};
-use shieling::session::{Painter, Size};
+use shieling::session::{Renderer, TerminalSize};
 use tokio::sync::{Notify, mpsc};
 
 /// The size of one read.
@@ -62,7 +62,7 @@ impl Lent {
         let mut raw = lent.saved.clone();
         raw.make_raw();
         rustix::termios::tcsetattr(&terminal, OptionalActions::Now, &raw)?;
-        lent.show(Painter::ENTER.into());
+        lent.show(Renderer::ENTER.into());
         let page = Arc::clone(&lent.page);
         lent.copying = Some(std::thread::Builder::new().name("keyboard".to_owned()).spawn(move || {
             // Its errors are ends of the terminal, which the receiver of keys sees.
@@ -72,9 +72,9 @@ impl Lent {
     }
 
     /// How large it is.
-    pub(super) fn size(&self) -> Option<Size> {
+    pub(super) fn size(&self) -> Option<TerminalSize> {
         let size = rustix::termios::tcgetwinsize(&self.terminal).ok()?;
-        (size.ws_row > 0 && size.ws_col > 0).then_some(Size {
+        (size.ws_row > 0 && size.ws_col > 0).then_some(TerminalSize {
             rows: size.ws_row,
             columns: size.ws_col,
         })
@@ -109,7 +109,7 @@ impl Drop for Lent {
         }
         // Frames that were not written are for nobody. A terminal that is stopped takes nothing now, and
         // one that is gone needs nothing.
-        let _ = rustix::io::write(&self.terminal, Painter::LEAVE.as_bytes());
+        let _ = rustix::io::write(&self.terminal, Renderer::LEAVE.as_bytes());
         let _ = rustix::termios::tcsetattr(&self.terminal, OptionalActions::Now, &self.saved);
     }
 }

@@ -1,18 +1,18 @@
-//! The bash in memory, which is bashkit's. Nothing of bashkit is seen outside of this module.
+//! The bash in memory. This module encapsulates bashkit.
 
-mod ahead;
+mod precheck;
 mod braces;
-mod crew;
+mod thread_pool;
 mod disk;
 mod files;
-mod outlet;
-mod own;
+mod output_pipe;
+mod custom;
 mod plain;
 mod programs;
 mod resume;
 mod run;
 mod seq;
-mod watch;
+mod hooks;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,41 +23,41 @@ use std::time::Duration;
 use bashkit::parser::{Parser, Script};
 use bashkit::{Bash, ExecutionLimits, FileSystem, MemoryLimits, SessionLimits, ShellFeatures};
 
+use self::custom::{CustomProgram, Sleep, Unknown};
 use self::disk::Disk;
-use self::own::{Own, Sleep, Unknown};
+use self::hooks::ShellExit;
 use self::plain::Made;
 use self::resume::Resume;
-use self::watch::Leaving;
 use super::program::{Handler, Program};
 use super::tree::Tree;
 
-pub(super) use self::crew::Crew;
 pub(super) use self::disk::ENDLESS;
-pub(super) use self::plain::Spare;
+pub(super) use self::plain::SpareBash;
 pub(super) use self::resume::Standing;
 pub(super) use self::run::{Ran, Stdin, Stdio, answer};
+pub(super) use self::thread_pool::ThreadPool;
 
-/// The user in memory.
+/// The user name.
 pub(super) const USER: &str = "user";
-/// The user's home.
+/// The home directory.
 pub(super) const HOME: &str = "/home/user";
 
-/// How long no command runs. Whoever started one says when it has run long enough.
+/// A deadline that is never reached: callers apply their own.
 const EVER: Duration = Duration::from_secs(30 * 365 * 86_400);
 
-/// What every bash of one memory is made with.
-pub(super) struct Kit {
+/// The configuration of every bash of one memory.
+pub(super) struct BashConfig {
     pub(super) tree: Arc<Tree>,
-    /// The only programs that are there; all if there is no list.
+    /// The only programs that exist; `None` means all.
     pub(super) allowed: Option<Vec<String>>,
     pub(super) programs: BTreeMap<String, Arc<dyn Program>>,
     pub(super) handler: Option<Handler>,
-    /// How much the variables of one bash hold, and how much is on its way between its commands.
+    /// The largest size of the variables of one bash, and of the data between its commands.
     pub(super) memory: u64,
-    /// What time it is for ever, in seconds since 1970, if it does not pass.
+    /// The fixed time, in seconds since 1970, if there is one.
     pub(super) epoch: Option<i64>,
-    /// A bash that is left over, for the next plain text.
-    pub(super) spare: Spare,
+    /// A bash that is kept for the next plain text.
+    pub(super) spare: SpareBash,
 }
 
 /// One bash.
@@ -65,22 +65,22 @@ pub(super) struct Engine {
     bash: Bash,
     disk: Arc<Disk>,
     unknown: Arc<Mutex<Option<String>>>,
-    leaving: Arc<Leaving>,
-    /// What bashkit forgets between two texts, for the next.
+    shell_exit: Arc<ShellExit>,
+    /// State that bashkit loses between two texts, to be restored for the next.
     resume: Resume,
-    /// Whether it is one for many texts.
+    /// Whether it runs more than one text.
     stays: bool,
     /// Set if it runs plain texts only.
     plain: Option<Made>,
 }
 
-impl Kit {
-    /// A bash in this directory with these variables.
+impl BashConfig {
+    /// Creates a bash in this directory with these variables.
     pub(super) fn bash(&self, cwd: &Path, variables: &BTreeMap<String, String>) -> Engine {
         let disk = Arc::new(Disk::new(Arc::clone(&self.tree)));
         let unknown = Arc::new(Mutex::new(None));
         let resume = Resume::new(self.has_scripts());
-        let leaving = Arc::new(Leaving::default());
+        let shell_exit = Arc::new(ShellExit::default());
         let allowed = self.allowed.clone();
         let handler = match &self.handler {
             Some(Handler::Unknown(program)) => Some(Arc::clone(program)),
@@ -95,8 +95,8 @@ impl Kit {
             .session_limits(sessions())
             .memory_limits(memory(self.memory))
             .shell_features(ShellFeatures::all().script_execution(self.has_scripts()))
-            .on_exit(leaving.on_exit())
-            .before_tool(leaving.before_command())
+            .on_exit(shell_exit.on_exit())
+            .before_tool(shell_exit.before_command())
             .builtin_filter(move |name| programs::there(name, allowed.as_deref()))
             .command_resolver(Arc::new(Unknown {
                 handler,
@@ -120,7 +120,7 @@ impl Kit {
             builder = builder.builtin(name, program);
         }
         for (name, program) in &self.programs {
-            let own = Own {
+            let own = CustomProgram {
                 name: name.clone(),
                 program: Arc::clone(program),
             };
@@ -128,7 +128,7 @@ impl Kit {
         }
         let mut bash = builder.build();
         if !variables.contains_key("USER") {
-            // Nobody has asked for bashkit's.
+            // Commands of bashkit that are not part of memory.
             let mut state = bash.shell_state();
             state.env.remove("USER");
             state.variables.remove("USER");
@@ -138,20 +138,20 @@ impl Kit {
             bash,
             disk,
             unknown,
-            leaving,
+            shell_exit,
             resume,
             stays: false,
             plain: None,
         }
     }
 
-    /// Whether there are scripts. A shell that is started, and a script, are more programs.
+    /// Returns whether scripts exist. Nested shells and scripts count as programs.
     fn has_scripts(&self) -> bool {
         let allowed = self.allowed.as_deref();
         programs::may("bash", allowed) || programs::may("sh", allowed)
     }
 
-    /// The same for other files.
+    /// Returns the same configuration for other files.
     pub(super) fn with_tree(&self, tree: Arc<Tree>) -> Self {
         Self {
             tree,
@@ -160,12 +160,12 @@ impl Kit {
             handler: self.handler.clone(),
             memory: self.memory,
             epoch: self.epoch,
-            // Its files are the other ones.
-            spare: Spare::default(),
+            // It belongs to the old files.
+            spare: SpareBash::default(),
         }
     }
 
-    /// The names of the programs that there are.
+    /// Returns the names of all programs.
     pub(super) fn names(&self) -> Vec<&str> {
         let allowed = self.allowed.as_deref();
         let mut names: Vec<&str> = programs::programs()
@@ -178,31 +178,31 @@ impl Kit {
         names
     }
 
-    /// What bash says of a text that it cannot read.
+    /// Returns bash's message about a text that cannot be parsed.
     pub(super) fn misread(text: &str) -> Option<String> {
         parsed(text).err()?.syntax_report("bash: -c", text)
     }
 }
 
 impl Engine {
-    /// What breaks off what runs in it, once it is set.
+    /// Returns the token that interrupts it.
     pub(super) fn token(&self) -> Arc<AtomicBool> {
         self.bash.cancellation_token()
     }
 
-    /// The last command that nobody knew, since this was asked last.
+    /// Takes the last unknown command since the previous call.
     fn take_unknown(&self) -> Option<String> {
         self.unknown.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-/// A text, as bashkit reads it before it runs it.
+/// Parses a text as bashkit does.
 fn parsed(text: &str) -> bashkit::Result<Script> {
     let limits = limits(0);
     Parser::with_limits(text, limits.max_ast_depth, limits.max_parser_operations).parse()
 }
 
-/// Bashkit counts what a deadline bounds here; what keeps its own stack and memory stays as it is.
+/// Removes bashkit's bounds that the deadline replaces; those that protect its stack and its memory stay.
 fn limits(memory: u64) -> ExecutionLimits {
     let mut limits = ExecutionLimits::new();
     limits.max_work_units = u64::MAX;

@@ -1,7 +1,7 @@
-//! What a model reads of files: what is in them, what was changed, and why something was not done.
+//! The text of results and errors about files.
 //!
-//! Content is given as it is, since edits have to match it. Names are made safe to look at, and a path
-//! in the workspace is told from there.
+//! Contents are returned unchanged, since edits have to match them. Names are escaped for display, and paths in the
+//! workspace are relative to it.
 
 mod changes;
 mod error;
@@ -9,23 +9,23 @@ mod lists;
 
 use std::path::Path;
 
-use shieling::files::{FileAnswer, FileRead, GrepMode, Seen};
+use shieling::files::{FileContent, FileResponse, GrepMode, ReadResponse};
 use shieling::outcome::{Denial, Status};
 use shieling::units::ByteCount;
 
-use super::{About, add};
-use crate::dialect::{How, Voice};
+use super::{CallContext, add};
+use crate::dialect::{Conversion, Style};
 use crate::tools::Tool;
 use crate::visible;
 
 pub(crate) use error::{error, sentence};
 
-/// How much of a path is shown.
+/// The length of a path in a message.
 const SHOWN: usize = 1_000;
 
-/// What was asked, as far as words about it need it. Paths are as the caller has written them.
+/// The request, as far as messages about it need it. Paths are as the caller wrote them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Deed {
+pub(crate) enum FileAction {
     Read(String),
     Write(String),
     Edit(String),
@@ -35,7 +35,7 @@ pub(crate) enum Deed {
     Search {
         path: String,
         mode: GrepMode,
-        /// Whether lines have their numbers.
+        /// Whether lines are numbered.
         numbered: bool,
     },
     Stat(String),
@@ -43,8 +43,8 @@ pub(crate) enum Deed {
     Move(String, String),
 }
 
-impl Deed {
-    /// What would have been done, in a few words.
+impl FileAction {
+    /// Describes the request in a few words.
     fn words(&self) -> String {
         let line = |path: &str| visible::line(path, SHOWN);
         match self {
@@ -61,7 +61,7 @@ impl Deed {
         }
     }
 
-    /// The tool that does it.
+    /// Returns the tool that makes the request.
     pub(crate) fn tool(&self) -> Tool {
         match self {
             Self::Read(_) => Tool::ReadFile,
@@ -78,81 +78,81 @@ impl Deed {
     }
 }
 
-/// What is answered.
-pub(crate) fn answer(answer: &FileAnswer, deed: &Deed, about: &About) -> String {
+/// Words a response.
+pub(crate) fn answer(answer: &FileResponse, action: &FileAction, context: &CallContext) -> String {
     match answer {
-        FileAnswer::Read(file) => read(file, deed, about),
-        FileAnswer::Written(file) => changes::written(file, deed, about),
-        FileAnswer::Edited(file) => changes::edited(file, deed, about),
-        FileAnswer::Patched(files) => changes::patched(files, about),
-        FileAnswer::Listed(list) => lists::listed(list, about),
-        FileAnswer::Found(found) => lists::found(found, about),
-        FileAnswer::Grepped(found) => lists::grepped(found, deed, about),
-        FileAnswer::Info(info) => match deed {
-            Deed::Delete(_) => changes::deleted(info, about),
-            Deed::Move(from, _) => changes::moved(info, from, about),
-            _ => lists::info(info, about),
+        FileResponse::Read(file) => read(file, action, context),
+        FileResponse::Write(file) => changes::written(file, action, context),
+        FileResponse::Edit(file) => changes::edited(file, action, context),
+        FileResponse::Patch(files) => changes::patched(files, context),
+        FileResponse::List(list) => lists::listed(list, context),
+        FileResponse::Glob(found) => lists::found(found, context),
+        FileResponse::Grep(found) => lists::grepped(found, action, context),
+        FileResponse::Info(info) => match action {
+            FileAction::Delete(_) => changes::deleted(info, context),
+            FileAction::Move(from, _) => changes::moved(info, from, context),
+            _ => lists::info(info, context),
         },
     }
 }
 
-/// Why it was refused.
-pub(crate) fn refusal(status: Status, denial: &Denial, deed: &Deed, about: &About) -> String {
-    super::refusal::of_files(status, denial, &deed.words(), about)
+/// Words a refusal.
+pub(crate) fn refusal(status: Status, denial: &Denial, action: &FileAction, context: &CallContext) -> String {
+    super::refusal::of_files(status, denial, &action.words(), context)
 }
 
-fn read(file: &FileRead, deed: &Deed, about: &About) -> String {
-    let name = asked(deed, &file.path, about);
+fn read(file: &ReadResponse, action: &FileAction, context: &CallContext) -> String {
+    let name = asked(action, &file.path, context);
     let size = ByteCount::bytes(file.size);
-    let mut text = match &file.seen {
-        Seen::Text { .. } => file.numbered_from(counts_from(about)),
-        Seen::Image { mime, .. } => format!("[image {name}: {mime}, {size}]"),
-        // No tool asks for it.
-        Seen::Whole { .. } => format!("[whole file {name}: {size}]"),
-        Seen::Binary { format, why } => {
+    let mut text = match &file.content {
+        FileContent::Text { .. } => file.numbered_from(counts_from(context)),
+        FileContent::Image { mime, .. } => format!("[image {name}: {mime}, {size}]"),
+        // No tool requests it.
+        FileContent::Whole { .. } => format!("[whole file {name}: {size}]"),
+        FileContent::Binary { format, why } => {
             let format = format
                 .as_ref()
                 .map_or(String::new(), |format| format!(", {}", visible::line(format, 100)));
             let why = why
                 .as_ref()
                 .map_or(String::new(), |why| format!("; {}", visible::line(why, 300)));
-            match about.offered.voice() {
-                Voice::Pydantic => format!("[Binary file: {name} — cannot display as text]{why}"),
-                Voice::Default | Voice::Codex | Voice::Claude | Voice::Camel => {
+            match context.offered.style() {
+                Style::Pydantic => format!("[Binary file: {name} — cannot display as text]{why}"),
+                Style::Default | Style::Codex | Style::Claude | Style::Camel => {
                     format!("[binary file {name}: {size}{format}; it cannot be shown as text{why}]")
                 }
             }
         }
     };
-    // Only whoever can hand it back has a use for it.
-    if about.offered.takes(Tool::EditFile, "hash") || about.offered.takes(Tool::WriteFile, "hash") {
+    // Only offered tools that accept the hash have a use for it.
+    if context.offered.takes(Tool::EditFile, "hash") || context.offered.takes(Tool::WriteFile, "hash") {
         add(&mut text, &format!("[hash {}]", file.hash.0));
     }
     text
 }
 
-/// The number that the first line has where the caller says at which one to begin.
-fn counts_from(about: &About) -> u64 {
-    let offset = about.offered.argument(Tool::ReadFile, "offset");
-    u64::from(offset.is_some_and(|argument| argument.how == How::FromOne))
+/// Returns the number of the first line in the caller's count.
+fn counts_from(context: &CallContext) -> u64 {
+    let offset = context.offered.argument(Tool::ReadFile, "offset");
+    u64::from(offset.is_some_and(|argument| argument.how == Conversion::FromOne))
 }
 
-/// What an argument of ours is called where the caller would have to give it; nothing if it cannot.
-fn argument(about: &About, tool: Tool, name: &'static str) -> Option<&'static str> {
-    if !about.offered.takes(tool, name) {
+/// Returns the dialect's name of an argument of ours; `None` if the caller cannot pass it.
+fn argument(context: &CallContext, tool: Tool, name: &'static str) -> Option<&'static str> {
+    if !context.offered.takes(tool, name) {
         return None;
     }
     Some(
-        about
+        context
             .offered
             .argument(tool, name)
             .map_or(name, |argument| argument.name),
     )
 }
 
-/// A path from the workspace, if it is in there.
-fn shown(path: &Path, about: &About) -> String {
-    let path = match path.strip_prefix(&about.workspace) {
+/// Returns a path for display, relative to the workspace if it is inside.
+fn shown(path: &Path, context: &CallContext) -> String {
+    let path = match path.strip_prefix(&context.workspace) {
         Ok(inside) if inside.as_os_str().is_empty() => Path::new("."),
         Ok(inside) => inside,
         Err(_) => path,
@@ -160,13 +160,17 @@ fn shown(path: &Path, about: &About) -> String {
     visible::line(&path.to_string_lossy(), SHOWN)
 }
 
-/// The path as it was asked for, in the dialects whose own words have it so.
-fn asked(deed: &Deed, path: &Path, about: &About) -> String {
-    match (about.offered.voice(), deed) {
+/// Returns the path as the caller wrote it, in dialects whose original does so.
+fn asked(action: &FileAction, path: &Path, context: &CallContext) -> String {
+    match (context.offered.style(), action) {
         (
-            Voice::Camel | Voice::Pydantic,
-            Deed::Read(asked) | Deed::Write(asked) | Deed::Edit(asked) | Deed::List(asked) | Deed::Stat(asked),
+            Style::Camel | Style::Pydantic,
+            FileAction::Read(asked)
+            | FileAction::Write(asked)
+            | FileAction::Edit(asked)
+            | FileAction::List(asked)
+            | FileAction::Stat(asked),
         ) => visible::line(asked, SHOWN),
-        _ => shown(path, about),
+        _ => shown(path, context),
     }
 }

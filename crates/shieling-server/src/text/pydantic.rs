@@ -1,10 +1,10 @@
-//! As pydantic-ai's environment toolset answers.
+//! Results in the style of pydantic-ai's environment toolset.
 
 use shieling::outcome::{Outcome, Status};
 
-use super::{About, add, merged, plain};
+use super::{CallContext, add, merged, plain};
 
-pub(super) fn outcome(outcome: &Outcome, about: &About) -> String {
+pub(super) fn outcome(outcome: &Outcome, context: &CallContext) -> String {
     let mut text = merged(outcome);
     match (outcome.status, outcome.exit_code) {
         (Status::Exited | Status::TimedOut, Some(code)) => {
@@ -20,7 +20,7 @@ pub(super) fn outcome(outcome: &Outcome, about: &About) -> String {
             add(&mut text, &format!("Exit code: {code}"));
             text
         }
-        // What has no exit code is told as we tell it.
-        _ => plain::outcome(outcome, about),
+        // The original has no text for results without an exit code.
+        _ => plain::outcome(outcome, context),
     }
 }

@@ -1,4 +1,4 @@
-//! A case: a sentence, what it needs, the place it wants, and what is tried there.
+//! A case: its name, its needs, the environment that it requires, and its checks.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,19 +8,19 @@ use shieling::environment::{Ability, JailLimits, Later, Limit, Network};
 use shieling::outcome::Status;
 use shieling::policy::Policy;
 
-use super::at::At;
-use super::{Wishes, Wrong};
+use super::context::Context;
+use super::{CheckFailure, Requirements};
 
-/// How long a step may run that does not say: long enough for a machine with much else to do.
+/// The default deadline of a step, long enough for a busy machine.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// Whether something holds.
-pub(crate) type Checked = Result<(), Wrong>;
+/// The result of a check.
+pub(crate) type Checked = Result<(), CheckFailure>;
 
-/// What an environment must have for a case to be tried.
+/// What an environment must have for a case to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// This can be done in it.
+    /// An ability.
     Can(Ability),
     /// Ignored paths do not exist in it.
     Hides,
@@ -30,22 +30,22 @@ pub(crate) enum Need {
     EnforcesAllow,
     /// It can set this limit.
     Limits(Limit),
-    /// It can give this network.
+    /// It supports this network.
     Gives(Network),
-    /// Something lies beside the workspace.
-    Outside,
-    /// Its shell knows this program.
+    /// There is a directory beside the workspace.
+    OutsideDirectory,
+    /// Its shell has this program.
     Program(&'static str),
 }
 
-/// Code that looks at a place.
-pub(crate) type Check = for<'a> fn(&'a At) -> Later<'a, Checked>;
+/// A check in code.
+pub(crate) type Check = for<'a> fn(&'a Context) -> Later<'a, Checked>;
 
-/// What is tried.
-pub(crate) enum Trial {
-    /// Commands, one after the other.
+/// What a case does.
+pub(crate) enum Procedure {
+    /// Runs commands in order.
     Steps(Vec<Step>),
-    /// Something that takes more than a table.
+    /// Runs code.
     Code(Check),
 }
 
@@ -53,60 +53,60 @@ pub(crate) enum Trial {
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) needs: Vec<Need>,
-    pub(crate) wishes: Wishes,
-    /// What the façade is built with besides.
+    pub(crate) requirements: Requirements,
+    /// Further configuration of the façade.
     pub(crate) builder: fn(Builder) -> Builder,
-    pub(crate) trial: Trial,
+    pub(crate) trial: Procedure,
 }
 
 impl Case {
-    fn new(name: &'static str, needs: Vec<Need>, trial: Trial) -> Self {
+    fn new(name: &'static str, needs: Vec<Need>, trial: Procedure) -> Self {
         Self {
             name,
             needs,
-            wishes: Wishes::none(),
+            requirements: Requirements::none(),
             builder: |builder| builder,
             trial,
         }
     }
 
-    /// It also needs these.
+    /// Adds needs.
     pub(crate) fn needs(mut self, more: impl IntoIterator<Item = Need>) -> Self {
         self.needs.extend(more);
         self
     }
 
-    /// It also needs these programs.
+    /// Adds needed programs.
     pub(crate) fn programs(self, names: &[&'static str]) -> Self {
         let needs: Vec<_> = names.iter().map(|name| Need::Program(name)).collect();
         self.needs(needs)
     }
 
-    /// It begins with this file.
+    /// Adds an initial file.
     pub(crate) fn file(mut self, path: &str, content: impl Into<Vec<u8>>) -> Self {
-        self.wishes.files.insert(PathBuf::from(path), content.into());
+        self.requirements.files.insert(PathBuf::from(path), content.into());
         self
     }
 
-    /// It begins with these files.
+    /// Adds initial files.
     pub(crate) fn files(self, files: &[(&str, &str)]) -> Self {
         files
             .iter()
             .fold(self, |case, (path, content)| case.file(path, *content))
     }
 
-    /// It is under this policy.
+    /// Sets the policy.
     pub(crate) fn under(mut self, policy: Policy) -> Self {
-        self.wishes.policy = policy;
+        self.requirements.policy = policy;
         self
     }
 
-    /// Nothing may change.
+    /// Makes the environment read-only.
     pub(crate) fn readonly(self) -> Self {
         self.under(Policy::open().with_readonly())
     }
 
-    /// These paths are hidden.
+    /// Hides these paths.
     pub(crate) fn ignoring(self, patterns: &[&str]) -> Self {
         self.under(
             Policy::open()
@@ -115,68 +115,68 @@ impl Case {
         )
     }
 
-    /// Its commands share these limits.
+    /// Sets limits that its commands share.
     pub(crate) fn limited(mut self, limits: JailLimits) -> Self {
-        self.wishes.limits = limits;
+        self.requirements.limits = limits;
         self
     }
 
-    /// It reaches this of the network.
+    /// Sets the network.
     pub(crate) fn network(mut self, network: Network) -> Self {
-        self.wishes.network = Some(network);
+        self.requirements.network = Some(network);
         self
     }
 
-    /// Its façade is built with this.
+    /// Configures the façade.
     pub(crate) fn built(mut self, builder: fn(Builder) -> Builder) -> Self {
         self.builder = builder;
         self
     }
 }
 
-/// A case of commands.
+/// Creates a case of commands.
 pub(crate) fn case(name: &'static str, steps: impl IntoIterator<Item = Step>) -> Case {
     let steps: Vec<Step> = steps.into_iter().collect();
     let mut needs = vec![Need::Can(Ability::Commands)];
     if steps.iter().any(|step| step.session.is_some()) {
         needs.push(Need::Can(Ability::Sessions));
     }
-    Case::new(name, needs, Trial::Steps(steps))
+    Case::new(name, needs, Procedure::Steps(steps))
 }
 
-/// A case of code that runs commands.
+/// Creates a case of code that runs commands.
 pub(crate) fn check(name: &'static str, check: Check) -> Case {
-    Case::new(name, vec![Need::Can(Ability::Commands)], Trial::Code(check))
+    Case::new(name, vec![Need::Can(Ability::Commands)], Procedure::Code(check))
 }
 
-/// A case of code that needs nothing by itself.
+/// Creates a case of code without needs.
 pub(crate) fn look(name: &'static str, check: Check) -> Case {
-    Case::new(name, Vec::new(), Trial::Code(check))
+    Case::new(name, Vec::new(), Procedure::Code(check))
 }
 
-/// A case of files that are read.
+/// Creates a case that reads files.
 pub(crate) fn reads(name: &'static str, check: Check) -> Case {
-    Case::new(name, vec![Need::Can(Ability::ReadFiles)], Trial::Code(check))
+    Case::new(name, vec![Need::Can(Ability::ReadFiles)], Procedure::Code(check))
 }
 
-/// A case of files that are written, and read again.
+/// Creates a case that writes files and reads them again.
 pub(crate) fn writes(name: &'static str, check: Check) -> Case {
     let needs = vec![Need::Can(Ability::ReadFiles), Need::Can(Ability::WriteFiles)];
-    Case::new(name, needs, Trial::Code(check))
+    Case::new(name, needs, Procedure::Code(check))
 }
 
-/// What is expected of a stream.
+/// The expected content of a stream.
 #[derive(Debug, Clone)]
 pub(crate) enum Text {
-    /// This, with `{W}` for the workspace.
+    /// This text, with `{W}` for the workspace.
     Is(String),
-    /// These, somewhere.
+    /// Contains these texts.
     Has(Vec<&'static str>),
-    /// Anything.
+    /// Any text.
     Any,
 }
 
-/// A command, and what is expected of it. Unless told: it exits with 0, without output.
+/// A command with its expected result: by default, exit code 0 and no output.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     pub(crate) text: String,
@@ -186,16 +186,16 @@ pub(crate) struct Step {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: Text,
     pub(crate) stderr: Text,
-    /// None if either is right.
+    /// `None` accepts either.
     pub(crate) restarted: Option<bool>,
     pub(crate) cwd: Option<&'static str>,
-    /// How much was written to each stream in all.
+    /// The expected total size of each stream.
     pub(crate) bytes: Option<(u64, u64)>,
-    /// Where it starts, relative to the workspace.
+    /// The working directory, relative to the workspace.
     pub(crate) directory: &'static str,
 }
 
-/// A command as a process of its own.
+/// Creates a step in a new process.
 pub(crate) fn run(text: impl Into<String>) -> Step {
     Step {
         text: text.into(),
@@ -212,12 +212,12 @@ pub(crate) fn run(text: impl Into<String>) -> Step {
     }
 }
 
-/// A command in the session `main`.
+/// Creates a step in the session `main`.
 pub(crate) fn shell(text: impl Into<String>) -> Step {
     shell_in("main", text)
 }
 
-/// A command in this session.
+/// Creates a step in this session.
 pub(crate) fn shell_in(session: &'static str, text: impl Into<String>) -> Step {
     Step {
         session: Some(session),
@@ -236,13 +236,13 @@ impl Step {
         self
     }
 
-    /// Something is told on standard error, as each shell words it.
+    /// Expects a message on standard error, whose text depends on the shell.
     pub(crate) fn err_has(mut self, text: &'static str) -> Self {
         self.stderr = Text::Has(vec![text]);
         self
     }
 
-    /// What it writes is not what the case is about.
+    /// Accepts any output.
     pub(crate) fn noisy(mut self) -> Self {
         (self.stdout, self.stderr) = (Text::Any, Text::Any);
         self
@@ -264,12 +264,12 @@ impl Step {
         self
     }
 
-    /// Its time is so short that it does not come to its end.
+    /// Sets a deadline that is too short for the command.
     pub(crate) fn times_out(mut self, milliseconds: u64) -> Self {
         self.deadline = Duration::from_millis(milliseconds);
         self.status = Status::TimedOut;
         self.code = Some(124);
-        // What a shell says of children that a signal ended.
+        // The message of the shell about children that were killed by a signal.
         self.stderr = Text::Any;
         self
     }

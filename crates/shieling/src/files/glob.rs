@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::pattern::{self, Pattern};
 use super::walk::{After, Rules, Walk};
-use super::{Context, FilesError, Found, Glob, GlobAsk, cursor};
+use super::{Context, FilesError, GlobRequest, GlobResponse, Include, cursor};
 use crate::environment::{Kind, Links};
 
 /// The most paths that are given at once.
@@ -19,28 +19,36 @@ const MOST: u64 = 10_000;
 ///
 /// # Errors
 /// [`FilesError`].
-pub(crate) fn find(context: Context<'_>, ask: &GlobAsk, stopped: &AtomicBool) -> Result<Found, FilesError> {
-    let limit = cursor::bounded("limit", ask.limit, MOST)?;
-    let after = ask
+pub(crate) fn find(
+    context: Context<'_>,
+    request: &GlobRequest,
+    stopped: &AtomicBool,
+) -> Result<GlobResponse, FilesError> {
+    let limit = cursor::bounded("limit", request.limit, MOST)?;
+    let after = request
         .after
         .as_deref()
         .map(|text| cursor::read("after", text))
         .transpose()?;
     let after = after.map(|path| cursor::raw(&path).to_vec());
-    let root = context.reach(&ask.path, Links::Follow)?;
-    let wanted = Pattern::parse("pattern", &ask.pattern, &[root.path(), &context.absolute(&ask.path)])?;
+    let root = context.reach(&request.path, Links::Follow)?;
+    let wanted = Pattern::parse(
+        "pattern",
+        &request.pattern,
+        &[root.path(), &context.absolute(&request.path)],
+    )?;
     let rules = Rules {
         context,
-        of: Glob {
-            dotted: ask.of.dotted || wanted.dotted,
-            ..ask.of.clone()
+        include: Include {
+            dotfiles: request.include.dotfiles || wanted.dotted,
+            ..request.include.clone()
         },
         may_hold: Box::new(|below| wanted.may_hold(below)),
         directories: wanted.directories,
         after: after.clone().map(|path| After { path, inclusive: false }),
         stopped,
     };
-    let mut found = Found {
+    let mut found = GlobResponse {
         root: root.path().to_path_buf(),
         paths: Vec::new(),
         next: None,

@@ -1,8 +1,7 @@
-//! The threads that bashes run on. They may block, which no thread of the caller's runtime does.
+//! The thread pool of the interpreters. Its threads may block, unlike those of the caller's runtime.
 //!
-//! A thread is started when there is work and none is free, and ends when there was none for a while.
-//! How many there are is bounded: beyond that, work is refused and not queued, since what is before it
-//! may take for ever.
+//! A thread is started when there is work and none is idle, and ends after some idle time. The number of threads is
+//! bounded. Beyond it, work is refused instead of queued, since the running work may take forever.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,75 +11,75 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
-/// How many run at once, in all memories of this process.
+/// The largest number of threads, for all memories of this process.
 const MOST: usize = 256;
-/// How long a thread waits for more to do.
+/// The time after which an idle thread ends.
 const IDLE: Duration = Duration::from_secs(10);
-/// The parser and the interpreter recurse. Only what is touched is memory.
+/// The stack size. The parser and the interpreter are recursive; only pages that are touched take memory.
 const STACK: usize = 64 << 20;
 
-/// Work for a thread, with a runtime for its timers and pipes.
+/// Work for a thread, which provides a runtime for timers and pipes.
 pub(crate) type Work = Box<dyn FnOnce(&Runtime) + Send>;
 
-/// The threads of all memories, so that a new one costs none.
+/// A thread pool. All memories share one, so that a new memory needs no threads of its own.
 #[derive(Clone)]
-pub(crate) struct Crew {
+pub(crate) struct ThreadPool {
     shared: Arc<Shared>,
 }
 
 struct Shared {
     most: usize,
-    desk: Mutex<Desk>,
+    state: Mutex<PoolState>,
     wake: Condvar,
 }
 
 #[derive(Default)]
-struct Desk {
+struct PoolState {
     work: VecDeque<Work>,
     threads: usize,
     idle: usize,
 }
 
-impl Crew {
-    /// The one of this process. A copy of it, such as Python's multiprocessing makes, has none of its threads, and
-    /// gets one of its own.
+impl ThreadPool {
+    /// Returns the pool of this process. A forked copy of the process, as Python's multiprocessing makes, has none of
+    /// the threads, and gets a new pool.
     pub(crate) fn get() -> Self {
-        static CREW: Mutex<Option<(u32, Crew)>> = Mutex::new(None);
-        let mut crew = CREW.lock().unwrap_or_else(PoisonError::into_inner);
+        static POOL: Mutex<Option<(u32, ThreadPool)>> = Mutex::new(None);
+        let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
         let me = std::process::id();
-        match &*crew {
+        match &*pool {
             Some((whose, ours)) if *whose == me => ours.clone(),
-            Some(_) | None => crew.insert((me, Self::of(MOST))).1.clone(),
+            Some(_) | None => pool.insert((me, Self::of(MOST))).1.clone(),
         }
     }
 
-    /// So many threads at most.
+    /// Creates a pool of at most this many threads.
     pub(crate) fn of(most: usize) -> Self {
         Self {
             shared: Arc::new(Shared {
                 most,
-                desk: Mutex::default(),
+                state: Mutex::default(),
                 wake: Condvar::new(),
             }),
         }
     }
 
-    /// Has this done, now.
+    /// Starts work at once.
     ///
     /// # Errors
-    /// All threads are busy, or no further one can be started.
+    /// If all threads are busy, or no other can be started.
     pub(crate) fn take(&self, work: Work) -> io::Result<()> {
-        let mut desk = self.shared.lock();
-        if desk.idle <= desk.work.len() {
+        let mut state = self.shared.lock();
+        if state.idle <= state.work.len() {
             let most = self.shared.most;
-            if desk.threads >= most {
+            if state.threads >= most {
                 let why = format!("{most} commands run in memory, and no more can at once");
                 return Err(io::Error::other(why));
             }
             self.start()?;
-            desk.threads += 1;
+            state.threads += 1;
         }
-        desk.work.push_back(work);
+        state.work.push_back(work);
         self.shared.wake.notify_one();
         Ok(())
     }
@@ -100,30 +99,29 @@ impl Crew {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn serve(&self, runtime: &Runtime) {
-        let mut desk = self.lock();
+        let mut state = self.lock();
         loop {
-            if let Some(work) = desk.work.pop_front() {
-                drop(desk);
-                // Work catches its own panics. One that it does not would cost a thread, which is counted
-                // for ever.
+            if let Some(work) = state.work.pop_front() {
+                drop(state);
+                // Work catches its own panics. Otherwise the thread would be lost, but still counted.
                 let _ = catch_unwind(AssertUnwindSafe(|| work(runtime)));
-                desk = self.lock();
+                state = self.lock();
                 continue;
             }
-            desk.idle += 1;
+            state.idle += 1;
             let (again, waited) = self
                 .wake
-                .wait_timeout_while(desk, IDLE, |desk| desk.work.is_empty())
+                .wait_timeout_while(state, IDLE, |state| state.work.is_empty())
                 .unwrap_or_else(PoisonError::into_inner);
-            desk = again;
-            desk.idle -= 1;
-            if waited.timed_out() && desk.work.is_empty() {
-                desk.threads -= 1;
+            state = again;
+            state.idle -= 1;
+            if waited.timed_out() && state.work.is_empty() {
+                state.threads -= 1;
                 return;
             }
         }
@@ -135,17 +133,17 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
-    use super::Crew;
+    use super::ThreadPool;
 
     #[test]
     fn work_that_panics_costs_no_thread() {
-        let crew = Crew::of(1);
-        crew.take(Box::new(|_| panic!("as it may"))).expect("a thread");
+        let pool = ThreadPool::of(1);
+        pool.take(Box::new(|_| panic!("as it may"))).expect("a thread");
         let (sender, receiver) = channel();
         // It is refused until the thread has nothing to do.
         let done = (0..1_000).any(|_| {
             let sender = sender.clone();
-            let taken = crew.take(Box::new(move |_| sender.send(()).expect("it is waited for")));
+            let taken = pool.take(Box::new(move |_| sender.send(()).expect("it is waited for")));
             taken.is_ok() || {
                 std::thread::sleep(Duration::from_millis(10));
                 false

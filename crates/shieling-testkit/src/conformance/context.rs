@@ -1,59 +1,64 @@
-//! A place with a façade over it, and what cases do there.
+//! The context of a case: an environment with a façade, and operations on both.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use shieling::Shieling;
-use shieling::approval::{Answer, Approver, Asking, Mode, Question, Scope};
+use shieling::approval::{Answer, AnswerFuture, Approver, Mode, Question, Scope};
 use shieling::environment::{Ability, Capabilities};
 use shieling::outcome::Outcome;
 use shieling::request::Command;
-use shieling::session::{Call, JobId, OnTimeout};
+use shieling::session::{JobId, JobRequest, OnTimeout};
 
 use super::case::{Case, Checked, Need, Step, Text};
-use super::expect::{Tells as _, holds, same};
-use super::{Maker, Outside, Place, Unmet, Wrong};
+use super::expect::{DescribeError as _, holds, same};
+use super::{CheckFailure, EnvironmentFactory, OutsideDirectory, TestEnvironment, Unmet};
 use crate::{Marker, leftovers};
 
-/// How long the end of a façade may take, and the end of what it leaves, at most.
+/// The largest time for closing a façade, and for the end of what it leaves.
 const CLOSING: Duration = Duration::from_secs(20);
 
-/// How long a call may take beyond its time on a machine with much else to do.
+/// The tolerance for calls beyond their deadline on a busy machine.
 pub(crate) const BEYOND: Duration = Duration::from_secs(20);
 
-/// A person who agrees to everything, such as to what a policy cannot decide.
+/// An approver that allows everything, such as what a policy cannot decide.
 struct Yes;
 
 impl Approver for Yes {
-    fn ask<'a>(&'a self, _question: &'a Question) -> Asking<'a> {
+    fn ask<'a>(&'a self, _question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async { Answer::Yes(Scope::Once) })
     }
 }
 
-/// A place of one case.
-pub(crate) struct At {
+/// The context of one case.
+pub(crate) struct Context {
     pub(crate) shieling: Arc<Shieling>,
-    pub(crate) maker: Arc<dyn Maker>,
+    pub(crate) factory: Arc<dyn EnvironmentFactory>,
     pub(crate) can: Capabilities,
-    place: Place,
+    place: TestEnvironment,
     marker: Marker,
-    /// How long something that comes is waited for.
+    /// The timeout for events.
     patience: Duration,
 }
 
-impl At {
-    /// # Errors
+impl Context {
+    /// [`Unmet::Refused`] if the environment refuses the policy of the case.
     /// [`Unmet::Refused`]: the environment cannot serve the policy of the case, and says so.
-    pub(crate) fn new(maker: Arc<dyn Maker>, place: Place, case: &Case, patience: Duration) -> Result<Self, Unmet> {
-        let policy = case.wishes.policy.clone();
+    pub(crate) fn new(
+        factory: Arc<dyn EnvironmentFactory>,
+        place: TestEnvironment,
+        case: &Case,
+        patience: Duration,
+    ) -> Result<Self, Unmet> {
+        let policy = case.requirements.policy.clone();
         let builder = Shieling::builder(Arc::clone(&place.environment), policy, &place.workspace)
             .approver(Arc::new(Yes))
             .approval(Mode::OnAsk);
         let shieling = (case.builder)(builder).build();
         Ok(Self {
             shieling: Arc::new(shieling.map_err(|error| Unmet::Refused(error.to_string()))?),
-            maker,
+            factory,
             can: place.environment.capabilities(),
             place,
             marker: Marker::new(),
@@ -61,7 +66,7 @@ impl At {
         })
     }
 
-    /// Whether it has this, as it stands.
+    /// Returns whether the environment meets a need.
     pub(crate) fn meets(&self, need: Need) -> bool {
         match need {
             Need::Can(ability) => self.can(ability),
@@ -70,8 +75,8 @@ impl At {
             Need::EnforcesAllow => self.shieling.enforced().programs,
             Need::Limits(limit) => self.can.limits.contains(&limit),
             Need::Gives(network) => self.can.networks.contains(&network),
-            Need::Outside => self.place.outside.is_some(),
-            // Looked for once, in a place without a policy.
+            Need::OutsideDirectory => self.place.outside.is_some(),
+            // Probed once, in an environment without a policy.
             Need::Program(_) => true,
         }
     }
@@ -84,22 +89,22 @@ impl At {
         &self.place.workspace
     }
 
-    pub(crate) fn place(&self) -> &Place {
+    pub(crate) fn place(&self) -> &TestEnvironment {
         &self.place
     }
 
-    /// What lies beside the workspace.
-    pub(crate) fn outside(&self) -> Result<&dyn Outside, Wrong> {
+    /// Returns access to the directory beside the workspace.
+    pub(crate) fn outside(&self) -> Result<&dyn OutsideDirectory, CheckFailure> {
         let outside = self.place.outside.as_deref();
-        outside.ok_or_else(|| Wrong::new("a place outside", "none"))
+        outside.ok_or_else(|| CheckFailure::new("a place outside", "none"))
     }
 
-    /// A path of the workspace, absolute.
+    /// Returns the absolute path of a file in the workspace.
     pub(crate) fn path(&self, relative: &str) -> PathBuf {
         self.place.workspace.join(relative)
     }
 
-    /// A command in the workspace, with what every command of this place is given.
+    /// Creates a command in the workspace, with the environment's variables.
     pub(crate) fn command(&self, text: &str) -> Command {
         let mut variables = self.place.variables.clone();
         variables.extend([self.marker.variable(), ("LC_ALL".to_owned(), "C.UTF-8".to_owned())]);
@@ -109,20 +114,20 @@ impl At {
             .with_grace(Duration::from_millis(100))
     }
 
-    /// A command with this much time.
+    /// Creates a command with this deadline.
     pub(crate) fn within(&self, text: &str, milliseconds: u64) -> Command {
         self.command(text)
             .with_deadline(Duration::from_millis(milliseconds))
             .expect("more than zero")
     }
 
-    /// Runs a text as a process of its own.
+    /// Runs a text in a new process.
     pub(crate) async fn run(&self, text: &str) -> Outcome {
         self.shieling.run(self.command(text), None).await
     }
 
-    /// What a text writes, which is expected to exit with 0.
-    pub(crate) async fn says(&self, text: &str) -> Result<String, Wrong> {
+    /// Returns the output of a text that must exit with 0.
+    pub(crate) async fn says(&self, text: &str) -> Result<String, CheckFailure> {
         let outcome = self.run(text).await;
         holds(
             &format!("`{text}` exits with 0"),
@@ -132,11 +137,11 @@ impl At {
         Ok(outcome.stdout)
     }
 
-    /// A call in the session `main` whose command is ended once its time is over.
-    pub(crate) fn call(&self, text: &str) -> Call {
-        Call {
+    /// Creates a request in the session `main` whose command is ended at its deadline.
+    pub(crate) fn call(&self, text: &str) -> JobRequest {
+        JobRequest {
             on_timeout: OnTimeout::Kill,
-            ..Call::new(self.within(text, 20_000))
+            ..JobRequest::new(self.within(text, 20_000))
         }
     }
 
@@ -145,9 +150,9 @@ impl At {
         self.shieling.shell(self.call(text)).await
     }
 
-    /// Starts a job that can be written to.
-    pub(crate) async fn job(&self, text: &str) -> Result<JobId, Wrong> {
-        let call = Call {
+    /// Starts a job that accepts input.
+    pub(crate) async fn job(&self, text: &str) -> Result<JobId, CheckFailure> {
+        let call = JobRequest {
             background: true,
             session: None,
             ..self.call(text)
@@ -156,13 +161,13 @@ impl At {
     }
 
     /// Starts a job.
-    pub(crate) async fn started(&self, call: Call) -> Result<JobId, Wrong> {
+    pub(crate) async fn started(&self, call: JobRequest) -> Result<JobId, CheckFailure> {
         let outcome = self.shieling.shell(call).await;
         let job = outcome.job.as_deref().and_then(|job| job.parse().ok());
-        job.ok_or_else(|| Wrong::new("a job", outcome.tells()))
+        job.ok_or_else(|| CheckFailure::new("a job", outcome.tells()))
     }
 
-    /// The processes that carry the mark of this place.
+    /// Returns the processes with the marker of this context.
     pub(crate) fn left(&self) -> Vec<u32> {
         if self.can(Ability::Processes) {
             leftovers(&self.marker)
@@ -171,7 +176,7 @@ impl At {
         }
     }
 
-    /// Waits until something is so.
+    /// Waits for a condition.
     pub(crate) async fn until(&self, what: &str, so: impl Fn() -> bool + Send) -> Checked {
         let end = Instant::now() + self.patience;
         while Instant::now() < end {
@@ -180,10 +185,13 @@ impl At {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        Err(Wrong::new(what, format!("not so within {} s", self.patience.as_secs())))
+        Err(CheckFailure::new(
+            what,
+            format!("not so within {} s", self.patience.as_secs()),
+        ))
     }
 
-    /// Waits until a file of the workspace has something in it, as commands see it.
+    /// Waits until a file of the workspace is not empty, as seen by commands.
     pub(crate) async fn appears(&self, file: &str) -> Checked {
         let end = Instant::now() + self.patience;
         while Instant::now() < end {
@@ -192,7 +200,7 @@ impl At {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        Err(Wrong::new(
+        Err(CheckFailure::new(
             format!("`{file}`"),
             format!("none within {} s", self.patience.as_secs()),
         ))
@@ -203,11 +211,11 @@ impl At {
         self.until("0 processes are left", || self.left().is_empty()).await
     }
 
-    /// Ends everything; nothing of it may be left.
+    /// Closes the façade, and checks that no process is left.
     pub(crate) async fn close(&self) -> Checked {
         let closing = tokio::time::timeout(self.patience, self.shieling.close()).await;
         let late = || {
-            Wrong::new(
+            CheckFailure::new(
                 "it can be closed",
                 format!("not closed within {} s", self.patience.as_secs()),
             )
@@ -216,7 +224,7 @@ impl At {
         self.nobody_left().await
     }
 
-    /// Whether a step does what is expected of it.
+    /// Runs a step, and checks its result.
     pub(crate) async fn step(&self, step: &Step) -> Checked {
         let begun = Instant::now();
         let milliseconds = u64::try_from(step.deadline.as_millis()).unwrap_or(u64::MAX);
@@ -232,10 +240,10 @@ impl At {
         let outcome = match step.session {
             None => self.shieling.run(command, None).await,
             Some(session) => {
-                let call = Call {
+                let call = JobRequest {
                     session: Some(session.parse().expect("a good name")),
                     on_timeout: OnTimeout::Kill,
-                    ..Call::new(command)
+                    ..JobRequest::new(command)
                 };
                 self.shieling.shell(call).await
             }
@@ -245,7 +253,7 @@ impl At {
         let end = (outcome.status, step.code.and(outcome.exit_code));
         if end != (step.status, step.code) {
             let expected = format!("{} {:?}: {:?}", of("the end"), step.status, step.code);
-            return Err(Wrong::new(expected, outcome.tells()));
+            return Err(CheckFailure::new(expected, outcome.tells()));
         }
         self.stream(&of("stdout"), &step.stdout, &outcome.stdout, &outcome)?;
         self.stream(&of("stderr"), &step.stderr, &outcome.stderr, &outcome)?;
@@ -267,7 +275,7 @@ impl At {
         )
     }
 
-    /// The text with the workspace's path.
+    /// Inserts the workspace's path into a text.
     fn filled(&self, text: &str) -> String {
         text.replace("{W}", &self.place.workspace.to_string_lossy())
     }

@@ -1,21 +1,21 @@
-//! What is kept of one file's lines: no more than can be part of the answer.
+//! Collects the lines of one file that can become part of the response.
 
 use grep_matcher::Matcher as _;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkContextKind, SinkMatch};
 
 use super::super::GrepMode;
+use super::file_search::Unsearched;
 use super::plan::Plan;
-use super::text::Unsearched;
 
-/// The most characters of a line that are given.
+/// The longest line, in characters.
 const WIDEST: usize = 1_000;
 
-/// How much of a longer line is given before what matched, in bytes.
+/// The number of bytes before a match that are kept of a longer line.
 const LEAD: usize = 200;
 
-/// How a line stands to the one that matched.
+/// The position of a line relative to a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum LinePosition {
     Before,
     Match,
     After,
@@ -24,34 +24,34 @@ pub(super) enum Place {
 /// A line that was found.
 #[derive(Debug)]
 pub(super) struct Line {
-    pub(super) place: Place,
+    pub(super) place: LinePosition,
     pub(super) number: u64,
     pub(super) text: String,
 }
 
-/// How much more can be part of the answer.
+/// How many more results fit into the response.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Room {
+pub(super) struct Remaining {
     pub(super) matches: u64,
     pub(super) bytes: usize,
-    /// The next match is given however few bytes there are, so that every answer goes on.
+    /// Accepts the next match whatever its size, so that every response makes progress.
     pub(super) first: bool,
 }
 
-/// Takes the lines of a file.
-pub(super) struct Keep<'a> {
+/// Collects the lines of a file.
+pub(super) struct LineCollector<'a> {
     plan: &'a Plan,
-    room: Room,
-    /// Lines up to this one were given before.
+    room: Remaining,
+    /// The last line that an earlier response contained.
     resumed: u64,
     pub(super) lines: Vec<Line>,
     pub(super) matched: u64,
-    /// There is a further match than there was room for.
+    /// Whether there is another match that did not fit.
     pub(super) more: bool,
 }
 
-impl<'a> Keep<'a> {
-    pub(super) fn new(plan: &'a Plan, resumed: u64, room: Room) -> Self {
+impl<'a> LineCollector<'a> {
+    pub(super) fn new(plan: &'a Plan, resumed: u64, room: Remaining) -> Self {
         Self {
             plan,
             room,
@@ -62,7 +62,7 @@ impl<'a> Keep<'a> {
         }
     }
 
-    /// Takes a line, or the lines, of a match. Whether more are wanted.
+    /// Adds the line, or the lines, of a match. Returns whether more are wanted.
     pub(super) fn matching(&mut self, number: u64, line: &[u8]) -> bool {
         match self.plan.mode {
             GrepMode::Files => {
@@ -83,33 +83,33 @@ impl<'a> Keep<'a> {
         self.matched += 1;
         self.room.first = false;
         let at = if line.len() > WIDEST { self.start(line) } else { 0 };
-        self.take(Place::Match, number, line, at);
+        self.take(LinePosition::Match, number, line, at);
         true
     }
 
-    /// Takes a line that stands beside a match.
-    pub(super) fn beside(&mut self, place: Place, number: u64, line: &[u8]) {
-        // What stands behind a match that was given before was given with it.
-        let known = number <= self.resumed || (place == Place::After && self.matched == 0);
+    /// Adds a context line.
+    pub(super) fn beside(&mut self, place: LinePosition, number: u64, line: &[u8]) {
+        // The lines after a match of an earlier response were part of that response.
+        let known = number <= self.resumed || (place == LinePosition::After && self.matched == 0);
         if self.plan.mode == GrepMode::Content && !known {
             self.take(place, number, line, 0);
         }
     }
 
-    fn take(&mut self, place: Place, number: u64, line: &[u8], at: usize) {
+    fn take(&mut self, place: LinePosition, number: u64, line: &[u8], at: usize) {
         let text = shown(line, at);
         self.room.bytes = self.room.bytes.saturating_sub(text.len());
         self.lines.push(Line { place, number, text });
     }
 
-    /// Where in its lines a match begins.
+    /// Returns where a match begins in its lines.
     fn start(&self, line: &[u8]) -> usize {
         let found = self.plan.matcher.find(line).unwrap_or(None);
         found.map_or(0, |found| found.start())
     }
 }
 
-impl Sink for &mut Keep<'_> {
+impl Sink for &mut LineCollector<'_> {
     type Error = Unsearched;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, Unsearched> {
@@ -118,15 +118,15 @@ impl Sink for &mut Keep<'_> {
 
     fn context(&mut self, _: &Searcher, line: &SinkContext<'_>) -> Result<bool, Unsearched> {
         let place = match line.kind() {
-            SinkContextKind::Before => Place::Before,
-            SinkContextKind::After | SinkContextKind::Other => Place::After,
+            SinkContextKind::Before => LinePosition::Before,
+            SinkContextKind::After | SinkContextKind::Other => LinePosition::After,
         };
         self.beside(place, line.line_number().unwrap_or_default(), line.bytes());
         Ok(true)
     }
 }
 
-/// A line without its end; of a long one, what stands around a place in it.
+/// Returns a line without its line end; of a long one, the part around a position.
 fn shown(line: &[u8], at: usize) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);

@@ -1,5 +1,5 @@
-//! Searches for matches that may go over several lines. What is given of a match are its lines, and the
-//! next one is looked for behind them.
+//! Searches for matches that may span several lines. A result consists of all lines of a match; the next match is
+//! searched for after them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 use grep_matcher::Matcher as _;
 use grep_regex::RegexMatcher;
 
-use super::keep::{Keep, Place};
+use super::collector::{LineCollector, LinePosition};
+use super::file_search::Unsearched;
 use super::plan::Plan;
-use super::text::Unsearched;
 
-/// How long one file may take. A single search is linear in the text, but each match starts another one,
-/// which may have to look through all the rest to find that there is nothing longer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The time limit for one file. A single search is linear in the text, but each match starts another one, which may
+/// have to scan all the rest to find that there is no longer match.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
-/// A place at the beginning of a line.
+/// A position at the beginning of a line.
 #[derive(Clone, Copy)]
-struct At {
+struct Position {
     offset: usize,
     number: u64,
 }
@@ -26,13 +26,13 @@ pub(super) fn search(
     text: &[u8],
     matcher: &RegexMatcher,
     plan: &Plan,
-    keep: &mut Keep<'_>,
+    collector: &mut LineCollector<'_>,
     stopped: &AtomicBool,
 ) -> Result<(), Unsearched> {
     let started = Instant::now();
-    let mut at = At { offset: 0, number: 1 };
+    let mut at = Position { offset: 0, number: 1 };
     while at.offset < text.len() {
-        // The error has no value that could be.
+        // The matcher's error type has no values.
         let found = matcher.find_at(text, at.offset).unwrap_or(None);
         let Some(found) = found.filter(|found| found.start() < text.len()) else {
             break;
@@ -41,36 +41,36 @@ pub(super) fn search(
             memchr::memrchr(b'\n', &text[at.offset..found.start()]).map_or(at.offset, |end| at.offset + end + 1);
         let last = found.end().saturating_sub(1).max(found.start());
         let behind = end_of_line(text, last);
-        let first = At {
+        let first = Position {
             offset: first,
             number: at.number + count(&text[at.offset..first]),
         };
-        beside(&text[at.offset..first.offset], at, plan, keep);
-        if !keep.matching(first.number, &text[first.offset..behind]) {
+        beside(&text[at.offset..first.offset], at, plan, collector);
+        if !collector.matching(first.number, &text[first.offset..behind]) {
             return Ok(());
         }
-        at = At {
+        at = Position {
             offset: behind,
             number: first.number + count(&text[first.offset..behind]),
         };
         if stopped.load(Ordering::Relaxed) {
             return Err(Unsearched::Stopped);
         }
-        if started.elapsed() > PATIENCE {
+        if started.elapsed() > TIME_LIMIT {
             return Err(Unsearched::Slow);
         }
     }
     if at.offset > 0 {
-        after(&text[at.offset..], at.number, plan, keep);
+        after(&text[at.offset..], at.number, plan, collector);
     }
     Ok(())
 }
 
-/// Gives the lines between two matches that stand near enough to one of them: to the former first.
-fn beside(between: &[u8], at: At, plan: &Plan, keep: &mut Keep<'_>) {
-    // Nothing stands before the first match that would be behind another.
+/// Emits the context lines between two matches: those after the first one first.
+fn beside(between: &[u8], at: Position, plan: &Plan, collector: &mut LineCollector<'_>) {
+    // Before the first match there are no lines that follow another one.
     let given = if at.offset > 0 {
-        after(between, at.number, plan, keep)
+        after(between, at.number, plan, collector)
     } else {
         0
     };
@@ -83,25 +83,25 @@ fn beside(between: &[u8], at: At, plan: &Plan, keep: &mut Keep<'_>) {
     let mut number = at.number + count(&between[..from]);
     while from < between.len() {
         let end = end_of_line(between, from);
-        keep.beside(Place::Before, number, &between[from..end]);
+        collector.beside(LinePosition::Before, number, &between[from..end]);
         (from, number) = (end, number + 1);
     }
 }
 
-/// Gives the lines behind a match; says how many bytes they have.
-fn after(text: &[u8], mut number: u64, plan: &Plan, keep: &mut Keep<'_>) -> usize {
+/// Emits the context lines after a match. Returns their length in bytes.
+fn after(text: &[u8], mut number: u64, plan: &Plan, collector: &mut LineCollector<'_>) -> usize {
     let mut start = 0;
     for _ in 0..plan.after {
         let end = end_of_line(text, start);
         if end > start {
-            keep.beside(Place::After, number, &text[start..end]);
+            collector.beside(LinePosition::After, number, &text[start..end]);
         }
         (start, number) = (end, number + 1);
     }
     start
 }
 
-/// Behind the line end of the line in which this stands.
+/// Returns the end of the line with this position, including its line end.
 fn end_of_line(text: &[u8], at: usize) -> usize {
     memchr::memchr(b'\n', &text[at.min(text.len())..]).map_or(text.len(), |end| at + end + 1)
 }

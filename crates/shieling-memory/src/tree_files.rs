@@ -1,19 +1,19 @@
-//! The files in memory for the file tools: the same tree that commands see.
+//! The file tools' interface to the tree that commands use.
 
 use std::any::Any;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::tree::{About, Fault, Follow, Id, Inside, Spot as Place, Tree, Write};
+use super::tree::{Follow, Id, LockedTree, NodeInfo, Tree, TreeError, Write, WriteTarget};
 use shieling::environment::{Content, Entry, Expect, FileError, Files, Links, Meta, Node, Spot, Stamp};
 
 /// The files of a memory.
-pub(super) struct View {
+pub(super) struct TreeFiles {
     tree: Arc<Tree>,
 }
 
-impl View {
+impl TreeFiles {
     pub(super) fn new(tree: Arc<Tree>) -> Self {
         Self { tree }
     }
@@ -26,7 +26,7 @@ fn follow(links: Links) -> Follow {
     }
 }
 
-impl Files for View {
+impl Files for TreeFiles {
     fn node(&self, path: &Path, links: Links) -> Result<Box<dyn Node>, FileError> {
         let mut inside = self.tree.enter();
         let walked = inside
@@ -35,7 +35,7 @@ impl Files for View {
         let Some(id) = walked.there() else {
             return Err(FileError::NotFound(path.to_path_buf()));
         };
-        Ok(Box::new(Here {
+        Ok(Box::new(OpenNode {
             tree: Arc::clone(&self.tree),
             id,
             path: walked.path.into(),
@@ -43,9 +43,9 @@ impl Files for View {
     }
 
     fn spot(&self, path: &Path, links: Links) -> Result<Box<dyn Spot>, FileError> {
-        let place = self.tree.enter().spot(path, follow(links));
+        let place = self.tree.enter().write_target(path, follow(links));
         let place = place.map_err(|fault| fault.at("look for", path))?;
-        Ok(Box::new(There {
+        Ok(Box::new(TreeTarget {
             tree: Arc::clone(&self.tree),
             path: PathBuf::from(&place.path),
             place,
@@ -53,21 +53,21 @@ impl Files for View {
     }
 }
 
-/// Something that is there.
-struct Here {
+/// An existing file.
+struct OpenNode {
     tree: Arc<Tree>,
     id: Id,
     path: PathBuf,
 }
 
-impl Here {
+impl OpenNode {
     fn text(&self) -> &str {
         // Every path in the tree is UTF-8.
         self.path.to_str().unwrap_or_default()
     }
 }
 
-fn meta(about: About) -> Meta {
+fn meta(about: NodeInfo) -> Meta {
     Meta {
         kind: about.kind,
         size: about.size,
@@ -78,7 +78,7 @@ fn meta(about: About) -> Meta {
     }
 }
 
-impl Node for Here {
+impl Node for OpenNode {
     fn path(&self) -> &Path {
         &self.path
     }
@@ -92,7 +92,7 @@ impl Node for Here {
         let inside = self.tree.enter();
         let opened = inside.about(self.id).and_then(|about| {
             let content = inside.content(self.id)?;
-            Ok(Box::new(Bytes { about, content }) as Box<dyn Content>)
+            Ok(Box::new(OpenContent { about, content }) as Box<dyn Content>)
         });
         opened.map_err(|fault| fault.at("read", &self.path))
     }
@@ -136,13 +136,13 @@ impl Node for Here {
     }
 }
 
-/// The bytes of a file as they were when it was opened.
-struct Bytes {
-    about: About,
+/// The content of a file at the time it was opened.
+struct OpenContent {
+    about: NodeInfo,
     content: Arc<Vec<u8>>,
 }
 
-impl Content for Bytes {
+impl Content for OpenContent {
     fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<usize, FileError> {
         let rest = usize::try_from(offset)
             .ok()
@@ -159,22 +159,22 @@ impl Content for Bytes {
 }
 
 /// A name in a directory.
-struct There {
+struct TreeTarget {
     tree: Arc<Tree>,
-    place: Place,
+    place: WriteTarget,
     path: PathBuf,
 }
 
-impl There {
-    /// Looks around, if the directory of the name is where it was when its path was looked at; nobody
-    /// moves it as long as the answer lives.
-    fn enter(&self) -> Result<Inside<'_>, FileError> {
+impl TreeTarget {
+    /// Locks the tree, if the directory still has the path that was resolved. It cannot be moved while the lock is
+    /// held.
+    fn enter(&self) -> Result<LockedTree<'_>, FileError> {
         let mut inside = self.tree.enter();
         self.check_place(&mut inside)?;
         Ok(inside)
     }
 
-    fn check_place(&self, inside: &mut Inside<'_>) -> Result<(), FileError> {
+    fn check_place(&self, inside: &mut LockedTree<'_>) -> Result<(), FileError> {
         match inside
             .walk(self.place.above(), Follow::None)
             .map(|walked| walked.there())
@@ -184,8 +184,8 @@ impl There {
         }
     }
 
-    /// Puts content at the name, if what stands there is as expected; a new file gets this mode.
-    fn put(&self, inside: &mut Inside<'_>, content: &[u8], mode: u32, expect: Expect) -> Result<Id, FileError> {
+    /// Writes content, if the file is in the expected state. A new file gets this mode.
+    fn put(&self, inside: &mut LockedTree<'_>, content: &[u8], mode: u32, expect: Expect) -> Result<Id, FileError> {
         let current = inside.current(&self.place);
         let current = current.map_err(|fault| fault.at("look at", &self.path))?;
         let stamp = match current.map(|id| inside.about(id)) {
@@ -206,7 +206,7 @@ impl There {
     }
 }
 
-impl Spot for There {
+impl Spot for TreeTarget {
     fn path(&self) -> &Path {
         &self.path
     }
@@ -214,7 +214,7 @@ impl Spot for There {
     fn current(&self) -> Result<Option<Box<dyn Node>>, FileError> {
         let current = self.enter()?.current(&self.place);
         let here = |id| {
-            Box::new(Here {
+            Box::new(OpenNode {
                 tree: Arc::clone(&self.tree),
                 id,
                 path: self.path.clone(),
@@ -268,7 +268,7 @@ impl Spot for There {
         }
         let renamed = inside.rename(&self.place, &to.place, replace, true);
         renamed.map_err(|fault| {
-            let stays = matches!(fault, Fault::Busy);
+            let stays = matches!(fault, TreeError::Busy);
             fault.at("move", if stays { &self.path } else { &to.path })
         })
     }

@@ -1,93 +1,93 @@
-//! Shows one terminal on another. What a program wrote never reaches the other terminal: its screen is
-//! computed, and only what is to be seen of it is drawn there, in sequences that are made here.
+//! Draws one terminal on another one. The output of a program never reaches the other terminal: an emulator computes
+//! the screen, and the renderer draws it with sequences of its own.
 //!
-//! So a recording, or a job that a person looks at, can set no title, fill no clipboard, ask no
-//! question and type nothing, whatever it writes.
+//! A recording, or a job that a person looks at, therefore cannot set a title, fill the clipboard, send queries or
+//! produce input, whatever the program writes.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::screen::Emulator;
-use super::{Screen, Size};
+use super::{Screen, TerminalSize};
 
-/// Whether keys that a person presses go to the program that is shown.
+/// Whether the keys that a person presses go to the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keyboard {
+pub enum KeyTarget {
     /// They do not: the other terminal keeps its modes.
-    Ours,
+    Viewer,
     /// They do: the other terminal gets the program's modes for keys, pasting and the mouse.
-    Theirs,
+    Program,
 }
 
-/// A terminal to be shown on another one.
+/// Draws a program's terminal on another one.
 ///
 /// ```
-/// use shieling::session::{Keyboard, Painter, Size};
+/// use shieling::session::{KeyTarget, Renderer, TerminalSize};
 ///
-/// let mut painter = Painter::new(Size::default(), Keyboard::Ours);
-/// painter.output(b"\x1b]0;a title\x07\x1b[6nhello");
-/// let drawn = String::from_utf8_lossy(&painter.paint()).into_owned();
+/// let mut renderer = Renderer::new(TerminalSize::default(), KeyTarget::Viewer);
+/// renderer.output(b"\x1b]0;a title\x07\x1b[6nhello");
+/// let drawn = String::from_utf8_lossy(&renderer.render()).into_owned();
 /// assert!(drawn.contains("hello") && !drawn.contains("a title") && !drawn.contains("[6n"));
 /// ```
-pub struct Painter {
+pub struct Renderer {
     emulator: Emulator,
-    keyboard: Keyboard,
-    /// What stands on the other terminal; none if nobody knows.
+    keys: KeyTarget,
+    /// The contents of the other terminal; `None` if they are unknown.
     drawn: Option<vt100::Screen>,
 }
 
-impl fmt::Debug for Painter {
+impl fmt::Debug for Renderer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Painter")
+        f.debug_struct("Renderer")
             .field("emulator", &self.emulator)
-            .field("keyboard", &self.keyboard)
+            .field("keys", &self.keys)
             .finish_non_exhaustive()
     }
 }
 
-impl Painter {
-    /// What makes the other terminal ready: its own lines are kept aside meanwhile.
+impl Renderer {
+    /// Prepares the other terminal, whose present contents are saved.
     pub const ENTER: &str = "\x1b[?1049h\x1b[m\x1b[H\x1b[2J";
 
-    /// What gives the other terminal back: its lines, its cursor, and its modes.
+    /// Restores the contents, the cursor and the modes of the other terminal.
     pub const LEAVE: &str = "\x1b[m\x1b[?1l\x1b>\x1b[?2004l\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\
                              \x1b[?1006l\x1b[0 q\x1b[?25h\x1b[?1049l";
 
-    /// A terminal of this size, empty.
-    pub fn new(size: Size, keyboard: Keyboard) -> Self {
+    /// Creates a renderer with an empty screen.
+    pub fn new(size: TerminalSize, keys: KeyTarget) -> Self {
         Self {
             emulator: Emulator::new(size),
-            keyboard,
+            keys,
             drawn: None,
         }
     }
 
-    /// Its program wrote this.
+    /// Processes output of the program.
     pub fn output(&mut self, bytes: &[u8]) {
         self.emulator.output(bytes);
-        // Whoever asks is answered by its own terminal, not by the one that it is shown on.
+        // The program's own terminal replies to queries; the other terminal must not.
         drop(self.emulator.replies());
     }
 
-    /// It has this size now.
-    pub fn resize(&mut self, size: Size) {
+    /// Resizes the program's terminal.
+    pub fn resize(&mut self, size: TerminalSize) {
         self.emulator.resize(size);
         self.drawn = None;
     }
 
-    /// What is to be seen.
+    /// Returns the contents of the program's screen.
     pub fn screen(&self) -> Screen {
         self.emulator.screen()
     }
 
-    /// What draws on the other terminal what has changed since the last time.
-    pub fn paint(&mut self) -> Vec<u8> {
+    /// Returns the sequences that bring the other terminal up to date.
+    pub fn render(&mut self) -> Vec<u8> {
         let now = self.emulator.terminal();
-        let draw = || match (&self.drawn, self.keyboard) {
-            (Some(before), Keyboard::Ours) => now.contents_diff(before),
-            (Some(before), Keyboard::Theirs) => now.state_diff(before),
-            (None, Keyboard::Ours) => now.contents_formatted(),
-            (None, Keyboard::Theirs) => now.state_formatted(),
+        let draw = || match (&self.drawn, self.keys) {
+            (Some(before), KeyTarget::Viewer) => now.contents_diff(before),
+            (Some(before), KeyTarget::Program) => now.state_diff(before),
+            (None, KeyTarget::Viewer) => now.contents_formatted(),
+            (None, KeyTarget::Program) => now.state_formatted(),
         };
         match catch_unwind(AssertUnwindSafe(draw)) {
             Ok(drawn) => {
@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
 
-    const SIZE: Size = Size { rows: 4, columns: 12 };
+    const SIZE: TerminalSize = TerminalSize { rows: 4, columns: 12 };
 
     /// What a terminal shows that was drawn on.
     fn seen(drawn: &[u8]) -> Screen {
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn what_is_drawn_looks_the_same_and_does_nothing_else() {
-        let mut painter = Painter::new(SIZE, Keyboard::Ours);
+        let mut renderer = Renderer::new(SIZE, KeyTarget::Viewer);
         let mut all = Vec::new();
         for piece in [
             "one\r\n\x1b[31mtwo\x1b[m",
@@ -127,10 +127,10 @@ mod tests {
             "\x1bP+q544e\x1b\\\x1b_G\x1b\\\x05\x07\x1bc",
             "\x1b[?1049h\x1b[2;3Hvi 日本\x1b[?25l",
         ] {
-            painter.output(piece.as_bytes());
-            all.extend(painter.paint());
+            renderer.output(piece.as_bytes());
+            all.extend(renderer.render());
         }
-        let (there, here) = (seen(&all), painter.screen());
+        let (there, here) = (seen(&all), renderer.screen());
         assert_eq!((there.text, there.cursor), (here.text, here.cursor));
         let text = String::from_utf8(all).expect("it is text");
         for effect in [
@@ -142,23 +142,23 @@ mod tests {
 
     #[test]
     fn a_program_that_gets_the_keys_gets_its_modes() {
-        let mut painter = Painter::new(SIZE, Keyboard::Theirs);
-        painter.output(b"\x1b[?1h\x1b[?2004h");
-        let text = String::from_utf8(painter.paint()).expect("it is text");
+        let mut renderer = Renderer::new(SIZE, KeyTarget::Program);
+        renderer.output(b"\x1b[?1h\x1b[?2004h");
+        let text = String::from_utf8(renderer.render()).expect("it is text");
         assert!(text.contains("\x1b[?1h") && text.contains("\x1b[?2004h"), "{text:?}");
         for mode in ["\x1b[?1l", "\x1b[?2004l", "\x1b[?1003l", "\x1b[?25h"] {
-            assert!(Painter::LEAVE.contains(mode), "{mode:?}");
+            assert!(Renderer::LEAVE.contains(mode), "{mode:?}");
         }
     }
 
     #[test]
     fn a_terminal_that_changes_its_size_is_drawn_anew() {
-        let mut painter = Painter::new(Size { rows: 2, columns: 5 }, Keyboard::Ours);
-        painter.output(b"hello");
-        drop(painter.paint());
-        painter.resize(SIZE);
-        painter.output(b" you");
-        assert_eq!(seen(&painter.paint()).text, "hello you");
+        let mut renderer = Renderer::new(TerminalSize { rows: 2, columns: 5 }, KeyTarget::Viewer);
+        renderer.output(b"hello");
+        drop(renderer.render());
+        renderer.resize(SIZE);
+        renderer.output(b" you");
+        assert_eq!(seen(&renderer.render()).text, "hello you");
     }
 
     proptest! {
@@ -166,10 +166,10 @@ mod tests {
         fn only_what_is_to_be_seen_is_drawn(
             pieces in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..60), 1..10)
         ) {
-            let mut painter = Painter::new(SIZE, Keyboard::Ours);
+            let mut renderer = Renderer::new(SIZE, KeyTarget::Viewer);
             for piece in &pieces {
-                painter.output(piece);
-                let drawn = String::from_utf8(painter.paint()).expect("it is text");
+                renderer.output(piece);
+                let drawn = String::from_utf8(renderer.render()).expect("it is text");
                 let mut rest = drawn.as_str();
                 while let Some(at) = rest.find('\x1b') {
                     // Saving where the cursor is, and going back there.

@@ -1,5 +1,5 @@
-//! Where the output of a text goes: a pipe. It is written to at once, and only a pipe that is full, or that
-//! has had much, is watched by the runtime: to have it watched takes longer than most texts' output.
+//! The output of a text: a pipe that is written directly. Only a pipe that is full, or has received much, is
+//! registered with the runtime, which takes longer than writing the output of most texts.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,27 +11,28 @@ use rustix::io::Errno;
 use tokio::io::AsyncWrite;
 use tokio::net::unix::pipe::Sender;
 
-/// After so much, in bytes, a pipe is watched in any case, and the runtime has those who write take turns.
+/// The number of bytes after which a pipe is registered in any case, so that the runtime can alternate between
+/// writers.
 const UNWATCHED: usize = 4 << 10;
 
-/// The end of a pipe that is written to.
-pub(super) enum Outlet {
+/// The write end of a pipe.
+pub(super) enum OutputPipe {
     Unwatched {
         pipe: OwnedFd,
         written: usize,
     },
     Watched(Sender),
-    /// It could not be watched.
+    /// It could not be registered.
     Gone,
 }
 
-impl Outlet {
+impl OutputPipe {
     pub(super) fn new(pipe: OwnedFd) -> io::Result<Self> {
         fcntl_setfl(&pipe, fcntl_getfl(&pipe)? | OFlags::NONBLOCK)?;
         Ok(Self::Unwatched { pipe, written: 0 })
     }
 
-    /// Writes, unless that is to be waited for.
+    /// Writes without waiting. Returns what was not written.
     fn write_at_once(&mut self, bytes: &[u8]) -> Option<io::Result<usize>> {
         let Self::Unwatched { pipe, written } = self else {
             return None;
@@ -64,7 +65,7 @@ impl Outlet {
     }
 }
 
-impl AsyncWrite for Outlet {
+impl AsyncWrite for OutputPipe {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.write_at_once(bytes) {
             Some(written) => Poll::Ready(written),
@@ -87,7 +88,7 @@ mod tests {
 
     use tokio::io::AsyncWriteExt as _;
 
-    use super::{Outlet, UNWATCHED};
+    use super::{OutputPipe, UNWATCHED};
     use crate::pipe;
 
     #[tokio::test(flavor = "multi_thread")]
@@ -97,7 +98,7 @@ mod tests {
             let expected: Vec<u8> = (0..300_000_u32).flat_map(u32::to_le_bytes).collect();
             let content = expected.clone();
             let writing = tokio::spawn(async move {
-                let mut outlet = Outlet::new(write).expect("a pipe");
+                let mut outlet = OutputPipe::new(write).expect("a pipe");
                 for piece in content.chunks(piece) {
                     outlet.write_all(piece).await.expect("it is read");
                 }
@@ -116,7 +117,7 @@ mod tests {
     async fn a_pipe_that_nobody_reads_is_broken() {
         let (read, write) = pipe().expect("a pipe");
         drop(read);
-        let mut outlet = Outlet::new(write).expect("a pipe");
+        let mut outlet = OutputPipe::new(write).expect("a pipe");
         for _ in 0..2 {
             let error = outlet.write_all(b"a").await.expect_err("nobody reads it");
             assert_eq!(error.kind(), ErrorKind::BrokenPipe);

@@ -1,23 +1,22 @@
-//! A recording that goes on from command to command of a session. Each command, and whoever decides
-//! about it, writes to the same one.
+//! A recording that is shared by all commands of a session.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Recording, RecordingId};
 use crate::output::Stream;
-use crate::session::Size;
+use crate::session::TerminalSize;
 
-/// A shared recording. Clones are the same one.
+/// A shared recording. Clones write to the same recording.
 #[derive(Debug, Clone)]
-pub(crate) struct Tape(Arc<Mutex<Recording>>);
+pub(crate) struct Recorder(Arc<Mutex<Recording>>);
 
-impl From<Recording> for Tape {
+impl From<Recording> for Recorder {
     fn from(recording: Recording) -> Self {
         Self(Arc::new(Mutex::new(recording)))
     }
 }
 
-impl Tape {
+impl Recorder {
     fn recording(&self) -> MutexGuard<'_, Recording> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -34,16 +33,16 @@ impl Tape {
         self.recording().mark(label);
     }
 
-    pub(crate) fn resize(&self, size: Size) {
+    pub(crate) fn resize(&self, size: TerminalSize) {
         self.recording().resize(size);
     }
 
-    /// Its name.
+    /// Returns the recording's id.
     pub(crate) fn id(&self) -> RecordingId {
         self.recording().id().clone()
     }
 
-    /// Why it ends sooner than what it records, if it could not be written.
+    /// Returns the error that ended the recording early, if there was one.
     pub(crate) fn error(&self) -> Option<String> {
         self.recording().error().map(ToOwned::to_owned)
     }

@@ -1,4 +1,4 @@
-//! Files in memory for tests: small, exact, and able to fail where a test says so.
+//! An in-memory implementation of `Files` for tests, which can fail on request.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -7,14 +7,14 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::UNIX_EPOCH;
 
-use super::{Context, FileAnswer, FilesError, Gate, Look, Planned, Remembered};
+use super::{AccessFilter, ContentCache, Context, FileResponse, FilesError, PlannedChange, QueryMeta};
 use crate::environment::{Content, Entry, Expect, FileError, Files, Kind, Links, Meta, Node, Spot, Stamp};
 
-/// Gives the byte at a place of a content that is nowhere.
+/// Generates the byte at an offset of a content that is not stored.
 pub(super) type Made = fn(u64) -> u8;
 
 #[derive(Clone)]
-enum Thing {
+enum FakeEntry {
     File {
         content: Arc<Vec<u8>>,
         mode: u32,
@@ -31,35 +31,35 @@ enum Thing {
 
 #[derive(Default)]
 struct State {
-    things: BTreeMap<PathBuf, Thing>,
+    things: BTreeMap<PathBuf, FakeEntry>,
     ticks: u64,
     /// Paths at which the next change fails.
     broken: Vec<PathBuf>,
-    /// Paths at which the one after it does.
+    /// Paths at which the change after the next one fails.
     later: Vec<PathBuf>,
-    /// Runs at each read of a file, before it.
+    /// Called before each read of a file.
     at_read: Option<fn(&mut Vec<u8>)>,
-    /// The most bytes that were read at once.
+    /// The size of the largest read.
     widest: usize,
 }
 
-/// The files. Clones are the same.
+/// The files. Clones share them.
 #[derive(Clone, Default)]
-pub(super) struct Double(Arc<Mutex<State>>);
+pub(super) struct FakeFiles(Arc<Mutex<State>>);
 
-/// What a test asks with: these files, a gate that hides `.env` and forbids `forbidden`, a memory.
+/// The context of a test: these files, an access check that hides `.env` and forbids `forbidden`, and a cache.
 #[derive(Clone, Default)]
-pub(super) struct World {
-    pub(super) files: Double,
-    pub(super) remembered: Remembered,
+pub(super) struct FakeWorkspace {
+    pub(super) files: FakeFiles,
+    pub(super) cache: ContentCache,
 }
 
-impl Gate for World {
+impl AccessFilter for FakeWorkspace {
     fn hides(&self, path: &Path, _is_directory: bool) -> bool {
         path.components().any(|part| part.as_os_str() == ".env")
     }
 
-    fn reads(&self, path: &Path, _: Look<'_>) -> Result<(), FilesError> {
+    fn reads(&self, path: &Path, _: QueryMeta<'_>) -> Result<(), FilesError> {
         if path.ends_with("forbidden") {
             Err(FileError::Permission(path.to_path_buf()).into())
         } else {
@@ -68,17 +68,17 @@ impl Gate for World {
     }
 }
 
-impl World {
+impl FakeWorkspace {
     pub(super) fn context(&self) -> Context<'_> {
         Context {
             files: &self.files,
-            gate: self,
-            remembered: &self.remembered,
+            access: self,
+            cache: &self.cache,
             workspace: Path::new("/w"),
         }
     }
 
-    /// A world with these files in its workspace.
+    /// Creates a workspace with these files.
     pub(super) fn with(files: &[(&str, &[u8])]) -> Self {
         let world = Self::default();
         for (name, content) in files {
@@ -88,21 +88,21 @@ impl World {
     }
 }
 
-/// Makes what was planned.
-pub(super) fn make(planned: Result<Planned, FilesError>) -> Result<FileAnswer, FilesError> {
+/// Makes a planned change.
+pub(super) fn make(planned: Result<PlannedChange, FilesError>) -> Result<FileResponse, FilesError> {
     (planned?.make)()
 }
 
-impl Double {
+impl FakeFiles {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap()
     }
 
-    fn set(&self, name: &str, thing: Thing) {
+    fn set(&self, name: &str, thing: FakeEntry) {
         let path = Path::new("/w").join(name);
         let mut state = self.state();
         for parent in path.ancestors().skip(1) {
-            state.things.entry(parent.to_path_buf()).or_insert(Thing::Directory);
+            state.things.entry(parent.to_path_buf()).or_insert(FakeEntry::Directory);
         }
         state.things.insert(path, thing);
     }
@@ -115,7 +115,7 @@ impl Double {
         let state = self.state().tick();
         self.set(
             name,
-            Thing::File {
+            FakeEntry::File {
                 content: Arc::new(content.to_vec()),
                 mode,
                 state,
@@ -124,27 +124,27 @@ impl Double {
     }
 
     pub(super) fn put_large(&self, name: &str, size: u64, byte: Made) {
-        self.set(name, Thing::Large { size, byte });
+        self.set(name, FakeEntry::Large { size, byte });
     }
 
     pub(super) fn link(&self, name: &str, target: &str) {
-        self.set(name, Thing::Link(target.into()));
+        self.set(name, FakeEntry::Link(target.into()));
     }
 
     pub(super) fn other(&self, name: &str, kind: Kind) {
-        self.set(name, Thing::Other(kind));
+        self.set(name, FakeEntry::Other(kind));
     }
 
     pub(super) fn directory(&self, name: &str) {
-        self.set(name, Thing::Directory);
+        self.set(name, FakeEntry::Directory);
     }
 
-    /// The next change of this file fails.
+    /// Makes the next change of this file fail.
     pub(super) fn break_at(&self, name: &str) {
         self.state().broken.push(Path::new("/w").join(name));
     }
 
-    /// The change of this file after the next one fails.
+    /// Makes the change of this file after the next one fail.
     pub(super) fn break_later(&self, name: &str) {
         self.state().later.push(Path::new("/w").join(name));
     }
@@ -159,23 +159,23 @@ impl Double {
 
     pub(super) fn content(&self, name: &str) -> Option<Vec<u8>> {
         match self.state().things.get(&Path::new("/w").join(name))? {
-            Thing::File { content, .. } => Some(content.to_vec()),
+            FakeEntry::File { content, .. } => Some(content.to_vec()),
             _ => None,
         }
     }
 
     pub(super) fn mode(&self, name: &str) -> Option<u32> {
         match self.state().things.get(&Path::new("/w").join(name))? {
-            Thing::File { mode, .. } => Some(*mode),
+            FakeEntry::File { mode, .. } => Some(*mode),
             _ => None,
         }
     }
 
-    /// Every file with its content.
+    /// Returns every file with its content.
     pub(super) fn all(&self) -> Vec<(String, Vec<u8>)> {
         let state = self.state();
         let files = state.things.iter().filter_map(|(path, thing)| match thing {
-            Thing::File { content, .. } => {
+            FakeEntry::File { content, .. } => {
                 Some((path.strip_prefix("/w").ok()?.display().to_string(), content.to_vec()))
             }
             _ => None,
@@ -183,7 +183,7 @@ impl Double {
         files.collect()
     }
 
-    /// The path without links, as far as it is there.
+    /// Resolves the links in the existing part of a path.
     fn resolve(&self, path: &Path, links: Links) -> Result<PathBuf, FileError> {
         let state = self.state();
         let (mut at, mut todo, mut hops) = (PathBuf::from("/"), path.to_path_buf(), 0);
@@ -198,7 +198,7 @@ impl Double {
                 }
                 let last = number + 1 == parts.len();
                 match state.things.get(&at) {
-                    Some(Thing::Link(target)) if !last || links == Links::Follow => {
+                    Some(FakeEntry::Link(target)) if !last || links == Links::Follow => {
                         hops += 1;
                         if hops > 20 {
                             return Err(FileError::LinkLoop(path.to_path_buf()));
@@ -209,7 +209,7 @@ impl Double {
                         todo = rest;
                         continue 'again;
                     }
-                    Some(Thing::File { .. } | Thing::Large { .. }) if !last => {
+                    Some(FakeEntry::File { .. } | FakeEntry::Large { .. }) if !last => {
                         return Err(FileError::NotADirectory(at));
                     }
                     _ => {}
@@ -252,12 +252,12 @@ impl State {
 }
 
 struct Handle {
-    files: Double,
+    files: FakeFiles,
     path: PathBuf,
 }
 
 impl Handle {
-    fn thing(&self) -> Result<Thing, FileError> {
+    fn thing(&self) -> Result<FakeEntry, FileError> {
         let state = self.files.state();
         state
             .things
@@ -267,13 +267,13 @@ impl Handle {
     }
 }
 
-fn meta(thing: &Thing) -> Meta {
+fn meta(thing: &FakeEntry) -> Meta {
     let (kind, size, mode, state) = match thing {
-        Thing::File { content, mode, state } => (Kind::File, content.len() as u64, *mode, *state),
-        Thing::Large { size, .. } => (Kind::File, *size, 0o644, 0),
-        Thing::Directory => (Kind::Directory, 0, 0o755, 0),
-        Thing::Link(_) => (Kind::Link, 0, 0o777, 0),
-        Thing::Other(kind) => (*kind, 0, 0o644, 0),
+        FakeEntry::File { content, mode, state } => (Kind::File, content.len() as u64, *mode, *state),
+        FakeEntry::Large { size, .. } => (Kind::File, *size, 0o644, 0),
+        FakeEntry::Directory => (Kind::Directory, 0, 0o755, 0),
+        FakeEntry::Link(_) => (Kind::Link, 0, 0o777, 0),
+        FakeEntry::Other(kind) => (*kind, 0, 0o644, 0),
     };
     Meta {
         kind,
@@ -296,10 +296,10 @@ impl Node for Handle {
 
     fn open(&self) -> Result<Box<dyn Content>, FileError> {
         match self.thing()? {
-            Thing::File { .. } | Thing::Large { .. } => Ok(Box::new(self.files.handle(self.path.clone()))),
-            Thing::Directory => Err(FileError::IsDirectory(self.path.clone())),
-            Thing::Link(_) => Err(FileError::NotFound(self.path.clone())),
-            Thing::Other(kind) => Err(FileError::Special {
+            FakeEntry::File { .. } | FakeEntry::Large { .. } => Ok(Box::new(self.files.handle(self.path.clone()))),
+            FakeEntry::Directory => Err(FileError::IsDirectory(self.path.clone())),
+            FakeEntry::Link(_) => Err(FileError::NotFound(self.path.clone())),
+            FakeEntry::Other(kind) => Err(FileError::Special {
                 path: self.path.clone(),
                 kind,
             }),
@@ -307,7 +307,7 @@ impl Node for Handle {
     }
 
     fn entries(&self) -> Result<Vec<Entry>, FileError> {
-        let Thing::Directory = self.thing()? else {
+        let FakeEntry::Directory = self.thing()? else {
             return Err(FileError::NotADirectory(self.path.clone()));
         };
         let state = self.files.state();
@@ -315,7 +315,7 @@ impl Node for Handle {
             .things
             .iter()
             .filter(|(path, _)| path.parent() == Some(&self.path));
-        let entry = |(path, thing): (&PathBuf, &Thing)| Entry {
+        let entry = |(path, thing): (&PathBuf, &FakeEntry)| Entry {
             name: path.file_name().map(OsStr::to_owned).unwrap_or_else(OsString::new),
             kind: meta(thing).kind,
         };
@@ -330,7 +330,7 @@ impl Node for Handle {
 
     fn target(&self) -> Result<PathBuf, FileError> {
         match self.thing()? {
-            Thing::Link(target) => Ok(target),
+            FakeEntry::Link(target) => Ok(target),
             _ => Err(FileError::Unsupported("no link")),
         }
     }
@@ -342,7 +342,7 @@ impl Content for Handle {
         state.widest = state.widest.max(into.len());
         let (change, tick) = (state.at_read, state.tick());
         match state.things.get_mut(&self.path) {
-            Some(Thing::File { content, state, .. }) => {
+            Some(FakeEntry::File { content, state, .. }) => {
                 if let Some(change) = change {
                     change(Arc::make_mut(content));
                     *state = tick;
@@ -352,7 +352,7 @@ impl Content for Handle {
                 into[..most].copy_from_slice(&rest[..most]);
                 Ok(most)
             }
-            Some(Thing::Large { size, byte }) => {
+            Some(FakeEntry::Large { size, byte }) => {
                 let most = into.len().min(usize::try_from(size.saturating_sub(offset)).unwrap());
                 (offset..)
                     .zip(&mut into[..most])
@@ -394,13 +394,13 @@ impl Spot for Handle {
             return Err(FileError::Changed(self.path.clone()));
         }
         for parent in self.path.ancestors().skip(1) {
-            state.things.entry(parent.to_path_buf()).or_insert(Thing::Directory);
+            state.things.entry(parent.to_path_buf()).or_insert(FakeEntry::Directory);
         }
         let mode = there.map_or(if executable { 0o755 } else { 0o644 }, |(_, mode)| mode);
         let tick = state.tick();
         state.things.insert(
             self.path.clone(),
-            Thing::File {
+            FakeEntry::File {
                 content: Arc::new(content.to_vec()),
                 mode,
                 state: tick,
@@ -414,7 +414,7 @@ impl Spot for Handle {
         files.check(&self.path)?;
         let tick = files.tick();
         match files.things.get_mut(&self.path) {
-            Some(Thing::File { mode, state, .. }) => {
+            Some(FakeEntry::File { mode, state, .. }) => {
                 (*mode, *state) = (given & 0o777, tick);
                 Ok(())
             }
@@ -451,7 +451,7 @@ impl Spot for Handle {
             .cloned()
             .collect();
         for parent in to.path().ancestors().skip(1) {
-            state.things.entry(parent.to_path_buf()).or_insert(Thing::Directory);
+            state.things.entry(parent.to_path_buf()).or_insert(FakeEntry::Directory);
         }
         for path in moved {
             let thing = state.things.remove(&path).unwrap();
@@ -471,7 +471,7 @@ impl Spot for Handle {
     }
 }
 
-impl Files for Double {
+impl Files for FakeFiles {
     fn node(&self, path: &Path, links: Links) -> Result<Box<dyn Node>, FileError> {
         let handle = self.handle(self.resolve(path, links)?);
         handle.thing().map_err(|_| FileError::NotFound(path.to_path_buf()))?;
@@ -487,7 +487,7 @@ impl Files for Double {
     fn spot(&self, path: &Path, links: Links) -> Result<Box<dyn Spot>, FileError> {
         let mut place = self.resolve(path, links)?;
         if !self.state().things.contains_key(&place) && links == Links::Follow {
-            // A link that leads nowhere stands for itself.
+            // A dangling link is the file itself.
             let kept = self.resolve(path, Links::Keep)?;
             if self.state().things.contains_key(&kept) {
                 place = kept;

@@ -1,35 +1,34 @@
-//! What is looked at before each command of a text, and when it ends its shell: where bashkit would go
-//! on otherwise than bash does.
+//! Hooks before each command of a text and at the end of its shell, where bashkit differs from bash.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bashkit::hooks::{ExitEvent, HookAction, Interceptor, ToolEvent};
 
-use super::{ahead, programs};
+use super::{precheck, programs};
 
-/// The status of a bash that was given its text, when an expansion in it failed.
+/// The status of a bash after a failed expansion in its text.
 const EXPANSION: i32 = 127;
 
-/// What is known of the end of a text.
+/// What is known about the end of a text.
 #[derive(Default)]
-pub(super) struct Leaving {
+pub(super) struct ShellExit {
     /// Whether it has ended its shell.
     pub(super) left: AtomicBool,
-    /// Whether that was by an expansion that failed.
+    /// Whether a failed expansion has ended it.
     expansion: AtomicBool,
-    /// Whether the last command was one that ends a shell, or one has replaced the shell.
+    /// Whether the last command ends or replaces the shell.
     asked: AtomicBool,
     replaced: AtomicBool,
-    /// Why programs were not run, as far as it is told.
+    /// Why programs were not run, up to the bound.
     refused: Mutex<Vec<String>>,
 }
 
-/// How many refusals of one text are told.
+/// The largest number of refusals that are reported for one text.
 const TOLD: usize = 8;
 
-impl Leaving {
-    /// Forgets the text before.
+impl ShellExit {
+    /// Resets the state for the next text.
     pub(super) fn reset(&self) {
         for known in [&self.left, &self.expansion, &self.asked, &self.replaced] {
             known.store(false, Ordering::Relaxed);
@@ -37,7 +36,7 @@ impl Leaving {
         self.take_refused();
     }
 
-    /// Why programs of the text were not run.
+    /// Returns why programs of the text were not run.
     pub(super) fn take_refused(&self) -> Vec<String> {
         std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -49,13 +48,12 @@ impl Leaving {
         }
     }
 
-    /// Whether an expansion that failed has ended the text.
+    /// Returns whether a failed expansion has ended the text.
     pub(super) fn by_expansion(&self) -> bool {
         self.expansion.load(Ordering::Relaxed)
     }
 
-    /// The status of a text that has ended with this one. An expansion that failed gives 127, and 1 where
-    /// failures end a shell.
+    /// Returns the status of a text. After a failed expansion it is 127, or 1 if failures end the shell.
     pub(super) fn status(&self, code: i32, errexit: impl FnOnce() -> bool) -> i32 {
         if self.by_expansion() && code == EXPANSION && errexit() {
             1
@@ -64,35 +62,35 @@ impl Leaving {
         }
     }
 
-    /// What bashkit is to call when the shell ends.
+    /// Returns the hook for the end of the shell.
     pub(super) fn on_exit(self: &Arc<Self>) -> Interceptor<ExitEvent> {
-        let leaving = Arc::clone(self);
+        let shell_exit = Arc::clone(self);
         Box::new(move |mut event| {
             let known = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-            leaving.left.store(true, Ordering::Relaxed);
-            // With 1 and asked by no command: an expansion (`set -u`, `${x:?}`). What is trapped at the end
-            // of the shell is to see bash's status.
-            if event.code == 1 && !known(&leaving.asked) && !known(&leaving.replaced) {
-                leaving.expansion.store(true, Ordering::Relaxed);
+            shell_exit.left.store(true, Ordering::Relaxed);
+            // A status of 1 without a command that ends the shell: a failed expansion (`set -u`, `${x:?}`). An EXIT
+            // trap must see the status of bash.
+            if event.code == 1 && !known(&shell_exit.asked) && !known(&shell_exit.replaced) {
+                shell_exit.expansion.store(true, Ordering::Relaxed);
                 event.code = EXPANSION;
             }
             HookAction::Continue(event)
         })
     }
 
-    /// What bashkit is to call before each command.
+    /// Returns the hook before each command.
     pub(super) fn before_command(self: &Arc<Self>) -> Interceptor<ToolEvent> {
-        let leaving = Arc::clone(self);
+        let shell_exit = Arc::clone(self);
         Box::new(move |event| {
-            leaving
+            shell_exit
                 .asked
                 .store(matches!(event.name.as_str(), "exit" | "exec"), Ordering::Relaxed);
             if event.name == "exec" && !event.args.is_empty() {
-                leaving.replaced.store(true, Ordering::Relaxed);
+                shell_exit.replaced.store(true, Ordering::Relaxed);
             }
             let why = programs::refusal(&event.name, &event.args);
-            if let Some(why) = why.or_else(|| ahead::of_call(&event.name, &event.args)) {
-                leaving.refuse(why.clone());
+            if let Some(why) = why.or_else(|| precheck::of_call(&event.name, &event.args)) {
+                shell_exit.refuse(why.clone());
                 return HookAction::Cancel(why);
             }
             HookAction::Continue(event)

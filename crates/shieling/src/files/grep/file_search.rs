@@ -6,31 +6,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, SinkError};
 
-use super::keep::{Keep, Line, Room};
-use super::lines;
+use super::collector::{Line, LineCollector, Remaining};
+use super::multiline;
 use super::plan::{self, Plan};
 use crate::environment::{Content, FileError};
 
-/// So much of a file is read at once, and a NUL in it makes a file binary. In bytes.
+/// The size of the first read, in bytes. A NUL in it marks a binary file.
 const HEAD: u64 = 1 << 20;
 
-/// The largest file that is searched whole, for matches over several lines or in UTF-16; and the longest
-/// line of any other. In bytes, for each thread.
+/// The largest file that is searched as a whole, for multi-line matches or in UTF-16, and the longest line of any
+/// other file. In bytes, for each thread.
 const WHOLE: usize = 32 << 20;
 
-/// A file that was searched.
+/// The result of searching a file.
 pub(super) enum Searched {
     Binary,
-    Text(Found),
+    Text(FileMatches),
 }
 
-/// What was found in a file.
-pub(super) struct Found {
+/// The matches in a file.
+pub(super) struct FileMatches {
     pub(super) lines: Vec<Line>,
     pub(super) matched: u64,
-    /// There is a further match than there was room for.
+    /// Whether there is another match that did not fit.
     pub(super) more: bool,
-    /// The rest of it could not be searched.
+    /// Whether the rest of the file could not be searched.
     pub(super) broken: bool,
 }
 
@@ -43,14 +43,14 @@ pub(super) enum Unsearched {
     },
     /// A line is too long.
     Line,
-    /// Its text has the pattern take much longer than any ordinary one.
+    /// The pattern takes much longer on this text than on ordinary text.
     Slow,
     Stopped,
     Failed(FileError),
 }
 
 impl SinkError for Unsearched {
-    /// The searcher itself knows one fault: a line for which there is no room.
+    // The searcher itself reports one error: a line that exceeds its buffer.
     fn error_message<T: std::fmt::Display>(_: T) -> Self {
         Self::Line
     }
@@ -63,8 +63,8 @@ impl SinkError for Unsearched {
     }
 }
 
-/// One thread's means of searching.
-pub(super) struct Search<'a> {
+/// The state of one search thread.
+pub(super) struct FileSearch<'a> {
     plan: &'a Plan,
     matcher: RegexMatcher,
     searcher: Searcher,
@@ -72,7 +72,7 @@ pub(super) struct Search<'a> {
     stopped: &'a AtomicBool,
 }
 
-impl<'a> Search<'a> {
+impl<'a> FileSearch<'a> {
     pub(super) fn new(plan: &'a Plan, stopped: &'a AtomicBool) -> Self {
         let searcher = SearcherBuilder::new()
             .line_terminator(plan::line_end())
@@ -92,16 +92,16 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Searches a file, of which lines up to `resumed` were given before. What it gains meanwhile does not
-    /// belong to it.
+    /// Searches a file after the line `resumed`, which an earlier response has reached. Bytes that are appended in
+    /// the meantime are ignored.
     ///
     /// # Errors
-    /// [`Unsearched`], if nothing of it could be.
+    /// [`Unsearched`] if no part of the file could be searched.
     pub(super) fn file(
         &mut self,
         mut content: Box<dyn Content>,
         resumed: u64,
-        room: Room,
+        room: Remaining,
     ) -> Result<Searched, Unsearched> {
         let size = content.meta().map_err(Unsearched::Failed)?.size;
         let mut length = self.read(&mut *content, 0, size.min(HEAD))?;
@@ -134,9 +134,9 @@ impl<'a> Search<'a> {
             bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)
         };
 
-        let mut keep = Keep::new(self.plan, resumed, room);
+        let mut collector = LineCollector::new(self.plan, resumed, room);
         let result = if self.plan.multiline {
-            lines::search(text, &self.matcher, self.plan, &mut keep, self.stopped)
+            multiline::search(text, &self.matcher, self.plan, &mut collector, self.stopped)
         } else if goes_on && !whole {
             let rest = Rest {
                 content,
@@ -144,25 +144,26 @@ impl<'a> Search<'a> {
                 end: size,
                 stopped: self.stopped,
             };
-            self.searcher.search_reader(&self.matcher, text.chain(rest), &mut keep)
+            self.searcher
+                .search_reader(&self.matcher, text.chain(rest), &mut collector)
         } else {
-            self.searcher.search_slice(&self.matcher, text, &mut keep)
+            self.searcher.search_slice(&self.matcher, text, &mut collector)
         };
         if self.buffer.len() as u64 > HEAD {
             self.buffer = Vec::new();
         }
         match result {
             Err(Unsearched::Stopped) => Err(Unsearched::Stopped),
-            result => Ok(Searched::Text(Found {
-                lines: keep.lines,
-                matched: keep.matched,
-                more: keep.more,
+            result => Ok(Searched::Text(FileMatches {
+                lines: collector.lines,
+                matched: collector.matched,
+                more: collector.more,
                 broken: result.is_err(),
             })),
         }
     }
 
-    /// Reads from an offset up to another, into the buffer; gives where the file ended, if earlier.
+    /// Reads a range of the file into the buffer. Returns where the file ended, if earlier.
     fn read(&mut self, content: &mut dyn Content, from: usize, to: u64) -> Result<usize, Unsearched> {
         let to = usize::try_from(to).unwrap_or(usize::MAX).min(WHOLE);
         if self.buffer.len() < to {
@@ -185,7 +186,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What of a large file follows its head, up to the size that it had when it was opened.
+/// The part of a large file after its first read, up to the size at the time it was opened.
 struct Rest<'a> {
     content: Box<dyn Content>,
     at: u64,
@@ -211,7 +212,7 @@ impl Read for Rest<'_> {
     }
 }
 
-/// Brings a reason through an [`io::Error`].
+/// Carries [`Unsearched`] through an [`io::Error`].
 #[derive(Debug, thiserror::Error)]
 #[error("the rest of the file could not be read")]
 struct Broken(Unsearched);

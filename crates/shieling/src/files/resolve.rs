@@ -1,36 +1,33 @@
-//! From a path that was asked for to a handle that may be used, and to the whole content behind it.
+//! Resolves requested paths to handles that may be used, and reads whole files.
 //!
-//! The one place in which it is decided that something is not there: what is hidden and what is
-//! missing are answered in the same words.
+//! The only place that decides whether a path exists for the caller: hidden and missing paths give the same error.
 
 use std::path::{Path, PathBuf};
 
 use super::{Context, FilesError};
 use crate::environment::{FileError, Kind, Links, Meta, Node, Spot, Stamp};
 
-/// How much is read at once, in bytes.
+/// The size of one read, in bytes.
 pub(super) const CHUNK: usize = 1 << 20;
 
-/// The longest path, in bytes (`PATH_MAX`), and how much of a longer one is told.
+/// The longest path, in bytes (`PATH_MAX`), and the number of bytes of a longer one that an error contains.
 const LONGEST: usize = 4_096;
 const SHOWN: usize = 100;
 
-/// How often a content is read again that changed while it was read.
+/// The number of attempts to read a file that changes while it is read.
 const TRIES: usize = 3;
 
 impl Context<'_> {
-    /// What stands at a path, if it may be read: the gate is asked about the name itself and about where
-    /// it leads.
+    /// Opens a path for reading. Checks the access to the path itself and to the target of a link.
     ///
     /// # Errors
-    /// [`FileError::NotFound`] with the path as it was asked for if one of the two is hidden or missing,
-    /// and others.
+    /// [`FileError::NotFound`] with the requested path if the path or the target is hidden or missing, and others.
     pub(crate) fn reach(&self, asked: &Path, links: Links) -> Result<Box<dyn Node>, FilesError> {
         let path = bounded(self.absolute(asked))?;
         let node = |links| {
             self.files
                 .node(&path, links)
-                .map_err(|error| discreet(*self, asked, error))
+                .map_err(|error| conceal_hidden(*self, asked, error))
         };
         let named = self.visible(node(Links::Keep)?, asked)?;
         if links == Links::Keep || named.meta()?.kind != Kind::Link {
@@ -40,9 +37,9 @@ impl Context<'_> {
         self.readable(led)
     }
 
-    /// Whether what a handle stands for is hidden.
+    /// Returns whether the file of a handle is hidden.
     pub(crate) fn hides(&self, node: &dyn Node) -> Result<bool, FileError> {
-        Ok(self.gate.hides(node.path(), node.meta()?.kind == Kind::Directory))
+        Ok(self.access.hides(node.path(), node.meta()?.kind == Kind::Directory))
     }
 
     fn visible(&self, node: Box<dyn Node>, asked: &Path) -> Result<Box<dyn Node>, FilesError> {
@@ -54,22 +51,22 @@ impl Context<'_> {
     }
 
     fn readable(&self, node: Box<dyn Node>) -> Result<Box<dyn Node>, FilesError> {
-        self.gate.reads(node.path(), &|| node.meta())?;
+        self.access.reads(node.path(), &|| node.meta())?;
         Ok(node)
     }
 }
 
-/// A place that is not hidden, and what stands there. A link that leads to a file is followed, unless it
-/// is to be kept.
+/// Opens a path for writing: the name in its directory, and the file that is there now. A link to a file is followed,
+/// unless it is to be kept.
 ///
 /// # Errors
-/// As [`Context::reach`].
-pub(super) fn spot(context: Context<'_>, asked: &Path, links: Links) -> Result<Reached, FilesError> {
+/// Those of [`Context::reach`].
+pub(super) fn write_target(context: Context<'_>, asked: &Path, links: Links) -> Result<WriteTarget, FilesError> {
     let path = bounded(context.absolute(asked))?;
     if let Ok(named) = context.files.node(&path, Links::Keep) {
         let kind = named.meta()?.kind;
         context.visible(named, asked)?;
-        // Also the top of all that can be reached, which no spot stands for.
+        // Also the root of all files, which has no directory that contains it.
         if kind == Kind::Directory && links == Links::Follow {
             return Err(FileError::IsDirectory(asked.to_path_buf()).into());
         }
@@ -77,34 +74,34 @@ pub(super) fn spot(context: Context<'_>, asked: &Path, links: Links) -> Result<R
     let spot = context
         .files
         .spot(&path, links)
-        .map_err(|error| discreet(context, asked, error))?;
+        .map_err(|error| conceal_hidden(context, asked, error))?;
     let current = spot.current()?;
     let kind = current
         .as_ref()
         .map(|node| node.meta())
         .transpose()?
         .map(|meta| meta.kind);
-    if context.gate.hides(spot.path(), kind == Some(Kind::Directory)) {
+    if context.access.hides(spot.path(), kind == Some(Kind::Directory)) {
         return Err(missing(asked));
     }
-    Ok(Reached { spot, current, kind })
+    Ok(WriteTarget { spot, current, kind })
 }
 
-/// A place, and what stands there.
-pub(super) struct Reached {
-    /// The place.
+/// A path to write to, and the file that is there now.
+pub(super) struct WriteTarget {
+    /// The name in its directory.
     pub(super) spot: Box<dyn Spot>,
-    /// What stands there.
+    /// The file of this name, if it exists.
     pub(super) current: Option<Box<dyn Node>>,
-    /// What that is.
+    /// The type of that file.
     pub(super) kind: Option<Kind>,
 }
 
-impl Reached {
-    /// The file that stands there, if anything does.
+impl WriteTarget {
+    /// Returns the regular file, or `None` if nothing exists.
     ///
     /// # Errors
-    /// If it is no file: a link is one that leads nowhere, since others were followed.
+    /// If it is not a regular file. A link is a dangling one, since others were followed.
     pub(super) fn file(&self) -> Result<Option<&dyn Node>, FilesError> {
         let path = self.spot.path().to_path_buf();
         match self.kind {
@@ -120,10 +117,10 @@ impl Reached {
     }
 }
 
-/// The state of what stands at a place.
+/// Returns the state of the file with this name.
 ///
 /// # Errors
-/// [`FileError::Changed`] if nothing does any more.
+/// [`FileError::Changed`] if it no longer exists.
 pub(super) fn stamp(spot: &dyn Spot) -> Result<Stamp, FileError> {
     match spot.current()? {
         Some(node) => Ok(node.meta()?.stamp),
@@ -131,10 +128,10 @@ pub(super) fn stamp(spot: &dyn Spot) -> Result<Stamp, FileError> {
     }
 }
 
-/// Sees to it that what stands at a place is still what it was.
+/// Checks that the file with this name is still in the expected state.
 ///
 /// # Errors
-/// [`FileError::Changed`].
+/// [`FileError::Changed`] if it is not.
 pub(super) fn check(spot: &dyn Spot, expected: Stamp) -> Result<(), FileError> {
     if stamp(spot)? == expected {
         Ok(())
@@ -143,7 +140,7 @@ pub(super) fn check(spot: &dyn Spot, expected: Stamp) -> Result<(), FileError> {
     }
 }
 
-/// The path, if it is no longer than one can be. What follows looks at each part of it.
+/// Checks that a path is not too long, before the work of looking at each of its components.
 pub(super) fn bounded(path: PathBuf) -> Result<PathBuf, FileError> {
     match cut(&path) {
         None => Ok(path),
@@ -154,51 +151,53 @@ pub(super) fn bounded(path: PathBuf) -> Result<PathBuf, FileError> {
     }
 }
 
-/// How a path is told that is longer than one can be: by how it begins.
+/// Shortens a path that is too long, for display. Returns `None` if it is not.
 pub(crate) fn cut(path: &Path) -> Option<PathBuf> {
     let bytes = path.as_os_str().as_encoded_bytes();
     let shown = || format!("{}…", String::from_utf8_lossy(&bytes[..SHOWN])).into();
     (bytes.len() > LONGEST).then(shown)
 }
 
-/// That it is not there.
+/// Returns the error for a hidden or missing path.
 pub(super) fn missing(asked: &Path) -> FilesError {
     FileError::NotFound(asked.to_path_buf()).into()
 }
 
-/// The same error, unless it would tell of something hidden that it exists: that something beneath it
-/// is no directory, say.
-fn discreet(context: Context<'_>, asked: &Path, error: FileError) -> FilesError {
+/// Replaces an error that would reveal that a hidden path exists, such as that a component is not a directory.
+fn conceal_hidden(context: Context<'_>, asked: &Path, error: FileError) -> FilesError {
     if matches!(error, FileError::NotFound(_)) {
         return missing(asked);
     }
     let path = context.absolute(asked);
     let hidden = path.ancestors().any(|part| {
-        context.gate.hides(part, false)
+        context.access.hides(part, false)
             || context.files.node(part, Links::Follow).is_ok_and(|node| {
                 let is_directory = node.meta().is_ok_and(|meta| meta.kind == Kind::Directory);
-                context.gate.hides(node.path(), is_directory)
+                context.access.hides(node.path(), is_directory)
             })
     });
     if hidden { missing(asked) } else { error.into() }
 }
 
-/// A whole content, and the state of the file that it was read from.
-pub(super) struct Held {
-    /// The bytes.
+/// The content of a file, and its metadata at the time of the read.
+pub(super) struct LoadedFile {
+    /// The content.
     pub(super) content: Vec<u8>,
-    /// What was known of the file when it was read.
+    /// The metadata.
     pub(super) meta: Meta,
 }
 
-/// Reads a whole file, if it may be read and has at most `limit` bytes. `done` says what cannot be done
-/// with a larger one.
+/// Reads a whole file of at most `limit` bytes. `done` names the operation in the error for a larger file.
 ///
 /// # Errors
-/// What the gate says, [`FilesError::TooLarge`], and [`FileError::Changed`] if the file never stood
-/// still.
-pub(super) fn load(context: Context<'_>, node: &dyn Node, limit: u64, done: &'static str) -> Result<Held, FilesError> {
-    context.gate.reads(node.path(), &|| node.meta())?;
+/// A refusal by the access check, [`FilesError::TooLarge`], and [`FileError::Changed`] if the file keeps changing.
+pub(super) fn load(
+    context: Context<'_>,
+    node: &dyn Node,
+    limit: u64,
+    done: &'static str,
+) -> Result<LoadedFile, FilesError> {
+    context.access.reads(node.path(), &|| node.meta())?;
     let mut file = node.open()?;
     for _ in 0..TRIES {
         let before = file.meta()?;
@@ -211,7 +210,7 @@ pub(super) fn load(context: Context<'_>, node: &dyn Node, limit: u64, done: &'st
             });
         }
         let size = usize::try_from(before.size).unwrap_or(usize::MAX);
-        // One byte more than it should have: a file that has grown is noticed.
+        // One byte more than the size, to notice that the file has grown.
         let mut content = vec![0; size.saturating_add(1)];
         let mut filled = 0;
         while filled < content.len() {
@@ -223,7 +222,7 @@ pub(super) fn load(context: Context<'_>, node: &dyn Node, limit: u64, done: &'st
         }
         content.truncate(filled);
         if filled == size && file.meta()?.stamp == before.stamp {
-            return Ok(Held { content, meta: before });
+            return Ok(LoadedFile { content, meta: before });
         }
     }
     Err(FileError::Changed(node.path().to_path_buf()).into())

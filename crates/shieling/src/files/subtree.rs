@@ -1,64 +1,66 @@
-//! Everything that goes with a directory when it is removed or moved.
+//! The whole content of a directory that is removed or moved.
 
 use std::path::{Path, PathBuf};
 
 use super::{Context, FilesError};
 use crate::environment::{Entry, FileError, Kind, Meta, Node, Spot};
 
-/// More than that is not judged path by path.
+/// The largest number of entries, each of which is judged.
 const MOST: u64 = 100_000;
 
-/// How deep directories may stand in each other: a handle is held for each on the way, and for nothing
-/// else, since a process has but some thousand.
+/// The deepest nesting of directories. A handle is held for each directory on the way and for nothing else, since a
+/// process has only some thousand.
 const DEEPEST: usize = 200;
 
-/// A directory that is looked through, with what of it is still to come.
+/// A directory on the way, with the entries that are still to be visited.
 struct Level {
     node: Box<dyn Node>,
     entries: std::vec::IntoIter<Entry>,
 }
 
-/// Something, as it stood when it was looked at.
-pub(super) struct Thing {
+/// An entry, with its metadata at the time of the visit.
+pub(super) struct SubtreeEntry {
     pub(super) path: PathBuf,
     pub(super) meta: Meta,
 }
 
-/// Something and all that is in it, each directory before what is in it.
-pub(super) type All = Vec<Thing>;
+/// A path and everything below it, each directory before its entries.
+pub(super) type Subtree = Vec<SubtreeEntry>;
 
-/// The directories among them.
-pub(super) fn directories(all: &All) -> impl Iterator<Item = &Path> {
+/// Returns the directories.
+pub(super) fn directories(all: &Subtree) -> impl Iterator<Item = &Path> {
     let directories = all.iter().filter(|thing| thing.meta.kind == Kind::Directory);
     directories.map(|thing| thing.path.as_path())
 }
 
-/// Something and all that is in it.
+/// Lists a path and everything below it.
 ///
 /// # Errors
-/// [`FilesError::TooLarge`] for more than 100,000; [`FileError::Fixed`] if something in it is hidden:
-/// removed it would be lost unseen, and elsewhere it might be hidden no more; [`FileError::Unsupported`]
-/// for directories that are nested 200 deep; what the files say.
-pub(super) fn all(context: Context<'_>, node: &dyn Node, done: &'static str) -> Result<All, FilesError> {
-    walk(node, done, |path, is_directory| context.gate.hides(path, is_directory))
+/// [`FilesError::TooLarge`] for more than 100,000 entries; [`FileError::Fixed`] if one of them is hidden: its removal
+/// would go unnoticed, and at another path it might no longer be hidden; [`FileError::Unsupported`] for 200 nested
+/// directories; errors of the environment.
+pub(super) fn list(context: Context<'_>, node: &dyn Node, done: &'static str) -> Result<Subtree, FilesError> {
+    walk(node, done, |path, is_directory| {
+        context.access.hides(path, is_directory)
+    })
 }
 
-/// Sees to it that what stands at a place is still what was looked at, and so is all that is in it:
-/// nothing more, nothing less, nothing else.
+/// Checks that a path and everything below it is unchanged since it was listed.
 ///
 /// # Errors
-/// [`FileError::Changed`].
-pub(super) fn check(spot: &dyn Spot, mut expected: All) -> Result<(), FileError> {
+/// [`FileError::Changed`] if it is not.
+pub(super) fn check(spot: &dyn Spot, mut expected: Subtree) -> Result<(), FileError> {
     let changed = || FileError::Changed(spot.path().to_path_buf());
     let node = spot.current()?.ok_or_else(changed)?;
-    // What is hidden was not there, and would be a difference now. What cannot be looked at any more
-    // could be.
+    // Hidden entries were refused before, so one that exists now is a difference. An entry that cannot be read may be
+    // one.
     let mut now = walk(&*node, "looked at", |_, _| false).map_err(|_| changed())?;
-    // Directories are told in no order.
-    let by_path = |one: &Thing, other: &Thing| one.path.cmp(&other.path);
+    // Directories list their entries in no particular order.
+    let by_path = |one: &SubtreeEntry, other: &SubtreeEntry| one.path.cmp(&other.path);
     expected.sort_unstable_by(by_path);
     now.sort_unstable_by(by_path);
-    let same = |(one, other): (&Thing, &Thing)| one.path == other.path && one.meta.stamp == other.meta.stamp;
+    let same =
+        |(one, other): (&SubtreeEntry, &SubtreeEntry)| one.path == other.path && one.meta.stamp == other.meta.stamp;
     if now.len() == expected.len() && now.iter().zip(&expected).all(same) {
         Ok(())
     } else {
@@ -66,11 +68,11 @@ pub(super) fn check(spot: &dyn Spot, mut expected: All) -> Result<(), FileError>
     }
 }
 
-fn walk(node: &dyn Node, done: &'static str, hides: impl Fn(&Path, bool) -> bool) -> Result<All, FilesError> {
+fn walk(node: &dyn Node, done: &'static str, hides: impl Fn(&Path, bool) -> bool) -> Result<Subtree, FilesError> {
     let top = node.path();
     let meta = node.meta()?;
     let is_directory = meta.kind == Kind::Directory;
-    let mut all = vec![Thing {
+    let mut all = vec![SubtreeEntry {
         path: top.to_path_buf(),
         meta,
     }];
@@ -96,7 +98,7 @@ fn walk(node: &dyn Node, done: &'static str, hides: impl Fn(&Path, bool) -> bool
         if hides(&path, is_directory) {
             return Err(FileError::Fixed(top.to_path_buf()).into());
         }
-        // A handle only for what is looked into.
+        // Only directories that are entered need a handle.
         let (node, meta) = if is_directory {
             let node = directory.child(&entry.name)?;
             let meta = node.meta()?;
@@ -104,7 +106,7 @@ fn walk(node: &dyn Node, done: &'static str, hides: impl Fn(&Path, bool) -> bool
         } else {
             (None, directory.child_meta(&entry.name)?)
         };
-        all.push(Thing { path, meta });
+        all.push(SubtreeEntry { path, meta });
         let size = all.len() as u64;
         if size > MOST {
             return Err(FilesError::TooLarge {

@@ -1,4 +1,4 @@
-//! The threads of a search.
+//! The threads of one search.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,33 +10,33 @@ use ignore::overrides::Override;
 
 use super::super::FilesError;
 use super::super::walk::{Batch, Directory, Rules, Walk, unreadable};
-use super::page::{Page, Part};
+use super::file_search::{FileSearch, Unsearched};
+use super::page::{BatchResult, Page};
 use super::plan::Plan;
-use super::text::{Search, Unsearched};
 use crate::environment::{Entry, Kind};
 
-/// The most threads of one search.
+/// The largest number of threads.
 const MOST: usize = 8;
 
-/// How long a thread waits at once before it looks whether there still is anything to wait for.
+/// The interval at which a waiting thread checks whether there is still something to wait for.
 const NAP: Duration = Duration::from_millis(50);
 
-struct Crew<'a> {
+struct ThreadPool<'a> {
     plan: &'a Plan,
     rules: &'a Rules<'a>,
     chosen: &'a Override,
     walk: Mutex<Walk<'a>>,
     page: Mutex<Page>,
-    /// Said when shares no longer wait.
+    /// Notified when the page accepts more batches.
     moved: Condvar,
-    /// The page is done, or a thread has failed.
+    /// The page is complete, or a thread has panicked.
     over: AtomicBool,
 }
 
-/// Searches everything that a walk gives, on as many threads as there are cores, of which the caller's is
-/// one. If there can be no more threads, there are fewer.
+/// Searches all files of a walk, with one thread per core including the calling one. If threads cannot be started,
+/// there are fewer.
 pub(super) fn work<'a>(plan: &'a Plan, rules: &'a Rules<'a>, chosen: &'a Override, walk: Walk<'a>) -> Page {
-    let crew = Crew {
+    let crew = ThreadPool {
         plan,
         rules,
         chosen,
@@ -48,23 +48,23 @@ pub(super) fn work<'a>(plan: &'a Plan, rules: &'a Rules<'a>, chosen: &'a Overrid
     let others = thread::available_parallelism().map_or(1, NonZero::get).min(MOST) - 1;
     thread::scope(|scope| {
         for _ in 0..others {
-            let started = thread::Builder::new().spawn_scoped(scope, || crew.labour());
+            let started = thread::Builder::new().spawn_scoped(scope, || crew.run_thread());
             if started.is_err() {
                 break;
             }
         }
-        crew.labour();
+        crew.run_thread();
     });
     crew.page.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Crew<'_> {
-    fn labour(&self) {
-        // A thread that fails must not leave the others waiting for its share.
+impl ThreadPool<'_> {
+    fn run_thread(&self) {
+        // A thread that panics must not leave the others waiting for its result.
         let _end = End(self);
-        let mut search = Search::new(self.plan, self.rules.stopped);
+        let mut search = FileSearch::new(self.plan, self.rules.stopped);
         while !self.is_over() {
-            // The lock is held for the walk alone: as a temporary of `while let` it would be for the search.
+            // Locked for the walk alone: a temporary in `while let` would hold the lock during the search.
             let batch = locked(&self.walk).next();
             let Some(batch) = batch else { break };
             let number = batch.number;
@@ -87,8 +87,8 @@ impl Crew<'_> {
         self.over.load(Ordering::Relaxed) || self.rules.stopped.load(Ordering::Relaxed)
     }
 
-    fn search(&self, search: &mut Search<'_>, batch: Batch) -> Part {
-        let mut part = Part::new(self.plan);
+    fn search(&self, search: &mut FileSearch<'_>, batch: Batch) -> BatchResult {
+        let mut part = BatchResult::new(self.plan);
         part.unreadable(batch.unreadable);
         for piece in batch.pieces {
             for entry in piece.entries {
@@ -101,7 +101,7 @@ impl Crew<'_> {
         part
     }
 
-    fn file(&self, search: &mut Search<'_>, directory: &Directory, entry: &Entry, part: &mut Part) {
+    fn file(&self, search: &mut FileSearch<'_>, directory: &Directory, entry: &Entry, part: &mut BatchResult) {
         if entry.kind != Kind::File {
             return;
         }
@@ -112,10 +112,10 @@ impl Crew<'_> {
             return;
         }
         let below = directory.below.join(&entry.name);
-        // Opened first: what is judged is the file that is then read, and that costs no second way to it.
+        // Opened first: the access check applies to the file that is then read, and the path is resolved only once.
         let opened = directory.node.open_child(&entry.name).map_err(FilesError::from);
         let admitted = opened.and_then(|content| {
-            self.rules.context.gate.reads(&path, &|| content.meta())?;
+            self.rules.context.access.reads(&path, &|| content.meta())?;
             Ok(content)
         });
         let content = match admitted {
@@ -132,8 +132,8 @@ impl Crew<'_> {
     }
 }
 
-/// Tells the others when a thread ends.
-struct End<'a, 'b>(&'a Crew<'b>);
+/// Wakes the other threads when a thread ends.
+struct End<'a, 'b>(&'a ThreadPool<'b>);
 
 impl Drop for End<'_, '_> {
     fn drop(&mut self) {

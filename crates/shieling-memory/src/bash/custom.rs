@@ -1,5 +1,5 @@
-//! Commands of ours beside bashkit's: programs that somebody has written in Rust, and those of bashkit's
-//! that would not do what they say.
+//! Commands in addition to those of bashkit: programs as Rust functions, and replacements for commands of bashkit
+//! that behave differently from bash.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,19 +8,19 @@ use std::time::Duration;
 use bashkit::{Builtin, BuiltinContext, CommandResolver, ExecResult, async_trait};
 
 use super::resume::Resume;
-use crate::program::{Call, Program};
+use crate::program::{Program, ProgramCall};
 
-/// A program of the caller's.
-pub(super) struct Own {
+/// A program of the caller.
+pub(super) struct CustomProgram {
     pub(super) name: String,
     pub(super) program: Arc<dyn Program>,
 }
 
 #[async_trait]
-impl Builtin for Own {
+impl Builtin for CustomProgram {
     async fn execute(&self, ctx: BuiltinContext<'_>) -> bashkit::Result<ExecResult> {
         let argv = std::iter::once(self.name.clone()).chain(ctx.args.iter().cloned());
-        let call = Call {
+        let call = ProgramCall {
             argv: argv.collect(),
             cwd: ctx.cwd.clone(),
             variables: ctx
@@ -40,10 +40,10 @@ impl Builtin for Own {
     }
 }
 
-/// What is asked for a command that nobody else knows.
+/// The handler of unknown commands.
 pub(super) struct Unknown {
     pub(super) handler: Option<Arc<dyn Program>>,
-    /// The last one that nobody knew.
+    /// The last unknown command.
     pub(super) last: Arc<Mutex<Option<String>>>,
     pub(super) resume: Resume,
 }
@@ -54,7 +54,7 @@ impl CommandResolver for Unknown {
             return Some(command);
         }
         if let Some(program) = &self.handler {
-            return Some(Arc::new(Own {
+            return Some(Arc::new(CustomProgram {
                 name: name.to_owned(),
                 program: Arc::clone(program),
             }));
@@ -64,7 +64,7 @@ impl CommandResolver for Unknown {
     }
 }
 
-/// `sleep`, as long as it is told to: bashkit's sleeps a minute at most and says nothing of it.
+/// `sleep` without a limit: bashkit's sleeps for at most a minute, silently.
 pub(super) struct Sleep;
 
 #[async_trait]
@@ -93,7 +93,7 @@ impl Builtin for Sleep {
     }
 }
 
-/// A number with a unit, as `sleep` reads it.
+/// Parses a number with a unit, as `sleep` does.
 fn interval(text: &str) -> Option<Duration> {
     let (number, seconds) = match text.as_bytes().last()? {
         b's' => (&text[..text.len() - 1], 1.0),

@@ -1,16 +1,17 @@
-//! What a text would do otherwise in memory than in bash, without a word, and that can be seen before it
-//! runs: it is refused then, and it is said what to write instead.
+//! Checks a text before it runs, for features in which bashkit would silently differ from bash. Such a text is
+//! refused, with advice.
 //!
-//! - Commands that share one input, in a group, a loop, a subshell or a function. Bashkit gives each program all
-//!   of what is left and takes it from nobody; only `read` takes what it reads, in the shell that reads it. So
-//!   any number of `read` may come first and one program last, outside of loops.
-//! - Names that are readonly anywhere in the text and assigned by arithmetic or a loop, which bashkit passes over.
-//! - Streams that change places (`3>&1 1>&2 2>&3`), at which bashkit loses what is written.
+//! - Commands that share an input, in a group, a loop, a subshell or a function. Bashkit gives every program all of
+//!   the input that is left, and does not consume it; only `read` consumes what it reads, in the shell that reads it.
+//!   Any number of `read` may therefore come first and one program last, outside of loops.
+//! - Names that are readonly somewhere in the text and assigned by arithmetic or a loop. Bashkit ignores readonly
+//!   there.
+//! - Streams that are swapped (`3>&1 1>&2 2>&3`). Bashkit loses the output.
 //!
-//! It goes through the tree that bashkit will run, once, and knows less than bash: what it is not sure of in a
-//! branch, a loop or a function counts as done. What is only known as a text runs (a program's name or words
-//! from a variable, a script in a file) is taken for what reads nothing. Texts made for `eval` and `bash -c` are
-//! seen as they are called.
+//! The check walks the tree that bashkit will run once, and knows less than bash: uncertain effects of a branch, a
+//! loop or a function count as certain. What is only known at run time (a program's name or arguments from a
+//! variable, a script in a file) is assumed to read nothing. Texts for `eval` and `bash -c` are checked when they are
+//! called.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,57 +22,57 @@ use bashkit::parser::{
 
 use super::{braces, parsed, programs};
 
-/// How deeply functions are looked into.
+/// The depth to which calls of functions are followed.
 const NESTED: usize = 32;
-/// What is readonly in every shell.
+/// The names that are readonly in every shell.
 const ALWAYS: [&str; 6] = ["BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID"];
 
 type Seen = Result<(), String>;
 
-/// What is known of a text before it runs.
+/// The result of the check.
 #[derive(Debug, Default)]
-pub(super) struct Ahead {
-    /// Why it cannot run, if it cannot.
+pub(super) struct Precheck {
+    /// Why the text is refused, if it is.
     pub(super) refused: Option<String>,
-    /// Whether it reads its own standard input, in one of its branches at least.
+    /// Whether some branch reads standard input.
     pub(super) reads: bool,
-    /// Whether it calls something that may, and nobody knows.
+    /// Whether it calls something unknown that may read standard input.
     pub(super) unsure: bool,
 }
 
-/// Looks at a text, in a shell that has these readonly names, with an input that is not empty or without.
-pub(super) fn look(text: &str, readonly: impl IntoIterator<Item = String>, fed: bool) -> Ahead {
+/// Checks a text, for a shell with these readonly names, whose input may be empty.
+pub(super) fn check(text: &str, readonly: impl IntoIterator<Item = String>, fed: bool) -> Precheck {
     if let Some(refused) = braces::refusal(text) {
-        return Ahead {
+        return Precheck {
             refused: Some(refused),
-            ..Ahead::default()
+            ..Precheck::default()
         };
     }
-    // What cannot be read is told by whoever runs it.
+    // The interpreter reports a text that cannot be parsed.
     let Ok(script) = parsed(text) else {
-        return Ahead::default();
+        return Precheck::default();
     };
     let mut walk = Walk {
         input: fed.then(Scope::default),
         ..Walk::default()
     };
     walk.readonly.extend(readonly);
-    // The names first: they hold for a function's body, wherever that stands.
+    // Names first, since they apply to the body of a function wherever it is defined.
     walk.naming = true;
     let named = walk.list(&script.commands);
     (walk.naming, walk.functions) = (false, HashMap::new());
     let seen = named.and_then(|()| walk.list(&script.commands));
     let scope = walk.input.unwrap_or_default();
-    Ahead {
+    Precheck {
         refused: seen.err(),
         reads: scope.lines > 0,
         unsure: walk.unsure,
     }
 }
 
-/// Why what a call is given as a text cannot run, if it cannot.
+/// Returns why a text that is passed to a call is refused, if it is.
 pub(super) fn of_call(name: &str, args: &[String]) -> Option<String> {
-    look(&text_of(name, args)?, [], false).refused
+    check(&text_of(name, args)?, [], false).refused
 }
 
 fn text_of(name: &str, args: &[String]) -> Option<String> {
@@ -86,30 +87,30 @@ fn text_of(name: &str, args: &[String]) -> Option<String> {
     }
 }
 
-/// How far an input has been read that several commands share.
+/// How much of a shared input was consumed.
 #[derive(Debug, Default, Clone)]
 struct Scope {
-    /// How often something has been read of it.
+    /// The number of reads.
     lines: usize,
-    /// This program has read all of it, and has left all of it.
+    /// The program that has read all of it, without consuming it.
     taken: Option<String>,
-    /// How many loops within it are gone through.
+    /// The number of loops around the current command.
     loops: usize,
 }
 
-/// One way through a tree.
+/// A walk through the tree.
 #[derive(Default)]
 struct Walk<'n> {
     functions: HashMap<&'n str, &'n Command>,
-    /// Whether functions read their input, as far as they were called.
+    /// Whether functions read their input, for those that were called.
     called: HashMap<(&'n str, bool), bool>,
     running: Vec<&'n str>,
     readonly: HashSet<String>,
-    /// Whether only readonly names are looked for.
+    /// Whether only readonly names are checked.
     naming: bool,
-    /// The input that the commands here share, if it is not empty.
+    /// The shared input, if it is not empty.
     input: Option<Scope>,
-    /// Whether something is called that may read the text's input, and nobody knows.
+    /// Whether something unknown is called that may read the text's input.
     unsure: bool,
 }
 
@@ -221,7 +222,7 @@ impl<'n> Walk<'n> {
         }
     }
 
-    /// Where branches meet.
+    /// Joins the states of two branches.
     fn join(&mut self, ends: Vec<Option<Scope>>) {
         let Some(here) = &mut self.input else { return };
         for end in ends.into_iter().flatten() {
@@ -243,7 +244,7 @@ impl<'n> Walk<'n> {
         Ok(())
     }
 
-    /// What has an input of its own; whether it may read of it.
+    /// Walks a command with an input of its own. Returns whether it may read it.
     fn fed(&mut self, run: impl FnOnce(&mut Self) -> Seen) -> Result<bool, String> {
         let outer = self.input.replace(Scope::default());
         let seen = run(self);
@@ -251,7 +252,7 @@ impl<'n> Walk<'n> {
         seen.map(|()| inner.lines > 0)
     }
 
-    /// A shell of its own with a copy of the input: whatever is read there is still there for those behind.
+    /// Walks a subshell, which has a copy of the input: what it reads is still there for the following commands.
     fn forked(&mut self, commands: &'n [Command]) -> Seen {
         let before = self.input.as_ref().map_or(0, |scope| scope.lines);
         self.list(commands)?;
@@ -271,7 +272,7 @@ impl<'n> Walk<'n> {
         Ok(())
     }
 
-    /// A program gets all of the input and leaves all of it.
+    /// Records a program, which receives all of the input and consumes none.
     fn takes(&mut self, name: &str) -> Seen {
         self.takes_line(name)?;
         match self.input.as_mut().filter(|_| !self.naming) {
@@ -329,7 +330,8 @@ impl<'n> Walk<'n> {
         }
     }
 
-    /// A function gets a copy of the input, and whatever it reads is still there for those behind it.
+    /// Walks a call of a function, which has a copy of the input: what it reads is still there for the following
+    /// commands.
     fn function(&mut self, name: &'n str, body: &'n Command) -> Seen {
         if self.naming || self.running.contains(&name) || self.running.len() > NESTED {
             return Ok(());
@@ -358,7 +360,7 @@ impl<'n> Walk<'n> {
             if self.naming {
                 return Ok(());
             }
-            let inner = look(&text, self.readonly.iter().cloned(), self.input.is_some());
+            let inner = check(&text, self.readonly.iter().cloned(), self.input.is_some());
             self.unsure |= inner.unsure || text.contains('$');
             return match inner.refused {
                 Some(why) => Err(why),
@@ -394,7 +396,7 @@ impl<'n> Walk<'n> {
                 };
                 let at = args.iter().position(|arg| !own(arg)).unwrap_or(args.len());
                 match args[at..].split_first() {
-                    // A builtin in a program takes nothing from its shell.
+                    // A builtin that another program calls consumes nothing of the shell's input.
                     Some((inner, _)) if inner == "read" => self.takes(name),
                     Some((inner, rest)) => self.call(inner, rest),
                     None => Ok(()),
@@ -411,7 +413,7 @@ impl<'n> Walk<'n> {
         }
     }
 
-    /// What a declaration makes readonly.
+    /// Records the names that a declaration makes readonly.
     fn declared(&mut self, name: &str, args: &[String]) {
         let options = || args.iter().filter(|arg| arg.starts_with('-'));
         let flag = |letter| options().any(|option| option.contains(letter));
@@ -422,7 +424,7 @@ impl<'n> Walk<'n> {
         }
     }
 
-    /// A name that is assigned, by what.
+    /// Records an assignment, and what makes it.
     fn assigned(&self, name: &str, by: &str) -> Seen {
         if !self.naming && (ALWAYS.contains(&name) || self.readonly.contains(name)) {
             return Err(format!(
@@ -484,7 +486,7 @@ impl<'n> Walk<'n> {
     }
 }
 
-/// A word that is known before.
+/// Returns a word, if it is constant.
 pub(super) fn literal(word: &Word) -> Option<&str> {
     match word.parts.as_slice() {
         [WordPart::Literal(text)] => Some(text),
@@ -492,7 +494,7 @@ pub(super) fn literal(word: &Word) -> Option<&str> {
     }
 }
 
-/// A word as far as it is known, which for a declaration is the name: `$` for what is not.
+/// Returns the constant part of a word, with `$` for the rest; for a declaration, the name.
 fn written(word: &Word) -> &str {
     match word.parts.first() {
         Some(WordPart::Literal(text)) if word.parts.len() == 1 => text,
@@ -502,7 +504,7 @@ fn written(word: &Word) -> &str {
     }
 }
 
-/// Whether the input of a command is its own.
+/// Returns whether a command redirects its input.
 fn is_fed(redirects: &[Redirect]) -> bool {
     redirects.iter().any(|redirect| {
         let into = match redirect.kind {
@@ -511,7 +513,7 @@ fn is_fed(redirects: &[Redirect]) -> bool {
             | RedirectKind::HereDocStrip
             | RedirectKind::HereString
             | RedirectKind::ReadWrite => true,
-            // `<&0` is the same once more.
+            // `<&0` is the same input.
             RedirectKind::DupInput => literal(&redirect.target) != Some("0"),
             _ => false,
         };
@@ -519,8 +521,8 @@ fn is_fed(redirects: &[Redirect]) -> bool {
     })
 }
 
-/// Streams of one command that change places, as they would be written: one that is kept in a descriptor above
-/// 2, and one that is led to that descriptor later.
+/// Returns the redirections of a command that swap streams: one that is saved in a descriptor above 2, and one that
+/// is later redirected to it.
 fn swapped(redirects: &[Redirect]) -> Option<String> {
     let copied = |redirect: &Redirect| {
         let usual = match redirect.kind {
@@ -529,7 +531,7 @@ fn swapped(redirects: &[Redirect]) -> Option<String> {
             _ => return None,
         };
         let target = literal(&redirect.target)?;
-        // `3>&1-` moves it.
+        // `3>&1-` moves the descriptor.
         let from: i32 = target.strip_suffix('-').unwrap_or(target).parse().ok()?;
         Some((redirect.fd.unwrap_or(usual), from))
     };

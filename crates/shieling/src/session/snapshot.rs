@@ -1,33 +1,33 @@
-//! How a job stands at one moment, so that afterwards it can be told what a person has changed. Tells what
-//! was seen, and says nothing where that would be a guess.
+//! Snapshots of a job, from which the changes that a person made are described. What cannot be observed reliably is
+//! left out.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// The most entries of the workspace that are looked at; in a larger one, nothing is said of files.
+/// The largest number of entries of the workspace. In a larger one, changed files are not described.
 const LOOKED_AT: usize = 4_096;
 
-/// The most names that are told.
+/// The largest number of file names in a description.
 const TOLD: usize = 20;
 
-/// What tells one version of a file from another: number, size, and when it and its contents changed.
+/// The version of a file: inode, size, and the times of the last changes of content and status.
 type Version = (u64, u64, [i64; 4]);
 
-/// A moment of a job.
+/// The state of a job at one time.
 #[derive(Debug, Default)]
-pub(crate) struct Moment {
-    /// How much it had written.
+pub(crate) struct JobSnapshot {
+    /// The number of bytes that the job has written.
     pub(super) written: u64,
-    /// Where its main process stood, if it has a number on this host.
+    /// The working directory of the main process, if it has a process id on this host.
     cwd: Option<PathBuf>,
-    /// What lay in the workspace itself.
+    /// The entries of the workspace's top directory.
     files: Option<BTreeMap<PathBuf, Version>>,
 }
 
-impl Moment {
-    /// This one.
+impl JobSnapshot {
+    /// Takes a snapshot.
     #[allow(
         clippy::disallowed_methods,
         reason = "a directory is looked at, and nothing is opened"
@@ -40,7 +40,7 @@ impl Moment {
         }
     }
 
-    /// What is different from one before, in sentences.
+    /// Describes the changes since an earlier snapshot, one sentence each.
     pub(super) fn since(&self, before: &Self) -> Vec<String> {
         let mut changed = Vec::new();
         if let (Some(old), Some(new)) = (&before.cwd, &self.cwd)
@@ -74,7 +74,7 @@ fn told(what: &str, names: &[&PathBuf]) -> Option<String> {
     (!names.is_empty()).then(|| format!("{what}: {}{more}", shown.join(", ")))
 }
 
-/// The entries of a directory; none if they are too many, or cannot be read.
+/// Returns the entries of a directory; `None` if there are too many, or if it cannot be read.
 #[allow(
     clippy::disallowed_methods,
     reason = "a directory is looked at, and nothing is opened"
@@ -83,7 +83,7 @@ fn files(directory: &Path) -> Option<BTreeMap<PathBuf, Version>> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(directory).ok()? {
         let entry = entry.ok()?;
-        // One that goes at this moment is not there.
+        // The entry was removed after it was listed.
         let Ok(seen) = entry.metadata() else { continue };
         if files.len() == LOOKED_AT {
             return None;
@@ -107,12 +107,15 @@ mod tests {
             write(name, name);
         }
         let me = Some(std::process::id());
-        let before = Moment::of(0, me, place.path());
-        assert_eq!(Moment::of(0, me, place.path()).since(&before), Vec::<String>::new());
+        let before = JobSnapshot::of(0, me, place.path());
+        assert_eq!(
+            JobSnapshot::of(0, me, place.path()).since(&before),
+            Vec::<String>::new()
+        );
         write("written", "longer than it was");
         write("new", "");
         fs::remove_file(place.path().join("gone")).expect("removed");
-        let told = Moment::of(0, me, place.path()).since(&before);
+        let told = JobSnapshot::of(0, me, place.path()).since(&before);
         assert_eq!(
             told,
             [
@@ -124,25 +127,25 @@ mod tests {
         for number in 0..30 {
             write(&format!("many{number:02}"), "");
         }
-        let told = Moment::of(0, me, place.path()).since(&before);
+        let told = JobSnapshot::of(0, me, place.path()).since(&before);
         assert!(
             told[0].ends_with("many19, and 12 more") || told[0].ends_with(", and 12 more"),
             "{told:?}"
         );
 
-        let elsewhere = Moment {
+        let elsewhere = JobSnapshot {
             cwd: Some("/elsewhere".into()),
-            ..Moment::of(0, None, Path::new("/nowhere"))
+            ..JobSnapshot::of(0, None, Path::new("/nowhere"))
         };
-        let here = Moment {
+        let here = JobSnapshot {
             cwd: Some("/here".into()),
-            ..Moment::default()
+            ..JobSnapshot::default()
         };
         assert_eq!(
             here.since(&elsewhere),
             ["it stands in /here now, and not in /elsewhere"]
         );
         assert_eq!(here.since(&before)[1..], Vec::<String>::new());
-        assert_eq!(Moment::default().since(&before), Vec::<String>::new());
+        assert_eq!(JobSnapshot::default().since(&before), Vec::<String>::new());
     }
 }

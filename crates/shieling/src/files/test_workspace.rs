@@ -1,4 +1,4 @@
-//! A directory of this host for tests, with a gate that hides what a test says.
+//! A directory of this host for tests, with an access check that a test configures.
 
 #![expect(clippy::disallowed_methods, reason = "the tests make the files that are found")]
 
@@ -11,24 +11,26 @@ use std::sync::atomic::AtomicBool;
 
 use rustix::fs::{CWD, FileType, Mode};
 
-use super::{Context, FilesError, Found, Gate, GlobAsk, GrepAsk, Grepped, Look, Remembered};
+use super::{
+    AccessFilter, ContentCache, Context, FilesError, GlobRequest, GlobResponse, GrepRequest, GrepResponse, QueryMeta,
+};
 use crate::environment::{Environment as _, FileError, Files, Local, Shell};
 
-/// The directory `w` of a temporary one, as a workspace.
-pub(super) struct Trial {
+/// The directory `w` of a temporary directory, as a workspace.
+pub(super) struct TestWorkspace {
     directory: tempfile::TempDir,
     workspace: PathBuf,
     files: Arc<dyn Files>,
-    remembered: Remembered,
+    cache: ContentCache,
 }
 
-/// Hides what is called `secret`, with all that is in it; forbids what is called `forbidden`.
-impl Gate for Trial {
+/// Hides entries named `secret` and everything below them; forbids reading entries named `forbidden`.
+impl AccessFilter for TestWorkspace {
     fn hides(&self, path: &Path, _: bool) -> bool {
         path.iter().any(|name| name == "secret")
     }
 
-    fn reads(&self, path: &Path, _: Look<'_>) -> Result<(), FilesError> {
+    fn reads(&self, path: &Path, _: QueryMeta<'_>) -> Result<(), FilesError> {
         match path.file_name() {
             Some(name) if name == "forbidden" => Err(FileError::Permission(path.to_path_buf()).into()),
             Some(_) | None => Ok(()),
@@ -36,7 +38,7 @@ impl Gate for Trial {
     }
 }
 
-impl Trial {
+impl TestWorkspace {
     pub(super) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let workspace = directory.path().canonicalize().unwrap().join("w");
@@ -48,11 +50,11 @@ impl Trial {
             directory,
             workspace,
             files,
-            remembered: Remembered::default(),
+            cache: ContentCache::default(),
         }
     }
 
-    /// One with these files, of which those without content are directories.
+    /// Creates a workspace with these files. Those without content are directories.
     pub(super) fn with(files: &[(&str, &str)]) -> Self {
         let trial = Self::new();
         for (name, content) in files {
@@ -65,7 +67,7 @@ impl Trial {
         &self.workspace
     }
 
-    /// A place beside the workspace.
+    /// Returns a path beside the workspace.
     pub(super) fn outside(&self) -> PathBuf {
         self.directory.path().canonicalize().unwrap()
     }
@@ -91,37 +93,37 @@ impl Trial {
     pub(super) fn context(&self) -> Context<'_> {
         Context {
             files: &*self.files,
-            gate: self,
-            remembered: &self.remembered,
+            access: self,
+            cache: &self.cache,
             workspace: &self.workspace,
         }
     }
 
-    pub(super) fn find(&self, ask: &GlobAsk) -> Result<Found, FilesError> {
-        super::find(self.context(), ask, &AtomicBool::new(false))
+    pub(super) fn find(&self, request: &GlobRequest) -> Result<GlobResponse, FilesError> {
+        super::find(self.context(), request, &AtomicBool::new(false))
     }
 
-    /// The paths that a pattern finds.
+    /// Returns the paths that match a pattern.
     pub(super) fn paths(&self, pattern: &str) -> Vec<String> {
-        let found = self.find(&GlobAsk::new(pattern)).unwrap();
+        let found = self.find(&GlobRequest::new(pattern)).unwrap();
         assert_eq!(found.next, None);
         found.paths.iter().map(|path| path.display().to_string()).collect()
     }
 
-    pub(super) fn grep(&self, ask: &GrepAsk) -> Result<Grepped, FilesError> {
-        super::grep(self.context(), ask, &AtomicBool::new(false))
+    pub(super) fn grep(&self, request: &GrepRequest) -> Result<GrepResponse, FilesError> {
+        super::grep(self.context(), request, &AtomicBool::new(false))
     }
 
-    /// What a search for a pattern gives: `path:line:text`, with `-` for lines beside those that match.
-    pub(super) fn hits(&self, ask: &GrepAsk) -> Vec<String> {
-        let grepped = self.grep(ask).unwrap();
+    /// Formats the results of a search as `path:line:text`, with `-` for context lines.
+    pub(super) fn hits(&self, request: &GrepRequest) -> Vec<String> {
+        let grepped = self.grep(request).unwrap();
         assert_eq!(grepped.next, None);
         written(&grepped)
     }
 }
 
-/// The lines of an answer.
-pub(super) fn written(grepped: &Grepped) -> Vec<String> {
+/// Formats the lines of a response.
+pub(super) fn written(grepped: &GrepResponse) -> Vec<String> {
     let hits = grepped.hits.iter().map(|hit| {
         let sign = if hit.matched { ':' } else { '-' };
         let number = hit
@@ -134,9 +136,9 @@ pub(super) fn written(grepped: &Grepped) -> Vec<String> {
     hits.collect()
 }
 
-pub(super) fn search(pattern: &str) -> GrepAsk {
-    GrepAsk {
+pub(super) fn search(pattern: &str) -> GrepRequest {
+    GrepRequest {
         limit: 1_000,
-        ..GrepAsk::new(pattern)
+        ..GrepRequest::new(pattern)
     }
 }
