@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::bash::{BashConfig, ENDLESS, HOME, SpareBash};
+use super::memory::{Inner, Memory};
 use super::program::{Handler, Program};
 use super::tree::{Follow, Rules, Tree, Write};
-use super::{Inner, Memory};
 use shieling::environment::{Enforcement, FileError};
 use shieling::units::ByteCount;
 

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
-use super::Memory;
+use super::memory::Memory;
 use super::tree::{Follow, Id, LockedTree, TreeError};
 use shieling::environment::Kind;
 

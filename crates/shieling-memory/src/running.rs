@@ -96,7 +96,7 @@ pub(super) struct Running {
     progress: Arc<Progress>,
     told: bool,
     over: bool,
-    patience: Option<Pin<Box<Sleep>>>,
+    stop_timeout: Option<Pin<Box<Sleep>>>,
 }
 
 impl Running {
@@ -105,7 +105,7 @@ impl Running {
             progress,
             told: false,
             over: false,
-            patience: None,
+            stop_timeout: None,
         }
     }
 
@@ -127,7 +127,11 @@ impl Control for Running {
             self.told = true;
             return Poll::Ready(Event::MainEnded(end, usage));
         }
-        match self.patience.as_mut().map(|patience| patience.as_mut().poll(cx)) {
+        match self
+            .stop_timeout
+            .as_mut()
+            .map(|stop_timeout| stop_timeout.as_mut().poll(cx))
+        {
             // It continues; a thread cannot be killed.
             Some(Poll::Ready(())) => self.last(1),
             Some(Poll::Pending) | None => Poll::Pending,
@@ -136,7 +140,7 @@ impl Control for Running {
 
     fn stop(&mut self, grace: Duration) {
         self.progress.break_off();
-        self.patience = Some(Box::pin(sleep(grace.saturating_add(NOTICING))));
+        self.stop_timeout = Some(Box::pin(sleep(grace.saturating_add(NOTICING))));
     }
 }
 

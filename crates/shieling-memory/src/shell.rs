@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use super::bash::{Engine, Ran, Standing, Stdin, Stdio, ThreadPool};
+use super::bash::{Engine, Ran, SessionState, Stdin, Stdio, ThreadPool};
+use super::memory::{Inner, pipe};
 use super::running::{Progress, Running};
 use super::tree::Follow;
-use super::{Inner, pipe};
 use shieling::environment::Kind;
 use shieling::process::{MainEnd, Process, SessionShell, ShellError, Starting, State};
 use shieling::request::Command;
@@ -126,7 +126,7 @@ impl Shell {
 
 impl Inner {
     /// Stores the bash after a text.
-    fn put_back(&self, slot: &Mutex<ShellSlot>, bash: Engine, standing: Standing, ran: Ran) -> MainEnd {
+    fn put_back(&self, slot: &Mutex<ShellSlot>, bash: Engine, standing: SessionState, ran: Ran) -> MainEnd {
         let mut slot = lock(slot);
         let there = self.is_directory(&standing.cwd);
         // As in bash: if the directory was deleted, the last existing one is kept.

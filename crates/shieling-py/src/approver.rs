@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use shieling::approval::{Answer, AnswerFuture as Answering, Approver, GrantLimits, Question, Scope};
+use shieling::approval::{Answer, AnswerFuture, Approver, GrantLimits, Question, Scope};
 use shieling::request::RequestKind;
 use tokio::sync::oneshot;
 
@@ -18,12 +18,12 @@ use crate::call::{CALLER, Shared};
 pub(crate) struct ByCall;
 
 impl Approver for ByCall {
-    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
+    fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();
             let gone = Arc::new(AtomicBool::new(false));
             let _gone = Withdrawn(Arc::clone(&gone));
-            let asking = AnswerFuture {
+            let asking = Asking {
                 question: question.clone(),
                 answer,
                 gone,
@@ -46,7 +46,7 @@ impl Drop for Withdrawn {
 }
 
 /// A question under way to Python.
-pub(crate) struct AnswerFuture {
+pub(crate) struct Asking {
     question: Question,
     answer: oneshot::Sender<Answer>,
     gone: Arc<AtomicBool>,
@@ -62,7 +62,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    pub(crate) fn new(asking: AnswerFuture, caller: Arc<Shared>) -> Self {
+    pub(crate) fn new(asking: Asking, caller: Arc<Shared>) -> Self {
         Self {
             question: asking.question,
             answer: Mutex::new(Some(asking.answer)),

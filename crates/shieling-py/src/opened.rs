@@ -486,7 +486,7 @@ impl Core {
         pattern: String,
         path: PathBuf,
         ignored: bool,
-        dotfiles: bool,
+        dotted: bool,
         limit: u64,
         after: Option<String>,
     ) -> PyResult<Call> {

@@ -31,7 +31,7 @@ pub(crate) fn check(
     let mut unknown = Vec::new();
     for (name, mut value) in arguments {
         let Some(property) = known.get(&name) else {
-            unknown.push(format!("`{}`", shown(&name)));
+            unknown.push(format!("`{}`", shorten(&name)));
             continue;
         };
         if value.is_null() && !required.contains(&name.as_str()) {
@@ -71,7 +71,7 @@ pub(crate) fn check(
     }
 }
 
-fn shown(text: &str) -> String {
+fn shorten(text: &str) -> String {
     let mut shown: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
     if text.chars().nth(SHOWN).is_some() {
         shown.push('…');

@@ -88,7 +88,7 @@ impl Service {
     }
 
     /// Returns the job that a caller's name refers to, or that has this very name.
-    fn named(&self, alias: &str, workplace: &Workplace) -> Option<JobId> {
+    fn job_of_alias(&self, alias: &str, workplace: &Workplace) -> Option<JobId> {
         let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let assigned = names.find(alias);
         drop(names);
@@ -100,7 +100,7 @@ impl Service {
     }
 
     /// Assigns a caller's name to a job.
-    fn name(&self, alias: &str, job: &str) {
+    fn assign_alias(&self, alias: &str, job: &str) {
         let Ok(job) = job.parse() else { return };
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         names.assign(alias, job);
@@ -121,7 +121,7 @@ impl Service {
         person: &Arc<Person>,
         reporter: Option<Reporter>,
     ) -> CallResult {
-        let TranslatedCall { mut arguments, alias } = match dialect_tool.said(arguments) {
+        let TranslatedCall { mut arguments, alias } = match dialect_tool.translate(arguments) {
             Ok(said) => said,
             Err(wrong) => return unusable(&wrong),
         };
@@ -132,7 +132,7 @@ impl Service {
             ..CallContext::default()
         };
         if let Some(alias) = alias {
-            match (self.named(&alias, workplace), dialect_tool.tool) {
+            match (self.job_of_alias(&alias, workplace), dialect_tool.tool) {
                 (Some(job), Tool::Shell) if names::runs(workplace, &job) => {
                     return CallResult::failure(text::taken_alias(&alias));
                 }
@@ -149,7 +149,7 @@ impl Service {
             .unwrap_or_default()
             .to_owned();
         let given = self
-            .done(dialect_tool.tool, Value::Object(arguments), context, person, reporter)
+            .perform(dialect_tool.tool, Value::Object(arguments), context, person, reporter)
             .await;
         if dialect_tool.tool != Tool::ShellOutput {
             self.remember(&given, &command);
@@ -157,7 +157,7 @@ impl Service {
         given
     }
 
-    async fn done(
+    async fn perform(
         &self,
         tool: Tool,
         arguments: Value,

@@ -160,6 +160,19 @@ impl From<Dialect> for Toolset {
     }
 }
 
+impl Offered {
+    /// Creates the set of all tools of a dialect.
+    pub(crate) fn all(dialect: Dialect) -> Self {
+        Toolset::new(dialect).offered(&BTreeSet::from(Ability::ALL))
+    }
+}
+
+impl Default for Offered {
+    fn default() -> Self {
+        Self::all(Dialect::default())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -333,7 +333,7 @@ pub fn os_name(os_release: &str) -> Option<String> {
 }
 
 /// Formats a duration: `60 s`, `1.5 s`, `500 ms`.
-fn spoken(duration: Duration) -> String {
+fn format_duration(duration: Duration) -> String {
     match duration.as_millis() {
         ms if ms % 1_000 == 0 => format!("{} s", ms / 1_000),
         ms if ms > 1_000 => format!("{:.1} s", duration.as_secs_f64()),
@@ -354,7 +354,7 @@ fn advice(basis: &EnvironmentInfo) -> Vec<String> {
         ),
     }];
     advice.extend(basis.places.iter().flat_map(of_places));
-    let time = spoken(basis.limits.timeout);
+    let time = format_duration(basis.limits.timeout);
     advice.push(match basis.persistence {
         Persistence::Files => format!(
             "A command may take {time}. Then it is ended with everything it started, and what it printed until then is kept."
@@ -526,7 +526,7 @@ fn bounds(limits: &CommandLimits) -> String {
         rate,
     } = limits;
     let mut parts = vec![
-        format!("{} a command", spoken(*timeout)),
+        format!("{} a command", format_duration(*timeout)),
         format!("{output} kept of each output stream"),
     ];
     parts.extend(memory.map(|memory| format!("{memory} of memory")));

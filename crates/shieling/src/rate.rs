@@ -80,7 +80,7 @@ impl fmt::Display for RateLimit {
 
 /// A malformed rate limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("rate `{text}`: {} {expected}, such as `3/10,10/60`", place(.text, .at))]
+#[error("rate `{text}`: {} {expected}, such as `3/10,10/60`", describe_part(.text, .at))]
 pub struct RateLimitError {
     /// The text.
     pub text: String,
@@ -90,7 +90,7 @@ pub struct RateLimitError {
     pub expected: &'static str,
 }
 
-fn place(text: &str, at: &Range<usize>) -> String {
+fn describe_part(text: &str, at: &Range<usize>) -> String {
     match text.get(at.clone()) {
         Some(part) if !part.is_empty() => format!("`{part}` at byte {}", at.start),
         _ => format!("what stands at byte {}", at.start),

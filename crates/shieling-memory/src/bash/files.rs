@@ -2,30 +2,27 @@
 //! bashkit silently ignore options and failures (`mv -n`, `mkdir -m`, `rm -f` on a read-only tree). Unsupported
 //! options are refused.
 
+mod invocation;
 mod ls;
 mod mode;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use bashkit::{Builtin, BuiltinContext, ExecResult, ExecutionBudget, async_trait};
+use bashkit::{Builtin, BuiltinContext, ExecResult, async_trait};
 use shieling::environment::Kind;
 
+use self::invocation::{Invocation, MOST_LOOKS, names, said, within};
 use self::mode::Mode;
 use super::disk::{Disk, ENDLESS, MASK, NULL};
-use crate::tree::{End, Follow, Id, LockedTree, NodeInfo, TreeError, Write};
-
-/// The largest number of file lookups in one call: links can make a small tree endless.
-const MOST_LOOKS: u32 = 1_000_000;
-/// The number of lookups between two checks for an interruption.
-const LOOKS_APART: u32 = 32;
+use crate::tree::{End, Follow, Id, NodeInfo, TreeError, Write};
 
 /// A program: its name, its function, its short options (those after `:` have a value), and its long options, each
 /// with the short option that it stands for.
 struct Program(&'static str, Run, &'static str, &'static str);
 
-type Run = fn(&mut Call<'_>) -> Result<(), String>;
+type Run = fn(&mut Invocation<'_>) -> Result<(), String>;
 
 const ALL: &[Program] = &[
     Program("chmod", chmod, "R:", "Rrecursive"),
@@ -47,25 +44,6 @@ const ALL: &[Program] = &[
     Program("realpath", realpath, "e:", "ecanonicalize-existing"),
     Program("rm", rm, "rRfdv:", "rrecursive fforce ddir vverbose"),
 ];
-
-/// A call of one of the programs.
-struct Call<'a> {
-    letters: String,
-    value: Option<String>,
-    operands: Vec<String>,
-    cwd: &'a Path,
-    inside: LockedTree<'a>,
-    /// Sources of `cp` that are not files of the tree: devices, and pipes of the shell.
-    foreign: BTreeMap<String, Vec<u8>>,
-    /// The largest file that it may write.
-    largest: Option<u64>,
-    /// The number of remaining lookups.
-    looks: u32,
-    budget: Option<ExecutionBudget>,
-    out: String,
-    /// The error messages, one per line.
-    failures: Vec<String>,
-}
 
 /// Parses arguments as GNU `getopt` does: clusters, values attached or separate, operands anywhere.
 fn read(args: &[String], letters: &str, long: &str) -> Result<(String, Option<String>, Vec<String>), String> {
@@ -122,111 +100,7 @@ fn read(args: &[String], letters: &str, long: &str) -> Result<(String, Option<St
     Ok((given, value, operands))
 }
 
-impl Call<'_> {
-    fn has(&self, letters: &str) -> bool {
-        self.letters.contains(|letter| letters.contains(letter))
-    }
-
-    /// Returns the last of these options that was given.
-    fn last(&self, letters: &str) -> Option<char> {
-        self.letters.chars().rev().find(|letter| letters.contains(*letter))
-    }
-
-    /// Returns the path of an operand.
-    fn path(&self, name: &str) -> PathBuf {
-        self.cwd.join(name)
-    }
-
-    /// Returns the node of an operand. One with a trailing slash must be a directory.
-    fn look(&mut self, name: &str, links: Follow) -> Result<(Id, NodeInfo), TreeError> {
-        if name.is_empty() {
-            return Err(TreeError::NotFound);
-        }
-        let unwanted = |budget: &ExecutionBudget| budget.check().is_err();
-        if self.looks.is_multiple_of(LOOKS_APART) && self.budget.as_ref().is_some_and(unwanted) {
-            self.looks = 0;
-        }
-        self.looks = self.looks.checked_sub(1).ok_or(TreeError::Loop)?;
-        let directory = name.ends_with('/');
-        let links = if directory { Follow::All } else { links };
-        let id = self.inside.find(&self.cwd.join(name), links)?;
-        let about = self.inside.about(id)?;
-        if directory && about.kind != Kind::Directory {
-            return Err(TreeError::NotADirectory);
-        }
-        Ok((id, about))
-    }
-
-    /// Returns whether an operand is a directory.
-    fn is_directory(&mut self, name: &str) -> bool {
-        self.look(name, Follow::All)
-            .is_ok_and(|(_, about)| about.kind == Kind::Directory)
-    }
-
-    /// Processes each operand, and continues after errors.
-    fn each(&mut self, mut act: impl FnMut(&mut Self, &str) -> Result<(), String>) -> Result<(), String> {
-        if self.operands.is_empty() {
-            return Err("missing operand".to_owned());
-        }
-        for name in std::mem::take(&mut self.operands) {
-            if let Err(why) = act(self, &name) {
-                self.failures.push(why);
-            }
-        }
-        Ok(())
-    }
-
-    fn tell(&mut self, line: impl FnOnce() -> String) {
-        if self.has("v") {
-            self.out.push_str(&line());
-            self.out.push('\n');
-        }
-    }
-
-    /// Returns sources and destinations, from `-t`, `-T` and the operands.
-    fn places(&mut self) -> Result<Vec<(String, String)>, String> {
-        let mut operands = std::mem::take(&mut self.operands);
-        let first = operands.first().cloned().ok_or("missing file operand")?;
-        let plain = self.has("T");
-        if plain && operands.len() > 2 {
-            return Err(format!("extra operand '{}'", operands[2]));
-        }
-        let (into, named) = match self.value.take() {
-            Some(into) => (into, true),
-            None => (operands.pop().unwrap_or_default(), false),
-        };
-        if operands.is_empty() {
-            return Err(format!("missing destination file operand after '{first}'"));
-        }
-        let directory = self.is_directory(&into);
-        if !directory && (named || operands.len() > 1) {
-            let why = self.look(&into, Follow::All).err().unwrap_or(TreeError::NotADirectory);
-            return Err(format!("target '{into}': {}", said(why)));
-        }
-        let pair = |from: String| {
-            let last = from.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-            let to = if directory && !plain {
-                within(&into, last)
-            } else {
-                into.clone()
-            };
-            (from, to)
-        };
-        Ok(operands.into_iter().map(pair).collect())
-    }
-}
-
-/// Returns the system's message for an error.
-fn said(fault: TreeError) -> String {
-    fault.to_io().to_string()
-}
-
-/// Formats the path of an entry in a directory.
-fn within(directory: &str, name: &str) -> String {
-    format!("{}/{name}", directory.strip_suffix('/').unwrap_or(directory))
-}
-
-fn rm(call: &mut Call<'_>) -> Result<(), String> {
+fn rm(call: &mut Invocation<'_>) -> Result<(), String> {
     if call.operands.is_empty() && call.has("f") {
         return Ok(());
     }
@@ -260,7 +134,7 @@ fn rm(call: &mut Call<'_>) -> Result<(), String> {
     })
 }
 
-fn dirname(call: &mut Call<'_>) -> Result<(), String> {
+fn dirname(call: &mut Invocation<'_>) -> Result<(), String> {
     call.each(|call, name| {
         let above = name
             .trim_end_matches('/')
@@ -277,7 +151,7 @@ fn dirname(call: &mut Call<'_>) -> Result<(), String> {
     })
 }
 
-fn realpath(call: &mut Call<'_>) -> Result<(), String> {
+fn realpath(call: &mut Invocation<'_>) -> Result<(), String> {
     call.each(|call, name| {
         let path = call.path(name);
         let walked = call.inside.walk(&path, Follow::All);
@@ -293,7 +167,7 @@ fn realpath(call: &mut Call<'_>) -> Result<(), String> {
     })
 }
 
-fn mkdir(call: &mut Call<'_>) -> Result<(), String> {
+fn mkdir(call: &mut Invocation<'_>) -> Result<(), String> {
     let mode = match call.value.take() {
         None => 0o777 & !MASK,
         Some(text) => {
@@ -323,7 +197,7 @@ fn mkdir(call: &mut Call<'_>) -> Result<(), String> {
     })
 }
 
-fn make(call: &mut Call<'_>, name: &str, mode: u32) -> Result<(), String> {
+fn make(call: &mut Invocation<'_>, name: &str, mode: u32) -> Result<(), String> {
     let cannot = |why: String| format!("cannot create directory '{name}': {why}");
     if name.is_empty() {
         return Err(cannot("No such file or directory".to_owned()));
@@ -340,7 +214,7 @@ fn make(call: &mut Call<'_>, name: &str, mode: u32) -> Result<(), String> {
     Ok(())
 }
 
-fn mv(call: &mut Call<'_>) -> Result<(), String> {
+fn mv(call: &mut Invocation<'_>) -> Result<(), String> {
     for (from, to) in call.places()? {
         if let Err(why) = rename(call, &from, &to) {
             call.failures.push(why);
@@ -349,7 +223,7 @@ fn mv(call: &mut Call<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn rename(call: &mut Call<'_>, from: &str, to: &str) -> Result<(), String> {
+fn rename(call: &mut Invocation<'_>, from: &str, to: &str) -> Result<(), String> {
     let stat = |fault| format!("cannot stat '{from}': {}", said(fault));
     let (id, about) = call.look(from, Follow::Parents).map_err(stat)?;
     let refused = |fault| format!("cannot move '{from}' to '{to}': {}", said(fault));
@@ -382,7 +256,7 @@ fn rename(call: &mut Call<'_>, from: &str, to: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn chmod(call: &mut Call<'_>) -> Result<(), String> {
+fn chmod(call: &mut Invocation<'_>) -> Result<(), String> {
     if call.operands.is_empty() {
         return Err("missing operand".to_owned());
     }
@@ -391,7 +265,7 @@ fn chmod(call: &mut Call<'_>) -> Result<(), String> {
     call.each(|call, name| change(call, &mode, name, Follow::All))
 }
 
-fn change(call: &mut Call<'_>, mode: &Mode, name: &str, links: Follow) -> Result<(), String> {
+fn change(call: &mut Invocation<'_>, mode: &Mode, name: &str, links: Follow) -> Result<(), String> {
     let (id, about) = call
         .look(name, links)
         .map_err(|fault| format!("cannot access '{name}': {}", said(fault)))?;
@@ -415,15 +289,7 @@ fn change(call: &mut Call<'_>, mode: &Mode, name: &str, links: Follow) -> Result
     Ok(())
 }
 
-/// Returns the names in a directory.
-fn names(call: &mut Call<'_>, name: &str, id: Id) -> Result<Vec<(Arc<str>, Id)>, String> {
-    let path = call.path(name);
-    let listed = call.inside.walk(&path, Follow::All);
-    let listed = listed.and_then(|walked| call.inside.list(id, &walked.path));
-    listed.map_err(|fault| format!("cannot access '{name}': {}", said(fault)))
-}
-
-fn cp(call: &mut Call<'_>) -> Result<(), String> {
+fn cp(call: &mut Invocation<'_>) -> Result<(), String> {
     let links = match call.last("adPL") {
         Some('L') => Follow::All,
         Some(_) => Follow::Parents,
@@ -438,7 +304,7 @@ fn cp(call: &mut Call<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn copy(call: &mut Call<'_>, from: &str, to: &str, links: Follow) -> Result<(), String> {
+fn copy(call: &mut Invocation<'_>, from: &str, to: &str, links: Follow) -> Result<(), String> {
     if call.path(to) == Path::new(NULL) {
         return Ok(());
     }
@@ -494,7 +360,7 @@ fn copy(call: &mut Call<'_>, from: &str, to: &str, links: Follow) -> Result<(), 
 }
 
 /// Writes a file. A new one gets this mode without the umask.
-fn write(call: &mut Call<'_>, to: &str, content: &[u8], mode: u32) -> Result<Id, String> {
+fn write(call: &mut Invocation<'_>, to: &str, content: &[u8], mode: u32) -> Result<Id, String> {
     let cannot = |fault| format!("cannot create regular file '{to}': {}", said(fault));
     let path = call.path(to);
     let write_target = call.inside.write_target(&path, Follow::All).map_err(cannot)?;
@@ -505,7 +371,7 @@ fn write(call: &mut Call<'_>, to: &str, content: &[u8], mode: u32) -> Result<Id,
 }
 
 /// Gives a copy the mode and the times of the original, if requested.
-fn keep(call: &mut Call<'_>, made: Id, about: &NodeInfo, to: &str) -> Result<(), String> {
+fn keep(call: &mut Invocation<'_>, made: Id, about: &NodeInfo, to: &str) -> Result<(), String> {
     if !call.has("ap") {
         return Ok(());
     }
@@ -515,7 +381,7 @@ fn keep(call: &mut Call<'_>, made: Id, about: &NodeInfo, to: &str) -> Result<(),
 }
 
 fn directory(
-    call: &mut Call<'_>,
+    call: &mut Invocation<'_>,
     from: &str,
     to: &str,
     links: Follow,
@@ -602,7 +468,7 @@ impl Builtin for Ours {
             }
         }
         let budget = ctx.execution_budget();
-        let mut call = Call {
+        let mut call = Invocation {
             letters,
             value,
             operands,

@@ -5,14 +5,15 @@
 //! creation of a bash, `hash` lists earlier calls, `test -v` sees `PIPESTATUS`) is not plain, and gets a new bash.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::Path;
 
 use bashkit::parser::{Command, ListOperator, Redirect, RedirectKind, SimpleCommand, Word, WordPart};
 
+use super::engine::{BashConfig, Engine, PlainUse};
+use super::parsing::parsed;
 use super::precheck::literal;
 use super::run::Ran;
-use super::{BashConfig, Engine, braces, parsed, programs};
+use super::{braces, programs};
 use shieling::process::MainEnd;
 
 /// The number of texts after which a bash is replaced, to bound what it accumulates, such as a history of 1 MiB.
@@ -80,31 +81,6 @@ fn is_plain_redirect(redirect: &Redirect) -> bool {
         }
 }
 
-/// A bash that is kept for the next plain text.
-#[derive(Default)]
-pub(crate) struct SpareBash {
-    engine: Mutex<Option<Engine>>,
-}
-
-impl SpareBash {
-    /// Drops the bash.
-    pub(crate) fn clear(&self) {
-        // Dropped outside of the lock, since it takes long.
-        let _ = self.lock().take();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Engine>> {
-        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// How a bash for plain texts was created, and how many it has run.
-pub(super) struct Made {
-    cwd: PathBuf,
-    variables: BTreeMap<String, String>,
-    texts: u32,
-}
-
 impl BashConfig {
     /// Returns a bash for one text without input, in this directory and with these variables.
     pub(crate) fn bash_for(&self, text: &str, cwd: &Path, variables: &BTreeMap<String, String>) -> Engine {
@@ -113,13 +89,13 @@ impl BashConfig {
         if self.memory < LEAST || !is_plain(text, there) {
             return self.bash(cwd, variables);
         }
-        let is_same = |made: &Made| made.cwd == cwd && made.variables == *variables;
+        let is_same = |made: &PlainUse| made.cwd == cwd && made.variables == *variables;
         let spare = self
             .spare
             .lock()
             .take_if(|spare| spare.plain.as_ref().is_some_and(is_same));
         spare.unwrap_or_else(|| Engine {
-            plain: Some(Made {
+            plain: Some(PlainUse {
                 cwd: cwd.to_path_buf(),
                 variables: variables.clone(),
                 texts: 0,
@@ -147,7 +123,7 @@ mod tests {
     use std::path::Path;
 
     use super::super::{precheck, programs};
-    use super::{LONGEST, Made, TEXTS};
+    use super::{LONGEST, PlainUse, TEXTS};
     use crate::Memory;
     use crate::bash::Ran;
     use shieling::environment::Enforcement;
@@ -241,7 +217,7 @@ mod tests {
         let config = &memory.inner.config;
         let (none, some) = (BTreeMap::new(), BTreeMap::from([("A".to_owned(), "b".to_owned())]));
         let [work, other] = ["/work", "/"].map(Path::new);
-        let texts = |engine: &super::Engine| engine.plain.as_ref().map(|made: &Made| made.texts);
+        let texts = |engine: &super::Engine| engine.plain.as_ref().map(|made: &PlainUse| made.texts);
         let ended = Ran::exited(1);
 
         config.keep(config.bash_for("ls", work, &none), ended);

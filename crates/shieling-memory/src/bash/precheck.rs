@@ -20,14 +20,15 @@ use bashkit::parser::{
     WordPart,
 };
 
-use super::{braces, parsed, programs};
+use super::parsing::parsed;
+use super::{braces, programs};
 
 /// The depth to which calls of functions are followed.
 const NESTED: usize = 32;
 /// The names that are readonly in every shell.
 const ALWAYS: [&str; 6] = ["BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID"];
 
-type Seen = Result<(), String>;
+type Checked = Result<(), String>;
 
 /// The result of the check.
 #[derive(Debug, Default)]
@@ -115,11 +116,11 @@ struct Walk<'n> {
 }
 
 impl<'n> Walk<'n> {
-    fn list(&mut self, commands: &'n [Command]) -> Seen {
+    fn list(&mut self, commands: &'n [Command]) -> Checked {
         commands.iter().try_for_each(|command| self.one(command))
     }
 
-    fn one(&mut self, command: &'n Command) -> Seen {
+    fn one(&mut self, command: &'n Command) -> Checked {
         match command {
             Command::Simple(simple) => self.simple(simple),
             Command::Pipeline(pipeline) => {
@@ -163,7 +164,7 @@ impl<'n> Walk<'n> {
         }
     }
 
-    fn compound(&mut self, compound: &'n CompoundCommand) -> Seen {
+    fn compound(&mut self, compound: &'n CompoundCommand) -> Checked {
         match compound {
             CompoundCommand::If(this) => {
                 self.list(&this.condition)?;
@@ -231,7 +232,7 @@ impl<'n> Walk<'n> {
         }
     }
 
-    fn repeated(&mut self, condition: &'n [Command], body: &'n [Command]) -> Seen {
+    fn repeated(&mut self, condition: &'n [Command], body: &'n [Command]) -> Checked {
         let deeper = |walk: &mut Self, by: isize| {
             if let Some(scope) = &mut walk.input {
                 scope.loops = scope.loops.saturating_add_signed(by);
@@ -245,7 +246,7 @@ impl<'n> Walk<'n> {
     }
 
     /// Walks a command with an input of its own. Returns whether it may read it.
-    fn fed(&mut self, run: impl FnOnce(&mut Self) -> Seen) -> Result<bool, String> {
+    fn fed(&mut self, run: impl FnOnce(&mut Self) -> Checked) -> Result<bool, String> {
         let outer = self.input.replace(Scope::default());
         let seen = run(self);
         let inner = std::mem::replace(&mut self.input, outer).unwrap_or_default();
@@ -253,7 +254,7 @@ impl<'n> Walk<'n> {
     }
 
     /// Walks a subshell, which has a copy of the input: what it reads is still there for the following commands.
-    fn forked(&mut self, commands: &'n [Command]) -> Seen {
+    fn forked(&mut self, commands: &'n [Command]) -> Checked {
         let before = self.input.as_ref().map_or(0, |scope| scope.lines);
         self.list(commands)?;
         if let Some(scope) = self.input.as_mut().filter(|scope| scope.lines > before) {
@@ -262,7 +263,7 @@ impl<'n> Walk<'n> {
         Ok(())
     }
 
-    fn with(&mut self, redirects: &[Redirect], run: impl FnOnce(&mut Self) -> Seen) -> Seen {
+    fn with(&mut self, redirects: &[Redirect], run: impl FnOnce(&mut Self) -> Checked) -> Checked {
         if !is_fed(redirects) {
             return run(self);
         }
@@ -273,7 +274,7 @@ impl<'n> Walk<'n> {
     }
 
     /// Records a program, which receives all of the input and consumes none.
-    fn takes(&mut self, name: &str) -> Seen {
+    fn takes(&mut self, name: &str) -> Checked {
         self.takes_line(name)?;
         match self.input.as_mut().filter(|_| !self.naming) {
             Some(scope) if scope.loops > 0 => Err(format!(
@@ -288,7 +289,7 @@ impl<'n> Walk<'n> {
         }
     }
 
-    fn takes_line(&mut self, name: &str) -> Seen {
+    fn takes_line(&mut self, name: &str) -> Checked {
         let Some(scope) = self.input.as_mut().filter(|_| !self.naming) else {
             return Ok(());
         };
@@ -303,7 +304,7 @@ impl<'n> Walk<'n> {
         Ok(())
     }
 
-    fn simple(&mut self, simple: &'n SimpleCommand) -> Seen {
+    fn simple(&mut self, simple: &'n SimpleCommand) -> Checked {
         simple
             .assignments
             .iter()
@@ -323,7 +324,7 @@ impl<'n> Walk<'n> {
         self.with(&simple.redirects, |walk| walk.called(name, &args))
     }
 
-    fn called(&mut self, name: &'n str, args: &[String]) -> Seen {
+    fn called(&mut self, name: &'n str, args: &[String]) -> Checked {
         match self.functions.get(name).copied() {
             Some(body) => self.function(name, body),
             None => self.call(name, args),
@@ -332,7 +333,7 @@ impl<'n> Walk<'n> {
 
     /// Walks a call of a function, which has a copy of the input: what it reads is still there for the following
     /// commands.
-    fn function(&mut self, name: &'n str, body: &'n Command) -> Seen {
+    fn function(&mut self, name: &'n str, body: &'n Command) -> Checked {
         if self.naming || self.running.contains(&name) || self.running.len() > NESTED {
             return Ok(());
         }
@@ -354,7 +355,7 @@ impl<'n> Walk<'n> {
         if reads { self.takes(name) } else { Ok(()) }
     }
 
-    fn call(&mut self, name: &str, args: &[String]) -> Seen {
+    fn call(&mut self, name: &str, args: &[String]) -> Checked {
         let other = |letter: &str| args.iter().any(|arg| arg.starts_with(letter));
         if let Some(text) = text_of(name, args).filter(|_| name != "trap") {
             if self.naming {
@@ -425,7 +426,7 @@ impl<'n> Walk<'n> {
     }
 
     /// Records an assignment, and what makes it.
-    fn assigned(&self, name: &str, by: &str) -> Seen {
+    fn assigned(&self, name: &str, by: &str) -> Checked {
         if !self.naming && (ALWAYS.contains(&name) || self.readonly.contains(name)) {
             return Err(format!(
                 "`{name}` is readonly, and {by} would pass over that in memory, where bash fails: use another name"
@@ -434,7 +435,7 @@ impl<'n> Walk<'n> {
         Ok(())
     }
 
-    fn arithmetic(&self, text: &str) -> Seen {
+    fn arithmetic(&self, text: &str) -> Checked {
         let mut rest = text.replace("<<=", "=").replace(">>=", "=");
         for compares in ["==", "!=", "<=", ">="] {
             rest = rest.replace(compares, " ");
@@ -446,7 +447,7 @@ impl<'n> Walk<'n> {
         names.try_for_each(|name| self.assigned(name, "arithmetic"))
     }
 
-    fn redirects(&mut self, redirects: &'n [Redirect]) -> Seen {
+    fn redirects(&mut self, redirects: &'n [Redirect]) -> Checked {
         if let Some(swap) = swapped(redirects) {
             return Err(format!(
                 "it would lose output at `{swap}`, which has two streams change places"
@@ -455,11 +456,11 @@ impl<'n> Walk<'n> {
         redirects.iter().try_for_each(|redirect| self.word(&redirect.target))
     }
 
-    fn words(&mut self, words: &'n [Word]) -> Seen {
+    fn words(&mut self, words: &'n [Word]) -> Checked {
         words.iter().try_for_each(|word| self.word(word))
     }
 
-    fn word(&mut self, word: &'n Word) -> Seen {
+    fn word(&mut self, word: &'n Word) -> Checked {
         word.parts.iter().try_for_each(|part| match part {
             WordPart::CommandSubstitution(commands) => self.list(commands),
             WordPart::ProcessSubstitution {
@@ -477,7 +478,7 @@ impl<'n> Walk<'n> {
         })
     }
 
-    fn assignment(&mut self, assignment: &'n Assignment) -> Seen {
+    fn assignment(&mut self, assignment: &'n Assignment) -> Checked {
         self.arithmetic(assignment.index.as_deref().unwrap_or_default())?;
         match &assignment.value {
             AssignmentValue::Scalar(word) => self.word(word),

@@ -3,38 +3,31 @@
 //! of ours, inserted before the text, restore them. Their names are secret and not listed, and they bypass functions
 //! and aliases.
 
-use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bashkit::{Builtin, BuiltinContext, ExecResult, ExecutionPlan, ShellState, SubCommand, async_trait};
+use bashkit::{Builtin, BuiltinContext, ExecResult, ExecutionPlan, SubCommand, async_trait};
 
-use super::Engine;
 use super::disk::stub;
-use super::run::Ran;
 
 /// The prefix of the variables in which bashkit keeps `set` options.
-const OPTION: &str = "SHOPT_";
+pub(super) const OPTION: &str = "SHOPT_";
 /// The variable with the last argument of the last command.
-const LAST_WORD: &str = "_";
-
-/// The attribute of readonly variables in bashkit.
-const READONLY: u8 = 1;
+pub(super) const LAST_WORD: &str = "_";
 
 /// The state to restore.
 #[derive(Default)]
-pub(super) struct Kept {
-    options: Vec<(String, String)>,
-    traps: Vec<(String, String)>,
-    status: i32,
-    last_word: Option<String>,
+pub(super) struct SavedState {
+    pub(super) options: Vec<(String, String)>,
+    pub(super) traps: Vec<(String, String)>,
+    pub(super) status: i32,
+    pub(super) last_word: Option<String>,
 }
 
 /// The commands that restore it.
 #[derive(Clone)]
 pub(super) struct Resume {
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<SavedState>>,
     /// Whether bashkit's own `trap` can be called by its path.
     by_path: bool,
     word: String,
@@ -66,7 +59,7 @@ impl Resume {
     }
 
     /// Returns the text with the restoring commands before it. Line numbers do not change.
-    fn before(&self, text: &str) -> String {
+    pub(super) fn before(&self, text: &str) -> String {
         let word = &self.word;
         let kept = self.kept();
         let state = !kept.options.is_empty() || kept.status != 0 || kept.last_word.is_some() || !kept.traps.is_empty();
@@ -79,7 +72,7 @@ impl Resume {
         }
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+    pub(super) fn kept(&self) -> std::sync::MutexGuard<'_, SavedState> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -124,89 +117,3 @@ impl Builtin for Traps {
         Ok(Some(ExecutionPlan::Batch { commands }))
     }
 }
-
-/// The state of a shell between two texts.
-pub(crate) struct Standing {
-    pub(crate) cwd: PathBuf,
-    pub(crate) variables: BTreeMap<String, String>,
-}
-
-impl Engine {
-    /// Returns the text with the restoring commands before it.
-    pub(super) fn resumed(&self, text: &str) -> String {
-        self.resume.before(text)
-    }
-
-    /// Creates what a session needs: a frame for positional parameters, which bashkit otherwise drops at the end of
-    /// each text.
-    pub(crate) async fn stay(&mut self) {
-        if !std::mem::replace(&mut self.stays, true) {
-            // It prints nothing and cannot fail.
-            let _ = self.bash.execute("set --").await;
-        }
-    }
-
-    /// Records the state after a text, to restore it before the next.
-    pub(crate) fn settle(&mut self, ran: Ran) -> Standing {
-        let view = self.bash.shell_state_view();
-        let mut kept = self.resume.kept();
-        if ran.misread {
-            // The state has not been restored yet.
-            kept.status = view.last_exit_code.max(2);
-            return Standing {
-                cwd: view.cwd,
-                variables: view.env.into_iter().collect(),
-            };
-        }
-        kept.options = view
-            .variables
-            .iter()
-            .filter(|(name, _)| name.starts_with(OPTION))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
-        kept.options.sort();
-        // An EXIT trap has run at the end of its text.
-        kept.traps = view.traps.into_iter().filter(|(signal, _)| signal != "EXIT").collect();
-        kept.traps
-            .sort_by_key(|(signal, _)| (signal == "DEBUG", signal.clone()));
-        kept.status = view.last_exit_code;
-        kept.last_word = view.variables.get(LAST_WORD).cloned();
-        Standing {
-            cwd: view.cwd,
-            variables: view.env.into_iter().collect(),
-        }
-    }
-
-    /// Returns the readonly names, if earlier texts have set any and this one may assign to them.
-    pub(super) fn readonly(&self, text: &str) -> Vec<String> {
-        let assigns = ["((", "for", "let", "mapfile", "readarray", "getopts", "select", "["];
-        // Asking copies the whole state of the shell.
-        if !self.stays || !assigns.iter().any(|sign| text.contains(sign)) {
-            return Vec::new();
-        }
-        let attributes = self.bash.shell_state().var_attrs;
-        let readonly = attributes
-            .into_iter()
-            .filter(|(_, attributes)| attributes & READONLY != 0);
-        readonly.map(|(name, _)| name).collect()
-    }
-
-    /// Returns whether a failure ends the shell.
-    pub(super) fn errexit(&self) -> bool {
-        let view = self.bash.shell_state_view();
-        view.variables.get("SHOPT_e").is_some_and(|value| value == "1")
-    }
-
-    /// Saves the whole state.
-    pub(crate) fn remember(&self) -> Memo {
-        Memo(Box::new(self.bash.shell_state()))
-    }
-
-    /// Restores a saved state.
-    pub(crate) fn come_back(&mut self, memo: &Memo) {
-        self.bash.restore_shell_state(&memo.0);
-    }
-}
-
-/// A saved state of a bash.
-pub(crate) struct Memo(Box<ShellState>);

@@ -10,8 +10,9 @@ use bashkit::{Error, ExecOptions, LimitExceeded};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::AsyncWriteExt as _;
 
+use super::engine::{BashConfig, Engine};
 use super::output_pipe::OutputPipe;
-use super::{BashConfig, Engine, precheck};
+use super::precheck;
 use crate::program::{Program, ProgramCall};
 use shieling::process::MainEnd;
 
@@ -122,7 +123,7 @@ impl Engine {
             .stdout(&mut stdout)
             .stderr(&mut *stderr)
             .await;
-        let (ran, more) = self.told(ran, text, &token, config);
+        let (ran, more) = self.report_end(ran, text, &token, config);
         let refused = self
             .shell_exit
             .take_refused()
@@ -135,7 +136,7 @@ impl Engine {
     }
 
     /// Returns the end, and writes the messages that belong to it.
-    fn told(
+    fn report_end(
         &self,
         ran: bashkit::Result<bashkit::ExecResult>,
         text: &str,

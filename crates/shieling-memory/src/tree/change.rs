@@ -340,7 +340,7 @@ impl LockedTree<'_> {
             modified: (self.rules.clock)(),
             version: fresh(),
         };
-        self.state.bytes += node.held();
+        self.state.bytes += node.bytes_in_memory();
         self.state.nodes.insert(id, node);
         self.hook(parent, name, id);
         Ok(id)
@@ -379,7 +379,7 @@ impl LockedTree<'_> {
                 }
             }
         }
-        let after = self.node(id)?.held();
+        let after = self.node(id)?.bytes_in_memory();
         self.state.bytes = self.state.bytes - before + after;
         self.node_mut(id)?.modified = now;
         Ok(())
@@ -425,7 +425,7 @@ impl LockedTree<'_> {
         let Some(node) = self.state.nodes.remove(&id) else {
             return;
         };
-        self.state.bytes -= node.held();
+        self.state.bytes -= node.bytes_in_memory();
         if let Body::Directory(names) = node.body {
             for (_, child) in names {
                 self.drop_all(child);

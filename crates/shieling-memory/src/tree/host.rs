@@ -29,15 +29,15 @@ pub(super) struct Beneath {
 }
 
 /// An entry that was found.
-pub(super) struct Found {
+pub(super) struct HostEntry {
     pub(super) name: String,
-    pub(super) what: What,
+    pub(super) what: HostEntryKind,
     pub(super) mode: u32,
     pub(super) modified: SystemTime,
 }
 
 /// The type of an entry.
-pub(super) enum What {
+pub(super) enum HostEntryKind {
     File(Beneath),
     Directory(Beneath),
     Link(String),
@@ -62,7 +62,7 @@ impl Beneath {
     }
 
     /// Lists a directory.
-    pub(super) fn entries(&self) -> Result<Vec<Found>, TreeError> {
+    pub(super) fn entries(&self) -> Result<Vec<HostEntry>, TreeError> {
         if self.path.components().count() > DEEPEST {
             return Ok(Vec::new());
         }
@@ -84,18 +84,18 @@ impl Beneath {
             };
             let what = match FileType::from_raw_mode(stat.st_mode) {
                 FileType::RegularFile if self.is_another_name(&stat) => continue,
-                FileType::RegularFile => What::File(beneath()),
-                FileType::Directory => What::Directory(beneath()),
+                FileType::RegularFile => HostEntryKind::File(beneath()),
+                FileType::Directory => HostEntryKind::Directory(beneath()),
                 FileType::Symlink => {
                     match readlinkat(&directory, name, Vec::new()).map(|target| target.into_string()) {
-                        Ok(Ok(target)) => What::Link(target),
+                        Ok(Ok(target)) => HostEntryKind::Link(target),
                         Ok(Err(_)) | Err(_) => continue,
                     }
                 }
                 // Neither types that could block, nor those that are more than their bytes.
                 _ => continue,
             };
-            found.push(Found {
+            found.push(HostEntry {
                 name: name.to_owned(),
                 what,
                 mode: stat.st_mode & 0o777,
@@ -133,13 +133,13 @@ impl Beneath {
     }
 
     /// Returns the present size, time and identity of a file.
-    pub(super) fn look(&self) -> Result<Look, TreeError> {
+    pub(super) fn stat(&self) -> Result<HostStat, TreeError> {
         let file = self.open(OFlags::PATH)?;
         let stat = fstat(&file).map_err(fault)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || self.is_another_name(&stat) {
             return Err(TreeError::Changed);
         }
-        Ok(Look {
+        Ok(HostStat {
             size: u64::try_from(stat.st_size).unwrap_or(0),
             modified: modified(&stat),
             changed: (
@@ -152,7 +152,7 @@ impl Beneath {
 }
 
 /// The metadata of an entry, read without opening it.
-pub(super) struct Look {
+pub(super) struct HostStat {
     pub(super) size: u64,
     pub(super) modified: SystemTime,
     pub(super) changed: (u64, u64, u64),

@@ -18,7 +18,7 @@ use std::time::SystemTime;
 
 use imbl::OrdMap;
 
-use self::host::{Beneath, What};
+use self::host::{Beneath, HostEntryKind};
 use self::node::{Body, Inode, ROOT, State};
 use shieling::environment::{Hidden, Kind};
 
@@ -285,7 +285,7 @@ impl LockedTree<'_> {
         let node = self.node(id)?;
         let mut about = NodeInfo {
             kind: node.kind(),
-            size: node.held(),
+            size: node.bytes_in_memory(),
             mode: node.mode,
             modified: node.modified,
             stamp: [id, node.version, 0, 0, 0, 0],
@@ -293,7 +293,7 @@ impl LockedTree<'_> {
         match &node.body {
             Body::Link(target) => about.size = target.len() as u64,
             Body::HostFile(beneath) => {
-                let look = beneath.look()?;
+                let look = beneath.stat()?;
                 about.size = look.size;
                 about.modified = look.modified;
                 let (seconds, nanoseconds, inode) = look.changed;
@@ -393,9 +393,9 @@ impl LockedTree<'_> {
         for found in beneath.entries()? {
             let child = fresh();
             let body = match found.what {
-                What::File(beneath) => Body::HostFile(beneath),
-                What::Directory(beneath) => Body::HostDirectory(beneath),
-                What::Link(target) => Body::Link(target.into()),
+                HostEntryKind::File(beneath) => Body::HostFile(beneath),
+                HostEntryKind::Directory(beneath) => Body::HostDirectory(beneath),
+                HostEntryKind::Link(target) => Body::Link(target.into()),
             };
             let node = Inode {
                 body,

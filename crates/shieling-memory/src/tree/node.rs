@@ -54,7 +54,7 @@ impl Inode {
     }
 
     /// Returns the number of bytes of its content in memory.
-    pub(super) fn held(&self) -> u64 {
+    pub(super) fn bytes_in_memory(&self) -> u64 {
         match &self.body {
             Body::File(content) => content.len() as u64,
             Body::Directory(_) | Body::Link(_) | Body::HostFile(_) | Body::HostDirectory(_) => 0,

@@ -203,7 +203,7 @@ impl DialectTool {
     ///
     /// # Errors
     /// All violations of the schema, worded for a model.
-    pub(crate) fn said(&self, arguments: Map<String, Value>) -> Result<TranslatedCall, String> {
+    pub(crate) fn translate(&self, arguments: Map<String, Value>) -> Result<TranslatedCall, String> {
         let mut checked = check::check(self.name, &self.schema(), arguments)?;
         let mut said = TranslatedCall {
             arguments: Map::new(),
@@ -338,7 +338,7 @@ mod tests {
                 .into_iter()
                 .find(|dialect_tool| dialect_tool.name == tool);
             let arguments = arguments.as_object().expect("an object").clone();
-            dialect_tool.expect("there is such a tool").said(arguments)
+            dialect_tool.expect("there is such a tool").translate(arguments)
         };
         let ours = |said: Result<TranslatedCall, String>| said.map(|said| (Value::Object(said.arguments), said.alias));
         assert_eq!(

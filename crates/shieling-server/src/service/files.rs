@@ -38,14 +38,14 @@ impl Service {
         };
         let answered = PERSON.scope(person.clone(), self.workplace.core.file(ask)).await;
         match answered {
-            Ok(answer) => given(answer, &action, &context),
+            Ok(answer) => result_of(answer, &action, &context),
             Err(FilesError::Refused { status, denial }) => refused(status, denial, &action, &context, person),
             Err(error) => failed(&error, &action, &context),
         }
     }
 }
 
-fn given(mut answer: FileResponse, action: &FileAction, context: &CallContext) -> CallResult {
+fn result_of(mut answer: FileResponse, action: &FileAction, context: &CallContext) -> CallResult {
     let text = text::files::answer(&answer, action, context);
     let mut given = CallResult::new(text, &answer, false);
     if let FileResponse::Read(read) = &mut answer

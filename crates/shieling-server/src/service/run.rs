@@ -58,13 +58,13 @@ impl Service {
         }
         advise(&mut outcome, person);
         if let (Some(alias), Some(job)) = (&context.alias, &outcome.job) {
-            self.name(alias, job);
+            self.assign_alias(alias, job);
         }
-        given(&outcome, &context, person)
+        result_of(&outcome, &context, person)
     }
 }
 
-fn given(outcome: &Outcome, context: &CallContext, person: &Person) -> CallResult {
+fn result_of(outcome: &Outcome, context: &CallContext, person: &Person) -> CallResult {
     let error = match outcome.status {
         Status::Denied | Status::NeedsApproval | Status::RateLimited | Status::Lost | Status::Failed => true,
         Status::Exited

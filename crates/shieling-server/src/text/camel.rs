@@ -4,7 +4,8 @@ use shieling::outcome::{Outcome, Status};
 use shieling::session::ViewResponse;
 use shieling::units::spoken;
 
-use super::{CallContext, add, left, merged, plain};
+use super::context::{CallContext, add, cut_short, left, merged};
+use super::plain;
 
 pub(super) fn outcome(outcome: &Outcome, context: &CallContext) -> String {
     let id = context.alias.as_deref().unwrap_or("?");
@@ -35,7 +36,7 @@ pub(super) fn outcome(outcome: &Outcome, context: &CallContext) -> String {
 
 pub(super) fn view(view: &ViewResponse) -> String {
     let mut text = merged(&view.outcome);
-    if let Some(line) = super::cut_short(&view.outcome) {
+    if let Some(line) = cut_short(&view.outcome) {
         add(&mut text, &line);
     }
     match (view.outcome.status, text.is_empty()) {

@@ -5,7 +5,8 @@ use shieling::output::plain_text;
 use shieling::session::ViewResponse;
 use shieling::units::spoken;
 
-use super::{CallContext, add, left, merged, plain};
+use super::context::{CallContext, add, cut_short, left, merged};
+use super::plain;
 use crate::visible;
 
 pub(super) fn outcome(outcome: &Outcome, context: &CallContext) -> String {
@@ -35,7 +36,7 @@ pub(super) fn outcome(outcome: &Outcome, context: &CallContext) -> String {
         (Status::TimedOut, _) => {
             let mut text = format!("Command timed out after {}", spoken(context.allowed));
             add(&mut text, &merged(outcome));
-            if let Some(line) = super::cut_short(outcome) {
+            if let Some(line) = cut_short(outcome) {
                 add(&mut text, &line);
             }
             text
@@ -66,7 +67,7 @@ pub(super) fn view(view: &ViewResponse, context: &CallContext) -> String {
         }
     }
     if matches!(outcome.status, Status::Running | Status::Exited) {
-        parts.extend(super::cut_short(outcome));
+        parts.extend(cut_short(outcome));
     } else {
         let end = plain::outcome(
             &Outcome {

@@ -2,7 +2,8 @@
 
 use shieling::outcome::{Outcome, Status};
 
-use super::{CallContext, ended, merged, plain};
+use super::context::{CallContext, cut_short, ended, merged};
+use super::plain;
 
 pub(super) fn outcome(outcome: &Outcome, context: &CallContext) -> String {
     let text = merged(outcome);
@@ -26,6 +27,6 @@ pub(super) fn outcome(outcome: &Outcome, context: &CallContext) -> String {
     }
     lines.push("Output:".to_owned());
     lines.push(text);
-    lines.extend(super::cut_short(outcome));
+    lines.extend(cut_short(outcome));
     lines.join("\n")
 }

@@ -5,7 +5,7 @@ use shieling::output::plain_text;
 use shieling::session::{AskHumanResponse, Listing, Screen, ViewResponse};
 use shieling::units::{ByteCount, spoken};
 
-use super::{CallContext, add};
+use super::context::{CallContext, add, address};
 use crate::tools::Tool;
 use crate::visible;
 
@@ -295,7 +295,7 @@ fn cut(outcome: &Outcome, context: &CallContext) -> String {
     let total = ByteCount::bytes(outcome.stdout_bytes.saturating_add(outcome.stderr_bytes));
     let whole = match (&outcome.output_id, context.tool(Tool::ShellOutput)) {
         (Some(id), Some(tool)) => format!("the whole is output {id}, read it with {tool}"),
-        (Some(id), None) => super::address(id),
+        (Some(id), None) => address(id),
         (None, _) => "narrow it with `head`, `tail` or `grep`".to_owned(),
     };
     format!("the output is cut: {total} in all, its start and end are shown; {whole}")

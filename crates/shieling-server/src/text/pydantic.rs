@@ -2,7 +2,8 @@
 
 use shieling::outcome::{Outcome, Status};
 
-use super::{CallContext, add, merged, plain};
+use super::context::{CallContext, add, cut_short, merged};
+use super::plain;
 
 pub(super) fn outcome(outcome: &Outcome, context: &CallContext) -> String {
     let mut text = merged(outcome);
@@ -11,7 +12,7 @@ pub(super) fn outcome(outcome: &Outcome, context: &CallContext) -> String {
             if outcome.truncated {
                 add(&mut text, "[output truncated]");
             }
-            if let Some(line) = super::cut_short(outcome) {
+            if let Some(line) = cut_short(outcome) {
                 add(&mut text, &line);
             }
             if outcome.status == Status::TimedOut {

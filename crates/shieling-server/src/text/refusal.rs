@@ -4,7 +4,7 @@ use shieling::outcome::{Denial, Layer, Outcome, Status};
 use shieling::policy::{Decision, Reason};
 use shieling::units::spoken;
 
-use super::CallContext;
+use super::context::CallContext;
 use crate::tools::Tool;
 use crate::visible;
 

@@ -1,9 +1,12 @@
-use shieling::outcome::{Denial, HeldBack, KilledProcess, Layer, LimitHit, LimitedResource};
+use std::time::Duration;
+
+use shieling::outcome::{Denial, HeldBack, KilledProcess, Layer, LimitHit, LimitedResource, Status};
 use shieling::policy::{Decision, Reason, Span};
 use shieling::session::{AskHumanResponse, JobInfo, Listing, Screen, SessionInfo, SessionName, TerminalSize};
 
 use super::*;
 use crate::dialect::Dialect;
+use crate::toolset::Offered;
 
 fn of(status: Status) -> Outcome {
     Outcome {

@@ -2,7 +2,7 @@
 
 use shieling::environment::Ability;
 
-use super::{Definition, Hints, LOOKS, Tool, schema};
+use super::definition::{Definition, Hints, LOOKS, Tool, schema};
 use crate::arguments;
 use crate::shapes;
 

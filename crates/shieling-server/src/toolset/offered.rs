@@ -1,11 +1,7 @@
 //! The offered tools, for text that mentions them.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use shieling::environment::Ability;
-
-use super::Toolset;
 use crate::dialect::{Argument, Dialect, DialectTool, Style};
 use crate::tools::Tool;
 
@@ -21,11 +17,6 @@ impl Offered {
     pub(super) fn new(dialect: Dialect, tools: impl Iterator<Item = DialectTool>) -> Self {
         let tools = tools.collect();
         Self { dialect, tools }
-    }
-
-    /// Creates the set of all tools of a dialect.
-    pub(crate) fn all(dialect: Dialect) -> Self {
-        Toolset::new(dialect).offered(&BTreeSet::from(Ability::ALL))
     }
 
     /// Returns the set without one of our tools.
@@ -67,11 +58,5 @@ impl Offered {
 
     fn find(&self, tool: Tool) -> Option<&DialectTool> {
         self.tools.iter().find(|dialect_tool| dialect_tool.tool == tool)
-    }
-}
-
-impl Default for Offered {
-    fn default() -> Self {
-        Self::all(Dialect::default())
     }
 }

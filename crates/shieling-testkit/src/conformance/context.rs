@@ -4,16 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use shieling::Shieling;
 use shieling::approval::{Answer, AnswerFuture, Approver, Mode, Question, Scope};
 use shieling::environment::{Ability, Capabilities};
 use shieling::outcome::Outcome;
 use shieling::request::Command;
 use shieling::session::{JobId, JobRequest, OnTimeout};
+use shieling::{Builder, Shieling};
 
-use super::case::{Case, Checked, Need, Step, Text};
 use super::expect::{DescribeError as _, holds, same};
-use super::{CheckFailure, EnvironmentFactory, OutsideDirectory, TestEnvironment, Unmet};
+use super::report::Checked;
+use super::step::{Need, Step, Text};
+use super::{CheckFailure, EnvironmentFactory, OutsideDirectory, Requirements, TestEnvironment, Unmet};
 use crate::{Marker, leftovers};
 
 /// The largest time for closing a façade, and for the end of what it leaves.
@@ -39,30 +40,33 @@ pub(crate) struct Context {
     place: TestEnvironment,
     marker: Marker,
     /// The timeout for events.
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Context {
-    /// [`Unmet::Refused`] if the environment refuses the policy of the case.
-    /// [`Unmet::Refused`]: the environment cannot serve the policy of the case, and says so.
+    /// Builds the façade over an environment.
+    ///
+    /// # Errors
+    /// [`Unmet::Refused`] if the environment refuses the policy.
     pub(crate) fn new(
         factory: Arc<dyn EnvironmentFactory>,
         place: TestEnvironment,
-        case: &Case,
-        patience: Duration,
+        requirements: &Requirements,
+        configure: fn(Builder) -> Builder,
+        timeout: Duration,
     ) -> Result<Self, Unmet> {
-        let policy = case.requirements.policy.clone();
+        let policy = requirements.policy.clone();
         let builder = Shieling::builder(Arc::clone(&place.environment), policy, &place.workspace)
             .approver(Arc::new(Yes))
             .approval(Mode::OnAsk);
-        let shieling = (case.builder)(builder).build();
+        let shieling = configure(builder).build();
         Ok(Self {
             shieling: Arc::new(shieling.map_err(|error| Unmet::Refused(error.to_string()))?),
             factory,
             can: place.environment.capabilities(),
             place,
             marker: Marker::new(),
-            patience: patience.min(CLOSING),
+            timeout: timeout.min(CLOSING),
         })
     }
 
@@ -132,7 +136,7 @@ impl Context {
         holds(
             &format!("`{text}` exits with 0"),
             outcome.exit_code == Some(0),
-            &outcome.tells(),
+            &outcome.described(),
         )?;
         Ok(outcome.stdout)
     }
@@ -164,7 +168,7 @@ impl Context {
     pub(crate) async fn started(&self, call: JobRequest) -> Result<JobId, CheckFailure> {
         let outcome = self.shieling.shell(call).await;
         let job = outcome.job.as_deref().and_then(|job| job.parse().ok());
-        job.ok_or_else(|| CheckFailure::new("a job", outcome.tells()))
+        job.ok_or_else(|| CheckFailure::new("a job", outcome.described()))
     }
 
     /// Returns the processes with the marker of this context.
@@ -178,7 +182,7 @@ impl Context {
 
     /// Waits for a condition.
     pub(crate) async fn until(&self, what: &str, so: impl Fn() -> bool + Send) -> Checked {
-        let end = Instant::now() + self.patience;
+        let end = Instant::now() + self.timeout;
         while Instant::now() < end {
             if so() {
                 return Ok(());
@@ -187,13 +191,13 @@ impl Context {
         }
         Err(CheckFailure::new(
             what,
-            format!("not so within {} s", self.patience.as_secs()),
+            format!("not so within {} s", self.timeout.as_secs()),
         ))
     }
 
     /// Waits until a file of the workspace is not empty, as seen by commands.
     pub(crate) async fn appears(&self, file: &str) -> Checked {
-        let end = Instant::now() + self.patience;
+        let end = Instant::now() + self.timeout;
         while Instant::now() < end {
             if self.run(&format!("test -s {file}")).await.exit_code == Some(0) {
                 return Ok(());
@@ -202,7 +206,7 @@ impl Context {
         }
         Err(CheckFailure::new(
             format!("`{file}`"),
-            format!("none within {} s", self.patience.as_secs()),
+            format!("none within {} s", self.timeout.as_secs()),
         ))
     }
 
@@ -213,11 +217,11 @@ impl Context {
 
     /// Closes the façade, and checks that no process is left.
     pub(crate) async fn close(&self) -> Checked {
-        let closing = tokio::time::timeout(self.patience, self.shieling.close()).await;
+        let closing = tokio::time::timeout(self.timeout, self.shieling.close()).await;
         let late = || {
             CheckFailure::new(
                 "it can be closed",
-                format!("not closed within {} s", self.patience.as_secs()),
+                format!("not closed within {} s", self.timeout.as_secs()),
             )
         };
         closing.map_err(|_| late())?;
@@ -253,7 +257,7 @@ impl Context {
         let end = (outcome.status, step.code.and(outcome.exit_code));
         if end != (step.status, step.code) {
             let expected = format!("{} {:?}: {:?}", of("the end"), step.status, step.code);
-            return Err(CheckFailure::new(expected, outcome.tells()));
+            return Err(CheckFailure::new(expected, outcome.described()));
         }
         self.stream(&of("stdout"), &step.stdout, &outcome.stdout, &outcome)?;
         self.stream(&of("stderr"), &step.stderr, &outcome.stderr, &outcome)?;
@@ -290,6 +294,6 @@ impl Context {
             ),
             Text::Any => (true, String::new()),
         };
-        holds(&format!("{what}: {wanted}"), good, &outcome.tells())
+        holds(&format!("{what}: {wanted}"), good, &outcome.described())
     }
 }

@@ -8,7 +8,7 @@ use shieling::outcome::Outcome;
 use shieling::session::JobError;
 
 use super::CheckFailure;
-use super::case::Checked;
+use super::report::Checked;
 
 /// Checks that both values are equal.
 pub(crate) fn same<S, E>(what: &str, seen: S, expected: E) -> Checked
@@ -47,11 +47,11 @@ pub(crate) fn is_typed(error: &FilesError) -> bool {
 
 /// Formats an error for a report.
 pub(crate) trait DescribeError {
-    fn tells(&self) -> String;
+    fn described(&self) -> String;
 }
 
 impl DescribeError for Outcome {
-    fn tells(&self) -> String {
+    fn described(&self) -> String {
         let head = |text: &str| text.chars().take(300).collect::<String>();
         let mut told = format!(
             "{} {:?}, stdout {:?}, stderr {:?}",

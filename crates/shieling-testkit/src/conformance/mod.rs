@@ -61,6 +61,7 @@
 mod factory;
 mod host;
 mod report;
+mod step;
 mod case;
 mod expect;
 mod context;

@@ -204,3 +204,6 @@ mod tests {
         report.assert_passed();
     }
 }
+
+/// The result of a check.
+pub(crate) type Checked = Result<(), CheckFailure>;

@@ -19,7 +19,7 @@ use super::{CaseReport, CaseResult, CheckFailure, EnvironmentFactory, Report, Un
 pub struct Suite {
     only: Vec<String>,
     at_once: usize,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Default for Suite {
@@ -27,7 +27,7 @@ impl Default for Suite {
         Self {
             only: Vec::new(),
             at_once: 6,
-            patience: Duration::from_secs(60),
+            timeout: Duration::from_secs(60),
         }
     }
 }
@@ -57,8 +57,8 @@ impl Suite {
     }
 
     /// Sets the timeout of a case, and the timeout for events to at most 20 s. A case that exceeds it has failed.
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
@@ -82,7 +82,7 @@ impl Suite {
     pub async fn run(&self, factory: Arc<dyn EnvironmentFactory>) -> Report {
         let begun = Instant::now();
         let chosen = cases::all().filter(|(group, case)| self.wants(group, case));
-        let known = match known(&factory, self.patience).await {
+        let known = match known(&factory, self.timeout).await {
             Ok(known) => Arc::new(known),
             Err(wrong) => {
                 let line = |(group, case): (_, Case)| CaseReport {
@@ -107,16 +107,16 @@ impl Suite {
                 came: CaseResult::Failed(CheckFailure::new("an end", "none")),
                 took: Duration::ZERO,
             });
-            let (factory, known, room, patience) = (
+            let (factory, known, room, timeout) = (
                 Arc::clone(&factory),
                 Arc::clone(&known),
                 Arc::clone(&room),
-                self.patience,
+                self.timeout,
             );
             let task = tasks.spawn(async move {
                 let _turn = room.acquire_owned().await;
                 let begun = Instant::now();
-                (attempt(&case, factory, &known, patience).await, begun.elapsed())
+                (attempt(&case, factory, &known, timeout).await, begun.elapsed())
             });
             places.insert(task.id(), context);
         }
@@ -140,12 +140,18 @@ impl Suite {
 }
 
 /// Probes an environment without requirements: its abilities, and which of the needed programs it has.
-async fn known(factory: &Arc<dyn EnvironmentFactory>, patience: Duration) -> Result<Known, CheckFailure> {
+async fn known(factory: &Arc<dyn EnvironmentFactory>, timeout: Duration) -> Result<Known, CheckFailure> {
     let looking = case("which programs there are", []);
     let place = factory.make(&looking.requirements).await;
     let place = place.map_err(|unmet| CheckFailure::new("a place without any wish", format!("{unmet:?}")))?;
-    let context = Context::new(Arc::clone(factory), place, &looking, patience)
-        .map_err(|unmet| CheckFailure::new("a place without any wish", format!("{unmet:?}")))?;
+    let context = Context::new(
+        Arc::clone(factory),
+        place,
+        &looking.requirements,
+        looking.builder,
+        timeout,
+    )
+    .map_err(|unmet| CheckFailure::new("a place without any wish", format!("{unmet:?}")))?;
     let wanted: BTreeSet<_> = cases::all()
         .flat_map(|(_, case)| case.needs)
         .filter_map(|need| match need {
@@ -192,12 +198,12 @@ fn missing(case: &Case, known: &Known) -> Option<String> {
     })
 }
 
-async fn attempt(case: &Case, factory: Arc<dyn EnvironmentFactory>, known: &Known, patience: Duration) -> CaseResult {
+async fn attempt(case: &Case, factory: Arc<dyn EnvironmentFactory>, known: &Known, timeout: Duration) -> CaseResult {
     if let Some(why) = missing(case, known) {
         return CaseResult::Skipped(why);
     }
     let made = factory.make(&case.requirements).await;
-    let context = match made.and_then(|place| Context::new(factory, place, case, patience)) {
+    let context = match made.and_then(|place| Context::new(factory, place, &case.requirements, case.builder, timeout)) {
         Ok(context) => context,
         Err(Unmet::Refused(why)) if !declares(case) => return CaseResult::Skipped(why),
         Err(unmet) => return CaseResult::Failed(CheckFailure::new("a place as it is declared", format!("{unmet:?}"))),
@@ -205,12 +211,12 @@ async fn attempt(case: &Case, factory: Arc<dyn EnvironmentFactory>, known: &Know
     let unmet = case.needs.iter().find(|need| !context.meets(**need));
     let came = match unmet {
         Some(need) => CaseResult::Skipped(format!("it does not have {need:?}")),
-        None => match tokio::time::timeout(patience, trial(case, &context)).await {
+        None => match tokio::time::timeout(timeout, trial(case, &context)).await {
             Ok(Ok(())) => CaseResult::Passed,
             Ok(Err(wrong)) => CaseResult::Failed(wrong),
             Err(_) => CaseResult::Failed(CheckFailure::new(
                 "an answer",
-                format!("none within {} s", patience.as_secs()),
+                format!("none within {} s", timeout.as_secs()),
             )),
         },
     };

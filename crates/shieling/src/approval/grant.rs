@@ -24,46 +24,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::plain::{is_plain, is_plain_word};
-use super::{GrantId, Question};
+use super::question::Question;
+use super::scope::{GrantId, GrantLimits, Scope};
 use crate::policy::{Decision, Reason};
 use crate::request::{Digest, RequestKind};
 
 /// The largest number of grants. Beyond it the oldest is dropped, which only leads to another question.
 const MAX_HELD: usize = 1_024;
-
-/// The bounds of a grant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GrantLimits {
-    /// The number of starts, including the one that was asked about.
-    pub uses: NonZeroU32,
-    /// The lifetime from the answer, on the monotonic clock.
-    pub lasts: Duration,
-}
-
-impl Default for GrantLimits {
-    /// Returns 100 starts within an hour.
-    fn default() -> Self {
-        Self {
-            uses: const { NonZeroU32::new(100).expect("100 is not 0") },
-            lasts: Duration::from_secs(3_600),
-        }
-    }
-}
-
-/// How much an approval covers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Scope {
-    /// Only this start.
-    Once,
-    /// The same command again.
-    Exact(GrantLimits),
-    /// Commands of which every part begins with these words. If that is not true of the command in question, or the
-    /// request is not a command, the approval covers only this start.
-    Prefix(Vec<String>, GrantLimits),
-    /// In the same session, commands that launch only [the same programs](Question::programs) and are asked about for
-    /// the same reasons. If the text is not plain, the approval covers only this start.
-    Session(GrantLimits),
-}
 
 /// The valid grants.
 #[derive(Debug, Default)]

@@ -16,6 +16,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod scope;
 mod question;
 mod grant;
 mod plain;
@@ -33,25 +34,14 @@ use crate::request::{Digest, Request};
 use crate::units::{ByteCount, Clock};
 
 use grant::Grants;
-pub use grant::{GrantLimits, Scope};
 pub use question::{Answer, AnswerFuture, ApprovalContext, Approver, ApproverFn, NoApprover, Question};
+pub use scope::{GrantId, GrantLimits, Scope};
 
 /// The number of times that a request is asked about because files that it runs changed after the answer.
 const ROUNDS: usize = 3;
 
 /// The default time limit for an answer.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10 * 60);
-
-/// The number of a grant, unique within one [`Approvals`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(transparent)]
-pub struct GrantId(u64);
-
-impl fmt::Display for GrantId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// The basis of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -305,7 +295,7 @@ impl Approvals {
     }
 
     fn number(&self) -> GrantId {
-        GrantId(self.next.fetch_add(1, Ordering::Relaxed))
+        GrantId::new(self.next.fetch_add(1, Ordering::Relaxed))
     }
 
     fn held<R>(&self, act: impl FnOnce(&mut Grants, std::time::Instant) -> R) -> R {

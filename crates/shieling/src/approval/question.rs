@@ -6,8 +6,8 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 
-use super::grant::Scope;
 use super::plain::{is_plain, is_plain_word};
+use super::scope::Scope;
 use crate::policy::Verdict;
 use crate::request::{Digest, Request, RequestKind};
 use crate::units::ByteCount;

@@ -140,7 +140,7 @@ impl LogFile {
                 }
                 Err(rustix::io::Errno::WOULDBLOCK) => {
                     let why = "another process has held its lock for 5 s";
-                    return Err(told(&self.path, why, io::ErrorKind::TimedOut));
+                    return Err(refusal(&self.path, why, io::ErrorKind::TimedOut));
                 }
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -176,7 +176,7 @@ impl LogFile {
             (state.file, state.length) = (next, 0);
         }
         let why = "the log was moved or replaced while it was in use; start again to begin a new one";
-        Err(told(&self.path, why, io::ErrorKind::NotFound))
+        Err(refusal(&self.path, why, io::ErrorKind::NotFound))
     }
 
     /// Returns the path of an older generation.
@@ -192,7 +192,7 @@ impl LogFile {
                 (length > 0).then(|| self.last_line(&before, length)).transpose()
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(told(&self.path, &error.to_string(), error.kind())),
+            Err(error) => Err(refusal(&self.path, &error.to_string(), error.kind())),
         }
     }
 
@@ -201,7 +201,7 @@ impl LogFile {
     fn rotate(&self) -> io::Result<()> {
         let failed = |error: io::Error| {
             let why = format!("it is full and cannot be rotated: {error}; {OTHERWISE}");
-            told(&self.path, &why, error.kind())
+            refusal(&self.path, &why, error.kind())
         };
         for number in (1..self.settings.generations).rev() {
             match std::fs::rename(self.generation(number), self.generation(number + 1)) {
@@ -218,7 +218,7 @@ impl LogFile {
         let length = found.len();
         if length < state.length {
             let why = "the log has become shorter while it was in use: records were removed";
-            return Err(told(&self.path, why, io::ErrorKind::InvalidData));
+            return Err(refusal(&self.path, why, io::ErrorKind::InvalidData));
         }
         if length > state.length || (length > 0 && state.head.is_none()) {
             state.head = Some(self.last_line(&state.file, length)?);
@@ -246,7 +246,7 @@ impl LogFile {
                 "its last line is torn: a write was interrupted. Keep a copy, look at what comes after \
                  byte {begins}, then cut it off with `truncate -s {begins}` or begin a new log"
             );
-            return Err(told(&self.path, &why, io::ErrorKind::InvalidData));
+            return Err(refusal(&self.path, &why, io::ErrorKind::InvalidData));
         };
         let last = &whole[after_newline(whole)..];
         std::str::from_utf8(last)
@@ -255,7 +255,7 @@ impl LogFile {
             .and_then(|last| line::link(last).map(|link| line::head(last, link.seq)))
             .ok_or_else(|| {
                 let why = "its last line is no whole record; `shieling log verify` shows where the log breaks";
-                told(&self.path, why, io::ErrorKind::InvalidData)
+                refusal(&self.path, why, io::ErrorKind::InvalidData)
             })
     }
 }
@@ -288,7 +288,7 @@ impl Sink for LogFile {
                  `--audit FILE`",
                 self.settings.bound
             );
-            return Err(told(&self.path, &why, io::ErrorKind::StorageFull));
+            return Err(refusal(&self.path, &why, io::ErrorKind::StorageFull));
         }
         let written = state
             .file
@@ -301,7 +301,7 @@ impl Sink for LogFile {
             // A full disk may have accepted half a line. No other process can have written after it while the lock is
             // held, so it can be removed; if that fails, the next append reports it.
             drop(state.file.set_len(state.length));
-            return Err(told(&self.path, &format!("{error}; {OTHERWISE}"), error.kind()));
+            return Err(refusal(&self.path, &format!("{error}; {OTHERWISE}"), error.kind()));
         }
         state.length = grown;
         state.head = Some(head);
@@ -321,7 +321,7 @@ fn opened(path: &Path) -> io::Result<std::fs::File> {
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
         .open(path)
         .map_err(|error| {
-            told(
+            refusal(
                 path,
                 &format!("{error}; record elsewhere with `--audit FILE`"),
                 error.kind(),
@@ -329,15 +329,15 @@ fn opened(path: &Path) -> io::Result<std::fs::File> {
         })?;
     let found = file.metadata()?;
     if !found.is_file() {
-        return Err(told(path, "it is not a regular file", io::ErrorKind::InvalidInput));
+        return Err(refusal(path, "it is not a regular file", io::ErrorKind::InvalidInput));
     }
     if found.uid() != rustix::process::geteuid().as_raw() {
         let why = "it belongs to another user, who could rewrite it; record elsewhere with `--audit FILE`";
-        return Err(told(path, why, io::ErrorKind::PermissionDenied));
+        return Err(refusal(path, why, io::ErrorKind::PermissionDenied));
     }
     if found.mode() & 0o022 != 0 {
         let why = "others than its owner may write to it; take that away with `chmod go-w`";
-        return Err(told(path, why, io::ErrorKind::PermissionDenied));
+        return Err(refusal(path, why, io::ErrorKind::PermissionDenied));
     }
     Ok(file)
 }
@@ -386,6 +386,6 @@ fn after_newline(bytes: &[u8]) -> usize {
     bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)
 }
 
-fn told(path: &Path, why: &str, kind: io::ErrorKind) -> io::Error {
+fn refusal(path: &Path, why: &str, kind: io::ErrorKind) -> io::Error {
     io::Error::new(kind, format!("audit log `{}`: {why}", path.display()))
 }

@@ -22,6 +22,7 @@
 //! cannot rewrite the rest of the file. To detect a rewritten or truncated file, compare with a [`LogHead`] that was
 //! stored elsewhere.
 
+mod head;
 mod file;
 mod line;
 mod touched;
@@ -36,10 +37,11 @@ use serde::Serialize;
 
 pub use crate::units::rfc3339;
 pub use file::{Durability, LogFile, LogSettings, MAX_LINE_BYTES};
+pub use head::LogHead;
 pub use line::escape;
 pub use touched::{FileRecord, MAX_PATHS};
 pub use typed::{InputRecord, MAX_KEYS};
-pub use verify::{BrokenLog, Defect, LogHead, LogSummary, verify};
+pub use verify::{BrokenLog, Defect, LogSummary, verify};
 
 use crate::outcome::{Denial, Layer, Outcome, Status};
 use crate::policy::{Decision, Reason, Verdict};

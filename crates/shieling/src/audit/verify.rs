@@ -1,66 +1,17 @@
 //! Verification of a log: every line is complete, in its place, and follows the line before.
 #![expect(clippy::disallowed_methods, reason = "the audit log is one of the homes of std::fs")]
 
-use std::fmt;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 
 use super::file::{MAX_LINE_BYTES, first_number, generation};
+use super::head::LogHead;
 use super::line;
 use crate::request::Digest;
-use crate::units::UnitError;
-
-/// The last line of a log at some time: its number and its digest, written `17:<64 hex digits>`.
-///
-/// Noted elsewhere, it shows later whether the log was cut off or rewritten.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LogHead {
-    /// The number of the line, from 1.
-    pub seq: u64,
-    /// The SHA-256 of the line without its newline.
-    pub digest: Digest,
-}
-
-impl fmt::Display for LogHead {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.seq, self.digest)
-    }
-}
-
-impl Serialize for LogHead {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl FromStr for LogHead {
-    type Err = UnitError;
-
-    fn from_str(text: &str) -> Result<Self, UnitError> {
-        let parsed = text.split_once(':').and_then(|(seq, hex)| {
-            let mut digest = [0; 32];
-            if hex.len() != 64 || !hex.is_ascii() {
-                return None;
-            }
-            for (index, byte) in digest.iter_mut().enumerate() {
-                *byte = u8::from_str_radix(&hex[2 * index..2 * index + 2], 16).ok()?;
-            }
-            Some(Self {
-                seq: seq.parse().ok()?,
-                digest: Digest(digest),
-            })
-        });
-        parsed.ok_or_else(|| UnitError {
-            text: text.to_owned(),
-            expected: "the head of a log, a line's number and its SHA-256 such as `17:9f86…`",
-        })
-    }
-}
 
 /// The result for an intact log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

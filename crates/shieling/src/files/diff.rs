@@ -54,7 +54,7 @@ pub(super) struct Names {
 impl Names {
     /// The names of a file before and after a change, relative to the workspace.
     pub(super) fn same(workspace: &Path, path: &Path) -> Self {
-        let name = shown(workspace, path);
+        let name = display_path(workspace, path);
         Self {
             old: quoted("a/", &name),
             new: quoted("b/", &name),
@@ -79,7 +79,7 @@ impl Names {
 }
 
 /// Returns the path as diffs show it: relative to the workspace, if it is inside.
-fn shown(workspace: &Path, path: &Path) -> String {
+fn display_path(workspace: &Path, path: &Path) -> String {
     let inner = path.strip_prefix(workspace).unwrap_or(path);
     inner.to_string_lossy().trim_start_matches('/').to_owned()
 }

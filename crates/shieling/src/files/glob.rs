@@ -8,14 +8,14 @@ use super::walk::{After, Rules, Walk};
 use super::{Context, FilesError, GlobRequest, GlobResponse, Include, cursor};
 use crate::environment::{Kind, Links};
 
-/// The most paths that are given at once.
+/// The largest number of paths in one response.
 const MOST: u64 = 10_000;
 
-/// Finds what a pattern fits: files, links (which are not followed) and whatever else is no directory; or,
-/// if the pattern ends with a slash, directories, each with a slash at its end. A pattern that names
-/// something with a dot at its beginning also looks at names that begin with one.
+/// Finds files whose paths match a pattern: regular files, links (which are not followed) and other types, but not
+/// directories. A pattern with a trailing slash finds directories instead, whose paths end with a slash. A pattern
+/// that names a dotfile also visits dotfiles.
 ///
-/// Gives up soon once `stopped` is set.
+/// Stops soon after `stopped` is set.
 ///
 /// # Errors
 /// [`FilesError`].
@@ -65,7 +65,7 @@ pub(crate) fn find(
                     continue;
                 }
                 let shown = pattern::shown(&below, is_directory);
-                // A walk also gives the directories that lead to where it goes on.
+                // A walk that continues also yields the directories on the way to its start.
                 let known = after.as_ref().is_some_and(|after| shown <= *after);
                 if known || rules.admits(&piece.directory, &entry).is_none() {
                     continue;

@@ -30,7 +30,7 @@ impl Digest {
 
     /// Returns the state: the first 32 hexadecimal digits of the SHA-256.
     pub(super) fn hash(self) -> FileHash {
-        FileHash(told(self.0))
+        FileHash(hex_prefix(self.0))
     }
 }
 
@@ -72,7 +72,7 @@ impl FileHash {
         for part in stamp.0 {
             hasher.update(part.to_le_bytes());
         }
-        Self(format!("stat-{}", told(hasher)))
+        Self(format!("stat-{}", hex_prefix(hasher)))
     }
 
     /// Checks that this has the form of a state that reads return.
@@ -99,7 +99,7 @@ impl FileHash {
 }
 
 /// Formats the first half of a digest in hexadecimal.
-fn told(hasher: Sha256) -> String {
+fn hex_prefix(hasher: Sha256) -> String {
     hasher
         .finalize()
         .iter()

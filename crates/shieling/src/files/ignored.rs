@@ -11,8 +11,7 @@ use std::sync::Arc;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use super::Context;
-use super::walk::unreadable;
+use super::{Context, FilesError};
 use crate::environment::{Entry, FileError, Kind, Links, Node};
 
 /// The largest ignore file that is honoured, in bytes.
@@ -202,4 +201,9 @@ fn content(context: Context<'_>, directory: &dyn Node, names: &[&str]) -> Result
     let read = file.read_at(0, &mut content)?;
     content.truncate(read);
     Ok(content)
+}
+
+/// Returns 1 if this error means that something could not be read. Files that vanished or are hidden do not count.
+pub(super) fn unreadable(error: &FilesError) -> u64 {
+    u64::from(!matches!(error, FilesError::File(FileError::NotFound(_))))
 }

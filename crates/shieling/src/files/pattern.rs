@@ -155,7 +155,7 @@ fn checked(argument: &'static str, glob: &str) -> Result<GlobSet, FilesError> {
     let built = built.and_then(|built| GlobSetBuilder::new().add(built).build());
     built.map_err(|error| {
         let brief = brief(glob);
-        let why = match (error.kind(), place(glob, error.kind())) {
+        let why = match (error.kind(), error_position(glob, error.kind())) {
             (ErrorKind::Regex(_), _) => format!("`{brief}` has too much in it, or in its braces"),
             (kind, Some(at)) => {
                 let at = glob[..at].chars().count() + 1;
@@ -168,7 +168,7 @@ fn checked(argument: &'static str, glob: &str) -> Result<GlobSet, FilesError> {
 }
 
 /// Returns the position of an error in a glob, in bytes.
-fn place(glob: &str, kind: &ErrorKind) -> Option<usize> {
+fn error_position(glob: &str, kind: &ErrorKind) -> Option<usize> {
     let mut class = None;
     let mut braces = Vec::new();
     let mut escaped = false;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool};
 
-use super::ignored::Ignored;
+use super::ignored::{Ignored, unreadable};
 use super::{Context, FilesError, Include};
 use crate::environment::{Entry, FileError, Kind, Node};
 
@@ -236,11 +236,6 @@ impl<'a> Walk<'a> {
             self.levels[far].directory = None;
         }
     }
-}
-
-/// Returns 1 if this error means that something could not be read. Files that vanished or are hidden do not count.
-pub(super) fn unreadable(error: &FilesError) -> u64 {
-    u64::from(!matches!(error, FilesError::File(FileError::NotFound(_))))
 }
 
 impl Rules<'_> {

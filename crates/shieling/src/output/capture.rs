@@ -5,16 +5,8 @@ use std::task::{Context, Poll};
 use super::grouped;
 use super::ring::Ring;
 use super::spill::{OutputId, SpillTo, Spilled, Spiller};
+use super::stream::Stream;
 use crate::units::ByteCount;
-
-/// One of a command's two output streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Stream {
-    /// Standard output.
-    Stdout = 0,
-    /// Standard error.
-    Stderr = 1,
-}
 
 /// Receives output while it arrives.
 pub trait Tee: Send + Sync {

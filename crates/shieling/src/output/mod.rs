@@ -4,13 +4,15 @@ mod capture;
 mod plain;
 mod ring;
 mod spill;
+mod stream;
 
-pub use capture::{Capture, Captured, Stream, Tee};
+pub use capture::{Capture, Captured, Tee};
 pub(crate) use capture::{partial_character, whole_characters};
 pub use plain::plain_text;
 pub(crate) use ring::Ring;
 pub(crate) use spill::private_directory;
 pub use spill::{Chunk, OutputId, ReadSpillError, SpillTo, Spilled, read_spilled};
+pub use stream::Stream;
 
 /// Formats a count with separators: `123,456`.
 fn grouped(count: u64) -> String {

@@ -20,7 +20,7 @@ use tokio::time::sleep_until;
 
 use super::Progress;
 use super::human::InputEvent;
-use super::job::{AtEnd, Shared};
+use super::job_state::{AtEnd, Shared};
 use super::progress::Reporter;
 use crate::outcome::{Outcome, Status};
 use crate::output::Stream;
@@ -392,7 +392,7 @@ impl Actor {
     fn report(&mut self) {
         if let Some(reporter) = &mut self.reporter {
             let state = self.shared.shared.state();
-            reporter.tell(state.totals[0] + state.totals[1], &state.log);
+            reporter.send(state.totals[0] + state.totals[1], &state.log);
         }
     }
 

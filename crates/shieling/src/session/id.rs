@@ -11,14 +11,14 @@ const LONGEST: usize = 64;
 
 /// An invalid name of a session or job.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` cannot name a {what}: 1 to {LONGEST} letters, digits, `.`, `_` and `-`, of which the first is a letter or digit", shown(.text))]
+#[error("`{}` cannot name a {what}: 1 to {LONGEST} letters, digits, `.`, `_` and `-`, of which the first is a letter or digit", escaped(.text))]
 pub struct IdError {
     what: &'static str,
     text: String,
 }
 
 /// Escapes and shortens an invalid name for display.
-fn shown(text: &str) -> String {
+fn escaped(text: &str) -> String {
     let mut shown: String = text.chars().take(LONGEST).flat_map(char::escape_default).collect();
     if text.chars().nth(LONGEST).is_some() {
         shown.push('…');

@@ -125,7 +125,7 @@ fn parsed(name: &str) -> Option<(Key, Modifiers)> {
     }
     let key = match single(rest) {
         Some(character) => Key::Character(character),
-        None => match named(rest)? {
+        None => match parse_name(rest)? {
             // The name itself includes Shift.
             (key, true) => {
                 held.shift = true;
@@ -144,7 +144,7 @@ fn single(text: &str) -> Option<char> {
 }
 
 /// Returns the key of a name, and whether the name implies Shift.
-fn named(name: &str) -> Option<(Key, bool)> {
+fn parse_name(name: &str) -> Option<(Key, bool)> {
     let name: String = name
         .chars()
         .filter(|c| !matches!(c, '_' | '-' | ' '))

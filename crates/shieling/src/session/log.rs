@@ -241,7 +241,7 @@ mod tests {
         log.push(Stream::Stdout, b"\xe2");
         log.push(Stream::Stdout, b"\x82");
         log.finish();
-        // It never came: what did come is told.
+        // The rest of the character never arrived: its first bytes are kept.
         assert_eq!(log.end(), 14);
     }
 

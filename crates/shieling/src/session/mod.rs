@@ -11,6 +11,7 @@ mod human;
 mod id;
 mod input;
 mod job;
+mod job_state;
 mod jobs;
 mod keys;
 mod log;

@@ -42,7 +42,7 @@ impl Reporter {
     }
 
     /// Sends a report.
-    pub(super) fn tell(&mut self, bytes: u64, log: &Log) {
+    pub(super) fn send(&mut self, bytes: u64, log: &Log) {
         self.due = None;
         self.last = Some(Instant::now());
         let line = last_line(&log.newest(SEARCHED));

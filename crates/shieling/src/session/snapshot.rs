@@ -56,14 +56,14 @@ impl JobSnapshot {
             let touched = new.iter().filter(|(name, version)| old.get(*name) != Some(version));
             let gone = old.keys().filter(|name| !new.contains_key(*name));
             let touched: Vec<&PathBuf> = touched.map(|(name, _)| name).collect();
-            changed.extend(told("changed in the workspace", &touched));
-            changed.extend(told("gone from the workspace", &gone.collect::<Vec<_>>()));
+            changed.extend(describe_names("changed in the workspace", &touched));
+            changed.extend(describe_names("gone from the workspace", &gone.collect::<Vec<_>>()));
         }
         changed
     }
 }
 
-fn told(what: &str, names: &[&PathBuf]) -> Option<String> {
+fn describe_names(what: &str, names: &[&PathBuf]) -> Option<String> {
     let shown: Vec<String> = names.iter().take(TOLD).map(|name| name.display().to_string()).collect();
     let more = names.len().saturating_sub(TOLD);
     let more = if more > 0 {

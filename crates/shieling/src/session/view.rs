@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use tokio::time::{sleep_until, timeout_at};
 
-use super::job::{Job, State};
+use super::job::Job;
+use super::job_state::State;
 use super::pattern::{PatternSearch, compiled};
 use super::{JobError, Until, ViewRequest, ViewResponse};
 use crate::outcome::Outcome;

@@ -351,7 +351,7 @@ async fn failures(flaw: Flaw, cases: &[&str]) -> Vec<String> {
         marker: Marker::new(),
     });
     let suite = cases.iter().fold(Suite::new(), |suite, case| suite.only(*case));
-    let report = suite.patience(Duration::from_secs(6)).run(maker).await;
+    let report = suite.timeout(Duration::from_secs(6)).run(maker).await;
     assert!(report.lines().len() >= cases.len(), "{report}");
     report.failed().map(|(line, _)| line.name.to_owned()).collect()
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 use shieling::environment::Kind;
 use shieling::units::civil;
 
-use super::{Call, names, said, within};
-use crate::bash::USER;
+use super::invocation::{Invocation, names, said, within};
+use crate::bash::user::USER;
 use crate::tree::{Follow, Id, NodeInfo};
 
 /// The age after which the year is shown instead of the time: half of a mean year.
@@ -23,7 +23,7 @@ struct Entry {
     about: NodeInfo,
 }
 
-pub(super) fn run(call: &mut Call<'_>) -> Result<(), String> {
+pub(super) fn run(call: &mut Invocation<'_>) -> Result<(), String> {
     let mut operands = std::mem::take(&mut call.operands);
     if operands.is_empty() {
         operands.push(".".to_owned());
@@ -50,7 +50,7 @@ pub(super) fn run(call: &mut Call<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn list(call: &mut Call<'_>, name: &str, id: Id, headed: bool) {
+fn list(call: &mut Invocation<'_>, name: &str, id: Id, headed: bool) {
     if !call.out.is_empty() {
         call.out.push('\n');
     }
@@ -98,7 +98,7 @@ fn list(call: &mut Call<'_>, name: &str, id: Id, headed: bool) {
     }
 }
 
-fn sorted(call: &Call<'_>, mut entries: Vec<Entry>) -> Vec<Entry> {
+fn sorted(call: &Invocation<'_>, mut entries: Vec<Entry>) -> Vec<Entry> {
     entries.sort_by(|one, other| one.name.cmp(&other.name));
     match call.last("tSU") {
         Some('t') => entries.sort_by_key(|entry| Reverse(entry.about.modified)),
@@ -112,7 +112,7 @@ fn sorted(call: &Call<'_>, mut entries: Vec<Entry>) -> Vec<Entry> {
 }
 
 /// Formats entries, with the directory's name if there are several.
-fn show(call: &mut Call<'_>, directory: &str, entries: &[Entry]) {
+fn show(call: &mut Invocation<'_>, directory: &str, entries: &[Entry]) {
     let mut rows = Vec::new();
     for Entry { name, id, about } in entries {
         let mut shown = name.clone();

@@ -28,7 +28,7 @@ pub(in crate::service) trait FileArguments: DeserializeOwned {
 /// # Errors
 /// A message why it cannot be meant as a path. Notations that have a meaning elsewhere, such as `~`, would be
 /// ordinary names here, and a write would create them.
-fn place(written: String) -> Result<PathBuf, String> {
+fn parse_path(written: String) -> Result<PathBuf, String> {
     let shown = || visible::line(&written, 200);
     if written == "~" || written.starts_with("~/") {
         let shown = shown();
@@ -50,7 +50,7 @@ impl FileArguments for arguments::ReadFile {
             offset: self.offset,
             limit: self.limit,
             max_image: images,
-            ..ReadRequest::new(place(self.path)?)
+            ..ReadRequest::new(parse_path(self.path)?)
         };
         Ok((FileRequest::Read(ask), action))
     }
@@ -66,7 +66,7 @@ impl FileArguments for arguments::WriteFile {
             }
         };
         let ask = WriteRequest {
-            path: place(self.path)?,
+            path: parse_path(self.path)?,
             content,
             expect: self.hash.map(FileHash),
             create_only: self.create_only,
@@ -79,7 +79,7 @@ impl FileArguments for arguments::EditFile {
     fn ask(self, _: Option<ByteCount>) -> Result<(FileRequest, FileAction), String> {
         let action = FileAction::Edit(self.path.clone());
         let ask = EditRequest {
-            path: place(self.path)?,
+            path: parse_path(self.path)?,
             old: self.old,
             new: self.new,
             replace_all: self.replace_all,
@@ -103,7 +103,7 @@ impl FileArguments for arguments::Ls {
     fn ask(self, _: Option<ByteCount>) -> Result<(FileRequest, FileAction), String> {
         let action = FileAction::List(self.path.clone());
         let ask = ListRequest {
-            path: place(self.path)?,
+            path: parse_path(self.path)?,
             limit: self.limit,
             after: self.after,
         };
@@ -116,7 +116,7 @@ impl FileArguments for arguments::Glob {
         let action = FileAction::Find(self.path.clone());
         let ask = GlobRequest {
             pattern: self.pattern,
-            path: place(self.path)?,
+            path: parse_path(self.path)?,
             include: Include {
                 ignored: self.ignored,
                 dotfiles: self.hidden,
@@ -149,7 +149,7 @@ impl FileArguments for arguments::Grep {
         let around = self.context.unwrap_or(0);
         let ask = GrepRequest {
             pattern: self.pattern,
-            path: place(self.path)?,
+            path: parse_path(self.path)?,
             literal: self.literal,
             ignore_case: self.ignore_case,
             multiline: self.multiline,
@@ -173,7 +173,7 @@ impl FileArguments for arguments::Stat {
         let action = FileAction::Stat(self.path.clone());
         Ok((
             FileRequest::Stat(StatRequest {
-                path: place(self.path)?,
+                path: parse_path(self.path)?,
             }),
             action,
         ))
@@ -184,7 +184,7 @@ impl FileArguments for arguments::DeleteFile {
     fn ask(self, _: Option<ByteCount>) -> Result<(FileRequest, FileAction), String> {
         let action = FileAction::Delete(self.path.clone());
         let ask = DeleteRequest {
-            path: place(self.path)?,
+            path: parse_path(self.path)?,
             recursive: self.recursive,
         };
         Ok((FileRequest::Delete(ask), action))
@@ -195,8 +195,8 @@ impl FileArguments for arguments::MoveFile {
     fn ask(self, _: Option<ByteCount>) -> Result<(FileRequest, FileAction), String> {
         let action = FileAction::Move(self.from.clone(), self.to.clone());
         let ask = MoveRequest {
-            from: place(self.from)?,
-            to: place(self.to)?,
+            from: parse_path(self.from)?,
+            to: parse_path(self.to)?,
             replace: self.replace,
         };
         Ok((FileRequest::Move(ask), action))

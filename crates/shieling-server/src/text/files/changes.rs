@@ -4,16 +4,16 @@ use shieling::environment::Kind;
 use shieling::files::{EditResponse, FileInfo, PatchResponse, PatchedFile, WriteResponse};
 use shieling::units::ByteCount;
 
-use super::{FileAction, asked, shown};
+use super::action::{FileAction, SHOWN, asked, shown};
 use crate::dialect::Style;
-use crate::text::{CallContext, add};
+use crate::text::context::{CallContext, add};
 use crate::visible;
 
 /// Adds a remark about the directory. It applies to every style: a file that will be removed with the environment is
 /// not just "created".
 fn noted(mut text: String, note: Option<&String>) -> String {
     if let Some(note) = note {
-        add(&mut text, &format!("[{}]", visible::line(note, super::SHOWN)));
+        add(&mut text, &format!("[{}]", visible::line(note, SHOWN)));
     }
     text
 }
@@ -79,7 +79,7 @@ fn patched_words(patched: &PatchResponse, context: &CallContext) -> String {
         return text;
     }
     for file in &patched.files {
-        add(&mut text, &one(file, context));
+        add(&mut text, &patched_file(file, context));
     }
     if text.is_empty() {
         text.push_str("[the patch changes nothing]");
@@ -87,7 +87,7 @@ fn patched_words(patched: &PatchResponse, context: &CallContext) -> String {
     text
 }
 
-fn one(file: &PatchedFile, context: &CallContext) -> String {
+fn patched_file(file: &PatchedFile, context: &CallContext) -> String {
     let from = file
         .from
         .as_ref()
@@ -116,6 +116,6 @@ pub(super) fn deleted(info: &FileInfo, context: &CallContext) -> String {
 }
 
 pub(super) fn moved(info: &FileInfo, from: &str, context: &CallContext) -> String {
-    let from = visible::line(from, super::SHOWN);
+    let from = visible::line(from, SHOWN);
     format!("moved {from} to {}", shown(&info.path, context))
 }

@@ -6,9 +6,9 @@ use std::path::Component;
 use shieling::environment::FileError;
 use shieling::files::{Candidate, FilesError};
 
-use super::{FileAction, argument, counts_from};
+use super::action::{FileAction, SHOWN, argument, counts_from, shown};
 use crate::dialect::Style;
-use crate::text::{CallContext, add};
+use crate::text::context::{CallContext, add};
 use crate::tools::Tool;
 use crate::visible;
 
@@ -52,11 +52,11 @@ pub(crate) fn sentence(error: &FilesError, context: &CallContext) -> String {
         text = format!("{text}: {deeper}");
         cause = deeper.source();
     }
-    told(&text, context)
+    escape_message(&text, context)
 }
 
 /// Escapes a message of the library into one line, with paths relative to the workspace.
-fn told(text: &str, context: &CallContext) -> String {
+fn escape_message(text: &str, context: &CallContext) -> String {
     let workspace = context.workspace.to_string_lossy();
     let text = match workspace.trim_end_matches('/') {
         "" => text.to_owned(),
@@ -77,7 +77,7 @@ fn headline(error: &FilesError, action: &FileAction, context: &CallContext) -> S
             let s = if *lines == 1 { "" } else { "s" };
             format!(
                 "there is nothing at `{name}` {first}: `{}` has {lines} line{s}",
-                super::shown(path, context)
+                shown(path, context)
             )
         }
         (_, FilesError::Argument { argument: name, why }) => of_argument(name, why, action, context),
@@ -89,7 +89,10 @@ fn headline(error: &FilesError, action: &FileAction, context: &CallContext) -> S
 fn of_argument(name: &'static str, why: &str, action: &FileAction, context: &CallContext) -> String {
     let ours = if name == "globs" { "glob" } else { name };
     let name = argument(context, action.tool(), ours).unwrap_or(ours);
-    format!("`{name}`: {}", told(&with_what_there_is(why, action, context), context))
+    format!(
+        "`{name}`: {}",
+        escape_message(&with_what_there_is(why, action, context), context)
+    )
 }
 
 /// Removes advice to use an argument that the caller does not have.
@@ -113,9 +116,7 @@ fn pydantic(error: &FilesError, action: &FileAction, context: &CallContext) -> S
         (_, FilesError::Argument { argument: name, why }) => {
             return format!("Error: {}", of_argument(name, why, action, context));
         }
-        (FileAction::Read(path) | FileAction::Edit(path) | FileAction::Write(path), _) => {
-            visible::line(path, super::SHOWN)
-        }
+        (FileAction::Read(path) | FileAction::Edit(path) | FileAction::Write(path), _) => visible::line(path, SHOWN),
         _ => return format!("Error: {}", sentence(error, context)),
     };
     match error {

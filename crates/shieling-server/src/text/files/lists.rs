@@ -6,9 +6,9 @@ use shieling::environment::Kind;
 use shieling::files::{FileInfo, GlobResponse, GrepMode, GrepResponse, Hit, ListResponse};
 use shieling::units::ByteCount;
 
-use super::{FileAction, SHOWN, argument, shown};
+use super::action::{FileAction, SHOWN, argument, shown};
 use crate::dialect::Style;
-use crate::text::{CallContext, add};
+use crate::text::context::{CallContext, add};
 use crate::tools::Tool;
 use crate::visible;
 
@@ -121,7 +121,7 @@ fn lines(found: &GrepResponse, numbered: bool, context: &CallContext) -> String 
     let around = found.hits.iter().any(|hit| !hit.matched);
     let mut before: Option<(&Path, u64)> = None;
     for hit in &found.hits {
-        let path = place(found, hit, context);
+        let path = hit_path(found, hit, context);
         let first = hit.line.unwrap_or(0);
         let mark = if hit.matched { ':' } else { '-' };
         let follows = before == Some((&hit.path, first));
@@ -147,7 +147,7 @@ fn lines(found: &GrepResponse, numbered: bool, context: &CallContext) -> String 
 }
 
 /// Returns the path of a hit in a form that other tools accept.
-fn place(found: &GrepResponse, hit: &Hit, context: &CallContext) -> String {
+fn hit_path(found: &GrepResponse, hit: &Hit, context: &CallContext) -> String {
     shown(&found.root.join(&hit.path), context)
 }
 
@@ -157,7 +157,7 @@ fn files(found: &GrepResponse, context: &CallContext) -> String {
         Style::Default | Style::Codex | Style::Camel | Style::Pydantic => String::new(),
     };
     for hit in &found.hits {
-        add(&mut text, &place(found, hit, context));
+        add(&mut text, &hit_path(found, hit, context));
     }
     text
 }
@@ -168,7 +168,7 @@ fn counts(found: &GrepResponse, context: &CallContext) -> String {
     for hit in &found.hits {
         let lines = hit.count.unwrap_or(0);
         all = all.saturating_add(lines);
-        add(&mut text, &format!("{}:{lines}", place(found, hit, context)));
+        add(&mut text, &format!("{}:{lines}", hit_path(found, hit, context)));
     }
     if context.offered.style() == Style::Claude {
         let files = count(found.hits.len() as u64, "file", "files");

@@ -18,7 +18,11 @@ use crate::conformance::{CheckFailure, Requirements, Unmet};
 fn as_declared(context: &Context, ability: Ability, outcome: &Outcome) -> Checked {
     if context.can(ability) {
         let works = matches!(outcome.status, Status::Exited | Status::Running);
-        return holds(&format!("{ability:?} is declared, and works"), works, &outcome.tells());
+        return holds(
+            &format!("{ability:?} is declared, and works"),
+            works,
+            &outcome.described(),
+        );
     }
     let told = match outcome.status {
         Status::Failed => outcome.error.is_some(),
@@ -28,7 +32,7 @@ fn as_declared(context: &Context, ability: Ability, outcome: &Outcome) -> Checke
     holds(
         &format!("{ability:?} is not declared, and is refused"),
         told,
-        &outcome.tells(),
+        &outcome.described(),
     )
 }
 
@@ -89,7 +93,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 holds(
                     "a terminal, if it works",
                     outcome.status != Status::Exited || outcome.stdout.contains("hi"),
-                    &outcome.tells(),
+                    &outcome.described(),
                 )
             })
         }),

@@ -20,7 +20,7 @@ fn is_told(outcome: &Outcome) -> Checked {
     holds(
         "`failed` with an error, or `denied` with a reason",
         told,
-        &outcome.tells(),
+        &outcome.described(),
     )
 }
 
@@ -91,7 +91,11 @@ pub(crate) fn cases() -> Vec<Case> {
                     .await
                     .map_err(late)?;
                 let outcome = outcome.map_err(|error| CheckFailure::new("no panic", error.to_string()))?;
-                holds("it does not run", outcome.status != Status::Running, &outcome.tells())?;
+                holds(
+                    "it does not run",
+                    outcome.status != Status::Running,
+                    &outcome.described(),
+                )?;
                 same("survivors", outcome.survivors, 0)
             })
         })

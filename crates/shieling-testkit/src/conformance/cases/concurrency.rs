@@ -43,7 +43,7 @@ pub(crate) fn cases() -> Vec<Case> {
                         holds(
                             &format!("50 lines of {number}, and {number}"),
                             whole && outcome.exit_code == Some(code),
-                            &outcome.tells(),
+                            &outcome.described(),
                         )?;
                     }
                     Ok(())
@@ -71,7 +71,7 @@ pub(crate) fn cases() -> Vec<Case> {
                     })
                     .collect();
                 for outcome in together(context, texts).await? {
-                    holds("each ends", outcome.exit_code == Some(0), &outcome.tells())?;
+                    holds("each ends", outcome.exit_code == Some(0), &outcome.described())?;
                 }
                 Ok(())
             })

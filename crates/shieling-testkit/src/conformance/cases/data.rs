@@ -21,8 +21,8 @@ pub(crate) fn cases() -> Vec<Case> {
                 let outcome = context.run(text).await;
                 let whole = "workspace".repeat(1024);
                 same("truncated", outcome.truncated, false)?;
-                holds("stdout whole", outcome.stdout == whole, &outcome.tells())?;
-                holds("stderr whole", outcome.stderr == whole, &outcome.tells())
+                holds("stdout whole", outcome.stdout == whole, &outcome.described())?;
+                holds("stderr whole", outcome.stderr == whole, &outcome.described())
             })
         }),
         check("output as long as is kept is whole, and one byte more is not", |context| {
@@ -41,7 +41,7 @@ pub(crate) fn cases() -> Vec<Case> {
             Box::pin(async move {
                 let outcome = context.run("seq 1 200000").await;
                 let (first, last) = (outcome.stdout.starts_with("1\n2\n3\n"), outcome.stdout.ends_with("199999\n200000\n"));
-                holds("first and last lines", first && last, &outcome.tells())?;
+                holds("first and last lines", first && last, &outcome.described())?;
                 same("bytes", outcome.stdout_bytes, 1_288_895)?;
                 same("truncated", outcome.truncated, true)?;
                 let most = usize::try_from(KEPT).unwrap_or(usize::MAX) + 1_000;

@@ -28,7 +28,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 holds(
                     "both",
                     outcome.stdout == "out\n" && outcome.stderr.contains("err"),
-                    &outcome.tells(),
+                    &outcome.described(),
                 )
             })
         })

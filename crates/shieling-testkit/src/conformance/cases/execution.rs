@@ -35,7 +35,7 @@ pub(crate) fn cases() -> Vec<Case> {
                         .with_variables(variables);
                     let outcome = context.shieling.run(command, None).await;
                     let told = outcome.status == Status::Failed && outcome.error.is_some();
-                    holds("`failed`, with an error", told, &outcome.tells())?;
+                    holds("`failed`, with an error", told, &outcome.described())?;
                     same("what is in the workspace", context.says("ls").await?, "")
                 })
             },

@@ -152,7 +152,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 holds(
                     "it does not run",
                     view.outcome.status != Status::Running,
-                    &view.outcome.tells(),
+                    &view.outcome.described(),
                 )?;
                 same("survivors", view.outcome.survivors, 0)?;
                 same("processes", context.left(), Vec::<u32>::new())
@@ -306,7 +306,7 @@ pub(crate) fn cases() -> Vec<Case> {
                     .shieling
                     .wait_for(&job, WaitFor::Pattern("7 33".to_owned()), SOON)
                     .await?;
-                holds("`7 33`", came, &view.outcome.tells())
+                holds("`7 33`", came, &view.outcome.described())
             })
         })
         .needs([Need::Can(Ability::Terminals)])

@@ -20,7 +20,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 holds(
                     "1 MiB at most",
                     size <= 1 << 20,
-                    &format!("{size} bytes, {}", outcome.tells()),
+                    &format!("{size} bytes, {}", outcome.described()),
                 )
             })
         })
@@ -60,7 +60,7 @@ pub(crate) fn cases() -> Vec<Case> {
             Box::pin(async move {
                 let text = "sh -c 'i=0; while [ $i -lt 200 ]; do sleep 5 & i=$((i+1)); done; echo all'";
                 let outcome = context.shieling.run(context.within(text, 10_000), None).await;
-                holds("not all of them", !outcome.stdout.contains("all"), &outcome.tells())?;
+                holds("not all of them", !outcome.stdout.contains("all"), &outcome.described())?;
                 same("survivors", outcome.survivors, 0)?;
                 same("the next", context.says("echo next").await?, "next\n")
             })

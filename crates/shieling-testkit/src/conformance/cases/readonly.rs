@@ -60,7 +60,7 @@ pub(crate) fn cases() -> Vec<Case> {
                         holds(
                             &format!("`{text}` is denied"),
                             outcome.status == Status::Denied && because,
-                            &outcome.tells(),
+                            &outcome.described(),
                         )?;
                     }
                     same(
@@ -93,7 +93,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 Box::pin(async move {
                     let outcome = context.run("sh change.sh").await;
                     let good = context.shieling.enforced().readonly || outcome.status == Status::NeedsApproval;
-                    holds("`needs_approval`, or contained", good, &outcome.tells())?;
+                    holds("`needs_approval`, or contained", good, &outcome.described())?;
                     same(
                         "what is there",
                         context.says("cat f d/g; ls").await?,
@@ -159,7 +159,7 @@ pub(crate) fn cases() -> Vec<Case> {
             |context| {
                 Box::pin(async move {
                     let outcome = context.run("sh run.sh").await;
-                    holds("no `allowed`", !outcome.stdout.contains("f.txt"), &outcome.tells())?;
+                    holds("no `allowed`", !outcome.stdout.contains("f.txt"), &outcome.described())?;
                     same("another program", context.run("uname").await.status, Status::Denied)
                 })
             },

@@ -13,7 +13,7 @@ use crate::conformance::expect::{DescribeError as _, holds, refused, same};
 
 async fn start(context: &Context, text: &str) -> Result<Started, CheckFailure> {
     let started = context.shieling.start(context.command(text)).await;
-    started.map_err(|outcome| CheckFailure::new(format!("`{text}` starts"), outcome.tells()))
+    started.map_err(|outcome| CheckFailure::new(format!("`{text}` starts"), outcome.described()))
 }
 
 async fn send(started: &Started, bytes: &[u8]) -> Result<(), CheckFailure> {
@@ -128,10 +128,10 @@ pub(crate) fn cases() -> Vec<Case> {
                 Box::pin(async move {
                     let command = context.within("read x; read y", 600);
                     let started = context.shieling.start(command).await;
-                    let started = started.map_err(|outcome| CheckFailure::new("it starts", outcome.tells()))?;
+                    let started = started.map_err(|outcome| CheckFailure::new("it starts", outcome.described()))?;
                     tokio::time::sleep(Duration::from_millis(900)).await;
                     let outcome = started.wait().await;
-                    holds("timed out", outcome.status == Status::TimedOut, &outcome.tells())?;
+                    holds("timed out", outcome.status == Status::TimedOut, &outcome.described())?;
                     same("survivors", outcome.survivors, 0)
                 })
             },

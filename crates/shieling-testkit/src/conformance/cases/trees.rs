@@ -13,7 +13,7 @@ async fn ends(context: &Context, text: &str) -> Checked {
     holds(
         &format!("`{text}` times out"),
         outcome.status == Status::TimedOut,
-        &outcome.tells(),
+        &outcome.described(),
     )?;
     same("survivors", outcome.survivors, 0)?;
     gone(context, text)
@@ -25,7 +25,7 @@ async fn leaves_none(context: &Context, text: &str) -> Checked {
     holds(
         &format!("`{text}` exits"),
         outcome.status == Status::Exited,
-        &outcome.tells(),
+        &outcome.described(),
     )?;
     same("survivors", outcome.survivors, 0)?;
     gone(context, text)

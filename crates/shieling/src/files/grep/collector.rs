@@ -4,8 +4,8 @@ use grep_matcher::Matcher as _;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkContextKind, SinkMatch};
 
 use super::super::GrepMode;
-use super::file_search::Unsearched;
 use super::plan::Plan;
+use super::unsearched::Unsearched;
 
 /// The longest line, in characters.
 const WIDEST: usize = 1_000;
@@ -97,7 +97,7 @@ impl<'a> LineCollector<'a> {
     }
 
     fn take(&mut self, place: LinePosition, number: u64, line: &[u8], at: usize) {
-        let text = shown(line, at);
+        let text = shorten(line, at);
         self.room.bytes = self.room.bytes.saturating_sub(text.len());
         self.lines.push(Line { place, number, text });
     }
@@ -127,7 +127,7 @@ impl Sink for &mut LineCollector<'_> {
 }
 
 /// Returns a line without its line end; of a long one, the part around a position.
-fn shown(line: &[u8], at: usize) -> String {
+fn shorten(line: &[u8], at: usize) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let widest = WIDEST * 4;
@@ -177,15 +177,15 @@ mod tests {
             ),
         ];
         for (line, at, expected) in cases {
-            assert_eq!(shown(line.as_bytes(), at), expected, "{at}");
+            assert_eq!(shorten(line.as_bytes(), at), expected, "{at}");
         }
     }
 
     #[test]
     fn bytes_that_are_no_text_are_replaced_and_never_break_the_cut() {
-        assert_eq!(shown(b"a\xffb\n", 0), "a\u{fffd}b");
+        assert_eq!(shorten(b"a\xffb\n", 0), "a\u{fffd}b");
         for at in [0, 900, 4_000, 9_999] {
-            let text = shown(&[0x80; 10_000], at);
+            let text = shorten(&[0x80; 10_000], at);
             assert!(text.chars().count() <= 1_002, "{at}");
         }
     }

@@ -4,12 +4,13 @@ use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use grep_regex::RegexMatcher;
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, SinkError};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 
 use super::collector::{Line, LineCollector, Remaining};
 use super::multiline;
 use super::plan::{self, Plan};
-use crate::environment::{Content, FileError};
+use super::unsearched::{Broken, Unsearched};
+use crate::environment::Content;
 
 /// The size of the first read, in bytes. A NUL in it marks a binary file.
 const HEAD: u64 = 1 << 20;
@@ -32,35 +33,6 @@ pub(super) struct FileMatches {
     pub(super) more: bool,
     /// Whether the rest of the file could not be searched.
     pub(super) broken: bool,
-}
-
-/// Why a file, or the rest of it, was not searched.
-#[derive(Debug)]
-pub(super) enum Unsearched {
-    TooLarge {
-        size: u64,
-        limit: u64,
-    },
-    /// A line is too long.
-    Line,
-    /// The pattern takes much longer on this text than on ordinary text.
-    Slow,
-    Stopped,
-    Failed(FileError),
-}
-
-impl SinkError for Unsearched {
-    // The searcher itself reports one error: a line that exceeds its buffer.
-    fn error_message<T: std::fmt::Display>(_: T) -> Self {
-        Self::Line
-    }
-
-    fn error_io(error: io::Error) -> Self {
-        match error.downcast::<Broken>() {
-            Ok(Broken(why)) => why,
-            Err(_) => Self::Line,
-        }
-    }
 }
 
 /// The state of one search thread.
@@ -211,8 +183,3 @@ impl Read for Rest<'_> {
         Ok(read)
     }
 }
-
-/// Carries [`Unsearched`] through an [`io::Error`].
-#[derive(Debug, thiserror::Error)]
-#[error("the rest of the file could not be read")]
-struct Broken(Unsearched);

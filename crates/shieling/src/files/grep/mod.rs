@@ -15,6 +15,7 @@ mod multiline;
 mod page;
 mod plan;
 mod file_search;
+mod unsearched;
 
 #[cfg(test)]
 mod tests;
@@ -25,9 +26,10 @@ use std::sync::atomic::AtomicBool;
 use super::walk::{After, Rules, Walk};
 use super::{Context, FilesError, GrepMode, GrepRequest, GrepResponse, pattern};
 use crate::environment::{Kind, Links};
-use file_search::{FileSearch, Unsearched};
+use file_search::FileSearch;
 use page::{BatchResult, Page};
 use plan::Plan;
+use unsearched::Unsearched;
 
 /// Searches a file, or the files in a directory.
 ///

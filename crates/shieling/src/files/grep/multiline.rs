@@ -8,8 +8,8 @@ use grep_matcher::Matcher as _;
 use grep_regex::RegexMatcher;
 
 use super::collector::{LineCollector, LinePosition};
-use super::file_search::Unsearched;
 use super::plan::Plan;
+use super::unsearched::Unsearched;
 
 /// The time limit for one file. A single search is linear in the text, but each match starts another one, which may
 /// have to scan all the rest to find that there is no longer match.

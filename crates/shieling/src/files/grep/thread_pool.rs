@@ -9,10 +9,12 @@ use std::time::Duration;
 use ignore::overrides::Override;
 
 use super::super::FilesError;
-use super::super::walk::{Batch, Directory, Rules, Walk, unreadable};
-use super::file_search::{FileSearch, Unsearched};
+use super::super::ignored::unreadable;
+use super::super::walk::{Batch, Directory, Rules, Walk};
+use super::file_search::FileSearch;
 use super::page::{BatchResult, Page};
 use super::plan::Plan;
+use super::unsearched::Unsearched;
 use crate::environment::{Entry, Kind};
 
 /// The largest number of threads.

@@ -7,7 +7,7 @@ use std::cell::{Cell, LazyCell};
 
 use memchr::memchr_iter;
 
-use super::{Hunk, Line, Side};
+use super::section::{Hunk, Line, Side};
 use crate::files::{Candidate, nearest};
 
 /// The number of places that an error lists for an ambiguous hunk.

@@ -8,7 +8,7 @@
 //! A file is changed only if it is still in the state that the plan was made from, and a change is undone only if
 //! nothing else has changed the file since.
 
-use super::stage::{NewState, Staged};
+use super::staged::{NewState, Staged};
 use crate::environment::{Expect, FileError, Stamp};
 use crate::files::resolve::{self, stamp};
 use crate::files::{ContentCache, FileResponse, FilesError, PatchResponse, PatchedFile, hash};

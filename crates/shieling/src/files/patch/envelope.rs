@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Hunk, Line, Section, Side, unreadable};
+use super::section::{Hunk, Line, Section, Side, unreadable};
 use crate::files::FilesError;
 
 /// The first line.

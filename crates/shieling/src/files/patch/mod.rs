@@ -11,88 +11,17 @@ mod apply;
 mod commit;
 mod envelope;
 mod name;
+mod section;
+mod staged;
 mod stage;
 mod unified;
 
-use std::path::PathBuf;
-
 use super::{Context, FilesError, PatchRequest, PlannedChange};
+use section::Section;
 use stage::Stage;
 
 /// The longest patch, in bytes.
 const LONGEST: usize = 16 << 20;
-
-/// The part of a patch about one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Section {
-    /// Its first line in the patch, counted from 1.
-    line: u64,
-    /// The old file; `None` if the file is new.
-    from: Option<PathBuf>,
-    /// The new file; `None` if the file is removed.
-    to: Option<PathBuf>,
-    /// Whether the file is executable before and after, where the patch says so.
-    executable: (Option<bool>, Option<bool>),
-    /// The changes, in the order of the file.
-    hunks: Vec<Hunk>,
-    /// Whether the hunks of a removal contain the whole file.
-    tells_all: bool,
-}
-
-/// A changed part of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Hunk {
-    /// Its first line in the old file and in the new one, counted from 1.
-    at: Option<(u64, u64)>,
-    /// Lines that precede it, in their order.
-    anchors: Vec<String>,
-    /// Whether it is at the end of the file.
-    at_end: bool,
-    /// Whether it does not say if the last line of the file has a line end.
-    loose_end: bool,
-    lines: Vec<Line>,
-}
-
-/// A line of a hunk, without its line end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Line {
-    side: Side,
-    text: String,
-    /// Whether it has a line end.
-    ended: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Both,
-    Old,
-    New,
-}
-
-impl Section {
-    /// Returns the section that reverses this one.
-    fn reversed(self) -> Self {
-        let hunks = self.hunks.into_iter().map(|mut hunk| {
-            hunk.at = hunk.at.map(|(old, new)| (new, old));
-            for line in &mut hunk.lines {
-                line.side = match line.side {
-                    Side::Both => Side::Both,
-                    Side::Old => Side::New,
-                    Side::New => Side::Old,
-                };
-            }
-            hunk
-        });
-        let (was, is) = self.executable;
-        Self {
-            from: self.to,
-            to: self.from,
-            executable: (is, was),
-            hunks: hunks.collect(),
-            ..self
-        }
-    }
-}
 
 /// Prepares a patch.
 ///
@@ -124,14 +53,6 @@ pub(crate) fn plan_patch(context: Context<'_>, request: &PatchRequest) -> Result
         stage.take(section)?;
     }
     stage.plan()
-}
-
-/// Fails because a line of the patch is malformed.
-fn unreadable<T>(line: usize, why: impl Into<String>) -> Result<T, FilesError> {
-    Err(FilesError::BadPatch {
-        line: line as u64 + 1,
-        why: why.into(),
-    })
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::apply::{Applied, Misfit, apply};
 use super::commit::Work;
-use super::{Hunk, Section};
-use crate::environment::{FileError, Kind, Links, Spot};
+use super::section::{Hunk, Section, unreadable};
+use super::staged::{NewState, Staged};
+use crate::environment::{FileError, Kind, Links};
 use crate::files::diff::{self, Diff, Names};
 use crate::files::encoding::Encoding;
 use crate::files::resolve::{self, LoadedFile, WriteTarget};
@@ -22,28 +23,6 @@ const FILES: usize = 500;
 
 /// The largest preview. An approver could not judge a longer one.
 const PREVIEW: ByteCount = ByteCount::kib(64);
-
-/// A file that a patch names, before and after.
-pub(super) struct Staged {
-    pub(super) spot: Box<dyn Spot>,
-    pub(super) was: Option<LoadedFile>,
-    pub(super) now: Option<NewState>,
-}
-
-/// The new state of a file.
-pub(super) struct NewState {
-    pub(super) content: Vec<u8>,
-    /// The new executable bit, if it changes.
-    pub(super) executable: Option<bool>,
-    /// The number of the staged file that it is moved from; its own number if it is not moved; `None` if it is new.
-    pub(super) origin: Option<usize>,
-}
-
-impl Staged {
-    pub(super) fn path(&self) -> PathBuf {
-        self.spot.path().to_path_buf()
-    }
-}
 
 /// The files of a patch.
 pub(super) struct Stage<'a> {
@@ -69,7 +48,7 @@ impl<'a> Stage<'a> {
             (None, Some(to)) => self.add(section, to),
             (Some(from), None) => self.remove(section, from),
             (Some(from), Some(to)) => self.change(section, from, to),
-            (None, None) => super::unreadable(usize::try_from(section.line).unwrap_or(1) - 1, "no file is named"),
+            (None, None) => unreadable(usize::try_from(section.line).unwrap_or(1) - 1, "no file is named"),
         }
     }
 
@@ -278,20 +257,6 @@ impl<'a> Stage<'a> {
                 }
             }
         }
-    }
-}
-
-impl Staged {
-    /// Returns whether the file does not change.
-    pub(super) fn is_kept(&self, number: usize, now: &NewState) -> bool {
-        let same = self.was.as_ref().is_some_and(|was| was.content == now.content);
-        same && now.origin == Some(number) && !self.changes_mode(now)
-    }
-
-    /// Returns whether the executable bit changes.
-    pub(super) fn changes_mode(&self, now: &NewState) -> bool {
-        let was = self.was.as_ref().is_some_and(|was| was.meta.mode & 0o111 != 0);
-        now.executable.is_some_and(|executable| executable != was)
     }
 }
 

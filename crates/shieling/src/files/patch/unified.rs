@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::{Hunk, Line, Section, Side, name, unreadable};
+use super::name;
+use super::section::{Hunk, Line, Section, Side, unreadable};
 use crate::files::FilesError;
 
 /// Parses a patch. Text before and between the files is ignored, unless it looks like a part of a hunk.

@@ -21,7 +21,6 @@ use serde_json::Value;
 
 use serde::Serialize;
 
-use super::LAST_MARK;
 use crate::units::{ByteCount, rfc3339};
 
 /// The header field that identifies a recording of ours.
@@ -35,6 +34,9 @@ const LEAST: u64 = 64 * 1024;
 
 /// The steps in which a growing recording reserves space. Other processes see nothing but the length of its file.
 const STEP: u64 = 64 * 1024;
+
+/// The number of bytes reserved for the last mark.
+pub(super) const LAST_MARK: u64 = 256;
 
 /// The number of attempts to lock a file.
 const LOOKS: usize = 1_000;

@@ -48,11 +48,11 @@ pub fn list_recordings(directory: &Path) -> io::Result<Vec<RecordingInfo>> {
     // Ids begin with the time.
     ids.sort_by_cached_key(|id| std::cmp::Reverse(id.to_string()));
     let found = ids.into_iter().take(MOST);
-    Ok(found.filter_map(|id| look(directory, id)).collect())
+    Ok(found.filter_map(|id| read_entry(directory, id)).collect())
 }
 
 /// Reads the entry of one recording; `None` if it is not one of ours or cannot be read.
-fn look(directory: &Path, id: RecordingId) -> Option<RecordingInfo> {
+fn read_entry(directory: &Path, id: RecordingId) -> Option<RecordingInfo> {
     let mut file = files::open_quietly(&directory.join(id.file_name())).ok()?;
     let metadata = file.metadata().ok()?;
     if !metadata.is_file() {

@@ -26,9 +26,6 @@ use crate::units::ByteCount;
 /// The longest title, and the longest text of a mark, in characters.
 const LONGEST: usize = 1_000;
 
-/// The number of bytes reserved for the last mark.
-const LAST_MARK: u64 = 256;
-
 /// The header of a recording.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RecordingHeader<'a> {
@@ -184,7 +181,7 @@ impl Recording {
     fn make_room(&mut self, length: u64) -> io::Result<Option<String>> {
         let then = self.written + length;
         let bound = self.to.bound();
-        if then + LAST_MARK > bound {
+        if then + files::LAST_MARK > bound {
             return Ok(Some(format!("a recording takes at most {}", ByteCount::bytes(bound))));
         }
         let room = files::taken(then);
