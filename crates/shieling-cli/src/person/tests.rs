@@ -38,7 +38,7 @@ impl Seat {
     /// The person who sits there. Like `/dev/tty`, each opening is one of its own.
     fn person(&self) -> Person {
         Person {
-            open: || {
+            open_terminal: || {
                 SEAT.with_borrow(|seat| {
                     let path = format!(
                         "/proc/self/fd/{}",
@@ -122,8 +122,8 @@ fn the_question_shows_what_would_otherwise_hide() {
         terminal: None,
     };
     let mut page = Vec::new();
-    show(&mut page, &question).unwrap();
-    invite(&mut page, &question).unwrap();
+    write_question(&mut page, &question).unwrap();
+    write_instructions(&mut page, &question).unwrap();
     insta::assert_snapshot!(String::from_utf8(page).unwrap().trim(), @r"
     the agent asks, about job `j3`; the marked lines are its own words:
       > which\x1b[2J one\r
@@ -134,7 +134,7 @@ fn the_question_shows_what_would_otherwise_hide() {
     your answer (`/decline` for none):
     ");
     let mut page = Vec::new();
-    show(&mut page, &self::question(&"x".repeat(10_000))).unwrap();
+    write_question(&mut page, &self::question(&"x".repeat(10_000))).unwrap();
     let page = String::from_utf8(page).unwrap();
     assert!(page.ends_with("  > [... 1808 bytes more ...]\n"), "{page}");
 }

@@ -1,12 +1,12 @@
-//! What a person's terminal and a server say to each other: a JSON object in each line, one subject for
-//! each connection. Lines have a bound, and what does not fit the form ends the connection.
+//! The protocol between `shieling attach` and a running server: one JSON object per line, one subject per
+//! connection. Lines are bounded; a line that does not parse ends the connection.
 //!
 //! ```text
 //! list          ─► listed
 //! wait          ─► question, withdrawn …      ◄─ answer …
-//! take JOB      ─► taken, shown …, ended      ◄─ typed, resized …    closing it gives the keyboard back
+//! take JOB      ─► taken, anew, more …, ended ◄─ typed, resized …    closing the connection gives the keyboard back
 //! look JOB      ─► output …, ended
-//!                  (or refused, for each of them)
+//!                  (any of them may be answered with refused)
 //! ```
 
 use std::io;
@@ -16,78 +16,78 @@ use serde::{Deserialize, Serialize};
 use shieling::session::{HumanReply, TerminalSize};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-/// The longest line, in bytes: all of a large screen with its colours.
-const LONGEST: u64 = 8 * 1024 * 1024;
+/// The longest line, in bytes: a large screen with all of its colours fits.
+const MAX_LINE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// What a person's terminal says.
+/// A message from `shieling attach`.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Ask {
-    /// What there is.
+pub(super) enum ClientMessage {
+    /// Asks for the sessions and jobs.
     List,
-    /// Whatever is asked from now on.
+    /// Subscribes to the questions of agents.
     Wait,
-    /// The answer to a question.
+    /// Answers a question.
     Answer {
-        /// Its number.
+        /// The number of the question.
         question: u64,
-        /// It.
+        /// The answer.
         reply: Reply,
     },
-    /// The keyboard of this job.
+    /// Takes the keyboard of this job.
     Take(String),
-    /// These keys, of a job that was taken.
+    /// Keys for the job whose keyboard was taken.
     Typed(Bytes),
-    /// The size that the job's terminal is to have.
+    /// A new size for that job's terminal.
     Resized(Window),
-    /// What this job writes.
+    /// Subscribes to the output of this job.
     Look(String),
 }
 
-/// What a server says.
+/// A message from a server.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Say {
-    /// What there is, in lines that are safe to show.
+pub(super) enum ServerMessage {
+    /// The sessions and jobs, one per line, escaped for a terminal.
     Listed(Vec<String>),
-    /// Somebody is asked.
+    /// A new question.
     Question(Question),
-    /// A question that is asked no more.
+    /// The number of a question that needs no answer any more.
     Withdrawn(u64),
-    /// The keyboard is the person's; the terminal is so large.
+    /// The keyboard was taken; the job's terminal has this size.
     Taken(Window),
-    /// The screen from the beginning.
+    /// Bytes that draw the whole screen.
     Anew(Bytes),
-    /// More of it.
+    /// Further bytes for the screen.
     More(Bytes),
-    /// What a job wrote.
+    /// Output of the job.
     Output(String),
-    /// The job is over.
+    /// The job or the subscription ended; says how.
     Ended(String),
-    /// It cannot be done.
+    /// The request was refused; says why.
     Refused(String),
 }
 
-/// A question.
+/// A question of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Question {
     pub(super) number: u64,
     pub(super) prompt: String,
     pub(super) job: Option<String>,
-    pub(super) screen: Option<Picture>,
-    /// Whether the job's keyboard can be taken.
+    pub(super) screen: Option<ScreenText>,
+    /// Whether the job has a terminal whose keyboard can be taken.
     pub(super) terminal: bool,
 }
 
-/// A screen, as a person may be shown it after escaping.
+/// The contents of a terminal, not yet escaped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Picture {
+pub(super) struct ScreenText {
     pub(super) window: Window,
     pub(super) text: String,
     pub(super) title: String,
 }
 
-/// An answer.
+/// A person's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Reply {
@@ -119,7 +119,7 @@ impl From<Reply> for HumanReply {
     }
 }
 
-/// A size.
+/// The size of a terminal, in cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Window {
     pub(super) rows: u16,
@@ -138,7 +138,7 @@ impl From<Window> for TerminalSize {
     }
 }
 
-/// Bytes, each as the character that has its number: most are letters, and stay readable.
+/// Bytes as text: each byte becomes the character with its number, so that ASCII stays readable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub(super) struct Bytes(pub(super) Vec<u8>);
@@ -157,18 +157,20 @@ impl TryFrom<String> for Bytes {
     }
 }
 
-/// Sends one line.
+/// Writes one message.
 pub(super) async fn send(to: &mut (impl AsyncWrite + Unpin), message: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     to.write_all(&line).await
 }
 
-/// Reads one line, waiting for it; none at the end of the connection. Not cancel safe: what was read of a
-/// line is lost.
+/// Reads one message; `None` at the end of the connection.
+///
+/// # Cancel safety
+/// Not cancel safe: the part of a line that was read is lost.
 pub(super) async fn read<T: DeserializeOwned>(from: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<T>> {
     let mut line = Vec::new();
-    let read = from.take(LONGEST).read_until(b'\n', &mut line).await?;
+    let read = from.take(MAX_LINE_BYTES).read_until(b'\n', &mut line).await?;
     if read == 0 {
         return Ok(None);
     }
@@ -180,12 +182,15 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn bytes_survive_and_what_is_no_message_is_an_error() {
-        let all = Say::More(Bytes((0..=255).collect()));
+    async fn bytes_survive_and_an_invalid_message_is_an_error() {
+        let all = ServerMessage::More(Bytes((0..=255).collect()));
         let mut line = Vec::new();
         send(&mut line, &all).await.expect("memory takes it");
-        assert_eq!(read::<Say>(&mut line.as_slice()).await.expect("a message"), Some(all));
-        assert_eq!(read::<Say>(&mut &b""[..]).await.expect("an end"), None);
+        assert_eq!(
+            read::<ServerMessage>(&mut line.as_slice()).await.expect("a message"),
+            Some(all)
+        );
+        assert_eq!(read::<ServerMessage>(&mut &b""[..]).await.expect("an end"), None);
         for wrong in [
             "{}\n",
             "\"take\"\n",
@@ -195,7 +200,7 @@ mod tests {
             "[\n",
             "\"list\"",
         ] {
-            let read = read::<Ask>(&mut wrong.as_bytes()).await;
+            let read = read::<ClientMessage>(&mut wrong.as_bytes()).await;
             assert!(read.is_err() || wrong == "\"list\"", "{wrong}");
         }
     }

@@ -1,5 +1,5 @@
-//! The person's terminal while a job has it: raw, with the job drawn on it. One thread reads and
-//! writes it, never waiting for either alone, so that a stopped terminal holds up nothing else.
+//! The person's terminal in raw mode, while a job is drawn on it. One thread both reads and writes it and never blocks
+//! on only one of them, so that a stopped terminal delays nothing else.
 
 use std::fs::File;
 use std::io;
@@ -14,64 +14,65 @@ use rustix::termios::{OptionalActions, Termios};
 use shieling::session::{Renderer, TerminalSize};
 use tokio::sync::{Notify, mpsc};
 
-/// The size of one read.
-const READ: usize = 4 * 1024;
+/// The size of one read, in bytes.
+const READ_BYTES: usize = 4 * 1024;
 
-/// How many reads wait to be typed into the job. What a person types beyond is read later.
-const TYPED: usize = 16;
+/// The number of reads that may wait for the job; further keys stay in the terminal's own queue.
+const MAX_PENDING_READS: usize = 16;
 
-/// The terminal, lent. Dropping it gives it back as it was.
+/// A terminal in raw mode. Dropping it restores the previous modes.
 #[derive(Debug)]
-pub(super) struct Lent {
+pub(super) struct RawTerminal {
     terminal: Arc<File>,
     saved: Termios,
-    page: Arc<Page>,
-    /// Written to when there is something to show; closed to end.
+    output: Arc<PendingOutput>,
+    /// Wakes the thread when written to, ends it when closed.
     wake: Option<OwnedFd>,
-    copying: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
-/// What is still to be written.
+/// Bytes that are not written to the terminal yet.
 #[derive(Debug, Default)]
-struct Page {
+struct PendingOutput {
     bytes: Mutex<Vec<u8>>,
     written: Notify,
 }
 
-impl Page {
+impl PendingOutput {
     fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Lent {
-    /// Takes a terminal that was opened for this alone, and gives what is typed there until it is gone.
+impl RawTerminal {
+    /// Puts a terminal into raw mode and starts its thread. The receiver yields the keys, until the terminal closes.
+    /// The descriptor must not be shared: it is made non-blocking.
     pub(super) fn new(terminal: File) -> io::Result<(Self, mpsc::Receiver<Vec<u8>>)> {
         let terminal = Arc::new(terminal);
         let saved = rustix::termios::tcgetattr(&terminal)?;
         let (woken, wake) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         rustix::io::ioctl_fionbio(&terminal, true)?;
-        let (keys, typed) = mpsc::channel(TYPED);
-        let mut lent = Self {
+        let (keys, typed) = mpsc::channel(MAX_PENDING_READS);
+        let mut this = Self {
             terminal: Arc::clone(&terminal),
             saved,
-            page: Arc::default(),
+            output: Arc::default(),
             wake: Some(wake),
-            copying: None,
+            thread: None,
         };
-        let mut raw = lent.saved.clone();
+        let mut raw = this.saved.clone();
         raw.make_raw();
         rustix::termios::tcsetattr(&terminal, OptionalActions::Now, &raw)?;
-        lent.show(Renderer::ENTER.into());
-        let page = Arc::clone(&lent.page);
-        lent.copying = Some(std::thread::Builder::new().name("keyboard".to_owned()).spawn(move || {
-            // Its errors are ends of the terminal, which the receiver of keys sees.
-            let _ = copy(&terminal, &page, &keys, &woken);
+        this.show(Renderer::ENTER.into());
+        let output = Arc::clone(&this.output);
+        this.thread = Some(std::thread::Builder::new().name("keyboard".to_owned()).spawn(move || {
+            // An error means that the terminal is gone; dropping `keys` tells the receiver.
+            let _ = copy(&terminal, &output, &keys, &woken);
         })?);
-        Ok((lent, typed))
+        Ok((this, typed))
     }
 
-    /// How large it is.
+    /// Reads the size of the terminal; `None` if it has none.
     pub(super) fn size(&self) -> Option<TerminalSize> {
         let size = rustix::termios::tcgetwinsize(&self.terminal).ok()?;
         (size.ws_row > 0 && size.ws_col > 0).then_some(TerminalSize {
@@ -80,81 +81,83 @@ impl Lent {
         })
     }
 
-    /// Whether all that was to be shown is written.
+    /// Whether all output has been written.
     pub(super) fn is_idle(&self) -> bool {
-        self.page.bytes().is_empty()
+        self.output.bytes().is_empty()
     }
 
-    /// Waits until it may be idle. Cancel safe.
+    /// Waits until output may have been written completely.
+    ///
+    /// # Cancel safety
+    /// Cancel safe.
     pub(super) async fn idle(&self) {
-        self.page.written.notified().await;
+        self.output.written.notified().await;
     }
 
-    /// Shows this after all before.
+    /// Appends bytes to the output.
     pub(super) fn show(&self, bytes: Vec<u8>) {
-        self.page.bytes().extend(bytes);
+        self.output.bytes().extend(bytes);
         if let Some(wake) = &self.wake {
-            // A pipe that is full wakes it as well.
+            // A full pipe has woken the thread already.
             let _ = rustix::io::write(wake, &[0]);
         }
     }
 }
 
-impl Drop for Lent {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
         drop(self.wake.take());
-        if let Some(copying) = self.copying.take() {
-            // It waits for nothing but us, and has nothing to say.
-            let _ = copying.join();
+        if let Some(thread) = self.thread.take() {
+            // It ends at once, since `wake` is closed, and returns nothing.
+            let _ = thread.join();
         }
-        // Frames that were not written are for nobody. A terminal that is stopped takes nothing now, and
-        // one that is gone needs nothing.
+        // Unwritten frames are dropped. Errors are ignored: a stopped or closed terminal takes no more bytes.
         let _ = rustix::io::write(&self.terminal, Renderer::LEAVE.as_bytes());
         let _ = rustix::termios::tcsetattr(&self.terminal, OptionalActions::Now, &self.saved);
     }
 }
 
-/// Writes the page and reads keys until the terminal or whoever holds it is gone.
-fn copy(terminal: &File, page: &Page, keys: &mpsc::Sender<Vec<u8>>, woken: &OwnedFd) -> Result<(), Errno> {
-    let mut buffer = vec![0; READ];
+/// Writes output and reads keys, until the terminal closes or the `RawTerminal` is dropped.
+fn copy(terminal: &File, output: &PendingOutput, keys: &mpsc::Sender<Vec<u8>>, woken: &OwnedFd) -> Result<(), Errno> {
+    let mut buffer = vec![0; READ_BYTES];
     loop {
         let mut wanted = PollFlags::empty();
         if keys.capacity() > 0 {
             wanted |= PollFlags::IN;
         }
-        if !page.bytes().is_empty() {
+        if !output.bytes().is_empty() {
             wanted |= PollFlags::OUT;
         }
         let mut fds = [PollFd::new(woken, PollFlags::IN), PollFd::new(terminal, wanted)];
-        // While nobody takes the keys, it looks again now and then.
-        let patience = (keys.capacity() == 0).then_some(rustix::event::Timespec {
+        // No event reports that `keys` has room again, so it is polled for while full.
+        let timeout = (keys.capacity() == 0).then_some(rustix::event::Timespec {
             tv_sec: 0,
             tv_nsec: 20_000_000,
         });
-        rustix::io::retry_on_intr(|| poll(&mut fds, patience.as_ref()))?;
+        rustix::io::retry_on_intr(|| poll(&mut fds, timeout.as_ref()))?;
         let [wake, terminal_is] = fds.map(|fd| fd.revents());
         if wake.contains(PollFlags::HUP) {
             return Ok(());
         }
         if wake.contains(PollFlags::IN) {
-            // Only that something came counts.
+            // The bytes only wake this thread.
             let _ = rustix::io::read(woken, buffer.as_mut_slice());
         }
         if terminal_is.contains(PollFlags::OUT) {
-            let mut bytes = page.bytes();
+            let mut bytes = output.bytes();
             match rustix::io::write(terminal, &bytes) {
                 Ok(count) => drop(bytes.drain(..count)),
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(errno) => return Err(errno),
             }
             if bytes.is_empty() {
-                page.written.notify_one();
+                output.written.notify_one();
             }
         }
         if terminal_is.intersects(PollFlags::IN) {
             match rustix::io::read(terminal, buffer.as_mut_slice()) {
                 Ok(0) => return Ok(()),
-                // There is room: nobody else sends.
+                // There is room: this is the only sender.
                 Ok(count) => drop(keys.try_send(buffer[..count].to_vec())),
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(errno) => return Err(errno),
