@@ -5,7 +5,7 @@ use shieling::outcome::Status;
 
 use crate::conformance::case::{Case, Check, Checked, Need, check};
 use crate::conformance::context::Context;
-use crate::conformance::expect::{Tells as _, holds, same};
+use crate::conformance::expect::{DescribeError as _, holds, same};
 
 /// Runs a text to its deadline, and checks that no process is left.
 async fn ends(context: &Context, text: &str) -> Checked {
@@ -13,7 +13,7 @@ async fn ends(context: &Context, text: &str) -> Checked {
     holds(
         &format!("`{text}` times out"),
         outcome.status == Status::TimedOut,
-        &outcome.tells(),
+        &outcome.described(),
     )?;
     same("survivors", outcome.survivors, 0)?;
     gone(context, text)
@@ -25,7 +25,7 @@ async fn leaves_none(context: &Context, text: &str) -> Checked {
     holds(
         &format!("`{text}` exits"),
         outcome.status == Status::Exited,
-        &outcome.tells(),
+        &outcome.described(),
     )?;
     same("survivors", outcome.survivors, 0)?;
     gone(context, text)
