@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, bail, ensure};
 
-use crate::root;
+use crate::workspace::root;
 
 /// What the tests need besides the package.
 const TOOLS: [&str; 7] = [

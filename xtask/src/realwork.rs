@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use shieling_testkit::prerequisite;
 
-use crate::{cargo, root};
+use crate::workspace::{cargo, root};
 use data::{Project, Step, Steps};
 use places::{Account, Ended, Place, Workspace};
 

@@ -16,7 +16,7 @@ use shieling::output::{self, Stream, Tee};
 use shieling::policy::{Decision, PRESETS, Verdict, preset_settings};
 use shieling::process::{JailLayer, JailRefusal, Streams};
 use shieling::request::Command;
-use shieling::session::{Human, Pair, Size};
+use shieling::session::{Human, Pty, TerminalSize};
 use shieling::units::ByteCount;
 use shieling::{Shieling, Told};
 use tokio::signal::unix::{SignalKind, signal};
@@ -221,9 +221,9 @@ impl Library {
     }
 
     /// A pair of terminals whose inner end has a name where commands run.
-    async fn pair(&self) -> io::Result<Pair> {
+    async fn pair(&self) -> io::Result<Pty> {
         let terminals = self.shieling.environment().terminals().await;
-        Pair::open_in(terminals.map_err(io::Error::other)?, Size::default())
+        Pty::open_in(terminals.map_err(io::Error::other)?, TerminalSize::default())
     }
 
     async fn run_shell_until_told(&self, command: Command) -> Result<Ran, Failure> {
@@ -676,8 +676,8 @@ pub(crate) fn verify(log: &Path, noted: Option<&str>) -> Result<Chain, Failure> 
             records: summary.records,
             head: summary.head.map(|head| head.to_string()),
         }),
-        Err(audit::Broken {
-            why: audit::Why::Unreadable(error),
+        Err(audit::BrokenLog {
+            why: audit::Defect::Unreadable(error),
             ..
         }) => Err(Failure::new(format!(
             "{} cannot be read: {}",

@@ -119,7 +119,7 @@ pub(super) enum Compare {
 
 impl Steps {
     pub(super) fn read() -> anyhow::Result<Self> {
-        let text = std::fs::read_to_string(crate::root().join("xtask/src/realwork/steps.toml"))?;
+        let text = std::fs::read_to_string(crate::workspace::root().join("xtask/src/realwork/steps.toml"))?;
         let steps: Self = toml::from_str(&text).context("steps.toml")?;
         let mut names = std::collections::BTreeSet::new();
         for step in steps.projects.iter().flat_map(|project| &project.steps) {

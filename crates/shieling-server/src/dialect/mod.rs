@@ -1,7 +1,7 @@
-//! The names that models already know, over the same tools.
+//! Dialects: the tool names of other products, which models already know, for the same tools.
 //!
-//! A dialect is data: for each of its tools the one of ours that does the work, what its arguments are
-//! called here, and in which unit they come. Nothing in a dialect can do what the default cannot.
+//! A dialect is data: for each of its tools, our tool that performs the call, and the names and units of its
+//! arguments. A dialect cannot do anything that the default cannot.
 
 mod tables;
 
@@ -16,64 +16,64 @@ pub(crate) use tables::DIALECTS;
 #[derive(Debug, Clone, Copy)]
 pub struct Dialect(&'static Table);
 
-/// There is no such dialect.
+/// No dialect has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no dialect `{}`; there are {}", .0.escape_debug(), Dialect::names().join(", "))]
 pub struct DialectError(String);
 
 impl Dialect {
-    /// The one of this name.
+    /// Returns the dialect of this name.
     ///
     /// # Errors
-    /// Names those that there are.
+    /// Lists the names of all dialects.
     pub fn named(name: &str) -> Result<Self, DialectError> {
         let found = DIALECTS.iter().find(|table| table.name == name);
         found.map(Self).ok_or_else(|| DialectError(name.to_owned()))
     }
 
-    /// All names, the default first.
+    /// Returns all names, the default first.
     pub fn names() -> Vec<&'static str> {
         DIALECTS.iter().map(|table| table.name).collect()
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         self.0.name
     }
 
-    /// How its results read.
-    pub(crate) fn voice(self) -> Voice {
-        self.0.voice
+    /// Returns the style of results.
+    pub(crate) fn style(self) -> Style {
+        self.0.style
     }
 
-    /// Its tools.
-    pub(crate) fn tools(self) -> Vec<Spoken> {
+    /// Returns the tools.
+    pub(crate) fn tools(self) -> Vec<DialectTool> {
         match self.0.tools {
-            [] => tools::all().map(Spoken::same).collect(),
+            [] => tools::all().map(DialectTool::same).collect(),
             tables => tables.concat(),
         }
     }
 }
 
 impl Default for Dialect {
-    /// The one of our own names.
+    /// Returns the dialect with our own names.
     fn default() -> Self {
         Self(&DIALECTS[0])
     }
 }
 
-/// A dialect's table.
+/// The table of a dialect.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) name: &'static str,
-    pub(crate) voice: Voice,
-    /// Its tools: those for commands, those for files. Empty for ours as they are.
-    pub(crate) tools: &'static [&'static [Spoken]],
+    pub(crate) style: Style,
+    /// The tools for commands, and those for files. Empty if all tools have our names.
+    pub(crate) tools: &'static [&'static [DialectTool]],
 }
 
-/// How results read.
+/// The style of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Voice {
+pub(crate) enum Style {
     Default,
     Codex,
     Claude,
@@ -81,54 +81,54 @@ pub(crate) enum Voice {
     Pydantic,
 }
 
-/// A tool as a dialect has it.
+/// A tool in a dialect.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Spoken {
-    /// Its name here.
+pub(crate) struct DialectTool {
+    /// The name in the dialect.
     pub(crate) name: &'static str,
-    /// What does the work.
+    /// Our tool that performs the call.
     pub(crate) tool: Tool,
-    /// What a model is told of it; empty for the tool's own words.
-    pub(crate) about: &'static str,
-    /// Its arguments; none for the tool's own.
+    /// The description; if empty, that of our tool.
+    pub(crate) description: &'static str,
+    /// The arguments; `None` means those of our tool.
     pub(crate) takes: Option<&'static [Argument]>,
-    /// Arguments of the tool that are always the same here.
+    /// Arguments of our tool with fixed values.
     pub(crate) fixed: &'static [(&'static str, Fixed)],
 }
 
-/// An argument as a dialect has it.
+/// An argument in a dialect.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Argument {
-    /// Its name here.
+    /// The name in the dialect.
     pub(crate) name: &'static str,
-    /// Its name in ours.
+    /// The name of our argument.
     pub(crate) to: &'static str,
-    /// How the one becomes the other.
-    pub(crate) how: How,
-    /// Whether it must be there.
+    /// The conversion to our argument.
+    pub(crate) how: Conversion,
+    /// Whether it is required.
     pub(crate) required: bool,
-    /// What it is where it is absent, in the dialect's own unit.
+    /// The default in the dialect's unit.
     pub(crate) default: Option<Fixed>,
-    /// What a model is told of it; empty for the argument's own words.
-    pub(crate) about: &'static str,
+    /// The description; if empty, that of our argument.
+    pub(crate) description: &'static str,
 }
 
-/// How an argument becomes ours.
+/// The conversion of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum How {
-    /// As it is.
+pub(crate) enum Conversion {
+    /// None.
     Same,
-    /// 7 is the job `j7`.
+    /// The number 7 becomes the job `j7`.
     Number,
-    /// Seconds, which may be broken, become milliseconds.
+    /// Seconds, possibly fractional, become milliseconds.
     Seconds,
     /// Tokens become bytes, four each.
     Tokens,
-    /// True becomes false.
+    /// The value is negated.
     Not,
-    /// A name of the caller's choice, for a job that has one of ours.
+    /// A name that the caller has chosen becomes the name of the job.
     Alias,
-    /// Lines are counted from 1, and 0 means the first one as well.
+    /// Line numbers counted from 1 become offsets; 0 also means the first line.
     FromOne,
     /// `files_with_matches` becomes `files`.
     Modes,
@@ -152,35 +152,35 @@ impl Fixed {
     }
 }
 
-/// A call in our own words.
+/// A call with our arguments.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Said {
-    /// Our arguments.
+pub(crate) struct TranslatedCall {
+    /// The arguments.
     pub(crate) arguments: Map<String, Value>,
-    /// The caller's own name for the job, if the dialect has such names.
+    /// The caller's name for the job, if the dialect has such names.
     pub(crate) alias: Option<String>,
 }
 
-impl Spoken {
+impl DialectTool {
     fn same(definition: &Definition) -> Self {
         Self {
             name: definition.name,
             tool: definition.tool,
-            about: "",
+            description: "",
             takes: None,
             fixed: &[],
         }
     }
 
-    /// What a model is told of it.
-    pub(crate) fn about(&self) -> &'static str {
-        match self.about {
-            "" => self.tool.definition().about,
-            about => about,
+    /// Returns the description for models.
+    pub(crate) fn description(&self) -> &'static str {
+        match self.description {
+            "" => self.tool.definition().description,
+            description => description,
         }
     }
 
-    /// The schema of its arguments.
+    /// Returns the schema of the arguments.
     pub(crate) fn schema(&self) -> Map<String, Value> {
         let ours = (self.tool.definition().takes)();
         let Some(takes) = self.takes else { return ours };
@@ -199,13 +199,13 @@ impl Spoken {
         schema
     }
 
-    /// These arguments in our words.
+    /// Converts arguments of the dialect to ours.
     ///
     /// # Errors
-    /// All that is wrong with them, for a model.
-    pub(crate) fn said(&self, arguments: Map<String, Value>) -> Result<Said, String> {
+    /// All violations of the schema, worded for a model.
+    pub(crate) fn translate(&self, arguments: Map<String, Value>) -> Result<TranslatedCall, String> {
         let mut checked = check::check(self.name, &self.schema(), arguments)?;
-        let mut said = Said {
+        let mut said = TranslatedCall {
             arguments: Map::new(),
             alias: None,
         };
@@ -218,7 +218,7 @@ impl Spoken {
                         continue;
                     };
                     match (argument.how, &value) {
-                        (How::Alias, Value::String(name)) => said.alias = Some(name.clone()),
+                        (Conversion::Alias, Value::String(name)) => said.alias = Some(name.clone()),
                         (how, _) => {
                             said.arguments.insert(argument.to.to_owned(), how.ours(value));
                         }
@@ -237,25 +237,31 @@ impl Argument {
     fn schema(&self, mut property: Value) -> Value {
         let words = property.get("description").cloned().unwrap_or_default();
         match self.how {
-            How::Same => {}
-            How::Number => property = json!({"type": "integer", "minimum": 0, "maximum": 9_007_199_254_740_991_u64}),
-            How::Seconds => property = json!({"type": "number", "exclusiveMinimum": 0, "maximum": 3_600}),
-            How::Tokens => property = json!({"type": "integer", "minimum": 1, "maximum": 250_000}),
-            How::Not => property = json!({"type": "boolean"}),
-            How::Alias => property = json!({"type": "string", "minLength": 1, "maxLength": 200}),
-            How::FromOne => property = json!({"type": "integer", "minimum": 0, "maximum": 1_000_000_000_000_u64}),
-            How::Modes => property = json!({"type": "string", "enum": ["content", "files_with_matches", "count"]}),
+            Conversion::Same => {}
+            Conversion::Number => {
+                property = json!({"type": "integer", "minimum": 0, "maximum": 9_007_199_254_740_991_u64})
+            }
+            Conversion::Seconds => property = json!({"type": "number", "exclusiveMinimum": 0, "maximum": 3_600}),
+            Conversion::Tokens => property = json!({"type": "integer", "minimum": 1, "maximum": 250_000}),
+            Conversion::Not => property = json!({"type": "boolean"}),
+            Conversion::Alias => property = json!({"type": "string", "minLength": 1, "maxLength": 200}),
+            Conversion::FromOne => {
+                property = json!({"type": "integer", "minimum": 0, "maximum": 1_000_000_000_000_u64})
+            }
+            Conversion::Modes => {
+                property = json!({"type": "string", "enum": ["content", "files_with_matches", "count"]})
+            }
         }
         if let Some(property) = property.as_object_mut() {
-            let about = if self.about.is_empty() {
+            let description = if self.description.is_empty() {
                 words
             } else {
-                self.about.into()
+                self.description.into()
             };
-            property.insert("description".to_owned(), about);
+            property.insert("description".to_owned(), description);
             if let Some(default) = self.default {
                 property.insert("default".to_owned(), default.value());
-            } else if self.how != How::Same || self.required {
+            } else if self.how != Conversion::Same || self.required {
                 property.remove("default");
             }
         }
@@ -263,8 +269,8 @@ impl Argument {
     }
 }
 
-impl How {
-    /// A checked value in our unit.
+impl Conversion {
+    /// Converts a validated value to our unit.
     fn ours(self, value: Value) -> Value {
         match self {
             Self::Same | Self::Alias => value,
@@ -294,29 +300,29 @@ mod tests {
     #[test]
     fn a_dialect_has_no_tool_and_no_argument_that_we_do_not_have() {
         for table in DIALECTS {
-            for spoken in Dialect(table).tools() {
-                let ours = (spoken.tool.definition().takes)();
+            for dialect_tool in Dialect(table).tools() {
+                let ours = (dialect_tool.tool.definition().takes)();
                 let known = |name: &str| ours["properties"].get(name).is_some();
-                for argument in spoken.takes.unwrap_or_default() {
-                    let place = format!("{}.{}.{}", table.name, spoken.name, argument.name);
+                for argument in dialect_tool.takes.unwrap_or_default() {
+                    let place = format!("{}.{}.{}", table.name, dialect_tool.name, argument.name);
                     assert!(known(argument.to), "{place}");
                     assert!(
-                        spoken.schema()["properties"][argument.name]["description"].is_string(),
+                        dialect_tool.schema()["properties"][argument.name]["description"].is_string(),
                         "{place}"
                     );
                 }
-                for (name, _) in spoken.fixed {
-                    assert!(known(name), "{}.{}: {name}", table.name, spoken.name);
+                for (name, _) in dialect_tool.fixed {
+                    assert!(known(name), "{}.{}: {name}", table.name, dialect_tool.name);
                 }
                 let ours: Vec<&str> = ours
                     .get("required")
                     .and_then(Value::as_array)
                     .map(|names| names.iter().filter_map(Value::as_str).collect())
                     .unwrap_or_default();
-                if let Some(takes) = spoken.takes {
+                if let Some(takes) = dialect_tool.takes {
                     for name in ours {
                         let given = takes.iter().any(|one| one.to == name && one.required);
-                        assert!(given, "{}.{} never gives `{name}`", table.name, spoken.name);
+                        assert!(given, "{}.{} never gives `{name}`", table.name, dialect_tool.name);
                     }
                 }
             }
@@ -327,11 +333,14 @@ mod tests {
     fn units_and_names_are_ours_afterwards() {
         let said = |dialect: &str, tool: &str, arguments: Value| {
             let dialect = Dialect::named(dialect).expect("there is such a dialect");
-            let spoken = dialect.tools().into_iter().find(|spoken| spoken.name == tool);
+            let dialect_tool = dialect
+                .tools()
+                .into_iter()
+                .find(|dialect_tool| dialect_tool.name == tool);
             let arguments = arguments.as_object().expect("an object").clone();
-            spoken.expect("there is such a tool").said(arguments)
+            dialect_tool.expect("there is such a tool").translate(arguments)
         };
-        let ours = |said: Result<Said, String>| said.map(|said| (Value::Object(said.arguments), said.alias));
+        let ours = |said: Result<TranslatedCall, String>| said.map(|said| (Value::Object(said.arguments), said.alias));
         assert_eq!(
             ours(said(
                 "codex",

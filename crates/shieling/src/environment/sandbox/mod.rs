@@ -49,7 +49,7 @@ use shieling_jail::plan::{self, Isolation, Plan};
 use super::files::host::{Confined, HostFiles, View};
 use super::{
     Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Later, Limit, Network,
-    Places, Shell, Strikes,
+    Shell, Strikes, WritablePaths,
 };
 use crate::approval::Approved;
 use crate::enforcement::ONE_EACH;
@@ -591,7 +591,7 @@ impl Environment for Sandbox {
         self.fitted.get_or_init(fitted).clone()
     }
 
-    fn places(&self) -> Option<Places> {
+    fn places(&self) -> Option<WritablePaths> {
         let unlayered = self.confinement().missing.iter().any(|missing| missing == UNLAYERED);
         Some(places::of(self.restrictions(), unlayered))
     }
