@@ -7,7 +7,8 @@ use super::Finding;
 
 /// For each crate, which crates of this workspace it may depend on, not counting dev-dependencies.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("shieling", &["shieling-jail", "shieling-bash"]),
+    ("shieling", &["shieling-shell", "shieling-jail", "shieling-bash"]),
+    ("shieling-shell", &[]),
     ("shieling-jail", &[]),
     ("shieling-bash", &[]),
     ("shieling-memory", &["shieling"]),

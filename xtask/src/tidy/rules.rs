@@ -9,6 +9,9 @@ use super::source::{Source, identifier, words};
 /// Where the library's source stands.
 const LIBRARY: &str = "crates/shieling/src/";
 
+/// Where the reader of shell text stands.
+const SHELL: &str = "crates/shieling-shell/src/";
+
 /// For each module of `shieling`, which of its sisters it may use. `*` is everything.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("units", &[]),
@@ -176,6 +179,8 @@ const HOMES: &[&str] = &[
     "crates/shieling-jail/",
     // Runs cargo and copies what it made.
     "crates/shieling/build.rs",
+    // Reads the tables of programs.
+    "crates/shieling-shell/build.rs",
     "crates/shieling/examples/",
     "crates/shieling-testkit/",
     "xtask/",
@@ -208,6 +213,15 @@ pub(super) fn check(source: &Source, findings: &mut Vec<Finding>) {
     };
     form(source, &mut found);
     homes(source, &mut found);
+    if source.path.starts_with(SHELL) {
+        let clock = ["std::time::Instant", "std::time::SystemTime"];
+        for path in OUTSIDE_WORLD.iter().chain(&clock) {
+            for at in named(&source.production, path) {
+                let why = "a reading depends on the text alone";
+                found(at, format!("the reader of shell text must not name `{path}`"), why);
+            }
+        }
+    }
     if let Some(inside) = source.path.strip_prefix(LIBRARY) {
         library(source, &mut found);
         if let Some(module) = Module::of(inside) {
@@ -452,7 +466,7 @@ mod tests {
     fn an_arrow_drawn_backwards_between_modules_is_found_however_it_is_spelled() {
         let (policy, deep) = (
             "crates/shieling/src/policy/mod.rs",
-            "crates/shieling/src/policy/program/table.rs",
+            "crates/shieling/src/policy/meaning/ignore.rs",
         );
         fine(policy, "use crate::request::Command; use crate::{path, units};");
         fine(policy, "mod process; use self::process::Process;");
@@ -508,6 +522,14 @@ mod tests {
             policy,
             "use std::time::Duration; let tokio_like = self.tokio; // std::fs",
         );
+    }
+
+    #[test]
+    fn the_reader_of_shell_text_cannot_see_the_outside_world() {
+        let reader = "crates/shieling-shell/src/reader/mod.rs";
+        wrong(reader, "use std::fs;", "must not name `std::fs`");
+        wrong(reader, "use std::time::Instant;", "std::time::Instant");
+        fine(reader, "use std::collections::BTreeMap;");
     }
 
     #[test]
