@@ -7,7 +7,8 @@ use super::finding::Finding;
 
 /// For each crate, the crates of this workspace that it may depend on, not counting dev-dependencies.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("shieling", &["shieling-jail", "shieling-bash"]),
+    ("shieling", &["shieling-shell", "shieling-jail", "shieling-bash"]),
+    ("shieling-shell", &[]),
     ("shieling-jail", &[]),
     ("shieling-bash", &[]),
     ("shieling-memory", &["shieling"]),

@@ -12,6 +12,9 @@ use super::source::{Source, identifier, words};
 /// The folder of the library's sources.
 const LIBRARY: &str = "crates/shieling/src/";
 
+/// The folder of the reader of shell text.
+const SHELL: &str = "crates/shieling-shell/src/";
+
 /// For each module of `shieling`, the modules that it may use. `*` means all.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("units", &[]),
@@ -179,6 +182,8 @@ const HOMES: &[&str] = &[
     "crates/shieling-jail/",
     // Runs cargo and copies its results.
     "crates/shieling/build.rs",
+    // Reads the tables of programs.
+    "crates/shieling-shell/build.rs",
     "crates/shieling/examples/",
     "crates/shieling-testkit/",
     "xtask/",
@@ -211,6 +216,15 @@ pub(super) fn check(source: &Source, findings: &mut Vec<Finding>) {
     };
     form(source, &mut found);
     homes(source, &mut found);
+    if source.path.starts_with(SHELL) {
+        let clock = ["std::time::Instant", "std::time::SystemTime"];
+        for path in OUTSIDE_WORLD.iter().chain(&clock) {
+            for at in named(&source.production, path) {
+                let why = "a reading depends on the text alone";
+                found(at, format!("the reader of shell text must not name `{path}`"), why);
+            }
+        }
+    }
     if let Some(inside) = source.path.strip_prefix(LIBRARY) {
         library(source, &mut found);
         if let Some(module) = module_of(inside) {
@@ -537,6 +551,14 @@ mod tests {
             policy,
             "use std::time::Duration; let tokio_like = self.tokio; // std::fs",
         );
+    }
+
+    #[test]
+    fn the_reader_of_shell_text_cannot_see_the_outside_world() {
+        let reader = "crates/shieling-shell/src/reader/mod.rs";
+        wrong(reader, "use std::fs;", "must not name `std::fs`");
+        wrong(reader, "use std::time::Instant;", "std::time::Instant");
+        fine(reader, "use std::collections::BTreeMap;");
     }
 
     #[test]
