@@ -2,8 +2,17 @@
 
 mod files;
 
-use super::{Argument, Conversion, DialectTool, Fixed, Style, Table};
+use super::tool::{Argument, Conversion, DialectTool, Fixed, Style, may, must};
 use crate::tools::Tool;
+
+/// The table of a dialect.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) name: &'static str,
+    pub(crate) style: Style,
+    /// The tools for commands, and those for files. Empty if all tools have our names.
+    pub(crate) tools: &'static [&'static [DialectTool]],
+}
 
 /// All dialects, the default first.
 pub(crate) const DIALECTS: &[Table] = &[
@@ -41,24 +50,6 @@ const TOKENS: Argument = Argument {
     description: "How much of the output to show, in tokens of about four bytes.",
     ..may("max_output_tokens", "max_output_bytes")
 };
-
-const fn may(name: &'static str, to: &'static str) -> Argument {
-    Argument {
-        name,
-        to,
-        how: Conversion::Same,
-        required: false,
-        default: None,
-        description: "",
-    }
-}
-
-const fn must(name: &'static str, to: &'static str) -> Argument {
-    Argument {
-        required: true,
-        ..may(name, to)
-    }
-}
 
 /// Each command is a process of its own, which continues after the call has yielded.
 const CODEX: &[DialectTool] = &[

@@ -31,7 +31,7 @@ mod verify;
 
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
@@ -45,7 +45,8 @@ pub use verify::{BrokenLog, Defect, LogSummary, verify};
 
 use crate::outcome::{Denial, Layer, Outcome, Status};
 use crate::policy::{Decision, Reason, Verdict};
-use crate::request::{Digest, Request};
+use crate::request::{Digest, FileOp, Request};
+use touched::lossy;
 
 /// The largest number of reasons in a record; the others are counted.
 pub const MAX_REASONS: usize = 64;
@@ -288,10 +289,43 @@ impl Record {
             outcome: None,
         }
     }
-}
 
-fn lossy(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
+    /// Makes this a record about a file operation.
+    pub(crate) fn set_files(&mut self, op: &FileOp) {
+        self.file = Some(op.into());
+    }
+
+    /// Makes this a record about the input `text`, without the text.
+    pub(crate) fn set_typed(&mut self, text: &str, typed: InputRecord) {
+        self.command_digest = Digest::of(format!("{}\n{text}", self.run).as_bytes());
+        self.command = typed.to_string();
+        self.typed = Some(typed);
+    }
+
+    /// Removes the parts that may quote the input, if this is a record about input.
+    pub(crate) fn unquote(&mut self) {
+        let Some(typed) = &self.typed else { return };
+        let object = format!("job {}", typed.job);
+        let judged = self.verdict.as_mut().map(|VerdictRecord { reasons, .. }| reasons);
+        let refused = self.denial.as_mut().map(|DenialRecord { reasons, .. }| reasons);
+        for Reason {
+            object: of,
+            span,
+            because,
+            instead,
+            decision: _,
+            rule: _,
+        } in judged.into_iter().chain(refused).flatten()
+        {
+            of.clone_from(&object);
+            *span = None;
+            "what was typed is not repeated here".clone_into(because);
+            *instead = None;
+        }
+        if let Some(grant) = &mut self.grant {
+            grant.files.clear();
+        }
+    }
 }
 
 fn first(reasons: &[Reason]) -> (Vec<Reason>, usize) {

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::{Record, lossy};
 use crate::request::{Digest, FileOp, Operation};
 
 /// The largest number of paths in a record; the others are counted.
@@ -43,9 +42,7 @@ impl From<&FileOp> for FileRecord {
     }
 }
 
-impl Record {
-    /// Makes this a record about a file operation.
-    pub(crate) fn set_files(&mut self, op: &FileOp) {
-        self.file = Some(op.into());
-    }
+/// Returns the path as text; bytes that are not UTF-8 are replaced.
+pub(super) fn lossy(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }

@@ -7,10 +7,6 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{DenialRecord, Record, VerdictRecord};
-use crate::policy::Reason;
-use crate::request::Digest;
-
 /// The largest number of keys in a record; the others are counted.
 pub const MAX_KEYS: usize = 64;
 
@@ -38,39 +34,5 @@ impl fmt::Display for InputRecord {
             write!(f, " and {} more", self.keys_omitted)?;
         }
         Ok(())
-    }
-}
-
-impl Record {
-    /// Makes this a record about the input `text`, without the text.
-    pub(crate) fn set_typed(&mut self, text: &str, typed: InputRecord) {
-        self.command_digest = Digest::of(format!("{}\n{text}", self.run).as_bytes());
-        self.command = typed.to_string();
-        self.typed = Some(typed);
-    }
-
-    /// Removes the parts that may quote the input, if this is a record about input.
-    pub(crate) fn unquote(&mut self) {
-        let Some(typed) = &self.typed else { return };
-        let object = format!("job {}", typed.job);
-        let judged = self.verdict.as_mut().map(|VerdictRecord { reasons, .. }| reasons);
-        let refused = self.denial.as_mut().map(|DenialRecord { reasons, .. }| reasons);
-        for Reason {
-            object: of,
-            span,
-            because,
-            instead,
-            decision: _,
-            rule: _,
-        } in judged.into_iter().chain(refused).flatten()
-        {
-            of.clone_from(&object);
-            *span = None;
-            "what was typed is not repeated here".clone_into(because);
-            *instead = None;
-        }
-        if let Some(grant) = &mut self.grant {
-            grant.files.clear();
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! The file tools in the dialects.
 
-use super::{Argument, Conversion, DialectTool, Fixed, may, must};
+use crate::dialect::tool::{Argument, Conversion, DialectTool, Fixed, may, must};
 use crate::tools::Tool;
 
 /// Creates a tool with these arguments and no fixed ones.
