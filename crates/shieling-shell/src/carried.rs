@@ -1,7 +1,7 @@
-//! What texts leave behind in a shell for those that run after them in it: the values that its variables
-//! can have, its functions, how it splits words and what its wildcards match.
+//! Shell state that later texts in the same shell start with: the possible values of its variables, its functions,
+//! how it splits words and what its wildcards match.
 //!
-//! As a reading does, it errs on the side of too much: nothing that was once possible is forgotten.
+//! It errs on the side of too much: a value that was once possible is never forgotten.
 
 use crate::variables::Variables;
 
@@ -9,11 +9,11 @@ use crate::variables::Variables;
 const NAMES: usize = 1_000;
 const BYTES: usize = 256 * 1024;
 
-/// What may have been left behind.
+/// The state of a shell after the texts that ran in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Left {
     variables: Variables,
-    /// Whether anything ran.
+    /// Whether any text ran.
     begun: bool,
 }
 
@@ -32,7 +32,7 @@ impl Left {
         Self { variables, begun: true }
     }
 
-    /// What there is after this text, too. One that cannot be read can leave anything.
+    /// Returns the state after a further text. After a text that cannot be read, variables can have any value.
     #[must_use]
     pub fn after(&self, text: &str) -> Self {
         match crate::reader::read_after(text, self) {

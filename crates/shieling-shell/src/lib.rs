@@ -18,8 +18,8 @@
 //! ```
 //!
 //! The crate does no I/O, holds no policy and has no clock: the same text always gives the same reading. A reading
-//! carries no trust. It errs on the side of finding too much, and names what it cannot follow as a [`Doubt`]; a
-//! program can still do more than its description says, so whoever runs the text must confine it.
+//! errs on the side of finding too much, and reports what it cannot follow as a [`Doubt`]. It is no sandbox: a program
+//! can do more than its table says, so the caller must confine the text when running it.
 
 #![forbid(unsafe_code)]
 

@@ -1,34 +1,34 @@
-//! What is read from a shell text: its commands, and what they do, each with its place in the text.
+//! The result of reading a shell text: its commands and their effects, each with its span.
 
 use crate::carried::Left;
 use crate::span::Span;
 use crate::word::Word;
 
-/// What is not certain about a command.
+/// Why a command cannot be judged for certain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Doubt {
-    /// What is launched cannot be read from the text at all.
+    /// The text does not tell which command runs.
     Launch,
     /// A program runs code that the text does not show.
     Program,
-    /// A build tool, a test runner or a package manager runs what the project says.
+    /// A build tool, a test runner or a package manager runs code of the project.
     Project,
-    /// A program was given an argument that it is not known to take.
+    /// A program is given an argument that its table does not list.
     Argument,
-    /// A program was given an option that is known to be able to run or change something.
+    /// A program is given an option that can run or change something.
     Setting,
     /// A variable is set that changes what later commands run.
     Variable,
     /// A variable is set that changes what interpreters and build tools load.
     Loading,
-    /// A variable is set to a command, which was followed, that others start.
+    /// A variable names a command that other programs start. The command itself was followed.
     Delegate,
 }
 
-/// How an argument is shown that comes from data.
+/// Stands in messages for an argument that comes from data.
 pub const MORE: &str = "…";
 
-/// One thing that a command does.
+/// An action of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deed {
     /// Reads a path.
@@ -37,7 +37,7 @@ pub enum Deed {
     Names(Word),
     /// Writes, makes, removes or changes a path.
     Writes(Word),
-    /// Gives the content of a path another name: moves it, or links to it.
+    /// Moves a path or links to it, which gives its content another name.
     Renames(Word),
     /// Reads a directory as a whole.
     Walks(Walk),
@@ -47,121 +47,121 @@ pub enum Deed {
     Revision(Word),
     /// Changes something that is not a path: processes, the clock, the repository.
     Changes(String),
-    /// Runs a file of code.
+    /// Runs a file as code.
     RunsFile(Word),
     /// Holds code in another language.
     Code(Word),
-    /// Gives a word to a program of which it is not described in detail what it does with it: the word, or a part
-    /// of it, may be a path.
+    /// Passes a word to a program whose table does not describe each argument. The word, or a part of it, may be a
+    /// path.
     Mentions(Word),
-    /// Is given a word that could be an option; true if one of its options could start something.
+    /// Receives a word that could expand to an option; true if an option of the program can start another program.
     MaybeOption(Word, bool),
-    /// Talks to the network.
+    /// Connects to the network.
     Network(String),
-    /// Something that cannot be told, and why.
+    /// An action that cannot be determined, with the reason.
     Doubt(Doubt, String),
 }
 
-/// A change in several parts: where a later one fails, the earlier ones are made.
+/// A change in several steps. If a later step fails, the earlier ones remain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parts {
     /// What is changed.
     pub of: PartsOf,
-    /// In which directory the command stands for certain, if that is known.
+    /// The working directory of the command, if it is certain.
     pub here: Option<String>,
 }
 
-/// What is changed in parts.
+/// The object of a change in several steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartsOf {
-    /// A path is removed or moved, with what lies below it.
+    /// A path that is removed or moved, with everything below it.
     Tree(Word),
-    /// A repository, and after that its settings. With what does without the second.
+    /// A repository and then its settings. Holds the command that changes no settings.
     Settings(String),
 }
 
-/// A directory that a command reads as a whole, and what it looks at there.
+/// A directory that a command reads recursively, and the entries that it selects there.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Walk {
-    /// The directory, as the text names it; nothing for the one where the command stands.
+    /// The directory as the text names it; `None` for the working directory.
     pub root: Option<Word>,
-    /// Whether the root may be a revision, and then all that is there is meant.
+    /// Whether the root may be a revision instead, in which case the whole working directory is read.
     pub or_revision: bool,
-    /// It looks at files of which one of these matches; at all if there are none.
+    /// Files that match one of these are read; all files if it is empty.
     pub only: Vec<Pick>,
-    /// It leaves out what one of these matches.
+    /// Entries that match one of these are skipped.
     pub except: Vec<Pick>,
-    /// Whether it skips names that start with a dot.
+    /// Whether names that start with a dot are skipped.
     pub undotted: bool,
-    /// Whether it skips those, and what `.gitignore` and the like name.
+    /// Whether dotted names and entries listed in `.gitignore` and similar files are skipped.
     pub ignoring: bool,
-    /// Whether it looks at what git tracks alone.
+    /// Whether only files tracked by git are read.
     pub tracked: bool,
-    /// Whether a directory that it finds may be listed or read by what is given its name.
+    /// Whether the names of directories that it finds are passed to a command that may list or read them.
     pub gives_directories: bool,
-    /// At what the names that it finds are split before they are used, if at anything.
+    /// Where the names that it finds are split before they are used.
     pub splits: Splits,
-    /// Whether it shows names alone. Those stay listed, but for what is in a directory that is hidden.
+    /// Whether it prints names only and no content.
     pub names: bool,
-    /// How deep it goes, if not to the bottom.
+    /// The greatest depth, if it is limited.
     pub depth: Option<usize>,
-    /// In which directory the command stands for certain, if that is known.
+    /// The working directory of the command, if it is certain.
     pub here: Option<String>,
-    /// Whether it walks only if a name that a wildcard matches is an option.
+    /// Whether it is recursive only if a wildcard matches a name that is an option.
     pub if_dashed: bool,
 }
 
 /// Where a list of names is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Splits {
-    /// Nowhere: no name holds what separates them.
+    /// Nowhere: no name contains the separator.
     #[default]
     Nowhere,
     /// At the ends of lines.
     Lines,
-    /// At blanks too, quotes and backslashes having a meaning.
+    /// At ends of lines and blanks; quotes and backslashes are special.
     Blanks,
 }
 
-/// A pattern by which a command that walks chooses.
+/// A pattern by which a recursive command selects entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pick {
     /// The pattern, in which `*`, `?` and `[…]` are wildcards.
     pub pattern: String,
-    /// Whether it is matched against the path from the root on, in which wildcards match slashes; otherwise
+    /// Whether it is matched against the path from the root, where wildcards match slashes. Otherwise it is matched
     /// against the name.
     pub path: bool,
     /// What it chooses among.
     pub kind: PickKind,
 }
 
-/// What a pattern is about.
+/// The entries that a pattern applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PickKind {
-    /// Entries that are no directories.
+    /// Entries that are not directories.
     Files,
-    /// Directories, with what is in them.
+    /// Directories with their content.
     Trees,
-    /// Entries of both kinds, each by itself.
+    /// Files and directories, without the content of the directories.
     Entries,
-    /// Entries of both kinds, with what is in them.
+    /// Files and directories with their content.
     All,
 }
 
-/// By which way a command does something.
+/// The syntax through which a command does something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Via {
-    /// Through an operand, or by what the program is.
+    /// An operand, or the program by itself.
     Operand,
-    /// Through an option.
+    /// An option.
     Option,
-    /// Through a redirection of the shell.
+    /// A redirection of the shell.
     Redirection,
-    /// Through an assignment.
+    /// An assignment.
     Assignment,
 }
 
-/// A deed, with where the text says so.
+/// An action with its object and its span.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effect {
     /// What is done.
@@ -170,20 +170,20 @@ pub struct Effect {
     pub object: String,
     /// Where the text says so.
     pub span: Span,
-    /// The command that does it, as an index into [`Reading::commands`].
+    /// The index of its command in [`Reading::commands`]; `None` for the shell itself.
     pub by: Option<usize>,
     /// By which way.
     pub via: Via,
 }
 
-/// What kind of command an invocation is.
+/// The kind of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A program, found on the path or by its path.
     Program,
     /// A builtin of the shell.
     Builtin,
-    /// A function that the text defines before, for certain.
+    /// A function that the text certainly defines before.
     Function,
 }
 
@@ -198,19 +198,19 @@ pub struct Invocation {
     pub kind: Kind,
     /// Whether further arguments follow that are not in the text (`xargs`).
     pub more: bool,
-    /// Whether it reads nothing of a directory that is named to it.
+    /// Whether it reads nothing from a directory among its operands.
     pub files: bool,
-    /// Whether what is not in the text are names that a program before it found.
+    /// Whether the arguments that are not in the text are names that an earlier program found.
     pub fed: bool,
 }
 
 impl Invocation {
-    /// Its words as messages show them.
+    /// Returns its words as messages show them.
     pub fn shown(&self) -> String {
         self.argv.iter().map(Word::shown).collect::<Vec<_>>().join(" ")
     }
 
-    /// The name of the program without its directories, where it can be known.
+    /// Returns the name of the program without its directories, if the text tells it.
     pub fn program(&self) -> Option<String> {
         self.argv.first()?.program_name()
     }
@@ -219,13 +219,13 @@ impl Invocation {
 /// A directory that relative paths of the text may start from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Base {
-    /// This one, relative to where the command starts, or absolute.
+    /// A known directory: absolute, or relative to where the text starts.
     At(String),
-    /// One that the text does not tell.
+    /// A directory that the text does not tell.
     Unknown,
 }
 
-/// Everything that was read from one command text.
+/// The commands and effects of one shell text.
 #[derive(Debug, Clone, Default)]
 pub struct Reading {
     /// The commands that the text can launch.
@@ -236,7 +236,7 @@ pub struct Reading {
     pub bases: Vec<Base>,
     /// Whether `*` also matches names that start with a dot.
     pub dotglob: bool,
-    /// What it can leave behind in its shell, with what it has found there.
+    /// The shell state after the text, for texts that run later in the same shell.
     pub left: Left,
 }
 

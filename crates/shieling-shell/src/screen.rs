@@ -1,4 +1,4 @@
-//! What is looked at before a text is parsed: its size, its depth, and characters that hide.
+//! Checks before parsing: size, nesting, and characters that conceal text.
 
 use crate::span::Span;
 
@@ -7,10 +7,10 @@ const MAX_TEXT: usize = 256 * 1024;
 /// How deeply a text may nest.
 const MAX_NESTING: usize = 100;
 
-/// A text that is not read, and so never simply allowed.
+/// The reason why a text cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
-    /// The part that keeps it from being read; all of it for a limit.
+    /// The offending part; the whole text if it exceeds a limit.
     pub span: Span,
     /// Why, as a fact.
     pub because: String,
@@ -25,7 +25,7 @@ impl Unreadable {
     }
 }
 
-/// Refuses what must not even be parsed.
+/// Refuses texts that must not be parsed.
 pub(crate) fn screen(text: &str) -> Result<(), Unreadable> {
     if text.len() > MAX_TEXT {
         return Err(Unreadable::whole(
@@ -51,7 +51,7 @@ pub(crate) fn screen(text: &str) -> Result<(), Unreadable> {
     Ok(())
 }
 
-/// Why a character makes a text look like something else than it is.
+/// Returns why a character makes a text look different from what it is, if it does.
 fn concealing(character: char) -> Option<&'static str> {
     match character {
         '\t' | '\n' => None,
@@ -67,9 +67,9 @@ fn concealing(character: char) -> Option<&'static str> {
     }
 }
 
-/// Whether a character cannot be seen, or looks like a blank and is none to the shell.
+/// Tells whether a character is invisible, or looks like a blank without being one to the shell.
 ///
-/// Harmless in data, such as a message; not in a word that decides what runs.
+/// Such a character is harmless in data, but not in a word that decides what runs.
 pub(crate) fn invisible(character: char) -> bool {
     matches!(
         character,
@@ -136,7 +136,7 @@ fn nesting(text: &str) -> usize {
     most_brackets + most_keywords
 }
 
-/// The text with everything that a terminal would not show made visible.
+/// Returns the text with invisible and control characters escaped.
 pub fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,8 +1,8 @@
-//! Where something stands in a text.
+//! Spans of a text.
 
 use serde::Serialize;
 
-/// A stretch of the command text, in bytes.
+/// A range of bytes of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 pub struct Span {
     /// The first byte.
@@ -12,12 +12,12 @@ pub struct Span {
 }
 
 impl Span {
-    /// From `start` up to, and not with, `end`.
+    /// Creates the range from `start` up to, but not including, `end`.
     pub const fn new(start: usize, end: usize) -> Self {
         Self { start, end }
     }
 
-    /// The smallest stretch that holds both.
+    /// Returns the smallest range that contains both.
     #[must_use]
     pub fn to(self, other: Self) -> Self {
         Self::new(self.start.min(other.start), self.end.max(other.end))

@@ -1,13 +1,13 @@
-//! A word of a command as far as the text tells it: known text, wildcards, and what cannot be known.
+//! Words of a command as far as the text tells them: known text, wildcards and unknown parts.
 //!
-//! This is the abstract value on which every judgement rests. It errs on the side of "could be":
-//! what a word may become at run time is always among the possibilities that its methods report.
+//! A word is an abstract value: a set of possible expansions. Its methods err on the side of "could be", so that
+//! what the word becomes at run time is always among the possibilities that they report.
 
 use std::borrow::Cow;
 
 use crate::span::Span;
 
-/// What is known of a stretch of text that the command text does not spell out.
+/// What is known about a part of a word that the text does not spell out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Hidden {
     /// A whole number, perhaps signed.
@@ -17,7 +17,7 @@ pub enum Hidden {
     Name,
     /// Names of files and directories that a program found below a directory, with slashes between them.
     Below,
-    /// Anything at all.
+    /// Any text.
     Anything,
 }
 
@@ -32,24 +32,24 @@ pub enum Atom {
     Star,
     /// Any run of characters of a name that a program found by itself, a leading dot included.
     Found,
-    /// Text that is not in the command text.
+    /// A part that the text does not spell out.
     Hidden(Hidden),
-    /// One of these.
+    /// One of several alternatives.
     OneOf(Vec<Vec<Atom>>),
 }
 
-/// How many words one written word can become.
+/// How many words a written word can expand to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fields {
     /// Exactly one.
     One,
-    /// One or more file names, if any matches; itself otherwise.
+    /// The file names that match, or the word itself if none does.
     Glob,
     /// None, one or many.
     Any,
 }
 
-/// Three-valued answers: what can be said of a word before it is expanded.
+/// A three-valued answer about a word before it is expanded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
     /// It holds for every expansion.
@@ -65,16 +65,16 @@ pub enum Known {
 pub struct Word {
     /// Its pieces after quote removal.
     pub atoms: Vec<Atom>,
-    /// How many words it can become.
+    /// How many words it can expand to.
     pub fields: Fields,
-    /// Where it stands.
+    /// Its place in the text.
     pub span: Span,
-    /// As it is written, for messages.
+    /// The word as it is written, for messages.
     pub written: String,
 }
 
 impl Word {
-    /// A word that is exactly this text.
+    /// Creates a word that is exactly this text.
     pub fn text(text: impl Into<String>, span: Span) -> Self {
         let text = text.into();
         Self {
@@ -85,7 +85,7 @@ impl Word {
         }
     }
 
-    /// A word of which nothing is known.
+    /// Creates a word that can be any text.
     pub fn unknown(fields: Fields, written: impl Into<String>, span: Span) -> Self {
         Self {
             atoms: vec![Atom::Hidden(Hidden::Anything)],
@@ -95,12 +95,12 @@ impl Word {
         }
     }
 
-    /// The text of the word, where it is exactly one known word.
+    /// Returns the text of the word if it expands to exactly one known word.
     pub fn known(&self) -> Option<Cow<'_, str>> {
         (self.fields == Fields::One).then(|| known(&self.atoms)).flatten()
     }
 
-    /// The text with which every possible expansion of this word starts.
+    /// Returns the text with which every expansion of the word starts.
     pub fn prefix(&self) -> &str {
         match self.atoms.first() {
             Some(Atom::Text(text)) => text,
@@ -108,7 +108,7 @@ impl Word {
         }
     }
 
-    /// Whether the word starts with a dash, and so is read as an option.
+    /// Tells whether the word starts with a dash, which makes it an option.
     pub fn is_dashed(&self) -> Known {
         match self.fields {
             Fields::Any if self.atoms.iter().all(|atom| matches!(atom, Atom::Hidden(Hidden::Name))) => Known::No,
@@ -120,7 +120,7 @@ impl Word {
         }
     }
 
-    /// The rest of the word after its first `bytes` bytes, which must be known text.
+    /// Returns the word without its first `bytes` bytes, which must be known text.
     pub fn after(&self, bytes: usize) -> Self {
         let mut rest = self.clone();
         if let Some(Atom::Text(text)) = rest.atoms.first_mut() {
@@ -133,7 +133,7 @@ impl Word {
         rest
     }
 
-    /// Every way to read the word as known alternatives, at most `limit` of them.
+    /// Returns the alternatives of the word, or `None` if there are more than `limit`.
     pub fn alternatives(&self, limit: usize) -> Option<Vec<Self>> {
         let mut all: Vec<Vec<Atom>> = vec![Vec::new()];
         for atom in &self.atoms {
@@ -176,7 +176,7 @@ impl Word {
             .collect()
     }
 
-    /// Whether the shell matches names with a part of it.
+    /// Tells whether a part of it is a wildcard of the shell.
     pub fn holds_wildcards(&self) -> bool {
         fn held(atoms: &[Atom]) -> bool {
             atoms.iter().any(|atom| match atom {
@@ -188,12 +188,12 @@ impl Word {
         held(&self.atoms)
     }
 
-    /// Whether it starts with a name that a wildcard matches in the directory where the command stands.
+    /// Tells whether it starts with a wildcard, which matches names in the working directory.
     pub fn is_of_names(&self) -> bool {
         self.fields != Fields::Any && matches!(self.atoms.first(), Some(Atom::Star | Atom::One))
     }
 
-    /// Whether all that is not known of it is names that wildcards match, with no `..` behind one.
+    /// Tells whether its only unknown parts are wildcards, none of which is followed by `..`.
     pub fn is_of_wildcards(&self) -> bool {
         fn plain(atoms: &[Atom], behind: &mut bool) -> bool {
             atoms.iter().all(|atom| match atom {
@@ -210,7 +210,7 @@ impl Word {
         self.fields != Fields::Any && plain(&self.atoms, &mut behind) && behind
     }
 
-    /// Whether it is what a program found below directories that are named: with what is there it is then known
+    /// Tells whether it is a path that a program finds below named directories, so that the files there determine
     /// which paths it can be.
     pub fn is_found_below(&self) -> bool {
         let named = |atoms: &[Atom]| {
@@ -255,7 +255,7 @@ impl Word {
         }
     }
 
-    /// The word as messages and records show it: its text where known, else as written.
+    /// Returns the word for messages and records: its text if known, otherwise as it is written.
     pub fn shown(&self) -> String {
         self.known().map_or_else(|| self.written.clone(), Cow::into_owned)
     }

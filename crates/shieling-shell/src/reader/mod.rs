@@ -1,10 +1,7 @@
-//! Shell text to the commands that it can launch and what they do.
+//! Walks the syntax tree and collects the commands that the text can launch, with their effects.
 //!
-//! [`read`] parses the text as bash would and follows everything that launches something:
-//! substitutions wherever they hide, wrappers, shells, traps, `eval`, arithmetic. What it finds is
-//! a [`Reading`].
-//!
-//! The reading carries no trust. It is made to err on the side of finding too much.
+//! [`read`] follows everything that launches something: substitutions, wrappers, shells, traps, `eval`, arithmetic.
+//! The result is a [`Reading`], which errs on the side of finding too much.
 
 mod arithmetic;
 mod expand;
@@ -38,30 +35,30 @@ const MAX_EXPANDED: usize = 1024 * 1024;
 /// How often the text is walked until the values of its variables are settled.
 const MAX_PASSES: usize = 4;
 
-/// Where a command's standard input comes from, as far as it matters to a shell that reads it.
+/// The source of a command's standard input.
 #[derive(Debug, Clone, PartialEq)]
 enum Input {
-    /// Nothing: end of file at once.
+    /// An empty input.
     Nothing,
-    /// This text, or one of these texts.
+    /// One of these texts.
     Text(Vec<Word>),
-    /// This file.
+    /// A file.
     File(Word),
-    /// Names that were found in these ways, separated by NUL or by the ends of lines.
+    /// Names that were found by these walks, separated by NUL (if true) or by line ends.
     Names(Vec<Walk>, bool),
-    /// Something that the text does not show.
+    /// Data that the text does not show.
     Unknown,
 }
 
-/// Reads a command text that runs in a fresh shell.
+/// Reads a text that runs in a new shell.
 ///
 /// # Errors
-/// [`Unreadable`] if the text cannot be parsed, is beyond a limit or hides characters.
+/// [`Unreadable`] if the text cannot be parsed, exceeds a limit or contains concealing characters.
 pub fn read(text: &str) -> Result<Reading, Unreadable> {
     read_after(text, &Left::default())
 }
 
-/// Reads a command text that runs in a shell in which others ran before.
+/// Reads a text that runs in a shell with this state.
 ///
 /// # Errors
 /// As [`read`].
