@@ -116,7 +116,9 @@ fn work(project: &Project, base: &Path, sources: &Path, report: &Mutex<Report>) 
         Ok(prepared) => prepared,
         Err(error) => return report().fail(&project.name, &error),
     };
-    report().slowest.push((start.elapsed(), format!("preparing {}", project.name)));
+    report()
+        .slowest
+        .push((start.elapsed(), format!("preparing {}", project.name)));
     for account in Account::all() {
         if project.users.has(account) {
             match as_user(project, &prepared, account) {

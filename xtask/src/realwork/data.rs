@@ -32,7 +32,8 @@ pub(super) struct Source {
 #[serde(deny_unknown_fields)]
 pub(super) struct Project {
     pub(super) name: String,
-    /// Directories of sources, each with `:DIRECTORY` where it is not to be copied to the top.
+    /// Directories of sources, each with `:DIRECTORY` where it is not to be copied to the top, which may be in the home
+    /// (`:~/DIRECTORY`).
     #[serde(default)]
     pub(super) sources: Vec<String>,
     #[serde(default)]

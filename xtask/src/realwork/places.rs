@@ -119,7 +119,8 @@ pub(super) fn fetch(steps: &Steps, names: &[String], kept: &Path) -> anyhow::Res
     for source in &steps.sources {
         let stamp = kept.join(format!("{}.fetch", source.name));
         let needed = steps.chosen(names).any(|project| project.uses(&source.name));
-        let there = kept.join(&source.name).exists() && fs::read_to_string(&stamp).is_ok_and(|text| text == source.fetch);
+        let there =
+            kept.join(&source.name).exists() && fs::read_to_string(&stamp).is_ok_and(|text| text == source.fetch);
         if !needed || there {
             continue;
         }
@@ -167,7 +168,10 @@ fn fetched(source: &Source, kept: &Path, stamp: &Path) -> anyhow::Result<()> {
             .process_group(0);
         let ended = ended(&mut command, LONGEST_FETCH)?;
         if ended != 0 {
-            println!("fetching {}: attempt {attempt} of {ATTEMPTS} ended with {ended}", source.name);
+            println!(
+                "fetching {}: attempt {attempt} of {ATTEMPTS} ended with {ended}",
+                source.name
+            );
             std::thread::sleep(Duration::from_secs(5 * u64::from(attempt)));
             continue;
         }
@@ -218,7 +222,12 @@ pub(super) fn in_namespace(base: &Path, sources: &Path, names: &[String]) -> any
     let sysroot = String::from_utf8(sysroot.stdout)?;
     let status = Command::new("unshare")
         .args(["--mount", "--propagation", "private", "sh", "-c", MOUNT, "sh"])
-        .args([base.as_os_str(), sysroot.trim().as_ref(), sources.as_os_str(), SHORT.as_ref()])
+        .args([
+            base.as_os_str(),
+            sysroot.trim().as_ref(),
+            sources.as_os_str(),
+            SHORT.as_ref(),
+        ])
         .arg(std::env::current_exe()?)
         .args(["realwork", "--inside"])
         .args(names)
@@ -255,7 +264,10 @@ impl<'a> Prepared<'a> {
         fresh(workspace.home.clone())?;
         for source in &project.sources {
             let (directory, name) = source.split_once(':').unwrap_or((source, "."));
-            let to = workspace.work.join(name);
+            let to = match name.strip_prefix("~/") {
+                Some(name) => workspace.home.join(name),
+                None => workspace.work.join(name),
+            };
             fs::create_dir_all(&to)?;
             copy(&sources.join(directory).join("."), &to)?;
         }
@@ -312,7 +324,12 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
 /// Gives all of a directory to a user. Archives bring the numbers of whoever made them.
 fn own_all(path: &Path, user: u32) -> anyhow::Result<()> {
     let mut own = Command::new("chown");
-    if !own.args(["-R", &format!("{user}:{user}")]).arg(path).status()?.success() {
+    if !own
+        .args(["-R", &format!("{user}:{user}")])
+        .arg(path)
+        .status()?
+        .success()
+    {
         bail!("{} cannot be given away", path.display());
     }
     Ok(())
