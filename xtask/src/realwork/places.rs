@@ -25,7 +25,7 @@ const USER: u32 = 47_112;
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// How long one attempt to fetch a source may take, with what is built of it.
-const LONGEST_FETCH: Duration = Duration::from_secs(240);
+const LONGEST_FETCH: Duration = Duration::from_secs(420);
 
 /// How often a source is tried.
 const ATTEMPTS: u32 = 3;
