@@ -22,7 +22,7 @@ pub(super) const SHORT: &str = "/srv";
 const USER: u32 = 47_112;
 
 /// How long one text may take.
-const LONGEST: Duration = Duration::from_secs(300);
+const LONGEST: Duration = Duration::from_secs(480);
 
 /// How long one attempt to fetch a source may take, with what is built of it.
 const LONGEST_FETCH: Duration = Duration::from_secs(420);
