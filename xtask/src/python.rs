@@ -55,7 +55,7 @@ const FRAMEWORKS: [Framework; 6] = [
     },
     Framework {
         name: "camel",
-        packages: &["camel-ai", "mcp"],
+        packages: &["camel-ai", "mcp", "docker"],
         pinned: true,
         tests: "test_camel",
     },
