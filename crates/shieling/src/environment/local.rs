@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use tokio::sync::Mutex;
 
@@ -10,7 +11,7 @@ use super::files::host::{Confined, HostFiles, View};
 use super::{Ability, Capabilities, Environment, Files, Later, Limit, Network, Shell, sandbox};
 use crate::approval::Approved;
 use crate::outcome::Confinement;
-use crate::process::{Jail, JailError, Process, SessionShell, SpawnError, Streams};
+use crate::process::{Jail, JailError, Next, Plan, Process, SessionShell, SpawnError, Streams};
 use crate::request::Command;
 
 /// What needs a workspace.
@@ -53,7 +54,8 @@ impl Local {
         }
     }
 
-    /// Expects one command: nothing is kept ready for another, which would take longer to start.
+    /// Expects one command: nothing is kept ready for another, which would take longer to start, and what starts
+    /// commands ends with the first.
     #[must_use]
     pub fn once(self) -> Self {
         Self { once: true, ..self }
@@ -78,9 +80,25 @@ impl Local {
         if let Some(starter) = starter.as_ref().filter(|starter| starter.is_alive()) {
             return Ok(Arc::clone(starter));
         }
-        Ok(Arc::clone(
-            starter.insert(Arc::new(Jail::on_this_host(self.once).await?)),
-        ))
+        let made = Jail::order_on_this_host(self.once)?.ready().await?;
+        Ok(Arc::clone(starter.insert(Arc::new(made))))
+    }
+
+    /// Starts a command, whose order goes with that of what starts it if there is none yet.
+    async fn begin(&self, plan: &Plan, streams: Streams) -> Result<Process, SpawnError> {
+        let next = if self.once { Next::Nothing } else { Next::Others };
+        let mut starter = self.starter.lock().await;
+        if let Some(made) = starter.as_ref().filter(|starter| starter.is_alive()).cloned() {
+            drop(starter);
+            return made.spawn_before(next, plan, streams).await;
+        }
+        let started = Instant::now();
+        let ordered = Jail::order_on_this_host(self.once).map_err(SpawnError::Jail)?;
+        let sent = ordered.send(next, plan, streams)?;
+        let made = Arc::new(ordered.ready().await.map_err(SpawnError::Jail)?);
+        *starter = Some(Arc::clone(&made));
+        drop(starter);
+        made.join(plan, sent, started).await
     }
 }
 
@@ -105,10 +123,7 @@ impl Environment for Local {
     }
 
     fn spawn(&self, command: Approved<Command>, streams: Streams) -> Later<'_, Result<Process, SpawnError>> {
-        Box::pin(async move {
-            let starter = self.starter().await.map_err(SpawnError::Jail)?;
-            starter.spawn(&self.shell.plan(command.request()), streams).await
-        })
+        Box::pin(async move { self.begin(&self.shell.plan(command.request()), streams).await })
     }
 
     fn open_shell<'a>(&'a self, first: &'a Approved<Command>) -> Later<'a, Result<Box<dyn SessionShell>, SpawnError>> {
