@@ -108,12 +108,9 @@ impl Library {
             git.or_insert_with(|| "/etc/gitconfig".to_owned());
         }
         let shieling = Arc::new(setup::for_running(plan, &place, approver, state.as_deref(), human)?);
-        if let Place::Sandbox { sandbox, .. } = &place
-            && plan.once
-            && plan.approval != Approval::Always
-        {
-            // It builds its view while the command is judged. Where each is asked about, nothing starts before.
-            sandbox.start_ahead();
+        // It is made while the command is judged. Where each is asked about, nothing starts before.
+        if plan.once && plan.approval != Approval::Always {
+            place.start_ahead();
         }
         Ok(Self {
             shieling,

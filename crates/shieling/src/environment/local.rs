@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::Mutex;
@@ -11,7 +11,7 @@ use super::files::host::{Confined, HostFiles, View};
 use super::{Ability, Capabilities, Environment, Files, Later, Limit, Network, Shell, sandbox};
 use crate::approval::Approved;
 use crate::outcome::Confinement;
-use crate::process::{Jail, JailError, Next, Plan, Process, SessionShell, SpawnError, Streams};
+use crate::process::{Jail, JailError, Next, Ordered, Plan, Process, SessionShell, SpawnError, Streams};
 use crate::request::Command;
 
 /// What needs a workspace.
@@ -28,6 +28,8 @@ pub struct Local {
     once: bool,
     files: OnceLock<Arc<HostFiles>>,
     starter: Mutex<Option<Arc<Jail>>>,
+    /// What [`Self::start_ahead`] has ordered.
+    ahead: std::sync::Mutex<Option<Ordered>>,
 }
 
 impl Local {
@@ -40,6 +42,7 @@ impl Local {
             once: false,
             files: OnceLock::new(),
             starter: Mutex::new(None),
+            ahead: std::sync::Mutex::default(),
         }
     }
 
@@ -61,6 +64,21 @@ impl Local {
         Self { once: true, ..self }
     }
 
+    /// Begins to start what starts commands, for a caller that has other things to do before the first. Needs no runtime,
+    /// and nothing is waited for. If it fails, the first command tells why.
+    pub fn start_ahead(&self) {
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        if ahead.is_none() {
+            *ahead = Jail::order_on_this_host(self.once).ok();
+        }
+    }
+
+    /// What starts commands, ordered.
+    fn order(&self) -> Result<Ordered, JailError> {
+        let ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take();
+        ahead.map_or_else(|| Jail::order_on_this_host(self.once), Ok)
+    }
+
     fn confined_files(&self) -> Result<Arc<HostFiles>, SpawnError> {
         if let Some(files) = self.files.get() {
             return Ok(Arc::clone(files));
@@ -80,7 +98,7 @@ impl Local {
         if let Some(starter) = starter.as_ref().filter(|starter| starter.is_alive()) {
             return Ok(Arc::clone(starter));
         }
-        let made = Jail::order_on_this_host(self.once)?.ready().await?;
+        let made = self.order()?.ready().await?;
         Ok(Arc::clone(starter.insert(Arc::new(made))))
     }
 
@@ -93,7 +111,7 @@ impl Local {
             return made.spawn_before(next, plan, streams).await;
         }
         let started = Instant::now();
-        let ordered = Jail::order_on_this_host(self.once).map_err(SpawnError::Jail)?;
+        let ordered = self.order().map_err(SpawnError::Jail)?;
         let sent = ordered.send(next, plan, streams)?;
         let made = Arc::new(ordered.ready().await.map_err(SpawnError::Jail)?);
         *starter = Some(Arc::clone(&made));
@@ -152,6 +170,8 @@ impl Environment for Local {
 
     fn close(&self) -> Later<'_, ()> {
         Box::pin(async {
+            // It has started nothing, and goes by itself.
+            drop(self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take());
             if let Some(starter) = self.starter.lock().await.take() {
                 starter.close().await;
             }
