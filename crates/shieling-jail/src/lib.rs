@@ -7,7 +7,7 @@
 //! ```text
 //! orders socket:   JAIL + control, updates, Plan ──► zygote         for each jail
 //! control socket:  Ready | Refused ──► host                         once
-//!                  START + job socket, Request, streams ──► jail    for each command
+//!                  START + job socket, Request, streams ──► jail    for each command; LAST for the last
 //! updates socket:  Update ──► jail ── Updated ──► host               where files appeared to be hidden
 //!                  GONE ──► host                                     once, of a jail with namespaces
 //! job socket:      Started | Failed, MainEnded, Gone ──► host;  Stop ──► jail
