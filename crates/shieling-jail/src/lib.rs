@@ -15,6 +15,7 @@
 //!
 //! Plans, requests and updates travel as files in memory; all sockets are of kind `SOCK_SEQPACKET`.
 
+mod bytes;
 pub mod message;
 pub mod plan;
 
