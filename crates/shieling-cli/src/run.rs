@@ -107,8 +107,13 @@ impl Library {
             let git = variables.entry("GIT_CONFIG_SYSTEM".to_owned());
             git.or_insert_with(|| "/etc/gitconfig".to_owned());
         }
+        let shieling = Arc::new(setup::for_running(plan, &place, approver, state.as_deref(), human)?);
+        // It is made while the command is judged. Where each is asked about, nothing starts before.
+        if plan.once && plan.approval != Approval::Always {
+            place.start_ahead();
+        }
         Ok(Self {
-            shieling: Arc::new(setup::for_running(plan, &place, approver, state.as_deref(), human)?),
+            shieling,
             variables,
             place: Some(place),
         })
@@ -280,7 +285,7 @@ impl Library {
         let (mut tee, mut written) = match shown {
             Shown::Json | Shown::Terminal => (None, None),
             Shown::Streams { limit } => {
-                let (tee, written) = copy(limit, io::stdout(), io::stderr(), is_one_place())?;
+                let (tee, written) = copy(limit, io::stdout(), io::stderr(), is_one_place());
                 (Some(tee), Some(written))
             }
         };

@@ -83,6 +83,16 @@ impl Place {
         })
     }
 
+    /// Begins to start it, as it is bound now. Nothing is waited for.
+    pub(crate) fn start_ahead(&self) {
+        match self {
+            Self::Local(local) => local.start_ahead(),
+            Self::Sandbox { sandbox, .. } => sandbox.start_ahead(),
+            #[cfg(feature = "memory")]
+            Self::Memory(_) => {}
+        }
+    }
+
     fn environment(&self) -> Arc<dyn Environment> {
         match self {
             Self::Local(local) => local.clone(),
