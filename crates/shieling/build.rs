@@ -5,16 +5,11 @@
 //! They are built by a cargo of their own, since they are no parts of this crate: the program alone in
 //! memory, static (so that it starts in a root that has no libraries, and twice as fast), and small; the
 //! builtin without any library, since it is loaded into whatever bash there is.
-//!
-//! It also notes where each program stands in the tables of `policy/program`, so that the first verdict of
-//! a process does not read through all of them.
 #![expect(
     clippy::disallowed_methods,
-    reason = "a build script runs cargo, copies what it made, and reads the tables of programs"
+    reason = "a build script runs cargo and copies what it made"
 )]
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -23,9 +18,6 @@ fn main() {
     let variable = |name| env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
     let out = PathBuf::from(variable("OUT_DIR"));
     let package = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
-    let tables = package.join(TABLES);
-    println!("cargo::rerun-if-changed={}", tables.display());
-    fs::write(out.join("programs.rs"), index(&tables)).expect("OUT_DIR can be written to");
     let crates = package.join("..");
     let manifest = crates.join("shieling-jail/Cargo.toml");
     for path in [
@@ -108,75 +100,4 @@ impl Built<'_> {
         let done = command.status().is_ok_and(|status| status.success());
         done.then(|| self.place.join(self.target).join("jail"))
     }
-}
-
-/// Where the tables of programs are, from the package on.
-const TABLES: &str = "src/policy/program/tables";
-
-/// Rust text with the tables and with where each block of them stands, as `table.rs` reads it.
-fn index(directory: &Path) -> String {
-    let files = fs::read_dir(directory).expect("the tables are there");
-    let mut files: Vec<PathBuf> = files.map(|file| file.expect("it can be listed").path()).collect();
-    files.retain(|file| file.extension().is_some_and(|ending| ending == "prog"));
-    files.sort();
-    let (mut tables, mut blocks) = (String::new(), String::new());
-    let (mut names, mut shared) = (BTreeMap::new(), BTreeMap::new());
-    let mut number = 0_usize;
-    for (table, path) in files.iter().enumerate() {
-        let text = fs::read_to_string(path).expect("a table is text");
-        let file = path.file_name().expect("a file has a name").to_string_lossy();
-        let _ = writeln!(
-            tables,
-            "    ({file:?}, include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/{TABLES}/{file}\"))),"
-        );
-        for (heading, start, end) in parts(&text, 0, text.len(), |line| {
-            line.starts_with("program ") || line.starts_with("options ")
-        }) {
-            let (kind, called) = heading.split_once(' ').expect("a heading has a blank");
-            if kind == "options" {
-                shared.entry(called.to_owned()).or_insert((table, start, end));
-                continue;
-            }
-            for name in called.split_whitespace() {
-                names.entry(name.to_owned()).or_insert(number);
-            }
-            number += 1;
-            let subs = parts(&text, start, end, |line| line.trim_start().starts_with("sub "));
-            // Its own lines end where the first subcommand's heading begins.
-            let own = subs.first().map_or(end, |(_, first, _)| {
-                text[start..*first - 1].rfind('\n').map_or(start, |at| start + at + 1)
-            });
-            let _ = write!(blocks, "    Block {{ table: {table}, own: ({start}, {own}), subs: &[");
-            for (heading, start, end) in subs {
-                let names = heading.strip_prefix("sub ").unwrap_or_default().split('|');
-                let names: Vec<&str> = names.map(str::trim).collect();
-                let _ = write!(blocks, "(&{names:?}, {start}, {end}), ");
-            }
-            blocks.push_str("] },\n");
-        }
-    }
-    let names: Vec<_> = names.into_iter().collect();
-    let shared: Vec<_> = shared.into_iter().collect();
-    format!(
-        "const TABLES: &[(&str, &str)] = &[\n{tables}];\nstatic BLOCKS: [Block; {number}] = [\n{blocks}];\n\
-         static NAMES: &[(&str, usize)] = &{names:?};\nstatic SHARED: &[(&str, (usize, usize, usize))] = &{shared:?};\n"
-    )
-}
-
-/// The parts of a stretch of text that begin with such a line: the line without its comment, and where what
-/// is behind it begins and ends.
-fn parts(text: &str, start: usize, end: usize, begins: impl Fn(&str) -> bool) -> Vec<(&str, usize, usize)> {
-    let mut found: Vec<(&str, usize, usize)> = Vec::new();
-    let mut at = start;
-    for line in text[start..end].split_inclusive('\n') {
-        if begins(line) {
-            if let Some(last) = found.last_mut() {
-                last.2 = at;
-            }
-            let heading = line.split(" #").next().unwrap_or_default().trim();
-            found.push((heading, at + line.len(), end));
-        }
-        at += line.len();
-    }
-    found
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use sha2::{Digest as _, Sha256};
 
-use crate::{cargo, root};
+use crate::workspace::{cargo, root};
 
 /// The platform that it is made for.
 const TARGET: &str = "x86_64-unknown-linux-gnu";

@@ -16,7 +16,7 @@ use shieling::Shieling;
 use shieling::approval::Mode;
 use shieling::outcome::{Outcome, Status};
 use shieling::policy::Policy;
-use shieling::session::Call;
+use shieling::session::JobRequest;
 use shieling_remote::agent::Program;
 use shieling_remote::{Remote, Timing};
 use shieling_testkit::prerequisite;
@@ -96,9 +96,9 @@ impl Place {
     }
 
     async fn session(&self, text: &str) -> Outcome {
-        let call = Call {
+        let call = JobRequest {
             session: Some("one".parse().expect("a name")),
-            ..Call::new(self.command(text))
+            ..JobRequest::new(self.command(text))
         };
         self.shieling.shell(call).await
     }

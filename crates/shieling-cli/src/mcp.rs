@@ -11,8 +11,8 @@ use std::time::Duration;
 use shieling::Told;
 use shieling::approval::Approver;
 use shieling::audit;
-use shieling::describe::{Asking, Basis, Limits, Persistence, Shell, ToolName, os_name};
-use shieling::environment::Places;
+use shieling::describe::{ApprovalSetting, CommandLimits, EnvironmentInfo, Persistence, ShellInfo, ToolName, os_name};
+use shieling::environment::WritablePaths;
 use shieling::outcome::Confinement;
 use shieling::units::ByteCount;
 use shieling_server::{Dialect, Elicitation, Server, Toolset, UnknownTool, Workplace};
@@ -59,10 +59,10 @@ pub(crate) fn mcp(options: &Mcp, words: &[OsString]) -> Result<u8, Failure> {
             Some(far) => default_audit(&far.place())?,
             None => default_audit(&plan.workspace)?,
         });
-        plan.audit_settings = audit::Settings {
+        plan.audit_settings = audit::LogSettings {
             bound: LOG,
             generations: GENERATIONS,
-            ..audit::Settings::default()
+            ..audit::LogSettings::default()
         };
     }
     let told = describe::told(&plan, Persistence::Session)?;
@@ -191,19 +191,19 @@ fn log_name(workspace: &Path) -> String {
 }
 
 /// What is known before anything has started, for the client's prompt.
-fn basis(plan: &Plan, told: &Told, places: Option<Places>) -> Result<Basis, Failure> {
+fn basis(plan: &Plan, told: &Told, places: Option<WritablePaths>) -> Result<EnvironmentInfo, Failure> {
     let example = plan.command("true")?;
-    Ok(Basis {
+    Ok(EnvironmentInfo {
         environment: plan.env.as_str().to_owned(),
         os: os_name(&told.os_release).unwrap_or_else(|| "an unnamed system".to_owned()),
         kernel: String::new(),
-        shell: Shell {
+        shell: ShellInfo {
             path: told.shell.clone(),
             version: String::new(),
         },
         cwd: Path::new(&plan.workspace).to_owned(),
         network: told.network.clone(),
-        limits: Limits {
+        limits: CommandLimits {
             timeout: example.deadline(),
             output: example.output_kept(),
             memory: None,
@@ -213,9 +213,9 @@ fn basis(plan: &Plan, told: &Told, places: Option<Places>) -> Result<Basis, Fail
         },
         policies: told.policies.clone(),
         asking: match plan.approval {
-            Approval::Always => Asking::Always,
-            Approval::Policy => Asking::Policy,
-            Approval::Never => Asking::Never,
+            Approval::Always => ApprovalSetting::Always,
+            Approval::Policy => ApprovalSetting::Policy,
+            Approval::Never => ApprovalSetting::Never,
         },
         persistence: Persistence::Session,
         confinement: Confinement::default(),

@@ -13,7 +13,9 @@ use std::os::fd::OwnedFd;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::PipeFlags;
 use rustix::termios::QueueSelector;
-use shieling::session::{Asking, Attachment, Human, HumanQuestion, HumanReply, Keyboard, Painter, Screen, Shown, Size};
+use shieling::session::{
+    Attachment, Human, HumanQuestion, HumanReply, KeyTarget, Renderer, ReplyFuture, Screen, ScreenUpdate, TerminalSize,
+};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approver::Terminal;
@@ -82,11 +84,11 @@ impl Person {
         let (raw, mut typed) = RawTerminal::new((self.open_terminal)()?)?;
         let mut size = without_hint(raw.size(), before);
         attachment.resize(size);
-        let mut painter = Painter::new(size, Keyboard::Theirs);
+        let mut renderer = Renderer::new(size, KeyTarget::Program);
         let mut changed = true;
         loop {
             if changed && raw.is_idle() {
-                let mut frame = painter.paint();
+                let mut frame = renderer.render();
                 frame.extend(hint(size));
                 raw.show(frame);
                 changed = false;
@@ -95,10 +97,10 @@ impl Person {
                 shown = attachment.next() => {
                     match shown {
                         None => break,
-                        Some(Shown::More(bytes)) => painter.output(&bytes),
-                        Some(Shown::Anew(bytes)) => {
-                            painter = Painter::new(size, Keyboard::Theirs);
-                            painter.output(&bytes);
+                        Some(ScreenUpdate::Append(bytes)) => renderer.output(&bytes),
+                        Some(ScreenUpdate::Reset(bytes)) => {
+                            renderer = Renderer::new(size, KeyTarget::Program);
+                            renderer.output(&bytes);
                         }
                     }
                     changed = true;
@@ -116,7 +118,7 @@ impl Person {
                 () = raw.idle(), if changed => {}
                 _ = resized.recv() => {
                     size = without_hint(raw.size(), before);
-                    painter.resize(size);
+                    renderer.resize(size);
                     attachment.resize(size);
                     changed = true;
                 }
@@ -128,21 +130,21 @@ impl Person {
 }
 
 impl Human for Person {
-    fn ask<'a>(&'a self, question: HumanQuestion) -> Asking<'a> {
+    fn ask<'a>(&'a self, question: HumanQuestion) -> ReplyFuture<'a> {
         // A terminal that fails has no person to answer.
         Box::pin(async move { self.ask_on_terminal(&question).await.unwrap_or(HumanReply::Nobody) })
     }
 }
 
 /// The size of the job's part of the terminal: all but the last line, which shows how to return the keyboard.
-fn without_hint(own: Option<Size>, otherwise: Size) -> Size {
-    own.map_or(otherwise, |own| Size {
-        rows: own.rows.saturating_sub(1).clamp(1, Size::LARGEST.rows),
-        columns: own.columns.clamp(1, Size::LARGEST.columns),
+fn without_hint(own: Option<TerminalSize>, otherwise: TerminalSize) -> TerminalSize {
+    own.map_or(otherwise, |own| TerminalSize {
+        rows: own.rows.saturating_sub(1).clamp(1, TerminalSize::LARGEST.rows),
+        columns: own.columns.clamp(1, TerminalSize::LARGEST.columns),
     })
 }
 
-fn hint(size: Size) -> Vec<u8> {
+fn hint(size: TerminalSize) -> Vec<u8> {
     let text: String = "you have the keyboard; Ctrl-] gives it back"
         .chars()
         .take(usize::from(size.columns.saturating_sub(1)))

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use shieling::approval::Approved;
 use shieling::environment::{
     Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Ground, Later, Limit,
-    Network, Places,
+    Network, WritablePaths,
 };
 use shieling::outcome::Confinement;
 use shieling::process::{Process, SessionShell, SpawnError, Streams};
@@ -489,7 +489,7 @@ impl Environment for Container {
         }
     }
 
-    fn places(&self) -> Option<Places> {
+    fn places(&self) -> Option<WritablePaths> {
         None
     }
 

@@ -28,7 +28,11 @@ pub const GONE: &[u8] = b"gone";
 /// The order to start a job, on the control socket. Its descriptors come with it, in this order: the
 /// job's own socket, the encoded [`crate::plan::Request`] (at offset 0), standard input, output and
 /// error, and the script if there is one.
+///
+/// It may be sent before the jail has answered its plan: no supervisor takes it until all of the plan holds.
 pub const START: &[u8] = b"start";
+/// As [`START`], for the last job of a jail, which ends by itself once no process of that job is left.
+pub const LAST: &[u8] = b"last";
 
 /// Encodes a plan, a request or an answer.
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
@@ -43,14 +47,21 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     }
 }
 
+/// As [`decode`], of the first of these bytes; with the rest of them.
+pub fn decode_first<T: DeserializeOwned>(bytes: &[u8]) -> Option<(T, &[u8])> {
+    postcard::take_from_bytes(bytes).ok()
+}
+
 /// What has appeared since the jail was made.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Update {
     /// What is to be hidden from now on, besides what is.
     pub hide: Vec<Hide>,
     /// What is to be protected from now on, besides what is.
+    #[serde(with = "crate::bytes")]
     pub protect: Vec<PathBuf>,
     /// What is to keep its name from now on, and can still be changed inside.
+    #[serde(with = "crate::bytes")]
     pub pin: Vec<PathBuf>,
     /// The same, by mounts that nobody meets, in what [`Entry::Unseen`](crate::plan::Entry::Unseen) names;
     /// directories and links.
@@ -62,6 +73,7 @@ pub struct Update {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Hide {
     /// Where it was.
+    #[serde(with = "crate::bytes")]
     pub target: PathBuf,
     /// What it was: the numbers of its device and of itself.
     pub file: (u64, u64),
@@ -69,8 +81,16 @@ pub struct Hide {
 
 /// An update with its number, so that its answer is not taken for another's.
 pub type Numbered = (u64, Update);
-/// What came of the update of this number: what was to be hidden or held and was not there any more.
-pub type Updated = (u64, Result<Vec<PathBuf>, Refusal>);
+/// What came of the update of this number.
+pub type Updated = (u64, Result<Missed, Refusal>);
+
+/// What was to be hidden or held and was not there any more.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Missed {
+    /// Where it was.
+    #[serde(with = "crate::bytes")]
+    pub paths: Vec<PathBuf>,
+}
 
 /// What can be read from a descriptor about limits that were reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,6 +182,7 @@ pub struct Ready {
     /// The effective limits.
     pub limits: crate::plan::Limits,
     /// The directory that was made for temporary files, where `/tmp` is the host's.
+    #[serde(with = "crate::bytes")]
     pub temporary: Option<PathBuf>,
     /// What the descriptors are that come with it, after the root.
     pub counters: Vec<Counter>,

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use shieling::environment::{
-    Capabilities, Enforced, Environment, Expect, Ground, Kind as FileKind, Links, Meta, Places, Stamp,
+    Capabilities, Enforced, Environment, Expect, Ground, Kind as FileKind, Links, Meta, Stamp, WritablePaths,
 };
 use shieling::outcome::{Confinement, HeldBack, Hint, LimitHit, Outcome, Status};
 use shieling::process::{Event, MainEnd, State, Usage};
@@ -203,7 +203,7 @@ pub(crate) struct Description {
     pub(crate) capabilities: Capabilities,
     pub(crate) confinement: Confinement,
     pub(crate) ground: Option<(String, Vec<String>)>,
-    pub(crate) places: Option<Places>,
+    pub(crate) places: Option<WritablePaths>,
     pub(crate) shells: u64,
     pub(crate) surroundings: Surroundings,
     pub(crate) added_variables: Vec<(String, String)>,

@@ -15,6 +15,7 @@ use shieling::Shieling;
 use shieling::environment::{Local, Shell};
 use shieling::policy::{Decision, Facts, Policy, Verdict};
 use shieling::request::Command;
+use shieling_shell::program::Example;
 use shieling_testkit::Workspace;
 use shieling_testkit::extent;
 use shieling_testkit::random::Random;
@@ -434,4 +435,39 @@ fn what_is_read_is_what_bash_reads() {
         refused.len(),
         refused.join("\n")
     );
+}
+
+#[test]
+fn every_example_of_the_tables_of_programs_is_judged_as_it_states() {
+    let facts = Facts::new("/work/repository".as_ref(), "/work/repository".as_ref());
+    let policy = Policy::open().with_readonly();
+    let mut wrong = Vec::new();
+    let mut examples = 0_usize;
+    for Example {
+        table,
+        verdict: stated,
+        command,
+    } in shieling_shell::program::examples()
+    {
+        examples += 1;
+        let verdict = policy.judge_text(command, &facts);
+        let judged = match verdict.decision {
+            Decision::Allow => "allow",
+            Decision::Ask => "ask",
+            Decision::Deny => "deny",
+        };
+        if judged != stated {
+            let why: Vec<_> = verdict
+                .reasons
+                .iter()
+                .map(|reason| format!("`{}`: {}", reason.object, reason.because))
+                .collect();
+            wrong.push(format!(
+                "{table}: `{command}` is stated to be {stated}, and is {judged}: {}",
+                why.join("; ")
+            ));
+        }
+    }
+    assert!(examples > 3_000, "only {examples} examples");
+    assert!(wrong.is_empty(), "{} of {examples}:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -4,7 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use shieling::session::{Attachment, Deed, HumanQuestion, JobError, JobId, Screen, Shown, Size, TakeOver};
+use shieling::session::{
+    Attachment, HumanQuestion, InputEvent, JobError, JobId, Screen, ScreenUpdate, TakeOver, TerminalSize,
+};
 use tokio::io::BufReader;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -103,20 +105,20 @@ impl Connection {
     }
 
     /// Starts the task that carries keys and screen. Ends when either side closes.
-    fn carry(self, size: Size, tasks: &mut JoinSet<()>) -> Attachment {
-        let (attachment, shown, events) = Attachment::rehearsed(size);
+    fn carry(self, size: TerminalSize, tasks: &mut JoinSet<()>) -> Attachment {
+        let (attachment, shown, events) = Attachment::for_testing(size);
         tasks.spawn(carry(self, shown, events));
         attachment
     }
 }
 
-async fn carry(connection: Connection, shown: mpsc::Sender<Shown>, mut events: mpsc::Receiver<Deed>) {
+async fn carry(connection: Connection, shown: mpsc::Sender<ScreenUpdate>, mut events: mpsc::Receiver<InputEvent>) {
     let Connection { mut read, mut write } = connection;
     let showing = async {
         while let Ok(Some(said)) = protocol::read::<ServerMessage>(&mut read).await {
             let sent = match said {
-                ServerMessage::Anew(Bytes(bytes)) => shown.send(Shown::Anew(bytes)).await,
-                ServerMessage::More(Bytes(bytes)) => shown.send(Shown::More(bytes)).await,
+                ServerMessage::Anew(Bytes(bytes)) => shown.send(ScreenUpdate::Reset(bytes)).await,
+                ServerMessage::More(Bytes(bytes)) => shown.send(ScreenUpdate::Append(bytes)).await,
                 _ => return,
             };
             if sent.is_err() {
@@ -127,10 +129,10 @@ async fn carry(connection: Connection, shown: mpsc::Sender<Shown>, mut events: m
     let typing = async {
         while let Some(event) = events.recv().await {
             let message = match event {
-                Deed::Type(keys) => ClientMessage::Typed(Bytes(keys)),
-                Deed::Resize(size) => ClientMessage::Resized(size.into()),
+                InputEvent::Type(keys) => ClientMessage::Typed(Bytes(keys)),
+                InputEvent::Resize(size) => ClientMessage::Resized(size.into()),
                 // The server itself sends the whole screen where output was missed.
-                Deed::Look => continue,
+                InputEvent::Refresh => continue,
             };
             if protocol::send(&mut write, &message).await.is_err() {
                 return;

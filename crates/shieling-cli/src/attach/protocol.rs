@@ -13,7 +13,7 @@ use std::io;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use shieling::session::{HumanReply, Size};
+use shieling::session::{HumanReply, TerminalSize};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 /// The longest line, in bytes: a large screen with all of its colours fits.
@@ -126,13 +126,13 @@ pub(super) struct Window {
     pub(super) columns: u16,
 }
 
-impl From<Size> for Window {
-    fn from(Size { rows, columns }: Size) -> Self {
+impl From<TerminalSize> for Window {
+    fn from(TerminalSize { rows, columns }: TerminalSize) -> Self {
         Self { rows, columns }
     }
 }
 
-impl From<Window> for Size {
+impl From<Window> for TerminalSize {
     fn from(Window { rows, columns }: Window) -> Self {
         Self { rows, columns }
     }

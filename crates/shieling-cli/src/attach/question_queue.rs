@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use shieling::session::{Asking, Human, HumanQuestion, HumanReply, Screen};
+use shieling::session::{Human, HumanQuestion, HumanReply, ReplyFuture, Screen};
 use tokio::sync::{oneshot, watch};
 
 use super::protocol::{Question, ScreenText};
@@ -85,7 +85,7 @@ impl QuestionQueue {
 }
 
 impl Human for QuestionQueue {
-    fn ask<'a>(&'a self, question: HumanQuestion) -> Asking<'a> {
+    fn ask<'a>(&'a self, question: HumanQuestion) -> ReplyFuture<'a> {
         Box::pin(async move {
             let Some((number, reply)) = self.add(&question) else {
                 return HumanReply::Nobody;

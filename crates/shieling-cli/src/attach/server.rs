@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use shieling::Shieling;
-use shieling::session::{Attachment, JobId, JobInfo, Shown, Until, ViewAsk};
+use shieling::session::{Attachment, JobId, JobInfo, ScreenUpdate, Until, ViewRequest};
 use tokio::io::{AsyncBufRead, AsyncWrite, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
@@ -216,8 +216,8 @@ async fn serve_keyboard(
         loop {
             tokio::select! {
                 shown = attachment.next() => match shown {
-                    Some(Shown::Anew(bytes)) => protocol::send(write, &ServerMessage::Anew(Bytes(bytes))).await?,
-                    Some(Shown::More(bytes)) => protocol::send(write, &ServerMessage::More(Bytes(bytes))).await?,
+                    Some(ScreenUpdate::Reset(bytes)) => protocol::send(write, &ServerMessage::Anew(Bytes(bytes))).await?,
+                    Some(ScreenUpdate::Append(bytes)) => protocol::send(write, &ServerMessage::More(Bytes(bytes))).await?,
                     None => return protocol::send(write, &ServerMessage::Ended("the job has ended".to_owned())).await,
                 },
                 message = received.recv() => match message {
@@ -243,11 +243,11 @@ async fn send_output(write: &mut (impl AsyncWrite + Unpin), shieling: &Shieling,
     };
     let mut cursor = 0;
     loop {
-        let request = ViewAsk {
+        let request = ViewRequest {
             cursor: Some(cursor),
             wait: VIEW_WAIT,
             until: Until::Output,
-            ..ViewAsk::new(job.clone())
+            ..ViewRequest::new(job.clone())
         };
         let view = match shieling.peek(request).await {
             Ok(view) => view,

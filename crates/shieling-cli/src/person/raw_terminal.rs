@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 use rustix::termios::{OptionalActions, Termios};
-use shieling::session::{Painter, Size};
+use shieling::session::{Renderer, TerminalSize};
 use tokio::sync::{Notify, mpsc};
 
 /// The size of one read, in bytes.
@@ -63,7 +63,7 @@ impl RawTerminal {
         let mut raw = this.saved.clone();
         raw.make_raw();
         rustix::termios::tcsetattr(&terminal, OptionalActions::Now, &raw)?;
-        this.show(Painter::ENTER.into());
+        this.show(Renderer::ENTER.into());
         let output = Arc::clone(&this.output);
         this.thread = Some(std::thread::Builder::new().name("keyboard".to_owned()).spawn(move || {
             // An error means that the terminal is gone; dropping `keys` tells the receiver.
@@ -73,9 +73,9 @@ impl RawTerminal {
     }
 
     /// Reads the size of the terminal; `None` if it has none.
-    pub(super) fn size(&self) -> Option<Size> {
+    pub(super) fn size(&self) -> Option<TerminalSize> {
         let size = rustix::termios::tcgetwinsize(&self.terminal).ok()?;
-        (size.ws_row > 0 && size.ws_col > 0).then_some(Size {
+        (size.ws_row > 0 && size.ws_col > 0).then_some(TerminalSize {
             rows: size.ws_row,
             columns: size.ws_col,
         })
@@ -112,7 +112,7 @@ impl Drop for RawTerminal {
             let _ = thread.join();
         }
         // Unwritten frames are dropped. Errors are ignored: a stopped or closed terminal takes no more bytes.
-        let _ = rustix::io::write(&self.terminal, Painter::LEAVE.as_bytes());
+        let _ = rustix::io::write(&self.terminal, Renderer::LEAVE.as_bytes());
         let _ = rustix::termios::tcsetattr(&self.terminal, OptionalActions::Now, &self.saved);
     }
 }

@@ -11,7 +11,7 @@ use shieling::process::{
     Control, DRAIN, Event, LARGE, LARGE_PIPE, MainEnd, OpenStreams, Process, ShellError, SpawnError, Streams,
 };
 use shieling::request::Command;
-use shieling::session::{Pair, Size};
+use shieling::session::{Pty, TerminalSize};
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
@@ -126,8 +126,8 @@ impl Far {
                 Streams::Given(read)
             }
             WireStreams::Terminal { rows, columns } => {
-                let size = Size { rows, columns };
-                let pair = Pair::open_in(self.environment.terminals().await?, size);
+                let size = TerminalSize { rows, columns };
+                let pair = Pty::open_in(self.environment.terminals().await?, size);
                 let pair = pair.map_err(failed("making a terminal"))?;
                 terminal = Some(Terminal::new(pair.ours).map_err(failed("watching a terminal"))?);
                 Streams::Terminal(pair.theirs)

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use shieling::approval::{Approvals, Approved, Case, Mode, Nobody};
+use shieling::approval::{ApprovalContext, Approvals, Approved, Mode, NoApprover};
 use shieling::enforcement_of;
 use shieling::environment::{EnforceError, Enforced, Enforcement, Environment, Strikes};
 use shieling::outcome::HeldBack;
@@ -282,13 +282,13 @@ impl Far {
             commands: Vec::new(),
             effects: Vec::new(),
         };
-        let case = Case {
+        let case = ApprovalContext {
             verdict: &verdict,
             policy: Digest::of(b"whoever owns the stream"),
             environment: self.environment.name(),
             session: None,
         };
-        let approvals = Approvals::new(Mode::Never, Arc::new(Nobody), Arc::new(SystemClock));
+        let approvals = Approvals::new(Mode::Never, Arc::new(NoApprover), Arc::new(SystemClock));
         let approved = approvals.approve(command, &case, |_| Vec::new()).await;
         approved.map_err(|refused| SpawnError::Environment(Box::new(refused)))
     }

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use shieling::approval::Approved;
 use shieling::environment::{
-    Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Ground, Later, Places,
-    Strikes,
+    Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Ground, Later, Strikes,
+    WritablePaths,
 };
 use shieling::outcome::{Confinement, HeldBack, Outcome};
 use shieling::process::{Process, SessionShell, SpawnError, Streams};
@@ -597,7 +597,7 @@ impl Environment for Remote {
         })
     }
 
-    fn places(&self) -> Option<Places> {
+    fn places(&self) -> Option<WritablePaths> {
         self.known(|known| known.places.clone())?
     }
 

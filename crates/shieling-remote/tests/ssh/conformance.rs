@@ -6,7 +6,7 @@ use std::sync::Arc;
 use shieling::environment::{Later, Network};
 use shieling_remote::agent::{Setup, Wanted};
 use shieling_remote::{Remote, Timing};
-use shieling_testkit::conformance::{HostDirectory, Maker, Place, Suite, Unmet, Wishes};
+use shieling_testkit::conformance::{EnvironmentFactory, HostDirectory, Requirements, Suite, TestEnvironment, Unmet};
 
 use shieling_testkit::ssh::{Login, Server};
 
@@ -20,12 +20,12 @@ struct Far {
     login: Login,
 }
 
-impl Maker for Far {
+impl EnvironmentFactory for Far {
     fn name(&self) -> String {
         format!("sandbox over ssh, {:?}", self.login)
     }
 
-    fn make<'a>(&'a self, wishes: &'a Wishes) -> Later<'a, Result<Place, Unmet>> {
+    fn make<'a>(&'a self, wishes: &'a Requirements) -> Later<'a, Result<TestEnvironment, Unmet>> {
         Box::pin(async move {
             let folder = tempfile::tempdir_in(self.server.at("")).map_err(Unmet::fault)?;
             let root = folder.path().canonicalize().map_err(Unmet::fault)?;
@@ -59,7 +59,7 @@ impl Maker for Far {
                 Login::Root => remote.of_this_host(),
                 Login::User => remote,
             };
-            Ok(Place {
+            Ok(TestEnvironment {
                 environment: Arc::new(remote),
                 workspace,
                 variables: [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into(),

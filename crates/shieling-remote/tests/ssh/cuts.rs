@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use shieling::environment::{Environment as _, Expect, Links};
 use shieling::outcome::{Outcome, Status};
-use shieling::session::Call;
+use shieling::session::JobRequest;
 use shieling_remote::agent::{Setup, Wanted};
 use shieling_remote::{Remote, Timing};
 use shieling_testkit::Marker;
@@ -63,9 +63,9 @@ async fn cut_at(server: Arc<Server>, seed: u64) {
     let marker = Marker::new();
     let shieling = facade(remote, &workspace);
     let make = |text: &str| marked(command(text, &workspace), &marker);
-    let call = |text: &str| Call {
+    let call = |text: &str| JobRequest {
         session: Some("one".parse().expect("a name")),
-        ..Call::new(make(text))
+        ..JobRequest::new(make(text))
     };
     let moment = Duration::from_micros(random.below(80_000) as u64);
     let path = workspace.join("f");

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::script::Left;
+use shieling_shell::Left;
+
 use crate::enforcement::Enforced;
 
 /// Facts about the environment and the place where a command is to run.

@@ -14,10 +14,12 @@
 
 use std::path::Path;
 
+use shieling_shell::Span;
+
 use super::meaning::Finding;
 use super::verdict::Decision::{Allow, Ask, Deny};
-use super::verdict::{EffectKind, EffectSeen, Span, Verdict};
-use super::{Part, Policy, of_reasons, reason, script};
+use super::verdict::{EffectKind, EffectSeen, Verdict};
+use super::{Part, Policy, of_reasons, reason};
 use crate::request::{FileOp, Touched};
 
 impl Policy {
@@ -48,7 +50,7 @@ impl Policy {
                 } else {
                     EffectKind::Reads
                 },
-                object: script::escaped(op.named(touched)),
+                object: shieling_shell::escaped(op.named(touched)),
                 span: span(touched),
             };
             // All that is in a directory goes by its name.

@@ -25,11 +25,8 @@ mod facts;
 mod file;
 mod meaning;
 mod preset;
-mod program;
 mod rule;
-mod script;
 mod verdict;
-mod word;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -40,14 +37,16 @@ pub use facts::Facts;
 pub use meaning::paths::PatternError;
 pub use preset::{PRESETS, UnknownPreset, preset_settings};
 pub use rule::{ExampleResult, RuleError, RuleFile};
-pub use verdict::{CommandSeen, Decision, EffectKind, EffectSeen, Reason, Span, Verdict};
+pub use shieling_shell::Span;
+pub use verdict::{CommandSeen, Decision, EffectKind, EffectSeen, Reason, Verdict};
 
 use crate::enforcement::Enforced;
 use crate::request::{Command, Digest};
 use meaning::{Finding, allow, deny, ignore, paths, readonly};
-pub(crate) use script::{Base, HOME, Left, Pick, PickKind, Splits, Walk};
-use script::{Deed, Doubt, Effect, PartsOf, Reading};
-pub(crate) use word::Atom;
+pub(crate) use shieling_shell::{Atom, Base, HOME, Left, Pick, PickKind, Splits, Walk};
+use shieling_shell::{
+    Deed, Doubt, Effect, Invocation, Kind, PartsOf, Reading, Unreadable, Via, Word, escaped, program,
+};
 
 /// One part of a policy.
 #[derive(Debug, Clone)]
@@ -63,7 +62,7 @@ enum Part {
 #[derive(Debug)]
 pub(crate) struct Text<'a> {
     text: &'a str,
-    reading: Result<Reading, script::Unreadable>,
+    reading: Result<Reading, Unreadable>,
 }
 
 impl<'a> Text<'a> {
@@ -71,7 +70,7 @@ impl<'a> Text<'a> {
     pub(crate) fn read(text: &'a str, before: &Left) -> Self {
         Self {
             text,
-            reading: script::read_after(text, before),
+            reading: shieling_shell::read_after(text, before),
         }
     }
 }
@@ -118,7 +117,7 @@ pub(crate) enum InPartsOf {
 }
 
 /// What this word names, if that can be looked up.
-fn tree(word: &word::Word) -> Option<InPartsOf> {
+fn tree(word: &Word) -> Option<InPartsOf> {
     if let Some(path) = word.known() {
         return (!path.starts_with(HOME)).then(|| InPartsOf::Path(path.into_owned()));
     }
@@ -323,7 +322,7 @@ impl Policy {
             let by = effect
                 .by
                 .and_then(|by| reading.commands.get(by))
-                .and_then(script::Invocation::program);
+                .and_then(Invocation::program);
             match &effect.deed {
                 Deed::Writes(_) | Deed::Changes(_) => by.as_deref() == Some("git"),
                 Deed::Doubt(Doubt::Launch | Doubt::Program | Doubt::Project | Doubt::Variable, _)
@@ -333,7 +332,7 @@ impl Policy {
         });
         let of_git = |effect: &Effect| {
             let by = effect.by.and_then(|by| reading.commands.get(by));
-            by.and_then(script::Invocation::program).as_deref() == Some("git")
+            by.and_then(Invocation::program).as_deref() == Some("git")
         };
         let walks = reading.effects.iter().filter_map(|effect| {
             let walk = match &effect.deed {
@@ -353,7 +352,7 @@ impl Policy {
                 walk,
                 bases: bases.clone(),
                 sole: !many && reading.bases.is_empty(),
-                object: script::escaped(&effect.object),
+                object: escaped(&effect.object),
                 span: effect.span,
             })
         });
@@ -380,7 +379,7 @@ impl Policy {
             found.push(InParts {
                 of,
                 here: std::path::Path::new(here).join(beyond),
-                object: script::escaped(&effect.object),
+                object: escaped(&effect.object),
                 span: effect.span,
             });
         }
@@ -440,7 +439,7 @@ fn shadowed(reading: &Reading, facts: &Facts) -> Vec<Finding> {
     reading
         .commands
         .iter()
-        .filter(|command| command.kind == script::Kind::Program)
+        .filter(|command| command.kind == Kind::Program)
         .filter_map(|command| {
             let first = command.argv.first()?;
             let name = first.known()?;
@@ -469,16 +468,16 @@ fn reason(rule: String, finding: Finding) -> Reason {
     Reason {
         decision: finding.decision,
         rule,
-        object: script::escaped(&finding.object),
+        object: escaped(&finding.object),
         span: finding.span,
         because: finding.because,
         instead: finding.instead,
     }
 }
 
-fn unreadable_verdict(text: &str, unreadable: &script::Unreadable) -> Verdict {
+fn unreadable_verdict(text: &str, unreadable: &Unreadable) -> Verdict {
     let object = text.get(unreadable.span.start..unreadable.span.end).unwrap_or_default();
-    let object: String = script::escaped(object).chars().take(120).collect();
+    let object: String = escaped(object).chars().take(120).collect();
     Verdict {
         decision: Decision::Ask,
         reasons: vec![Reason {
@@ -494,9 +493,9 @@ fn unreadable_verdict(text: &str, unreadable: &script::Unreadable) -> Verdict {
     }
 }
 
-fn command_seen(command: &script::Invocation) -> CommandSeen {
+fn command_seen(command: &Invocation) -> CommandSeen {
     CommandSeen {
-        argv: command.argv.iter().map(|word| script::escaped(&word.shown())).collect(),
+        argv: command.argv.iter().map(|word| escaped(&word.shown())).collect(),
         span: command.span,
     }
 }
@@ -514,7 +513,7 @@ fn effect_seen(effect: &Effect) -> Option<EffectSeen> {
     };
     Some(EffectSeen {
         kind,
-        object: script::escaped(&effect.object),
+        object: escaped(&effect.object),
         span: effect.span,
     })
 }
@@ -529,7 +528,7 @@ fn tokens<S: AsRef<str>>(entries: &[S]) -> Result<Vec<Vec<String>>, EntryError> 
                 entry: entry.to_owned(),
                 because,
             };
-            let reading = script::read(entry).map_err(|_| error("it cannot be read as one command"))?;
+            let reading = shieling_shell::read(entry).map_err(|_| error("it cannot be read as one command"))?;
             if reading.commands.len() > 1 || entry.contains(['$', '`', '(', '<', '>']) {
                 return Err(error("it is more than the words of one command"));
             }
@@ -546,7 +545,7 @@ fn tokens<S: AsRef<str>>(entries: &[S]) -> Result<Vec<Vec<String>>, EntryError> 
             if reading
                 .effects
                 .iter()
-                .any(|effect| matches!(effect.via, script::Via::Redirection | script::Via::Assignment))
+                .any(|effect| matches!(effect.via, Via::Redirection | Via::Assignment))
                 || entry.contains([';', '|', '&', '\n'])
             {
                 return Err(error("it is more than the words of one command"));

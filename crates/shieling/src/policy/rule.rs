@@ -7,12 +7,12 @@ use std::ops::Range;
 use serde::Deserialize;
 use toml::Spanned;
 
+use shieling_shell::{Base, Deed, Doubt, Known, Reading};
+
 use super::facts::Facts;
 use super::meaning::paths::{Hidden, Starts};
 use super::meaning::{Finding, allow, deny};
-use super::script::{self, Base, Deed, Doubt, Reading};
 use super::verdict::Decision;
-use super::word::Known;
 
 /// The rules of one policy file.
 #[derive(Debug, Clone)]
@@ -255,7 +255,7 @@ impl RuleFile {
                         span: example.span(),
                         problem,
                     };
-                    let reading = script::read(example.get_ref()).map_err(|fault| {
+                    let reading = shieling_shell::read(example.get_ref()).map_err(|fault| {
                         error(format!(
                             "the example `{}` of rule `{}` cannot be read: {}",
                             example.get_ref(),
@@ -408,7 +408,7 @@ impl Rule {
                 .map(|globs| {
                     // What is written into a directory lies below it.
                     let mut inner = word.clone();
-                    inner.atoms.push(super::word::Atom::Text("/x".to_owned()));
+                    inner.atoms.push(shieling_shell::Atom::Text("/x".to_owned()));
                     globs.named(&inner, &starts, reading.dotglob, facts, false)
                 });
             if let (Some(Known::Yes), false) = (below, surely) {

@@ -1,6 +1,7 @@
 //! What a policy says of a request, with all its reasons.
 
 use serde::Serialize;
+use shieling_shell::Span;
 
 /// The three answers, in rising strictness: the strictest reason wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -12,28 +13,6 @@ pub enum Decision {
     Ask,
     /// It may not start.
     Deny,
-}
-
-/// A stretch of the command text, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
-pub struct Span {
-    /// The first byte.
-    pub start: usize,
-    /// The byte after the last one.
-    pub end: usize,
-}
-
-impl Span {
-    /// From `start` up to, and not with, `end`.
-    pub const fn new(start: usize, end: usize) -> Self {
-        Self { start, end }
-    }
-
-    /// The smallest stretch that holds both.
-    #[must_use]
-    pub fn to(self, other: Self) -> Self {
-        Self::new(self.start.min(other.start), self.end.max(other.end))
-    }
 }
 
 /// Why a request is not simply allowed.

@@ -1,11 +1,10 @@
 //! Allow list: only the commands that an entry names may be launched, at any depth.
 
+use shieling_shell::{Deed, Doubt, Invocation, Kind, Reading, Span, Via, program};
+
 use super::Finding;
 use super::paths::is_harmless_device;
-use crate::policy::program;
-use crate::policy::script::{Deed, Doubt, Invocation, Kind, Reading, Via};
 use crate::policy::verdict::Decision::{Ask, Deny};
-use crate::policy::verdict::Span;
 
 /// Builtins that only steer the shell itself; they launch nothing and print nothing.
 const STEERING: &[&str] = &[

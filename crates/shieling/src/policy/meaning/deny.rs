@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use shieling_shell::{Atom, Deed, Doubt, Effect, Fields, Invocation, Known, Reading, Span, Via, Word, is_shell};
+
 use super::Finding;
 use crate::policy::facts::Facts;
-use crate::policy::program::{self, Normal, normal};
-use crate::policy::script::{Deed, Doubt, Effect, Invocation, Reading, Via, is_shell};
 use crate::policy::verdict::Decision::{Ask, Deny};
-use crate::policy::verdict::Span;
-use crate::policy::word::{Atom, Fields, Known, Word};
+use shieling_shell::program::{self, Normal, normal};
 
 /// An entry, taken apart once.
 #[derive(Debug, Clone)]

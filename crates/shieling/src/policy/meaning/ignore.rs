@@ -6,14 +6,12 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 
+use shieling_shell::{Atom, Base, Deed, Doubt, Effect, Fields, Known, MORE, Reading, Span, Via, Word, found, program};
+
 use super::Finding;
 use super::paths::{Hidden, Meets, Starts};
 use crate::policy::facts::Facts;
-use crate::policy::program;
-use crate::policy::script::{Base, Deed, Doubt, Effect, MORE, Reading, Via};
 use crate::policy::verdict::Decision::{Ask, Deny};
-use crate::policy::verdict::Span;
-use crate::policy::word::{Atom, Fields, Known, Word, found};
 
 /// The directories that relative paths of a text may start from, besides the workspace itself.
 pub(in crate::policy) fn bases(reading: &Reading, facts: &Facts) -> Vec<Base> {
@@ -125,7 +123,7 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
             );
         }
         // A program that nobody described: look at every word as if it were a path.
-        if command.program().is_some_and(|name| program::find(&name).is_none()) {
+        if command.program().is_some_and(|name| !program::is_described(&name)) {
             findings.extend(
                 command
                     .argv
@@ -388,8 +386,7 @@ impl Check<'_> {
             None if word.atoms.iter().all(|atom| {
                 matches!(
                     atom,
-                    Atom::Text(_)
-                        | Atom::Hidden(crate::policy::word::Hidden::Name | crate::policy::word::Hidden::Number)
+                    Atom::Text(_) | Atom::Hidden(shieling_shell::Hidden::Name | shieling_shell::Hidden::Number)
                 )
             }) =>
             {

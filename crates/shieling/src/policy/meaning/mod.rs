@@ -1,6 +1,6 @@
 //! The four meanings that a policy can have: readonly, allow list, deny list, ignore list.
 //!
-//! Each looks at a [`Reading`](super::script::Reading) and finds what speaks against it.
+//! Each looks at a [`Reading`](shieling_shell::Reading) and finds what speaks against it.
 
 pub(super) mod allow;
 pub(super) mod deny;
@@ -8,7 +8,9 @@ pub(super) mod ignore;
 pub(super) mod paths;
 pub(super) mod readonly;
 
-use super::verdict::{Decision, Span};
+use shieling_shell::Span;
+
+use super::verdict::Decision;
 
 /// Something that speaks against simply allowing a command.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use std::cell::Cell;
 use std::path::Path;
 
+use shieling_shell::{Atom, Base, Fields, HOME, Known, PIPE, Word};
+
 use crate::policy::facts::Facts;
-use crate::policy::script::{Base, HOME, PIPE};
-use crate::policy::word::{Atom, Fields, Known, Word};
 
 /// Stand-ins for what a path does not tell: one character, a run without a slash, anything.
 const ONE: char = '\u{e000}';
@@ -457,7 +457,7 @@ fn with_stand_ins(word: &Word) -> String {
             Atom::One => path.push(ONE),
             Atom::Star => path.push(STAR),
             Atom::Found => path.push(FOUND),
-            Atom::Hidden(crate::policy::word::Hidden::Number) => path.push(STAR),
+            Atom::Hidden(shieling_shell::Hidden::Number) => path.push(STAR),
             Atom::Hidden(_) | Atom::OneOf(_) => path.push(ANY),
         }
     }

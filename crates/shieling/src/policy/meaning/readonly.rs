@@ -1,11 +1,11 @@
 //! Readonly: nothing may change, be it files, repository, processes, clock or network.
 
+use shieling_shell::{Base, Deed, Doubt, Fields, Invocation, Reading};
+
 use super::Finding;
 use super::paths::is_harmless_device;
 use crate::policy::facts::Facts;
-use crate::policy::script::{Base, Deed, Doubt, Invocation, Reading};
 use crate::policy::verdict::Decision::{Ask, Deny};
-use crate::policy::word::Fields;
 
 pub(in crate::policy) fn judge(reading: &Reading, facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use shieling_shell::Span;
+
 use super::{Rule, RuleFile};
 use crate::policy::meaning::Finding;
-use crate::policy::verdict::{Decision, Span};
+use crate::policy::verdict::Decision;
 use crate::request::Access;
 
 impl RuleFile {

@@ -1,0 +1,1144 @@
+//! A command's arguments to what the command does.
+
+use std::path::PathBuf;
+
+use super::parse::{Arguments, parse};
+use super::table::{Bring, Operands, Program, Role, Value, find, is_for_projects, is_rough};
+use super::{awk, sed, special};
+use crate::reader::{Launch, Reader, Run};
+use crate::reading::{Deed, Doubt, Invocation, Kind, MORE, PIPE, PartsOf, Via, Walk};
+use crate::screen::Unreadable;
+use crate::span::Span;
+use crate::word::{Atom, Fields, Hidden, Word};
+
+type Result<T = ()> = std::result::Result<T, Unreadable>;
+
+/// Records what a known program does with these arguments.
+pub(crate) fn apply(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result {
+    reader.stands_where_it_is();
+    let result = apply_here(program, run, reader);
+    if run.name == "git" {
+        // Its `-C` is its own; the shell stays where it is.
+        reader.stands_where_it_was();
+    }
+    result
+}
+
+fn apply_here(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result {
+    if program.fed {
+        reader.code_that_is_fed(run)?;
+    }
+    let talks = |bring: &Bring| matches!(bring, Bring::Network(_) | Bring::Runs(_) | Bring::Unknown(_));
+    if program.always.iter().any(talks) || !program.opens.is_empty() || is_opaque(&run.name) {
+        reader.names_that_are_fed(run);
+    }
+    let special = match run.name.as_str() {
+        "xargs" | "tar" | "ssh" => Some(run.name.as_str()),
+        // Of these it is not described what they start.
+        "npx" | "bunx" | "pnpx" | "uvx" => Some("package"),
+        name if special::is_interpreter(name) => Some("interpreter"),
+        _ => program.special.as_deref(),
+    };
+    if let Some(name) = special
+        && special::apply(name, program, run, reader)?
+    {
+        return Ok(());
+    }
+    let found = parse(program, &run.args);
+    if !program.subs.is_empty() {
+        return subcommand(program, run, found, reader);
+    }
+    record(program, run, found, reader)
+}
+
+/// The subcommand that these operands name, with the number of words of its name.
+pub(super) fn find_sub(program: &'static Program, operands: &[Word]) -> Option<(&'static Program, usize)> {
+    let known: Vec<_> = operands.iter().take(3).map_while(Word::known).collect();
+    (1..=known.len())
+        .rev()
+        .find_map(|count| {
+            let name = known[..count].join(" ");
+            program
+                .subs
+                .iter()
+                .find(|sub| sub.names.contains(&name.as_str()))
+                .map(|sub| (sub.program(), count))
+        })
+        .or_else(|| {
+            let other = program.subs.iter().find(|sub| sub.names.contains(&"*"))?;
+            (!known.is_empty()).then(|| (other.program(), 1))
+        })
+}
+
+/// What the text calls a subcommand.
+fn named(sub: &Program, operands: &[Word]) -> String {
+    let first = operands.first().map(Word::shown).unwrap_or_default();
+    sub.names
+        .iter()
+        .find(|name| **name == first)
+        .or(sub.names.first())
+        .cloned()
+        .unwrap_or_default()
+}
+
+/// The subcommand with its arguments; options between the two words of its name are recorded.
+fn resolve(
+    program: &'static Program,
+    operands: &[Word],
+    run: &Run,
+    reader: &mut Reader<'_>,
+) -> Result<Option<(&'static Program, Vec<Word>)>> {
+    let Some((sub, words)) = find_sub(program, operands) else {
+        return Ok(None);
+    };
+    let rest = &operands[words..];
+    if let Some((second, found, at)) = second_word(program, sub, rest) {
+        record_options(sub, run, &found, reader)?;
+        return Ok(Some((second, found.operands[at..].to_vec())));
+    }
+    Ok(Some((sub, rest.to_vec())))
+}
+
+/// The rest of a subcommand's name behind options (`docker compose -f x.yml down`), with those
+/// options and how many words of the operands belong to the name.
+pub(super) fn second_word(
+    program: &'static Program,
+    sub: &'static Program,
+    rest: &[Word],
+) -> Option<(&'static Program, Arguments, usize)> {
+    let name = sub.names.first()?;
+    if !program.subs.iter().any(|other| {
+        other.names[0]
+            .strip_prefix(name.as_str())
+            .is_some_and(|rest| rest.starts_with(' '))
+    }) {
+        return None;
+    }
+    let found = super::parse::parse_leading(sub, rest);
+    let known: Vec<_> = found.operands.iter().take(2).map_while(Word::known).collect();
+    let (second, count) = (1..=known.len()).rev().find_map(|count| {
+        let full = format!("{name} {}", known[..count].join(" "));
+        program
+            .subs
+            .iter()
+            .find(|other| other.names[0] == full)
+            .map(|other| (other.program(), count))
+    })?;
+    Some((second, found, count))
+}
+
+pub(super) fn subcommand(program: &'static Program, run: &Run, found: Arguments, reader: &mut Reader<'_>) -> Result {
+    let operands = found.operands.clone();
+    let stops = record_options(program, run, &found, reader)?;
+    if stops {
+        return Ok(());
+    }
+    let brings: Vec<&Bring> = found.options.iter().flat_map(|given| &given.choice.brings).collect();
+    let Some(first) = operands.first() else {
+        bring_always(program, run, &brings, reader);
+        return Ok(());
+    };
+    let Some((sub, rest)) = resolve(program, &operands, run, reader)? else {
+        bring_always(program, run, &brings, reader);
+        let because = format!("what `{} {}` does is not known", run.name, first.shown());
+        // An unknown subcommand of git is an alias, which is what the repository says it is.
+        let doubt = if first.known().is_some() && run.name != "git" {
+            Doubt::Program
+        } else {
+            Doubt::Launch
+        };
+        reader.effect(
+            Deed::Doubt(doubt, because),
+            first.shown(),
+            first.span,
+            Some(run.index),
+            Via::Operand,
+        );
+        return Ok(());
+    };
+    let inner = Run {
+        args: rest,
+        name: format!("{} {}", run.name, named(sub, &operands)),
+        ..run.clone()
+    };
+    if let Some(name) = &sub.special
+        && special::apply(name, sub, &inner, reader)?
+    {
+        return Ok(());
+    }
+    let found = parse(sub, &inner.args);
+    record(sub, &inner, found, reader)
+}
+
+/// Records what options and operands do.
+pub(super) fn record(program: &'static Program, run: &Run, mut found: Arguments, reader: &mut Reader<'_>) -> Result {
+    if record_options(program, run, &found, reader)? {
+        return Ok(());
+    }
+    let brings: Vec<&Bring> = found.options.iter().flat_map(|given| &given.choice.brings).collect();
+    bring_always(program, run, &brings, reader);
+    // Of several options that say what the operands are, one that lets them do more wins.
+    let said = brings.iter().filter_map(|bring| match bring {
+        Bring::Operands(operands) => Some((bring.is_harmless(), operands)),
+        _ => None,
+    });
+    let operands = said
+        .min_by_key(|(harmless, _)| *harmless)
+        .map(|(_, operands)| operands.clone());
+    let mut roles = operands.unwrap_or_else(|| program.operands.clone());
+    if brings.contains(&&Bring::Pattern) {
+        roles
+            .head
+            .retain(|role| !matches!(role, Role::Pattern | Role::Expression));
+        roles.head.retain(|role| !matches!(role, Role::Sed | Role::Awk));
+    }
+    let in_place = matches!(run.name.as_str(), "sed" | "gsed")
+        && found
+            .options
+            .iter()
+            .any(|given| given.choice.spellings.iter().any(|own| own == "-i"));
+    if in_place && roles.rest == Some(Role::Read) {
+        roles.rest = Some(Role::Write);
+    }
+    if program.assignments {
+        let count = found.operands.iter().take_while(|word| assigns(word).is_some()).count();
+        for word in found.operands.drain(..count) {
+            if let Some(at) = assigns(&word) {
+                reader.assign_for_child(&word.prefix()[..at], &word.after(at + 1), word.span)?;
+            }
+        }
+    }
+    if !matches!(program.special.as_deref(), Some("tar" | "compressor")) {
+        super::walks::record(program, &roles, &found, run, reader);
+    }
+    if starts_a_shell(program, &roles, &found) {
+        reader.shell_input(run)?;
+    }
+    record_operands(&roles, &found.operands, run, reader)
+}
+
+/// Whether this call starts a shell that reads what this program is fed.
+fn starts_a_shell(program: &Program, roles: &Operands, found: &Arguments) -> bool {
+    let Some(shell) = &program.shell else { return false };
+    let given = |spellings: &[String]| {
+        let mut own = found.options.iter().flat_map(|given| &given.choice.spellings);
+        own.any(|spelling| spellings.contains(spelling))
+    };
+    if !shell.unless.is_empty() {
+        return !given(&shell.unless);
+    }
+    // What is described as no more than unknown starts its operands.
+    let starts = |role: &Role| matches!(role, Role::Command | Role::Code | Role::Shell | Role::Unknown);
+    let operand = |at: usize| roles.head.get(at).or(roles.rest.as_ref());
+    let values = found.options.iter().filter_map(|given| match given.choice.value {
+        Value::Required(role) | Value::Optional(role) => given.value.is_some().then_some(role),
+        Value::None => None,
+    });
+    let has_command = (0..found.operands.len()).filter_map(operand).any(starts)
+        || values.into_iter().any(|role| starts(&role) && role != Role::Unknown);
+    !has_command && (shell.with.is_empty() || given(&shell.with))
+}
+
+/// Where the `=` stands in a word that `env` and its like take for `NAME=value`: any with one.
+pub(super) fn assigns(word: &Word) -> Option<usize> {
+    let at = word.prefix().find('=')?;
+    (at > 0).then_some(at)
+}
+
+/// Records options; true if one of them makes the program print and end.
+pub(super) fn record_options(
+    program: &'static Program,
+    run: &Run,
+    found: &Arguments,
+    reader: &mut Reader<'_>,
+) -> Result<bool> {
+    let mut harmless = true;
+    for given in &found.options {
+        // `--help` behind an option that already acts does not take that back.
+        if harmless && found.strange.is_empty() && given.choice.brings.contains(&Bring::Stops) {
+            return Ok(true);
+        }
+        harmless &= given.choice.is_harmless();
+        let span = given
+            .value
+            .as_ref()
+            .map_or(given.word.span, |value| given.word.span.to(value.span));
+        for bring in &given.choice.brings {
+            bring_about(bring, given.word.shown(), span, run, Via::Option, reader);
+        }
+        if let (Value::Optional(Role::Unknown | Role::Launch | Role::Shell | Role::Code), None) =
+            (given.choice.value, &given.value)
+        {
+            let because = format!("what `{}` does with this option is not known", run.name);
+            reader.effect(
+                Deed::Doubt(Doubt::Setting, because),
+                given.word.shown(),
+                given.word.span,
+                Some(run.index),
+                Via::Option,
+            );
+        }
+        if let (Value::Required(role) | Value::Optional(role), Some(value)) = (given.choice.value, &given.value) {
+            if given
+                .choice
+                .spellings
+                .iter()
+                .any(|own| matches!(own.as_str(), "-C" | "--directory" | "--chdir"))
+                && changes_directory(&run.name)
+            {
+                reader.works_in(value);
+            }
+            let before = reader.effects();
+            apply_role(role, value, run, reader)?;
+            reader.via_option(before);
+        }
+    }
+    for word in &found.strange {
+        let because = format!("`{}` is not known to have this option", run.name);
+        reader.effect(
+            Deed::Doubt(Doubt::Argument, because),
+            word.shown(),
+            word.span,
+            Some(run.index),
+            Via::Option,
+        );
+        // Whatever the option is, what is attached to it may be a path.
+        let attached = word.prefix().find('=').map_or(2, |at| at + 1);
+        if word.prefix().len() > attached {
+            let path = word.after(attached);
+            reader.effect(
+                Deed::Names(path.clone()),
+                path.shown(),
+                word.span,
+                Some(run.index),
+                Via::Option,
+            );
+        }
+    }
+    if program.has_risky_options() {
+        let launches = program.has_launching_options();
+        for word in &found.doubtful {
+            reader.effect(
+                Deed::MaybeOption(word.clone(), launches),
+                word.shown(),
+                word.span,
+                Some(run.index),
+                Via::Option,
+            );
+        }
+        if run.more {
+            let word = Word::unknown(Fields::Any, "…", run.span);
+            reader.effect(
+                Deed::MaybeOption(word, launches),
+                run.name.clone(),
+                run.span,
+                Some(run.index),
+                Via::Option,
+            );
+        }
+    }
+    Ok(false)
+}
+
+fn bring_always(program: &Program, run: &Run, brings: &[&Bring], reader: &mut Reader<'_>) {
+    let harmless = brings.contains(&&Bring::Harmless);
+    let no_network = brings.contains(&&Bring::NoNetwork);
+    for bring in &program.always {
+        let dropped = harmless || (no_network && matches!(bring, Bring::Network(_)));
+        if !dropped {
+            bring_about(bring, run.name.clone(), run.span, run, Via::Operand, reader);
+        }
+    }
+}
+
+/// The program of a command, without the name of its subcommand.
+fn program_of(run: &Run) -> &str {
+    run.name.split(' ').next().unwrap_or_default()
+}
+
+fn bring_about(bring: &Bring, object: String, span: crate::span::Span, run: &Run, via: Via, reader: &mut Reader<'_>) {
+    let deed = match bring {
+        Bring::Writes(what) => Deed::Changes(what.clone()),
+        Bring::Runs(what) => {
+            // What is made as it is run shows nothing of itself.
+            for word in run.args.iter().filter(|word| word.known().as_deref() == Some(PIPE)) {
+                reader.unknown_launch(word, run);
+            }
+            let project = is_for_projects(program_of(run));
+            if project {
+                // What it runs is the project's; what it is told to read is the text's.
+                for word in run.args.iter().filter(|word| word.known().is_some()) {
+                    reader.effect(Deed::Code(word.clone()), word.shown(), word.span, Some(run.index), via);
+                }
+            }
+            let doubt = if project { Doubt::Project } else { Doubt::Program };
+            Deed::Doubt(doubt, format!("it runs {what}"))
+        }
+        Bring::Network(what) => Deed::Network(if what.is_empty() {
+            run.name.clone()
+        } else {
+            what.clone()
+        }),
+        Bring::Renames => Deed::Renames(Word::text(".", span)),
+        Bring::Settings(instead) => {
+            let of = PartsOf::Settings(instead.clone());
+            return reader.in_parts(of, object, span, Some(run.index));
+        }
+        Bring::Reads(what) => Deed::Reads(Word::unknown(Fields::Any, what.clone(), span)),
+        Bring::Unknown(why) => Deed::Doubt(
+            if via == Via::Option {
+                Doubt::Setting
+            } else {
+                Doubt::Argument
+            },
+            why.clone(),
+        ),
+        Bring::Pattern | Bring::Operands(_) | Bring::Stops | Bring::Harmless | Bring::NoNetwork => return,
+    };
+    reader.effect(deed, object, span, Some(run.index), via);
+}
+
+/// Gives each operand its role, or its possible roles where earlier ones may be many.
+pub(super) fn record_operands(roles: &Operands, operands: &[Word], run: &Run, reader: &mut Reader<'_>) -> Result {
+    let mut unsure = false;
+    let tail_from = operands.len().saturating_sub(roles.tail.len()).max(roles.head.len());
+    for (at, word) in operands.iter().enumerate() {
+        let role = roles.head.get(at).copied().or_else(|| {
+            if at >= tail_from && !roles.tail.is_empty() {
+                roles.tail.get(at - tail_from).copied()
+            } else {
+                roles.rest
+            }
+        });
+        if role == Some(Role::Command) {
+            return launch(&operands[at..], run, reader);
+        }
+        let many = word.fields != Fields::One;
+        // Of a list that ends otherwise, an only operand can be both.
+        let only = operands.len() == 1 && roles.rest.is_some() && roles.head.is_empty();
+        if (unsure || many || only) && !roles.tail.is_empty() | roles.head[at.min(roles.head.len())..].len().gt(&0) {
+            unsure = true;
+            let mut possible: Vec<Role> = roles
+                .head
+                .iter()
+                .skip(at)
+                .chain(&roles.rest)
+                .chain(&roles.tail)
+                .copied()
+                .collect();
+            possible.dedup();
+            for role in possible {
+                if role != Role::Command {
+                    apply_role(role, word, run, reader)?;
+                } else {
+                    reader.unknown_launch(word, run);
+                }
+            }
+            continue;
+        }
+        match role {
+            Some(Role::Setting) => {
+                setting(word, operands.get(at + 1), run, reader)?;
+                apply_role(Role::Text, word, run, reader)?;
+            }
+            Some(role) => apply_role(role, word, run, reader)?,
+            None => apply_role(Role::Unknown, word, run, reader)?,
+        }
+    }
+    if run.more {
+        // Further operands come from data: each could have any role that is left.
+        let left = roles
+            .head
+            .iter()
+            .skip(operands.len())
+            .chain(&roles.rest)
+            .chain(&roles.tail);
+        for role in left.copied().collect::<Vec<_>>() {
+            let word = Word::unknown(Fields::Any, MORE, run.span);
+            if role == Role::Command {
+                reader.unknown_launch(&word, run)
+            } else {
+                apply_role(role, &word, run, reader)?
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the names of settings end with whose value is a program that others start.
+const PROGRAMS: [&str; 14] = [
+    "browser", "command", "cmd", "editor", "git", "helper", "launcher", "linker", "pager", "program", "runner",
+    "shell", "viewer", "wrapper",
+];
+
+/// A setting that is given a value: where that is a program, it is launched.
+fn setting(name: &Word, next: Option<&Word>, run: &Run, reader: &mut Reader<'_>) -> Result {
+    let (key, value) = match (name.prefix().split_once('='), next) {
+        (Some((key, _)), _) => (key.to_owned(), name.after(key.len() + 1)),
+        (None, Some(value)) => (name.prefix().to_owned(), value.clone()),
+        (None, None) => return Ok(()),
+    };
+    if program_of(run) == "git" {
+        return special::git_setting(&key, &value, run, reader);
+    }
+    let last = key.rsplit(['.', '-', '_', ':']).next().unwrap_or_default();
+    match PROGRAMS.contains(&last.to_ascii_lowercase().as_str()) {
+        true => launch_text(&value, run, reader),
+        false => Ok(()),
+    }
+}
+
+/// What functions of a program's own language open and start.
+pub(super) fn language(word: &Word, keys: bool, run: &Run, reader: &mut Reader<'_>) {
+    let Some(program) = find(program_of(run)) else { return };
+    let by = Some(run.index);
+    let Some(text) = word.known() else {
+        if !program.opens.is_empty() {
+            // Whatever is put in could be one of them.
+            let path = Word::unknown(Fields::Any, word.written.clone(), word.span);
+            reader.effect(Deed::Reads(path), word.shown(), word.span, by, Via::Operand);
+        }
+        return;
+    };
+    let called = |names: &[String]| {
+        let lower = text.to_ascii_lowercase();
+        let part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+        let mut found = Vec::new();
+        for name in names {
+            for (at, _) in lower.match_indices(name.as_str()) {
+                let end = at + name.len();
+                let bytes = lower.as_bytes();
+                let before = at.checked_sub(1).and_then(|before| bytes.get(before));
+                let inner = bytes[at].is_ascii_alphanumeric();
+                // A key of that name.
+                let key = keys && (matches!(before, Some(b'.' | b'$' | b'"' | b'\'')) || bytes.get(end) == Some(&b':'));
+                let within = inner && part(before) || bytes[end - 1].is_ascii_alphanumeric() && part(bytes.get(end));
+                if !within && !key {
+                    found.push(end);
+                }
+            }
+        }
+        found
+    };
+    for end in called(&program.opens) {
+        let path = match literal(&text[end..]).or_else(|| setting_of_filter(&text[..end], &text[end..])) {
+            Some(path) => Word {
+                atoms: crate::word::found(path),
+                ..word.clone()
+            },
+            None => Word::unknown(Fields::Any, word.written.clone(), word.span),
+        };
+        reader.effect(Deed::Reads(path), word.shown(), word.span, by, Via::Operand);
+    }
+    if let Some(end) = called(&program.loads).first() {
+        let because = format!("`{}` loads or starts what is not in the text", text[..*end].trim());
+        reader.effect(
+            Deed::Doubt(Doubt::Launch, because),
+            word.shown(),
+            word.span,
+            by,
+            Via::Operand,
+        );
+    }
+}
+
+/// What stands behind `name=` without quotes, up to the next setting or filter.
+fn setting_of_filter<'a>(name: &str, text: &'a str) -> Option<&'a str> {
+    let end = text.find([':', ',', ';', '[', ']']).unwrap_or(text.len());
+    let value = &text[..end];
+    (name.ends_with('=') && !value.is_empty() && !value.contains(['\\', '$', '\'', '"'])).then_some(value)
+}
+
+/// The only argument, in quotes, that stands at the beginning of a text.
+fn literal(text: &str) -> Option<&str> {
+    let text = text.trim_start_matches(|character: char| character.is_whitespace() || character == '(');
+    let quote = text
+        .chars()
+        .next()
+        .filter(|character| matches!(character, '"' | '\''))?;
+    let (path, rest) = text[1..].split_once(quote)?;
+    let rest = rest.trim_start();
+    let ends = rest.is_empty() || rest.starts_with([')', ';', ',', '|', 'a', 'A']) && !rest.starts_with("||");
+    (ends && !path.contains(['\\', '$', '#'])).then_some(path)
+}
+
+/// Launches operands as a command.
+pub(super) fn launch(argv: &[Word], run: &Run, reader: &mut Reader<'_>) -> Result {
+    let Some(first) = argv.first() else { return Ok(()) };
+    let span = argv.iter().fold(first.span, |all, word| all.to(word.span));
+    reader.launch_deeper(Launch {
+        argv: argv.to_vec(),
+        span,
+        functions: false,
+        more: run.more,
+    })
+}
+
+/// Records what a word in this role means.
+pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result {
+    let by = Some(run.index);
+    let (object, span) = (word.shown(), word.span);
+    if word.prefix().starts_with('@') && !matches!(role, Role::At | Role::Header) {
+        // Many programs read further arguments from such a file.
+        reader.effect(Deed::Names(word.after(1)), object.clone(), span, by, Via::Operand);
+    }
+    let may_be_a_path = matches!(
+        role,
+        Role::Text | Role::Host | Role::State | Role::Unknown | Role::Read | Role::At | Role::Header
+    );
+    if may_be_a_path && word.known().is_some() && is_rough(program_of(run)) {
+        reader.effect(Deed::Mentions(word.clone()), object.clone(), span, by, Via::Operand);
+    }
+    let deed = match role {
+        Role::Text
+        | Role::Pattern
+        | Role::Except
+        | Role::ExceptDirs
+        | Role::LeftOut
+        | Role::Ending
+        | Role::Kind
+        | Role::Depth => {
+            return Ok(());
+        }
+        Role::Picked if word.prefix().starts_with('!') => return Ok(()),
+        Role::Moved | Role::Linked => {
+            reader.effect(Deed::Renames(word.clone()), object.clone(), span, by, Via::Operand);
+            if role == Role::Linked {
+                // A symbolic link is read from where it lies, and not from here.
+                for inner in inner_paths(word) {
+                    reader.effect(Deed::Renames(inner), object.clone(), span, by, Via::Option);
+                }
+            }
+            if role == Role::Moved {
+                reader.in_parts(PartsOf::Tree(word.clone()), object.clone(), span, by);
+                Deed::Writes(word.clone())
+            } else {
+                Deed::Reads(word.clone())
+            }
+        }
+        Role::Mounted => {
+            let text = word.prefix();
+            let source = match ["source=", "src="]
+                .iter()
+                .find_map(|key| Some(text.find(key)? + key.len()))
+            {
+                Some(at) => Word::text(text[at..].split(',').next().unwrap_or_default(), span),
+                None => match text.find(':') {
+                    Some(at) => Word::text(&text[..at], span),
+                    None => word.clone(),
+                },
+            };
+            let walk = Walk {
+                root: Some(source.clone()),
+                ..Walk::default()
+            };
+            reader.walks(walk, run);
+            Deed::Reads(source)
+        }
+        Role::Repository => {
+            if !matches!(word.known().as_deref(), Some(".git" | "./.git")) {
+                let because = "the text chooses a repository, whose settings can run programs";
+                reader.effect(
+                    Deed::Doubt(Doubt::Program, because.to_owned()),
+                    object.clone(),
+                    span,
+                    by,
+                    Via::Option,
+                );
+            }
+            Deed::Names(word.clone())
+        }
+        Role::Removed => {
+            reader.in_parts(PartsOf::Tree(word.clone()), object.clone(), span, by);
+            Deed::Writes(word.clone())
+        }
+        Role::Read if run.name.contains("awk") && word.prefix().starts_with("/inet") => Deed::Network(object.clone()),
+        Role::Read => {
+            // An expression where a file could stand, as behind `yq eval`.
+            if word.prefix().contains('(') {
+                language(word, true, run, reader);
+            }
+            Deed::Reads(word.clone())
+        }
+        Role::Write if program_of(run) == "strace" && word.prefix().starts_with(['|', '!']) => {
+            reader.shell_text(&word.after(1), by)?;
+            Deed::Writes(word.clone())
+        }
+        Role::Write => Deed::Writes(word.clone()),
+        Role::Path => Deed::Names(word.clone()),
+        Role::Rev => Deed::Revision(word.clone()),
+        Role::Command => return launch(std::slice::from_ref(word), run, reader),
+        Role::State => {
+            reader.effect(Deed::Names(word.clone()), object.clone(), span, by, Via::Operand);
+            Deed::Changes(object.clone())
+        }
+        Role::Glob | Role::Only | Role::Picked => return found_names(word, run, reader),
+        Role::List => {
+            let further = Word::unknown(Fields::Any, format!("the files that `{object}` names"), span);
+            reader.effect(Deed::Reads(further), object.clone(), span, by, Via::Operand);
+            Deed::Reads(word.clone())
+        }
+        Role::At => match word.prefix().find(['@', '<']) {
+            Some(at) => Deed::Reads(word.after(at + 1)),
+            None if word.known().is_some() => return Ok(()),
+            None => Deed::Reads(word.clone()),
+        },
+        // A file is named at its beginning alone, whatever variable follows in it.
+        Role::Header => match word.prefix().strip_prefix('@') {
+            Some(_) => Deed::Reads(word.after(1)),
+            None if word.known().is_some() || word.prefix().contains(':') => return Ok(()),
+            None => Deed::Reads(word.clone()),
+        },
+        Role::Launch => return launch_text(word, run, reader),
+        Role::Shell => {
+            language(word, false, run, reader);
+            return reader.shell_text(word, by);
+        }
+        Role::Code => return super::code::code(word, run, reader),
+        Role::Sed => return sed::sed(word, run, reader),
+        Role::Awk => return awk::awk(word, run, reader),
+        Role::Var => return reader.named(word, vec![crate::word::Atom::Hidden(Hidden::Anything)]),
+        Role::Host => {
+            if let Some(at) = ["ext::", "fd::"]
+                .iter()
+                .find(|scheme| word.prefix().starts_with(**scheme))
+                .map(|scheme| scheme.len())
+            {
+                // git's transport that is any command.
+                launch_text(&word.after(at), run, reader)?;
+            }
+            if word.prefix().starts_with(['.', '/']) {
+                // A repository here, of which a copy is made.
+                reader.effect(Deed::Renames(word.clone()), object.clone(), span, by, Via::Operand);
+            }
+            if word.prefix().starts_with("file://") {
+                reader.effect(Deed::Reads(word.after(7)), object.clone(), span, by, Via::Operand);
+            }
+            Deed::Network(object.clone())
+        }
+        Role::Query => {
+            language(word, false, run, reader);
+            Deed::Code(word.clone())
+        }
+        Role::Expression => {
+            language(word, true, run, reader);
+            return Ok(());
+        }
+        Role::Below => Deed::Reads(word.clone()),
+        Role::Setting => return setting(word, None, run, reader),
+        Role::GitConfig => return special::git_config(word, run, reader),
+        Role::Unknown => {
+            language(word, false, run, reader);
+            // Whatever it is, it may be a path, or a text with paths in it.
+            reader.effect(Deed::Code(word.clone()), object.clone(), span, by, Via::Operand);
+            reader.effect(Deed::Names(word.clone()), object.clone(), span, by, Via::Operand);
+            Deed::Doubt(
+                Doubt::Argument,
+                format!("what `{}` does with this argument is not known", run.name),
+            )
+        }
+    };
+    reader.effect(deed, object, span, by, Via::Operand);
+    Ok(())
+}
+
+/// What a relative path names from directories that its beginning leads to.
+fn inner_paths(word: &Word) -> Vec<Word> {
+    let Some(text) = word.known().filter(|text| !text.starts_with('/')) else {
+        return Vec::new();
+    };
+    let inner = text
+        .match_indices('/')
+        .map(|(at, _)| text[at + 1..].trim_start_matches('/'));
+    inner
+        .filter(|path| !path.is_empty())
+        .map(|path| Word::text(path, word.span))
+        .collect()
+}
+
+/// A string that names a program with its arguments, split at blanks.
+fn launch_text(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result {
+    match word.known() {
+        Some(text) if !text.contains(['\'', '"', '\\', '$', '`']) => {
+            // Compilers split what they start at commas.
+            let argv: Vec<Word> = text
+                .split(|c: char| c.is_whitespace() || c == ',')
+                .filter(|part| !part.is_empty())
+                .map(|part| Word::text(part, word.span))
+                .collect();
+            // Whoever starts it gives it further arguments.
+            launch(
+                &argv,
+                &Run {
+                    more: true,
+                    ..run.clone()
+                },
+                reader,
+            )
+        }
+        Some(_) | None => {
+            reader.unknown_launch(word, run);
+            Ok(())
+        }
+    }
+}
+
+/// Whether `-C` makes this program work in another directory.
+fn changes_directory(name: &str) -> bool {
+    matches!(
+        name,
+        "git"
+            | "make"
+            | "gmake"
+            | "tar"
+            | "env"
+            | "ninja"
+            | "cargo"
+            | "pnpm"
+            | "yarn"
+            | "npm"
+            | "uv"
+            | "meson"
+            | "go"
+            | "bsdtar"
+    )
+}
+
+/// A pattern that the program matches against names that it finds by itself.
+pub(super) fn found_names(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result {
+    // Walking through everything passes; a pattern that is meant for hidden names does not. What it
+    // is meant for shows with its wildcards filled in.
+    if let Some(text) = word.known().filter(|text| !text.starts_with('!')) {
+        for filler in ["", "x"] {
+            let named = Word::text(text.replace(['*', '?'], filler), word.span);
+            reader.effect(
+                Deed::Names(named),
+                word.shown(),
+                word.span,
+                Some(run.index),
+                Via::Operand,
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Whether it is not described what a program does with its operands, so that it may start them.
+pub fn is_opaque(name: &str) -> bool {
+    find(name).is_none_or(|program| {
+        let roles = &program.operands;
+        program.subs.is_empty()
+            && !program.builtin
+            && program.special.is_none()
+            // What a script is given is the script's own matter.
+            && (program.always.iter().any(|bring| matches!(bring, Bring::Runs(_) | Bring::Unknown(_)))
+                && !special::is_interpreter(name)
+                || roles
+                    .head
+                    .iter()
+                    .chain(&roles.rest)
+                    .chain(&roles.tail)
+                    .any(|role| matches!(role, Role::Unknown | Role::Query)))
+    })
+}
+
+/// Whether a command starts no program but one that runs what the project says, or a script that is judged by itself.
+pub fn is_of_the_project(command: &Invocation) -> bool {
+    let own = |name: &str| is_for_projects(name) || special::is_interpreter(name);
+    command.kind != Kind::Program || command.program().is_some_and(|name| own(&name))
+}
+
+/// Whether a program has subcommands of which some start what they are given (`npm exec`, `cargo watch`).
+pub fn starts_others(name: &str) -> bool {
+    is_for_projects(name) && find(name).is_some_and(|program| !program.subs.is_empty())
+}
+
+/// Whether a program is described as one that runs what the project says, and is given data.
+pub fn runs_the_project(name: &str) -> bool {
+    find(name).is_some_and(|program| {
+        let operands = &program.operands;
+        let mut roles = operands.head.iter().chain(&operands.rest).chain(&operands.tail);
+        program.always.iter().any(|bring| matches!(bring, Bring::Runs(_))) && !roles.any(|role| *role == Role::Unknown)
+    })
+}
+
+/// What starts or loads what is not its own, of these options of a program, or of `program subcommand`.
+pub(crate) struct Starts {
+    /// Commands that they name.
+    pub(crate) commands: Vec<String>,
+    /// The first that loads or runs something else.
+    pub(crate) option: Option<String>,
+}
+
+/// Reads the value of a variable with options for a program.
+pub(crate) fn started_by_options(program: &str, options: &[Atom]) -> Option<Starts> {
+    let (name, rest) = program.split_once(' ').unwrap_or((program, ""));
+    let mut program = find(name)?;
+    if !rest.is_empty() {
+        program = find_sub(program, &[Word::text(rest, Span::default())])?.0;
+    }
+    // What is not known of the value is what was there before, or what a configured program prints.
+    let known = options.iter().map(|atom| match atom {
+        Atom::Text(text) => text.as_str(),
+        Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::OneOf(_) => " ",
+    });
+    let found = parse(program, &unquoted(&known.collect::<String>()));
+    let mut starts = Starts {
+        commands: Vec::new(),
+        option: None,
+    };
+    for given in &found.options {
+        let value = given.value.as_ref().and_then(Word::known);
+        let loads = |text: &str| program.loads.iter().any(|name| text.contains(name.as_str()));
+        match (given.choice.value, &value) {
+            (Value::Required(Role::Launch | Role::Shell) | Value::Optional(Role::Launch | Role::Shell), Some(text)) => {
+                starts.commands.push(text.replace(',', " "));
+            }
+            _ if given.choice.launches() || value.as_deref().is_some_and(loads) => {
+                starts.option.get_or_insert_with(|| given.word.shown());
+            }
+            _ => {}
+        }
+    }
+    Some(starts)
+}
+
+/// A text split at blanks, but for those in quotes.
+fn unquoted(text: &str) -> Vec<Word> {
+    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+    for character in text.chars().chain([' ']) {
+        match quote {
+            Some(open) if character == open => quote = None,
+            None if matches!(character, '\'' | '"') => quote = Some(character),
+            None if character.is_whitespace() => {
+                if !word.is_empty() {
+                    words.push(Word::text(std::mem::take(&mut word), Span::default()));
+                }
+            }
+            _ => word.push(character),
+        }
+    }
+    words
+}
+
+/// Whether whatever a command changes is named on its line.
+pub fn names_what_it_changes(command: &Invocation) -> bool {
+    !command.more
+        && command
+            .program()
+            .and_then(|name| find(&name))
+            .is_some_and(|program| program.named || program.builtin)
+}
+
+/// Where a command works, relative to where it is started, if its arguments say so plainly: git has an option for
+/// that. Nothing if it may be elsewhere.
+pub fn elsewhere(command: &Invocation) -> Option<String> {
+    let words: Vec<_> = command.argv.iter().map(Word::known).collect();
+    match words.as_slice() {
+        [Some(git), rest @ ..] if git == "git" || git.ends_with("/git") => {
+            let mut rest = rest;
+            let mut place = PathBuf::new();
+            loop {
+                rest = match rest {
+                    [Some(option), Some(directory), rest @ ..] if option == "-C" => {
+                        place.push(&**directory);
+                        rest
+                    }
+                    [Some(option), Some(_), rest @ ..] if option == "-c" => rest,
+                    [Some(option), rest @ ..] if option == "--no-pager" || option == "-P" => rest,
+                    [Some(first), ..] if !first.starts_with('-') => return place.into_os_string().into_string().ok(),
+                    _ => return None,
+                };
+            }
+        }
+        _ => Some(String::new()),
+    }
+}
+
+/// What kind of text a command prints, where its table tells.
+pub(crate) fn prints(command: &Invocation) -> Hidden {
+    let tells = || {
+        if command.kind == Kind::Function || command.more {
+            return None;
+        }
+        let name = command.argv.first()?.known()?;
+        let name = name.rsplit('/').next()?;
+        let mut program = find(name)?;
+        let mut found = parse(program, &command.argv[1..]);
+        if let Some(printed) = prints_by_use(name, &found, command) {
+            return Some(printed);
+        }
+        if !program.subs.is_empty() {
+            if !found.strange.is_empty() {
+                return None;
+            }
+            let (sub, words) = find_sub(program, &found.operands)?;
+            let operands = found.operands[words..].to_vec();
+            program = sub;
+            found = parse(sub, &operands);
+        }
+        (found.strange.is_empty() && found.doubtful.is_empty())
+            .then_some(program.prints)
+            .flatten()
+    };
+    tells().unwrap_or(Hidden::Anything)
+}
+
+/// Whether a command, without the options that it is given here, would only read.
+pub fn reads_by_itself(command: &Invocation) -> bool {
+    let plain = |program: &Program| {
+        let roles = &program.operands;
+        program.special.as_deref() != Some("dd")
+            && program.always.is_empty()
+            && roles
+                .head
+                .iter()
+                .chain(&roles.rest)
+                .chain(&roles.tail)
+                .all(|role| role.is_harmless() || matches!(role, Role::Sed | Role::Awk))
+    };
+    let Some(program) = command.program().and_then(|name| find(&name)) else {
+        return false;
+    };
+    if program.subs.is_empty() {
+        return plain(program);
+    }
+    let found = parse(program, &command.argv[1..]);
+    find_sub(program, &found.operands).is_some_and(|(sub, _)| plain(sub))
+}
+
+/// What those commands print whose output depends on how they are used.
+fn prints_by_use(name: &str, found: &Arguments, command: &Invocation) -> Option<Hidden> {
+    let flag = |names: &[&str]| {
+        found
+            .options
+            .iter()
+            .any(|given| given.choice.spellings.iter().any(|own| names.contains(&own.as_str())))
+    };
+    let words: Vec<_> = found.operands.iter().filter_map(Word::known).collect();
+    let plain = found.strange.is_empty() && found.doubtful.is_empty() && words.len() == found.operands.len();
+    if !plain {
+        return Some(Hidden::Anything);
+    }
+    Some(match name {
+        // With names of files behind the numbers, the names come along.
+        "wc" if words.is_empty() => Hidden::Number,
+        "wc" => Hidden::Anything,
+        "grep" | "egrep" | "fgrep" | "rg"
+            if flag(&["-H", "--with-filename", "--label", "-e", "-f", "--regexp", "--file"]) =>
+        {
+            Hidden::Anything
+        }
+        "grep" | "egrep" | "fgrep" | "rg"
+            if flag(&["-c", "--count"]) && words.len() <= 2 && !flag(&["-r", "-R", "--recursive"]) =>
+        {
+            Hidden::Number
+        }
+        "date" => match command
+            .argv
+            .iter()
+            .skip(1)
+            .filter_map(Word::known)
+            .find(|word| word.starts_with('+'))
+        {
+            Some(format)
+                if [
+                    "+%s", "+%Y", "+%m", "+%d", "+%H", "+%M", "+%S", "+%Y%m%d", "+%s%N", "+%j", "+%u", "+%w", "+%N",
+                    "+%y",
+                ]
+                .contains(&format.as_ref()) =>
+            {
+                Hidden::Number
+            }
+            Some(format) if format.starts_with("+%") && !format.contains(' ') => Hidden::Name,
+            Some(_) | None => Hidden::Anything,
+        },
+        "id" if flag(&["-u", "-g"]) => Hidden::Number,
+        "nproc" => Hidden::Number,
+        "seq"
+            if words
+                .iter()
+                .all(|word| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'))
+                && found.options.is_empty() =>
+        {
+            Hidden::Number
+        }
+        "pwd" | "mktemp" | "uname" | "arch" | "whoami" | "hostname" | "tty" if words.is_empty() => Hidden::Name,
+        "git" => return prints_of_git(found, &words),
+        _ => return None,
+    })
+}
+
+fn prints_of_git(found: &Arguments, words: &[std::borrow::Cow<'_, str>]) -> Option<Hidden> {
+    let (sub, rest) = words.split_first()?;
+    if found.options.iter().any(|given| !given.choice.is_harmless()) {
+        return None;
+    }
+    let has = |option: &str| rest.iter().any(|word| word == option);
+    let plain = |word: &str| {
+        word.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"@{}^~/._:-".contains(&byte))
+    };
+    if !rest.iter().all(|word| plain(word)) && !matches!(sub.as_ref(), "log" | "rev-list") {
+        return None;
+    }
+    let dashed = |allowed: &[&str]| {
+        rest.iter()
+            .all(|word| !word.starts_with('-') || allowed.contains(&word.as_ref()))
+    };
+    Some(match sub.as_ref() {
+        "rev-list" if has("--count") => Hidden::Number,
+        "rev-parse"
+            if dashed(&[
+                "--short",
+                "--abbrev-ref",
+                "--verify",
+                "--show-toplevel",
+                "--git-dir",
+                "-q",
+                "--quiet",
+                "--show-prefix",
+                "--absolute-git-dir",
+                "--symbolic-full-name",
+            ]) =>
+        {
+            Hidden::Name
+        }
+        "merge-base" if dashed(&["--fork-point", "-a", "--all", "--octopus"]) => Hidden::Name,
+        "branch" if rest == ["--show-current"] => Hidden::Name,
+        "describe" if dashed(&["--tags", "--always", "--dirty", "--abbrev=0", "--long", "--all"]) => Hidden::Name,
+        "symbolic-ref" if dashed(&["--short", "-q"]) => Hidden::Name,
+        "hash-object" if dashed(&[]) => Hidden::Name,
+        "log" | "rev-list"
+            if (sub == "rev-list"
+                || has("--format=%h")
+                || has("--format=%H")
+                || has("--pretty=%h")
+                || has("--pretty=%H"))
+                && rest.iter().all(|word| {
+                    !word.starts_with('-')
+                        || matches!(
+                            word.as_ref(),
+                            "--format=%h"
+                                | "--format=%H"
+                                | "--pretty=%h"
+                                | "--pretty=%H"
+                                | "-n"
+                                | "--reverse"
+                                | "--all"
+                                | "--no-merges"
+                                | "--merges"
+                                | "--first-parent"
+                                | "--"
+                        )
+                        || word[1..].bytes().all(|byte| byte.is_ascii_digit())
+                        || ["--since=", "--until=", "--author=", "-n"]
+                            .iter()
+                            .any(|start| word.starts_with(start))
+                }) =>
+        {
+            Hidden::Name
+        }
+        _ => return None,
+    })
+}

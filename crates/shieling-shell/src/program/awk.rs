@@ -1,0 +1,269 @@
+//! awk programs: most only print, but `system`, pipes and redirections reach out.
+
+use crate::reader::{Reader, Run};
+use crate::reading::{Deed, Doubt, Via};
+use crate::screen::Unreadable;
+use crate::word::Word;
+
+/// A piece of an awk program, as far as it matters here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Token {
+    Name(String),
+    Text(String),
+    Mark(&'static str),
+    Number,
+    /// Anything that neither names, quotes nor connects.
+    Other,
+}
+
+/// Records what an awk program does besides printing.
+pub(super) fn awk(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let by = Some(run.index);
+    let span = word.span;
+    let Some(tokens) = word.with_numbers().as_deref().and_then(tokens) else {
+        let because = "this awk program is not fully in the text, and could write or run something".to_owned();
+        reader.effect(
+            Deed::Doubt(Doubt::Argument, because),
+            word.shown(),
+            span,
+            by,
+            Via::Operand,
+        );
+        reader.unknown_launch(word, run);
+        return Ok(());
+    };
+    // Special files of gawk, wherever their names come to be used.
+    let talks = |token: &Token| matches!(token, Token::Text(text) if text.contains("/inet"));
+    if tokens.iter().any(talks) {
+        reader.effect(Deed::Network("/inet".to_owned()), word.shown(), span, by, Via::Operand);
+    }
+    let mut printing = false;
+    let mut depth = 0_usize;
+    let mut print_depth = 0_usize;
+    for (at, token) in tokens.iter().enumerate() {
+        let next = tokens.get(at + 1);
+        let string = |token: Option<&Token>| match token {
+            Some(Token::Text(text)) => Some(text.clone()),
+            Some(Token::Name(_) | Token::Mark(_) | Token::Number | Token::Other) | None => None,
+        };
+        match token {
+            Token::Name(name) if name == "print" || name == "printf" => {
+                printing = true;
+                print_depth = depth;
+            }
+            Token::Name(name) if name == "ARGV" || name == "ARGC" => {
+                // It changes which files are read.
+                let files = Word::unknown(crate::word::Fields::Any, "ARGV", span);
+                reader.effect(Deed::Reads(files), "ARGV", span, by, Via::Operand);
+            }
+            Token::Name(name) if name == "system" => {
+                let argument = string(tokens.get(at + 2));
+                let closed = tokens.get(at + 3) == Some(&Token::Mark(")"));
+                match argument.filter(|_| closed) {
+                    Some(text) => reader.shell_text(&Word::text(text, span), by)?,
+                    None => reader.unknown_launch(word, run),
+                }
+            }
+            Token::Name(name) if name == "getline" => {
+                if next == Some(&Token::Mark("<")) {
+                    match string(tokens.get(at + 2)).or_else(|| string(tokens.get(at + 3))) {
+                        Some(path) => reader.effect(
+                            Deed::Reads(Word::text(path.clone(), span)),
+                            path,
+                            span,
+                            by,
+                            Via::Operand,
+                        ),
+                        None => reader.effect(
+                            Deed::Reads(Word::unknown(crate::word::Fields::One, "…", span)),
+                            "…",
+                            span,
+                            by,
+                            Via::Operand,
+                        ),
+                    }
+                } else if let Some(Token::Name(_)) = next
+                    && tokens.get(at + 2) == Some(&Token::Mark("<"))
+                {
+                    match string(tokens.get(at + 3)) {
+                        Some(path) => reader.effect(
+                            Deed::Reads(Word::text(path.clone(), span)),
+                            path,
+                            span,
+                            by,
+                            Via::Operand,
+                        ),
+                        None => reader.effect(
+                            Deed::Reads(Word::unknown(crate::word::Fields::One, "…", span)),
+                            "…",
+                            span,
+                            by,
+                            Via::Operand,
+                        ),
+                    }
+                }
+            }
+            Token::Mark("(" | "[") => depth += 1,
+            Token::Mark(")" | "]") => depth = depth.saturating_sub(1),
+            Token::Mark(";" | "}" | "\n") => printing = false,
+            Token::Mark("{") => printing = false,
+            Token::Mark("|" | "|&") => {
+                let before = at.checked_sub(1).and_then(|at| tokens.get(at));
+                let (command, plain) = if printing && depth == print_depth {
+                    (string(next), ends(tokens.get(at + 2)))
+                } else {
+                    (
+                        string(before),
+                        at < 2
+                            || !matches!(
+                                tokens.get(at - 2),
+                                Some(Token::Text(_) | Token::Name(_) | Token::Number | Token::Other)
+                            ),
+                    )
+                };
+                match command.filter(|_| plain) {
+                    Some(text) if !text.starts_with("/inet") => reader.shell_text_fed(&Word::text(text, span), by)?,
+                    Some(_) | None => reader.unknown_launch(word, run),
+                }
+            }
+            Token::Mark(">" | ">>") if printing && depth == print_depth => {
+                match string(next).filter(|_| ends(tokens.get(at + 2))) {
+                    Some(path) => reader.effect(
+                        Deed::Writes(Word::text(path.clone(), span)),
+                        path,
+                        span,
+                        by,
+                        Via::Operand,
+                    ),
+                    None => reader.effect(
+                        Deed::Writes(Word::unknown(crate::word::Fields::One, "…", span)),
+                        word.shown(),
+                        span,
+                        by,
+                        Via::Operand,
+                    ),
+                }
+            }
+            Token::Mark("@") => {
+                // `@load`, `@include`, and calls of functions whose name is a value.
+                let because = "this awk program loads or calls what is not in it".to_owned();
+                reader.effect(
+                    Deed::Doubt(Doubt::Argument, because),
+                    word.shown(),
+                    span,
+                    by,
+                    Via::Operand,
+                );
+                reader.unknown_launch(word, run);
+            }
+            Token::Name(_) | Token::Text(_) | Token::Mark(_) | Token::Number | Token::Other => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether a redirection's or pipe's operand ends here.
+fn ends(token: Option<&Token>) -> bool {
+    matches!(token, None | Some(Token::Mark(";" | "}" | "\n" | ")")))
+}
+
+/// Tells strings, regular expressions and comments apart from what acts.
+fn tokens(program: &str) -> Option<Vec<Token>> {
+    let mut tokens: Vec<Token> = Vec::new();
+    let mut rest = program;
+    while let Some(first) = rest.chars().next() {
+        match first {
+            '"' => {
+                let (text, after) = string(&rest[1..])?;
+                tokens.push(Token::Text(text));
+                rest = after;
+            }
+            '#' => rest = rest.find('\n').map_or("", |end| &rest[end..]),
+            '/' if starts_regex(tokens.last()) => rest = regex(&rest[1..])?,
+            ' ' | '\t' | '\r' => rest = &rest[1..],
+            '\\' if rest[1..].starts_with('\n') => rest = &rest[2..],
+            'a'..='z' | 'A'..='Z' | '_' => {
+                let end = rest
+                    .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+                    .unwrap_or(rest.len());
+                tokens.push(Token::Name(rest[..end].to_owned()));
+                rest = &rest[end..];
+            }
+            '0'..='9' | '.' => {
+                let end = rest
+                    .find(|c: char| !(c.is_ascii_alphanumeric() || c == '.'))
+                    .unwrap_or(rest.len());
+                tokens.push(Token::Number);
+                rest = &rest[end..];
+            }
+            _ => {
+                const MARKS: &[&str] = &[
+                    "||", "|&", "|", ">>", ">=", ">", "<=", "<", "(", ")", "[", "]", "{", "}", ";", "\n", "@",
+                ];
+                match MARKS.iter().find(|mark| rest.starts_with(**mark)) {
+                    Some(mark) => {
+                        tokens.push(if matches!(*mark, "||" | ">=" | "<=") {
+                            Token::Other
+                        } else {
+                            Token::Mark(mark)
+                        });
+                        rest = &rest[mark.len()..];
+                    }
+                    None => {
+                        tokens.push(Token::Other);
+                        rest = &rest[first.len_utf8()..];
+                    }
+                }
+            }
+        }
+    }
+    Some(tokens)
+}
+
+/// A slash starts a regular expression where no value stands before it.
+fn starts_regex(before: Option<&Token>) -> bool {
+    match before {
+        Some(Token::Text(_) | Token::Number | Token::Mark(")" | "]")) => false,
+        Some(Token::Name(name)) => matches!(
+            name.as_str(),
+            "print" | "printf" | "return" | "case" | "in" | "do" | "else"
+        ),
+        Some(Token::Other) | Some(Token::Mark(_)) | None => true,
+    }
+}
+
+fn string(text: &str) -> Option<(String, &str)> {
+    let mut value = String::new();
+    let mut characters = text.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '"' => return Some((value, &text[at + 1..])),
+            '\\' => match characters.next()?.1 {
+                'n' => value.push('\n'),
+                't' => value.push('\t'),
+                other @ ('"' | '\\' | '/') => value.push(other),
+                // Codes for characters would make another text than is written.
+                _ => value.push('\u{fffd}'),
+            },
+            '\n' => return None,
+            other => value.push(other),
+        }
+    }
+    None
+}
+
+fn regex(text: &str) -> Option<&str> {
+    let (mut escaped, mut bracket) = (false, false);
+    for (at, character) in text.char_indices() {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '[' => bracket = true,
+            ']' => bracket = false,
+            '/' if !bracket => return Some(&text[at + 1..]),
+            '\n' => return None,
+            _ => {}
+        }
+    }
+    None
+}

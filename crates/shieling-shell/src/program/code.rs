@@ -1,0 +1,127 @@
+//! Program text in other languages than the shell's, as far as it concerns the shell.
+//!
+//! Nothing is judged here about what such code does: it is code, and readonly asks about it. Only
+//! one thing is looked for: whether it starts programs, since then a list of denied programs could
+//! be got round through it.
+
+use crate::reader::{Reader, Run};
+use crate::reading::{Deed, Doubt, PIPE, Via};
+use crate::screen::Unreadable;
+use crate::word::Word;
+
+/// Words with which the common scripting languages start programs, or hide that they do.
+const LAUNCHERS: &[&str] = &[
+    "os.system",
+    "popen",
+    "subprocess",
+    "os.exec",
+    "os.spawn",
+    "posix_spawn",
+    "pty.",
+    "commands.get",
+    "child_process",
+    "execSync",
+    "spawnSync",
+    "execFile",
+    "Deno.Command",
+    "Deno.run",
+    "Bun.spawn",
+    "system(",
+    "system \"",
+    "system '",
+    "system(\"",
+    "exec(",
+    "exec \"",
+    "exec '",
+    "qx",
+    "`",
+    "shell_exec",
+    "passthru",
+    "proc_open",
+    "pcntl_exec",
+    "Open3",
+    "Kernel.",
+    "IO.popen",
+    "%x",
+    "spawn(",
+    "spawn \"",
+    "spawn '",
+    "os.execute",
+    "io.popen",
+    "ProcessBuilder",
+    "clojure.java.shell",
+    "getRuntime",
+    "__import__",
+    "eval(",
+    "b64decode",
+    "fromCharCode",
+    "getattr(os",
+    "importlib",
+    "ctypes",
+    "syscall",
+];
+
+/// Code that is given in the text, or a file of it.
+pub(crate) fn code(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    if matches!(word.known().as_deref(), Some("/dev/stdin" | "/dev/fd/0")) {
+        return reader.code_from_input(run);
+    }
+    if word.known().as_deref() == Some(PIPE) {
+        reader.unknown_launch(word, run);
+    }
+    let (object, span) = (word.shown(), word.span);
+    reader.effect(
+        Deed::Doubt(
+            Doubt::Program,
+            format!("`{}` runs code, and what that does is not read here", run.name),
+        ),
+        object.clone(),
+        span,
+        Some(run.index),
+        Via::Operand,
+    );
+    let Some(text) = word.known() else {
+        reader.unknown_launch(word, run);
+        return Ok(());
+    };
+    super::apply::language(word, false, run, reader);
+    let terse = run.name.starts_with("perl")
+        || run.name.starts_with("ruby")
+        || matches!(run.name.as_str(), "m4" | "tclsh" | "wish" | "expect");
+    let terse = terse
+        .then(|| {
+            [
+                "exec", "system", "|\"", "\"|", "'|", "|'", "fork", "syscmd", "esyscmd", "spawn",
+            ]
+            .iter()
+            .find(|word| text.contains(**word))
+        })
+        .flatten();
+    if let Some(found) = LAUNCHERS.iter().find(|launcher| text.contains(**launcher)).or(terse) {
+        let because = format!("the code holds `{}`, which can start programs", found.trim());
+        reader.effect(
+            Deed::Doubt(Doubt::Launch, because),
+            object,
+            span,
+            Some(run.index),
+            Via::Operand,
+        );
+    } else {
+        reader.effect(Deed::Code(word.clone()), object, span, Some(run.index), Via::Operand);
+    }
+    Ok(())
+}
+
+/// A file of code that a program runs.
+pub(super) fn file(word: &Word, run: &Run, reader: &mut Reader<'_>) {
+    if word.known().as_deref() == Some(PIPE) {
+        reader.unknown_launch(word, run);
+    }
+    reader.effect(
+        Deed::RunsFile(word.clone()),
+        word.shown(),
+        word.span,
+        Some(run.index),
+        Via::Operand,
+    );
+}

@@ -1,0 +1,128 @@
+//! Which git commands print the contents of commits, whatever files are in them.
+
+use super::apply::find_sub;
+use super::parse::parse;
+use super::table::find;
+use crate::reading::Invocation;
+use crate::word::Word;
+
+/// Options after which only names, numbers or messages are printed.
+const BRIEF: &[&str] = &[
+    "--stat",
+    "--shortstat",
+    "--numstat",
+    "--dirstat",
+    "--summary",
+    "--name-only",
+    "--name-status",
+    "--raw",
+    "--no-patch",
+    "-s",
+    "--compact-summary",
+    "--quiet",
+    "--oneline-only",
+];
+
+/// Options with which `git log` and its like print contents.
+const PATCH: &[&str] = &[
+    "-p",
+    "-u",
+    "--patch",
+    "-U",
+    "--unified",
+    "--patch-with-stat",
+    "--patch-with-raw",
+    "-c",
+    "--cc",
+    "-m",
+    "-L",
+    "-W",
+    "--function-context",
+    "--full-diff",
+    "--word-diff",
+    "--color-words",
+    "--binary",
+    "--remerge-diff",
+    "--diff-merges",
+];
+
+/// Whether this command prints, or brings back, contents of commits of which it is not known that nothing hidden is
+/// among them. `is_file` tells whether a word is the path of a file that is there, which is no revision to git, since
+/// git refuses what could be both; `chosen` whether what a pathspec chooses holds nothing hidden.
+pub fn prints_history(command: &Invocation, is_file: &dyn Fn(&str) -> bool, chosen: &dyn Fn(&Word) -> bool) -> bool {
+    let told = || {
+        if command.program()? != "git" {
+            return Some(false);
+        }
+        let git = find("git")?;
+        let found = parse(git, &command.argv[1..]);
+        let (sub, words) = find_sub(git, &found.operands)?;
+        let rest = &found.operands[words..];
+        let found = parse(sub, rest);
+        let given = |names: &[&str]| {
+            found
+                .options
+                .iter()
+                .any(|given| given.choice.spellings.iter().any(|own| names.contains(&own.as_str())))
+        };
+        let limited = match found.before_dashes {
+            Some(before) => limits(&found.operands[before.min(found.operands.len())..], chosen),
+            None => {
+                let blob = |word: &Word| word.prefix().contains(':') && !word.prefix().starts_with(':');
+                let path = |word: &Word| word.known().is_some_and(|path| is_file(&path));
+                // Behind the first path stand paths alone.
+                let first = found.operands.iter().position(path).unwrap_or(found.operands.len());
+                !found.operands.is_empty() && found.operands.iter().all(blob)
+                    || limits(&found.operands[first..], chosen)
+            }
+        };
+        let brief = given(BRIEF) && !given(&["-p", "-u", "--patch"]);
+        Some(match sub.names.first().map(String::as_str)? {
+            "show" => !brief && !limited,
+            "log" | "whatchanged" | "reflog" | "reflog show" | "rev-list" => given(PATCH) && !limited && !brief,
+            "stash show" => given(&["-p", "-u", "--patch"]) && !limited,
+            "grep" => {
+                // A revision behind the pattern searches what was committed.
+                let pattern = usize::from(!given(&["-e", "-f"]));
+                let revisions = found.before_dashes.unwrap_or(found.operands.len());
+                found.before_dashes.is_some() && revisions > pattern && !limited
+                    || found
+                        .operands
+                        .iter()
+                        .skip(pattern)
+                        .take(revisions.saturating_sub(pattern))
+                        .any(|word| looks_like_revision(word.prefix()))
+            }
+            "cat-file" => !limited && !given(&["-t", "-s", "-e"]),
+            "archive" | "format-patch" | "fast-export" | "bundle create" => !limited,
+            // From the index, that is; from a commit, more than is there now may come back.
+            "checkout" => {
+                found
+                    .before_dashes
+                    .is_some_and(|before| before > 0 && before < found.operands.len())
+                    && !limited
+            }
+            "restore" => given(&["-s", "--source"]) && !limits(&found.operands, chosen),
+            "diff-tree" => given(PATCH) && !limited,
+            _ => false,
+        })
+    };
+    told().unwrap_or(false)
+}
+
+/// Whether pathspecs choose nothing that is hidden; those that only leave out choose all the rest.
+fn limits(pathspecs: &[Word], chosen: &dyn Fn(&Word) -> bool) -> bool {
+    let leaves_out = |word: &&Word| word.prefix().starts_with(":!") || word.prefix().starts_with(":^");
+    let mut choosing = pathspecs.iter().filter(|word| !leaves_out(word)).peekable();
+    choosing.peek().is_some() && choosing.all(chosen)
+}
+
+/// Whether an operand of `git grep` is a revision rather than a path.
+fn looks_like_revision(text: &str) -> bool {
+    text.starts_with("HEAD")
+        || text.contains('~')
+        || text.contains("@{")
+        || text.contains(':')
+        || text.contains("..")
+        || (text.len() >= 7 && text.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}

@@ -1,0 +1,24 @@
+//! What known programs do with their arguments: tables, and the few functions that tables cannot be.
+
+mod apply;
+mod awk;
+mod code;
+mod find_program;
+mod history;
+mod normal;
+mod parse;
+mod sed;
+mod special;
+mod table;
+mod walks;
+
+pub(crate) use apply::{apply, prints, started_by_options};
+pub use apply::{
+    elsewhere, is_of_the_project, is_opaque, names_what_it_changes, reads_by_itself, runs_the_project, starts_others,
+};
+pub(crate) use code::code;
+pub use history::prints_history;
+pub use normal::{Normal, normal};
+pub(crate) use table::find;
+pub use table::{Example, examples, is_described};
+pub use walks::{is_of_programs, pattern_of};

@@ -1,0 +1,286 @@
+//! A command in the form in which deny rules compare it: wrappers, paths, option order, clusters
+//! and abbreviations no longer matter.
+
+use super::apply::{find_sub, second_word};
+use super::parse::{Arguments, parse};
+use super::table::{Choice, Program, Value, find};
+use crate::word::{Atom, Fields, Known, Word};
+
+/// A command taken apart.
+#[derive(Debug, Clone)]
+pub struct Normal {
+    program: String,
+    sub: Option<&'static Program>,
+    options: Vec<(&'static Choice, Option<Word>)>,
+    operands: Vec<Word>,
+    /// Options that no table knows, as they are written.
+    strange: Vec<Word>,
+    /// Whether something in it could turn out to be any option or operand.
+    unsure: bool,
+}
+
+/// The arguments of a `git` that pushes by another name, as those of `git push`.
+fn pushes(program: &str, args: &[Word]) -> Option<Vec<Word>> {
+    let found = parse((program == "git").then(|| find(program))??, args);
+    let first = found.operands.first()?;
+    let at = args.iter().position(|word| word == first)?;
+    let mut args = args.to_vec();
+    match first.known()?.as_ref() {
+        "send-pack" | "http-push" => args[at] = Word::text("push", first.span),
+        "subtree" | "lfs" if found.operands.get(1)?.known()? == "push" => {
+            args.remove(at);
+        }
+        _ => return None,
+    }
+    Some(args)
+}
+
+/// Takes a command apart.
+pub fn normal(program: &str, args: &[Word], more: bool) -> Normal {
+    // The same program by another name, or as a module.
+    if program != "pip"
+        && program.starts_with("pip")
+        && program[3..].bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+    {
+        return normal("pip", args, more);
+    }
+    if program.starts_with("python")
+        && let Some(at) = args.iter().position(|word| {
+            word.known()
+                .is_some_and(|text| text.starts_with('-') && !text.starts_with("--") && text.contains('m'))
+        })
+    {
+        let attached = args[at]
+            .known()
+            .and_then(|text| text.split_once('m').map(|(_, module)| module.to_owned()))
+            .unwrap_or_default();
+        let (module, rest) = if attached.is_empty() {
+            (
+                args.get(at + 1).and_then(Word::known).map(std::borrow::Cow::into_owned),
+                at + 2,
+            )
+        } else {
+            (Some(attached), at + 1)
+        };
+        if module.as_deref() == Some("pip") {
+            return normal("pip", args.get(rest..).unwrap_or_default(), more);
+        }
+    }
+    if matches!(program, "docker" | "podman") && args.first().and_then(Word::known).as_deref() == Some("container") {
+        return normal(program, &args[1..], more);
+    }
+    // Each command of git is a program of its own too, and hub is git with more of them.
+    if let Some(sub) = program.strip_prefix("git-").filter(|sub| !sub.is_empty()) {
+        let sub = Word::text(sub, args.first().map(|word| word.span).unwrap_or_default());
+        return normal("git", &[std::slice::from_ref(&sub), args].concat(), more);
+    }
+    if program == "hub" {
+        return normal("git", args, more);
+    }
+    if let Some(args) = pushes(program, args) {
+        return normal(program, &args, more);
+    }
+    let table = find(program);
+    let mut normal = Normal {
+        program: program.to_owned(),
+        sub: None,
+        options: Vec::new(),
+        operands: Vec::new(),
+        strange: Vec::new(),
+        unsure: more,
+    };
+    let Some(table) = table.filter(|table| !table.options_none) else {
+        for word in args {
+            match word.is_dashed() {
+                Known::Yes => normal.strange.push(word.clone()),
+                Known::No => normal.operands.push(word.clone()),
+                Known::Maybe => {
+                    normal.unsure = true;
+                    normal.operands.push(word.clone());
+                }
+            }
+            normal.unsure |= word.fields == Fields::Any;
+        }
+        return normal;
+    };
+    let found = parse(table, args);
+    if table.subs.is_empty() {
+        normal.take(found);
+        return normal;
+    }
+    let operands = found.operands.clone();
+    normal.take(Arguments {
+        operands: Vec::new(),
+        ..found
+    });
+    match find_sub(table, &operands) {
+        Some((sub, words)) => {
+            let rest = &operands[words..];
+            match second_word(table, sub, rest) {
+                Some((second, found, at)) => {
+                    normal.sub = Some(second);
+                    let rest = found.operands[at..].to_vec();
+                    normal.take(Arguments {
+                        operands: Vec::new(),
+                        ..found
+                    });
+                    normal.take(parse(second, &rest));
+                }
+                None => {
+                    normal.sub = Some(sub);
+                    normal.take(parse(sub, rest));
+                }
+            }
+        }
+        None => {
+            normal.unsure |= operands.first().is_some_and(|word| word.known().is_none());
+            normal.operands = operands;
+        }
+    }
+    normal
+}
+
+impl Normal {
+    fn take(&mut self, found: Arguments) {
+        self.unsure |= found
+            .doubtful
+            .iter()
+            .any(|word| can_be_option(self.sub.or(find(&self.program)), word))
+            || found.strange.iter().any(|word| word.known().is_none());
+        self.options
+            .extend(found.options.into_iter().map(|given| (given.choice, given.value)));
+        self.unsure |= found.operands.iter().any(|word| word.fields == Fields::Any);
+        self.operands.extend(found.operands);
+        self.strange.extend(found.strange);
+        // git's own way to say `--force` inside an operand.
+        if self.sub.is_some_and(|sub| sub.names.iter().any(|name| name == "push"))
+            && self.program == "git"
+            && self.operands.iter().any(|word| word.prefix().starts_with('+'))
+            && let Some(force) = self.sub.and_then(|sub| {
+                sub.options
+                    .iter()
+                    .find(|choice| choice.spellings.iter().any(|own| own == "--force"))
+            })
+        {
+            self.options.push((force, None));
+        }
+    }
+
+    /// Whether this command is the one that `rule` describes, whatever else it says.
+    pub fn is(&self, rule: &Normal) -> Known {
+        if self.program != rule.program {
+            return Known::No;
+        }
+        let mut answer = Known::Yes;
+        let mut need = |met: Known| {
+            answer = match (answer, met) {
+                (Known::No, _) | (_, Known::No) => Known::No,
+                (Known::Maybe, _) | (_, Known::Maybe) => Known::Maybe,
+                (Known::Yes, Known::Yes) => Known::Yes,
+            };
+        };
+        let otherwise = if self.unsure { Known::Maybe } else { Known::No };
+        if let Some(sub) = rule.sub {
+            need(match self.sub {
+                Some(own) if std::ptr::eq(own, sub) => Known::Yes,
+                // `remote add` is a `remote`.
+                Some(own)
+                    if own
+                        .names
+                        .iter()
+                        .any(|name| sub.names.iter().any(|wanted| name.starts_with(&format!("{wanted} ")))) =>
+                {
+                    Known::Yes
+                }
+                Some(_) => Known::No,
+                None => otherwise,
+            });
+        }
+        for (choice, value) in &rule.options {
+            let given = self.options.iter().any(|(own, own_value)| {
+                (std::ptr::eq(*own, *choice) || alike(own, choice))
+                    && value
+                        .as_ref()
+                        .is_none_or(|value| own_value.as_ref().is_some_and(|own| own.known() == value.known()))
+            });
+            need(if given { Known::Yes } else { otherwise });
+        }
+        for word in &rule.strange {
+            let wanted = word.shown();
+            let given = self.strange.iter().any(|own| spells(&own.shown(), &wanted));
+            need(if given { Known::Yes } else { otherwise });
+        }
+        // Its operands, in their order, from the first one on.
+        for (at, wanted) in rule.operands.iter().enumerate() {
+            need(match self.operands.get(at) {
+                Some(own) => match own.known() {
+                    Some(text) if Some(text.as_ref()) == wanted.known().as_deref() => Known::Yes,
+                    // A mode in octal, with as many zeros before it.
+                    Some(text)
+                        if self.program == "chmod"
+                            && wanted.known().is_some_and(|wanted| {
+                                wanted.trim_start_matches('0') == text.trim_start_matches('0')
+                            }) =>
+                    {
+                        Known::Yes
+                    }
+                    Some(_) if self.unsure && self.operands[..at].iter().any(|word| word.fields != Fields::One) => {
+                        Known::Maybe
+                    }
+                    Some(_) => Known::No,
+                    None => Known::Maybe,
+                },
+                None => otherwise,
+            });
+        }
+        answer
+    }
+}
+
+/// Whether a word that may start with a dash can be an option that matters: names of files that end, say, with
+/// `.o` spell none where no option is called so and none takes a value.
+fn can_be_option(program: Option<&'static Program>, word: &Word) -> bool {
+    let Some(program) = program.filter(|_| word.fields == Fields::Glob) else {
+        return true;
+    };
+    let letter = |wanted: char| {
+        program
+            .options
+            .iter()
+            .flat_map(|choice| &choice.spellings)
+            .any(|own| own.contains(wanted))
+    };
+    let takes_values = program
+        .options
+        .iter()
+        .any(|choice| choice.value != Value::None && !(choice.is_harmless() && choice.spellings[0].starts_with("--")));
+    takes_values
+        || word.atoms.iter().all(|atom| match atom {
+            Atom::Text(text) => text.chars().all(letter),
+            Atom::One | Atom::Star => true,
+            Atom::Found | Atom::Hidden(_) | Atom::OneOf(_) => true,
+        })
+}
+
+/// Whether two plain flags are the short and the long spelling of one another, where the table
+/// lists them apart: `-r`, `-R` and `--recursive`. To find too much is to deny too much, no more.
+fn alike(left: &Choice, right: &Choice) -> bool {
+    let letter = |choice: &Choice| match choice.spellings.as_slice() {
+        [only] if choice.value == Value::None => only
+            .trim_start_matches('-')
+            .chars()
+            .next()
+            .map(|first| first.to_ascii_lowercase()),
+        _ => None,
+    };
+    letter(left).is_some() && letter(left) == letter(right)
+}
+
+/// Whether an option of an unknown program is this one: attached values and clusters included.
+fn spells(own: &str, wanted: &str) -> bool {
+    if own == wanted || own.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('=')) {
+        return true;
+    }
+    let short = |text: &str| text.len() > 1 && text.starts_with('-') && !text.starts_with("--");
+    short(own) && short(wanted) && wanted[1..].chars().all(|flag| own[1..].contains(flag))
+}

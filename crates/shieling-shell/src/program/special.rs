@@ -1,0 +1,1094 @@
+//! The few programs whose arguments follow no table.
+
+use super::apply::{apply_role, launch, record};
+use super::parse::parse;
+use super::table::{Program, Role};
+use crate::reader::{Launch, Reader, Run};
+use crate::reading::{Deed, Doubt, MORE, Splits, Via};
+use crate::screen::Unreadable;
+use crate::word::{Atom, Fields, Hidden, Word, spaced};
+
+/// Applies the function of this name; false if the table says the rest.
+pub(super) fn apply(
+    name: &str,
+    program: &'static Program,
+    run: &Run,
+    reader: &mut Reader<'_>,
+) -> Result<bool, Unreadable> {
+    match name {
+        "find" => super::find_program::find(run, reader).map(|()| true),
+        "dd" => Ok(dd(run, reader)),
+        "test" => Ok(test(run, reader)),
+        "tar" => tar(program, run, reader).map(|()| true),
+        "package" => package(program, run, reader).map(|()| true),
+        "xargs" => xargs(program, run, reader).map(|()| true),
+        "parallel" => parallel(program, run, reader),
+        "compressor" => compressor(program, run, reader).map(|()| true),
+        "less" => less(program, run, reader).map(|()| true),
+        "watch" => watch(program, run, reader).map(|()| true),
+        "flock" => flock(program, run, reader).map(|()| true),
+        "sysctl" => Ok(sysctl(run, reader)),
+        "ip" => ip(run, reader).map(|()| true),
+        "interpreter" | "python" => interpreter(program, run, reader).map(|()| true),
+        "ssh" => ssh(program, run, reader).map(|()| true),
+        "fd" => fd(program, run, reader).map(|()| true),
+        "tree" => Ok(tree(run, reader)),
+        "submodule-foreach" => foreach(run, reader).map(|()| true),
+        _ => {
+            let because = format!("how `{}` reads its arguments is not known", run.name);
+            reader.effect(
+                Deed::Doubt(Doubt::Setting, because),
+                run.name.clone(),
+                run.span,
+                Some(run.index),
+                Via::Operand,
+            );
+            Ok(true)
+        }
+    }
+}
+
+/// `dd if=… of=…`: operands are settings.
+fn dd(run: &Run, reader: &mut Reader<'_>) -> bool {
+    for word in &run.args {
+        let (object, by) = (word.shown(), Some(run.index));
+        let setting = word.prefix().split_once('=').map(|(name, _)| name);
+        let deed = match setting {
+            Some("if") => Deed::Reads(word.after(3)),
+            Some("of") => Deed::Writes(word.after(3)),
+            Some(
+                "bs" | "ibs" | "obs" | "cbs" | "count" | "skip" | "seek" | "iseek" | "oseek" | "conv" | "iflag"
+                | "oflag" | "status",
+            ) => continue,
+            _ if matches!(word.known().as_deref(), Some("--help" | "--version")) => return true,
+            Some(_) | None => Deed::Doubt(Doubt::Argument, "`dd` is not known to have this setting".to_owned()),
+        };
+        reader.effect(deed, object, word.span, by, Via::Operand);
+    }
+    true
+}
+
+/// `test` and `[`: they only look, at the files that their operators name.
+fn test(run: &Run, reader: &mut Reader<'_>) -> bool {
+    for pair in run.args.windows(2) {
+        let file = matches!(
+            pair[0].known().as_deref(),
+            Some(
+                "-a" | "-b"
+                    | "-c"
+                    | "-d"
+                    | "-e"
+                    | "-f"
+                    | "-g"
+                    | "-h"
+                    | "-k"
+                    | "-p"
+                    | "-r"
+                    | "-s"
+                    | "-u"
+                    | "-w"
+                    | "-x"
+                    | "-G"
+                    | "-L"
+                    | "-N"
+                    | "-O"
+                    | "-S"
+            )
+        );
+        if file {
+            reader.effect(
+                Deed::Names(pair[1].clone()),
+                pair[1].shown(),
+                pair[1].span,
+                Some(run.index),
+                Via::Operand,
+            );
+        }
+    }
+    true
+}
+
+/// `tar`: what its archive and its operands are depends on the mode.
+fn tar(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let mut found = parse(program, &run.args);
+    let is = |choice: &super::table::Choice, names: &[&str]| {
+        choice.spellings.iter().any(|own| names.contains(&own.as_str()))
+    };
+    let given = |names: &[&str]| found.options.iter().any(|given| is(given.choice, names));
+    let by = Some(run.index);
+    let creates = given(&[
+        "-c",
+        "--create",
+        "-r",
+        "--append",
+        "-u",
+        "--update",
+        "-A",
+        "--catenate",
+        "--concatenate",
+        "--delete",
+    ]);
+    let extracts = given(&["-x", "--extract", "--get"]) && !given(&["-O", "--to-stdout"]);
+    let reads = given(&["-t", "--list", "-d", "--diff", "--compare"]) || given(&["-x", "--extract", "--get"]);
+    if !creates
+        && !reads
+        && !found.options.is_empty()
+        && !given(&["--help", "--version", "-?", "--usage", "--show-defaults"])
+    {
+        reader.effect(
+            Deed::Doubt(Doubt::Argument, "no mode of `tar` is given for certain".to_owned()),
+            run.name.clone(),
+            run.span,
+            by,
+            Via::Operand,
+        );
+    }
+    // A bundle of letters without a dash takes its values from the words behind it, in order.
+    if let Some(first) = run.args.first().and_then(Word::known)
+        && !first.starts_with('-')
+        && first.chars().filter(|flag| "fbCFgHIKNTVX".contains(*flag)).count() > 1
+    {
+        reader.effect(
+            Deed::Doubt(
+                Doubt::Argument,
+                "several values follow one bundle of letters".to_owned(),
+            ),
+            run.name.clone(),
+            run.span,
+            by,
+            Via::Operand,
+        );
+    }
+    let (archives, options): (Vec<_>, Vec<_>) = found
+        .options
+        .into_iter()
+        .partition(|given| is(given.choice, &["-f", "--file"]));
+    for archive in archives {
+        let Some(value) = archive.value else { continue };
+        if value.known().as_deref() == Some("-") {
+            continue;
+        }
+        if value.known().is_none_or(|name| name.contains(':')) && value.prefix().contains(':') {
+            reader.effect(Deed::Network(value.shown()), value.shown(), value.span, by, Via::Option);
+        }
+        let deed = if creates {
+            Deed::Writes(value.clone())
+        } else {
+            Deed::Reads(value.clone())
+        };
+        reader.effect(deed, value.shown(), value.span, by, Via::Option);
+    }
+    found.options = options;
+    let operands = std::mem::take(&mut found.operands);
+    for given in found.options.iter().filter(|given| is(given.choice, &["-C"])) {
+        if let Some(value) = &given.value {
+            reader.works_in(value);
+        }
+    }
+    if creates {
+        let named = super::parse::Arguments {
+            operands: from_one_directory(&found, &operands).unwrap_or_else(|| operands.clone()),
+            ..found.clone()
+        };
+        super::walks::record(program, &program.operands, &named, run, reader);
+    }
+    let removes = found.options.iter().any(|given| is(given.choice, &["--remove-files"]));
+    for word in &operands {
+        apply_role(
+            if removes {
+                Role::Write
+            } else if creates {
+                Role::Read
+            } else {
+                Role::Path
+            },
+            word,
+            run,
+            reader,
+        )?;
+    }
+    if found
+        .options
+        .iter()
+        .any(|given| is(given.choice, &["-T", "--files-from"]))
+    {
+        let because = "a list of files for `tar` may hold options that run commands".to_owned();
+        reader.effect(
+            Deed::Doubt(Doubt::Setting, because),
+            run.name.clone(),
+            run.span,
+            by,
+            Via::Option,
+        );
+    }
+    if extracts {
+        let into = Word::text(".", run.span);
+        reader.effect(Deed::Writes(into), "extracted files", run.span, by, Via::Operand);
+    }
+    record(program, run, found, reader)
+}
+
+/// The operands of a `tar` as they are named from where it is started, if one `-C` in front of them all says where
+/// they are looked for.
+fn from_one_directory(found: &super::parse::Arguments, operands: &[Word]) -> Option<Vec<Word>> {
+    let mut changes = found
+        .options
+        .iter()
+        .filter(|given| given.choice.spellings.iter().any(|own| own == "-C"));
+    let (only, None) = (changes.next()?, changes.next()) else {
+        return None;
+    };
+    let directory = only.value.as_ref()?;
+    let from = directory
+        .known()
+        .filter(|from| !from.is_empty() && !from.starts_with(['-', '~']))?;
+    let below = |word: &Word| {
+        let path = word.known().filter(|_| word.span.start > directory.span.start)?;
+        Some(match path.starts_with('/') {
+            true => word.clone(),
+            false => Word::text(format!("{from}/{path}"), word.span),
+        })
+    };
+    operands.iter().map(below).collect()
+}
+
+/// `xargs`: it puts data behind, or into, a command.
+fn xargs(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let mut found = parse(program, &run.args);
+    let mut replace = None;
+    for given in &found.options {
+        if given
+            .choice
+            .spellings
+            .iter()
+            .any(|own| matches!(own.as_str(), "-I" | "-i" | "--replace"))
+        {
+            replace = Some(
+                given
+                    .value
+                    .as_ref()
+                    .map_or(Some("{}".to_owned()), |value| value.known().map(String::from)),
+            );
+        }
+    }
+    let option = |names: &[&str]| {
+        let mut spellings = found.options.iter().flat_map(|given| &given.choice.spellings);
+        spellings.any(|own| names.contains(&own.as_str()))
+    };
+    let (nul, other) = (
+        option(&["-0", "--null"]),
+        option(&["-d", "--delimiter", "-a", "--arg-file", "-E", "-e"]),
+    );
+    let mut argv = std::mem::take(&mut found.operands);
+    let fed = replace.is_none()
+        && !other
+        && found.strange.is_empty()
+        && reader.takes_names(run.index, run.span, |by_nul| match nul && by_nul {
+            true => Splits::Nowhere,
+            false => Splits::Blanks,
+        });
+    record(program, run, found, reader)?;
+    let more = match replace {
+        None => true,
+        Some(None) => {
+            argv.first()
+                .cloned()
+                .iter()
+                .for_each(|word| reader.unknown_launch(word, run));
+            true
+        }
+        Some(Some(mark)) => {
+            for word in &mut argv {
+                if let Some(text) = word.known().filter(|text| text.contains(&mark)) {
+                    let text = text.into_owned();
+                    *word = with_data(&text, &mark, word);
+                }
+            }
+            false
+        }
+    };
+    if argv.is_empty() {
+        return Ok(());
+    }
+    let span = argv.iter().fold(argv[0].span, |all, word| all.to(word.span));
+    reader.launch_fed(
+        Launch {
+            argv,
+            span,
+            functions: false,
+            more: more || run.more,
+        },
+        fed,
+    )
+}
+
+/// `parallel COMMAND ::: ARGUMENT…`; false where the arguments come from its input. With files of arguments, or marks
+/// for parts of them, what it starts is not known.
+fn parallel(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<bool, Unreadable> {
+    let mut found = parse(program, &run.args);
+    let mark = |word: &Word| word.known().is_some_and(|text| text.starts_with(":::"));
+    let Some(at) = found.operands.iter().position(mark) else {
+        return Ok(false);
+    };
+    let given = found.operands.split_off(at);
+    let mut argv = std::mem::take(&mut found.operands);
+    let plain = |word: &Word| {
+        word.known()
+            // Joined with spaces and given to a shell as it stands.
+            .is_some_and(|text| {
+                text.bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || b"_./=:,@%+-".contains(&byte))
+            })
+    };
+    let understood = found.strange.is_empty() && found.doubtful.is_empty();
+    let only = given.iter().filter(|word| mark(word)).count() == 1 && given[0].known().as_deref() == Some(":::");
+    let known = given[1..].iter().map(Word::known).collect::<Option<Vec<_>>>();
+    let marked = |word: &Word| word.known().as_deref() == Some("{}");
+    let readable = argv.iter().all(|word| plain(word) || marked(word)) && !argv.is_empty();
+    let Some(known) = known.filter(|known| only && understood && readable && known.len() <= 24 && !run.more) else {
+        reader.unknown_launch(&given[0], run);
+        return Ok(false);
+    };
+    let each = Atom::OneOf(known.iter().map(|text| vec![Atom::Text(text.to_string())]).collect());
+    let names = argv.iter().any(marked);
+    let one = Word {
+        atoms: vec![each],
+        ..Word::unknown(Fields::One, MORE, run.span)
+    };
+    for word in argv.iter_mut().filter(|word| marked(word)) {
+        *word = one.clone();
+    }
+    if !names {
+        argv.push(one);
+    }
+    record(program, run, found, reader)?;
+    launch(&argv, run, reader)?;
+    Ok(true)
+}
+
+/// `npx TOOL`: it runs a package, which reads the directories that the tool of that name reads.
+fn package(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let found = parse(program, &run.args);
+    let operands = found.operands.clone();
+    record(program, run, found, reader)?;
+    let Some((first, rest)) = operands.split_first() else {
+        return Ok(());
+    };
+    let name = first.known().unwrap_or_default();
+    let name = name.split_once('@').map_or(name.as_ref(), |(name, _)| name);
+    if let Some(tool) = super::table::find(name) {
+        super::walks::record(tool, &tool.operands, &parse(tool, rest), run, reader);
+    }
+    Ok(())
+}
+
+fn with_data(text: &str, mark: &str, word: &Word) -> Word {
+    let mut atoms = Vec::new();
+    for (index, part) in text.split(mark).enumerate() {
+        if index > 0 {
+            atoms.push(Atom::Hidden(Hidden::Anything));
+        }
+        if !part.is_empty() {
+            atoms.push(Atom::Text(part.to_owned()));
+        }
+    }
+    Word {
+        atoms,
+        fields: Fields::One,
+        span: word.span,
+        written: text.to_owned(),
+    }
+}
+
+/// Options of Python behind which `-m` names a module all the same.
+const MODULES_FOLLOW: [&str; 8] = ["-B", "-I", "-O", "-OO", "-P", "-q", "-s", "-u"];
+
+/// Interpreters of other languages than the shell's.
+pub(super) fn is_interpreter(name: &str) -> bool {
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    matches!(
+        name,
+        "python"
+            | "pypy"
+            | "node"
+            | "nodejs"
+            | "perl"
+            | "ruby"
+            | "php"
+            | "lua"
+            | "luajit"
+            | "Rscript"
+            | "deno"
+            | "bun"
+            | "julia"
+            | "tclsh"
+            | "tsx"
+            | "ts-node"
+    )
+}
+
+/// An interpreter of another language: its code is in an option, a file, or its input.
+fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let prints = |text: &str| matches!(text, "--version" | "-V" | "-v" | "--help" | "-h");
+    // tclsh would run a file of that name.
+    if run.args.len() == 1 && !run.more && run.name != "tclsh" && run.args[0].known().is_some_and(|text| prints(&text))
+    {
+        return Ok(());
+    }
+    // A module that is a program of its own: a test runner, a checker, a package manager.
+    if let Some(at) = run.args.iter().position(|word| word.known().as_deref() == Some("-m"))
+        && run.args[..at]
+            .iter()
+            .all(|word| word.known().is_some_and(|text| MODULES_FOLLOW.contains(&text.as_ref())))
+        && let Some(name) = run.args.get(at + 1).and_then(Word::known)
+        && let Some(module) =
+            super::table::find(&name).filter(|_| super::table::is_for_projects(&name) && !is_interpreter(&name))
+    {
+        let run = Run {
+            name: name.into_owned(),
+            args: run.args[at + 2..].to_vec(),
+            ..run.clone()
+        };
+        return super::apply::apply(module, &run, reader);
+    }
+    // Some check a file and run nothing of it (`php -l`), others have subcommands (`bun test`).
+    let found = parse(program, &run.args);
+    let checks = found
+        .options
+        .iter()
+        .any(|given| given.choice.brings.contains(&super::table::Bring::Harmless));
+    if checks && found.strange.is_empty() && found.doubtful.is_empty() && !run.more
+        || super::apply::find_sub(program, &found.operands).is_some()
+    {
+        return match program.subs.is_empty() {
+            true => record(program, run, found, reader),
+            false => super::apply::subcommand(program, run, found, reader),
+        };
+    }
+    let because = format!("`{}` runs code, and what that does is not read here", run.name);
+    reader.effect(
+        Deed::Doubt(Doubt::Program, because),
+        run.name.clone(),
+        run.span,
+        Some(run.index),
+        Via::Operand,
+    );
+    let mut inline = false;
+    for (at, word) in run.args.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|at| run.args[at].known());
+        // `-c`, `-e`, `-ne`, `-pe`, `-r`, `--eval`: what follows, or is attached, is code.
+        let asks = |text: &str| {
+            matches!(text, "--eval" | "--print" | "eval")
+                || (text.starts_with('-') && !text.starts_with("--") && text.ends_with(['c', 'e', 'E', 'r', 'p']))
+        };
+        let follows = before.as_deref().is_some_and(asks);
+        let looks = word
+            .known()
+            .is_some_and(|text| text.contains([' ', '(', ';', '\n', '`', '"', '\'']));
+        if follows || looks {
+            inline = true;
+            super::code::code(word, run, reader)?;
+        }
+        if word.known().as_deref() == Some("-m") {
+            inline = true;
+        }
+    }
+    if inline {
+        return Ok(());
+    }
+    let found = parse(program, &run.args);
+    let file = found.operands.iter().find(|word| {
+        word.known().as_deref() != Some("-") && !matches!(word.known().as_deref(), Some("run" | "test" | "install"))
+    });
+    match file {
+        Some(file) => {
+            super::code::file(file, run, reader);
+            if file.fields == Fields::Any {
+                reader.unknown_launch(file, run);
+            }
+            Ok(())
+        }
+        None if found.options.is_empty() && found.strange.is_empty() || run.more => reader.code_from_input(run),
+        None => Ok(()),
+    }
+}
+
+/// Programs that compress: of several modes the last one counts.
+fn compressor(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let mut found = parse(program, &run.args);
+    let is = |choice: &super::table::Choice, names: &[&str]| {
+        choice.spellings.iter().any(|own| names.contains(&own.as_str()))
+    };
+    let mode = found.options.iter().rev().find_map(|given| {
+        if is(given.choice, &["-t", "--test", "-l", "--list"]) {
+            Some(true)
+        } else {
+            is(
+                given.choice,
+                &["-d", "--decompress", "--uncompress", "-z", "--compress"],
+            )
+            .then_some(false)
+        }
+    });
+    let to_output = found
+        .options
+        .iter()
+        .any(|given| is(given.choice, &["-c", "--stdout", "--to-stdout"]));
+    super::walks::record(program, &program.operands, &found, run, reader);
+    let operands = std::mem::take(&mut found.operands);
+    record(program, run, found, reader)?;
+    let role = if mode == Some(true) || to_output {
+        Role::Read
+    } else {
+        Role::Write
+    };
+    operands.iter().try_for_each(|word| apply_role(role, word, run, reader))
+}
+
+/// `ip`: showing is harmless, everything else configures the network.
+fn ip(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let by = Some(run.index);
+    let words: Vec<_> = run
+        .args
+        .iter()
+        .map(|word| word.known().map(|text| text.into_owned()))
+        .collect();
+    let Some(words) = words.into_iter().collect::<Option<Vec<String>>>() else {
+        reader.effect(
+            Deed::Doubt(
+                Doubt::Setting,
+                "not all of what `ip` is to do is in the text".to_owned(),
+            ),
+            run.name.clone(),
+            run.span,
+            by,
+            Via::Operand,
+        );
+        return Ok(());
+    };
+    if let Some(at) = words.iter().position(|word| word == "exec") {
+        // Behind `-all` no name of a namespace stands.
+        let named = !words[..at].iter().any(|word| matches!(word.as_str(), "-a" | "-all"));
+        return launch(
+            &run.args[(at + 1 + usize::from(named)).min(run.args.len())..],
+            run,
+            reader,
+        );
+    }
+    let mut rest = words.iter().map(String::as_str).peekable();
+    while let Some(option) = rest.next_if(|word| word.starts_with('-')) {
+        if matches!(option, "-b" | "-batch" | "-force") {
+            reader.effect(
+                Deed::Doubt(Doubt::Setting, "`ip` reads what to do from a file".to_owned()),
+                option,
+                run.span,
+                by,
+                Via::Option,
+            );
+        }
+        if matches!(
+            option,
+            "-n" | "-netns" | "-f" | "-family" | "-l" | "-loops" | "-rc" | "-rcvbuf"
+        ) {
+            rest.next();
+        }
+    }
+    let (object, command) = (rest.next(), rest.next());
+    let shows = command.is_none_or(|command| {
+        matches!(
+            command,
+            "sh" | "show" | "ls" | "lst" | "list" | "get" | "help" | "dev" | "up" | "to" | "table" | "vrf"
+        )
+    });
+    // `ip link s` sets; elsewhere it shows.
+    let shows = shows
+        || (command == Some("s")
+            && object.is_some_and(|object| {
+                matches!(
+                    object,
+                    "a" | "addr" | "address" | "r" | "route" | "n" | "neigh" | "rule"
+                )
+            }));
+    if !shows && object != Some("monitor") {
+        reader.effect(
+            Deed::Changes("the network's configuration".to_owned()),
+            run.name.clone(),
+            run.span,
+            by,
+            Via::Operand,
+        );
+    }
+    Ok(())
+}
+
+/// Keys of git's configuration that only change how its output looks, or how it counts.
+const HARMLESS_KEYS: &[&str] = &[
+    "advice.",
+    "blame.",
+    "color.",
+    "column.",
+    "core.abbrev",
+    "core.autocrlf",
+    "core.bare",
+    "core.checkstat",
+    "core.filemode",
+    "core.ignorecase",
+    "core.logallrefupdates",
+    "core.precomposeunicode",
+    "core.preloadindex",
+    "core.quotepath",
+    "core.safecrlf",
+    "core.symlinks",
+    "core.trustctime",
+    "core.whitespace",
+    "diff.algorithm",
+    "diff.color",
+    "diff.context",
+    "diff.ignoresubmodules",
+    "diff.interhunkcontext",
+    "diff.mnemonicprefix",
+    "diff.noprefix",
+    "diff.relative",
+    "diff.renamelimit",
+    "diff.renames",
+    "diff.statgraphwidth",
+    "diff.submodule",
+    "diff.suppressblankempty",
+    "diff.wordregex",
+    "grep.column",
+    "grep.extendedregexp",
+    "grep.fullname",
+    "grep.linenumber",
+    "grep.patterntype",
+    "i18n.",
+    "log.abbrevcommit",
+    "log.date",
+    "log.decorate",
+    "log.follow",
+    "log.showroot",
+    "log.showsignature",
+    "merge.conflictstyle",
+    "pretty.",
+    "safe.directory",
+    "status.",
+    "tag.sort",
+    "branch.sort",
+    "user.email",
+    "user.name",
+    "versionsort.",
+    "init.defaultbranch",
+    "pull.rebase",
+    "push.default",
+    "commit.gpgsign",
+    "tag.gpgsign",
+    "fetch.prune",
+    "rebase.autostash",
+    "gc.auto",
+    "maintenance.auto",
+    "format.pretty",
+    "core.commentchar",
+    "http.lowspeedlimit",
+    "http.lowspeedtime",
+    "protocol.version",
+];
+
+/// Keys whose value is a command.
+const COMMAND_KEYS: &[&str] = &[
+    "core.pager",
+    "core.editor",
+    "core.sshcommand",
+    "core.askpass",
+    "sequence.editor",
+    "diff.external",
+    "pager.",
+    "credential.helper",
+];
+
+/// `git -c KEY=VALUE`.
+pub(super) fn git_config(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let by = Some(run.index);
+    let (key, value) = match word.prefix().find('=') {
+        Some(at) => (word.prefix()[..at].to_ascii_lowercase(), Some(word.after(at + 1))),
+        None => (
+            word.known().map(|text| text.to_ascii_lowercase()).unwrap_or_default(),
+            None,
+        ),
+    };
+    // Keys that are harmless with values that switch something off, or name what only prints.
+    let value_text = value
+        .as_ref()
+        .and_then(|value| value.known().map(|text| text.to_ascii_lowercase()));
+    let off = matches!(value_text.as_deref(), Some("false" | "0" | "no" | "off" | ""));
+    if (off
+        && matches!(
+            key.as_str(),
+            "core.fsmonitor"
+                | "core.untrackedcache"
+                | "diff.external"
+                | "credential.helper"
+                | "core.pager"
+                | "core.hookspath"
+        ))
+        || (key == "core.hookspath" && value_text.as_deref() == Some("/dev/null"))
+        || (off && key.starts_with("filter."))
+    {
+        return Ok(());
+    }
+    let matches = |keys: &[&str]| {
+        keys.iter().any(|known| {
+            if known.ends_with('.') {
+                key.starts_with(known)
+            } else {
+                key == *known
+            }
+        })
+    };
+    if matches(HARMLESS_KEYS) {
+        return Ok(());
+    }
+    if let Some(value) = &value {
+        if key.starts_with("alias.") {
+            if value.prefix().starts_with('!') {
+                return reader.shell_text(&value.after(1), by);
+            }
+            let mut argv = vec![Word::text("git", word.span)];
+            if let Some(text) = value.known() {
+                argv.extend(text.split_whitespace().map(|part| Word::text(part, word.span)));
+                return launch(&argv, run, reader);
+            }
+        } else if matches(COMMAND_KEYS) {
+            return reader.shell_text(
+                &if value.prefix().starts_with('!') {
+                    value.after(1)
+                } else {
+                    value.clone()
+                },
+                by,
+            );
+        }
+    }
+    let because = "this setting of git can make it run something".to_owned();
+    reader.effect(
+        Deed::Doubt(Doubt::Launch, because),
+        word.shown(),
+        word.span,
+        by,
+        Via::Option,
+    );
+    Ok(())
+}
+
+/// Further keys whose value is a command, by what they begin and end with: the middle is a name.
+const NAMED_COMMAND_KEYS: &[(&str, &str)] = &[
+    ("browser.", ".cmd"),
+    ("core.alternaterefscommand", ""),
+    ("core.fsmonitor", ""),
+    ("core.gitproxy", ""),
+    ("credential.", ".helper"),
+    ("diff.", ".command"),
+    ("diff.", ".textconv"),
+    ("difftool.", ".cmd"),
+    ("filter.", ".clean"),
+    ("filter.", ".process"),
+    ("filter.", ".smudge"),
+    ("gpg.", "program"),
+    ("gpg.ssh.defaultkeycommand", ""),
+    ("guitool.", ".cmd"),
+    ("imap.tunnel", ""),
+    ("instaweb.httpd", ""),
+    ("interactive.difffilter", ""),
+    ("man.", ".cmd"),
+    ("merge.", ".driver"),
+    ("mergetool.", ".cmd"),
+    ("remote.", ".receivepack"),
+    ("remote.", ".uploadpack"),
+    ("sendemail.", "cmd"),
+    ("sendemail.", "smtpserver"),
+    ("submodule.", ".update"),
+    ("tar.", ".command"),
+    ("trailer.", ".cmd"),
+    ("trailer.", ".command"),
+    ("uploadpack.packobjectshook", ""),
+];
+
+/// Keys that bring further settings, hooks or ways to a repository, which run programs.
+const LOADING_KEYS: &[(&str, &str)] = &[
+    ("core.hookspath", ""),
+    ("include.path", ""),
+    ("includeif.", ".path"),
+    ("protocol.ext.allow", ""),
+    ("remote.", ".vcs"),
+    ("url.ext::", ""),
+];
+
+/// `git config KEY VALUE`, where the value is a command.
+pub(super) fn git_setting(key: &str, value: &Word, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let key = key.to_ascii_lowercase();
+    let command = key.starts_with("alias.")
+        || COMMAND_KEYS
+            .iter()
+            .any(|known| key == *known || known.ends_with('.') && key.starts_with(known));
+    let one_of = |keys: &[(&str, &str)]| {
+        keys.iter().any(|(start, end)| match end.is_empty() {
+            true => key == *start || start.ends_with("::") && key.starts_with(start),
+            false => key.starts_with(start) && key.ends_with(end),
+        })
+    };
+    if one_of(NAMED_COMMAND_KEYS) {
+        let switch = value
+            .known()
+            .is_some_and(|text| matches!(&*text, "true" | "false" | "checkout" | "rebase" | "merge" | "none"));
+        let text = match value.prefix().strip_prefix('!') {
+            Some(_) => value.after(1),
+            None => value.clone(),
+        };
+        // The address of a mail server is none of its programs.
+        let address = key.ends_with("smtpserver") && !value.prefix().starts_with('/');
+        return match switch || address {
+            true => Ok(()),
+            false => reader.shell_text(&text, Some(run.index)),
+        };
+    }
+    if !command && !one_of(LOADING_KEYS) {
+        return Ok(());
+    }
+    let mut word = value.clone();
+    word.atoms.insert(0, Atom::Text(format!("{key}=")));
+    word.atoms = crate::word::joined(word.atoms);
+    git_config(&word, run, reader)
+}
+
+/// `fd`: what follows `-x` or `-X` is a command, up to a `;`.
+fn fd(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let starts = |word: &Word| {
+        word.known().is_some_and(|text| {
+            text.starts_with("--exec")
+                || (text.starts_with('-') && !text.starts_with("--") && text.contains(['x', 'X']))
+        })
+    };
+    let Some(at) = run.args.iter().position(starts) else {
+        return record(program, run, parse(program, &run.args), reader);
+    };
+    let word = &run.args[at];
+    let text = word.known().unwrap_or_default().into_owned();
+    let mut argv: Vec<Word> = Vec::new();
+    // A command attached to the option: `-xrm`, `--exec=rm`.
+    let attached = if text.starts_with("--") {
+        text.find('=')
+    } else {
+        text.find(['x', 'X'])
+    };
+    if let Some(attached) = attached.filter(|attached| attached + 1 < text.len()) {
+        argv.push(word.after(attached + 1));
+    }
+    let rest = &run.args[at + 1..];
+    let length = rest
+        .iter()
+        .position(|word| word.known().as_deref() == Some(";"))
+        .unwrap_or(rest.len());
+    argv.extend(
+        rest[..length]
+            .iter()
+            .map(|word| match word.known().filter(|text| text.contains('{')) {
+                Some(_) => Word {
+                    atoms: vec![Atom::Hidden(Hidden::Anything)],
+                    ..word.clone()
+                },
+                None => word.clone(),
+            }),
+    );
+    let mut others = run.args[..at].to_vec();
+    others.extend(rest.get(length + 1..).unwrap_or_default().iter().cloned());
+    let before = reader.effects();
+    record(program, run, parse(program, &others), reader)?;
+    let fed = reader.gives_names(before);
+    let Some(span) = argv.iter().map(|word| word.span).reduce(|all, span| all.to(span)) else {
+        return Ok(());
+    };
+    // A name at the end is one more argument; elsewhere it stands for anything.
+    if argv.len() > 1 && argv.last().is_some_and(|word| word.written == "{}") {
+        argv.pop();
+    }
+    reader.launch_fed(
+        Launch {
+            argv,
+            span,
+            functions: false,
+            more: true,
+        },
+        fed,
+    )
+}
+
+/// `tree`: a cluster of letters takes its values from the words behind it, in order.
+fn tree(run: &Run, reader: &mut Reader<'_>) -> bool {
+    for word in &run.args {
+        let values = word
+            .known()
+            .filter(|text| text.starts_with('-') && !text.starts_with("--"))
+            .map_or(0, |text| text.chars().filter(|flag| "LPIoTH".contains(*flag)).count());
+        if values > 1 {
+            let because = "several values follow one cluster of letters".to_owned();
+            reader.effect(
+                Deed::Doubt(Doubt::Setting, because),
+                word.shown(),
+                word.span,
+                Some(run.index),
+                Via::Option,
+            );
+        }
+    }
+    false
+}
+
+/// `git submodule foreach`: its operands are shell text.
+fn foreach(run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let options = run
+        .args
+        .iter()
+        .take_while(|word| matches!(word.known().as_deref(), Some("--recursive" | "-q" | "--quiet")))
+        .count();
+    match joined_text(&run.args[options..]) {
+        Some(text) => reader.shell_text(&text, Some(run.index)),
+        None => Ok(()),
+    }
+}
+
+/// `ssh`: what stands behind the host is put together and read by the shell there.
+fn ssh(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let mut found = parse(program, &run.args);
+    let words = found.operands.split_off(found.operands.len().min(1));
+    record(program, run, found, reader)?;
+    match joined_text(&words) {
+        Some(text) => reader.shell_text_fed(&text, Some(run.index)),
+        None => Ok(()),
+    }
+}
+
+/// Words put together with blanks, if there are any.
+fn joined_text(words: &[Word]) -> Option<Word> {
+    let first = words.first()?;
+    Some(spaced(
+        words,
+        words.iter().fold(first.span, |all, word| all.to(word.span)),
+    ))
+}
+
+/// `less`: what starts with `+` is a command of its own, and clusters have rules of their own.
+fn less(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let mut args = Vec::new();
+    for word in &run.args {
+        let text = word.known();
+        match text.as_deref() {
+            Some(text) if text.starts_with('+') => {
+                let command = text.trim_start_matches('+');
+                let harmless =
+                    command.starts_with(['/', '?', 'G', 'F', 'g']) || command.bytes().all(|byte| byte.is_ascii_digit());
+                if !harmless {
+                    let because = format!("`{}` runs this when it starts", run.name);
+                    reader.effect(
+                        Deed::Doubt(Doubt::Setting, because),
+                        word.shown(),
+                        word.span,
+                        Some(run.index),
+                        Via::Option,
+                    );
+                }
+            }
+            Some(text) if ["-+", "-!", "--+", "--!"].iter().any(|reset| text.starts_with(reset)) => {}
+            Some(text)
+                if text.starts_with('-')
+                    && !text.starts_with("--")
+                    && text.contains(['o', 'O', 'k', 'T', '$'])
+                    && text[1..].contains(['b', 'h', 'j', 'x', 'y', 'z', '#', 'p', 'P', 't', 'D']) =>
+            {
+                let because = "where a value ends and the next option starts is not certain".to_owned();
+                reader.effect(
+                    Deed::Doubt(Doubt::Setting, because),
+                    word.shown(),
+                    word.span,
+                    Some(run.index),
+                    Via::Option,
+                );
+            }
+            Some(_) | None => args.push(word.clone()),
+        }
+    }
+    record(program, run, parse(program, &args), reader)
+}
+
+/// `watch`: its operands are shell text, or with `-x` a command.
+fn watch(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let mut found = parse(program, &run.args);
+    let words = std::mem::take(&mut found.operands);
+    let exec = found
+        .options
+        .iter()
+        .any(|given| given.choice.spellings.iter().any(|own| own == "-x" || own == "--exec"));
+    record(program, run, found, reader)?;
+    if exec {
+        return launch(&words, run, reader);
+    }
+    match joined_text(&words) {
+        Some(text) => reader.shell_text(&text, Some(run.index)),
+        None => Ok(()),
+    }
+}
+
+/// `flock`: a lock file, and behind it a command or `-c` and shell text.
+fn flock(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
+    let mut found = parse(program, &run.args);
+    let words = std::mem::take(&mut found.operands);
+    record(program, run, found, reader)?;
+    let Some((lock, rest)) = words.split_first() else {
+        return Ok(());
+    };
+    if rest.is_empty()
+        && lock
+            .known()
+            .is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
+    {
+        return Ok(());
+    }
+    apply_role(Role::Write, lock, run, reader)?;
+    match rest.first().and_then(Word::known).as_deref() {
+        Some("-c" | "--command") => rest
+            .get(1)
+            .map_or(Ok(()), |text| reader.shell_text(text, Some(run.index))),
+        _ => launch(rest, run, reader),
+    }
+}
+
+/// `sysctl`: `NAME=VALUE` sets, anything else shows.
+fn sysctl(run: &Run, reader: &mut Reader<'_>) -> bool {
+    for word in &run.args {
+        let sets = match word.known() {
+            Some(text) if text.starts_with("--") => !matches!(
+                text.as_ref(),
+                "--all"
+                    | "--binary"
+                    | "--deprecated"
+                    | "--ignore"
+                    | "--names"
+                    | "--values"
+                    | "--quiet"
+                    | "--help"
+                    | "--version"
+                    | "--dry-run"
+            ),
+            Some(text) if text.starts_with('-') => text.contains(['w', 'p', 'f', 'S']),
+            Some(text) => text.contains('='),
+            None => true,
+        };
+        if sets {
+            reader.effect(
+                Deed::Changes("the kernel's settings".to_owned()),
+                word.shown(),
+                word.span,
+                Some(run.index),
+                Via::Operand,
+            );
+        }
+    }
+    true
+}

@@ -1,0 +1,161 @@
+//! Arithmetic, which in bash is code execution: a variable's value is evaluated again, and an array
+//! subscript in it is expanded, substitutions included.
+
+use super::Reader;
+use super::source::Place;
+use crate::reading::Doubt;
+use crate::screen::Unreadable;
+use crate::span::Span;
+use crate::syntax::heredoc_pieces;
+use crate::syntax::tree::{Operation, Parameter, Piece, PieceKind};
+use crate::word::{Atom, Hidden};
+
+impl Reader<'_> {
+    /// Follows an arithmetic expression: what it substitutes, which variables it evaluates and assigns.
+    pub(super) fn arithmetic(&mut self, text: &str, place: Place) -> Result<(), Unreadable> {
+        self.node()?;
+        let span = place.span(0, text.len());
+        // Quotes do not protect here, as in a here-document's body.
+        self.reads(text)?;
+        let Ok(pieces) = heredoc_pieces(text) else {
+            return Err(Unreadable {
+                span,
+                because: "its arithmetic cannot be parsed".to_owned(),
+            });
+        };
+        let mut literal = String::new();
+        for piece in &pieces {
+            match &piece.kind {
+                PieceKind::Text(plain) => literal.push_str(plain),
+                // It would be expanded when the text is evaluated once more.
+                PieceKind::Escaped('$' | '`') => self.evaluates_unknown(span),
+                PieceKind::Escaped(plain) => literal.push(*plain),
+                _ => {
+                    literal.push(' ');
+                    self.operand(piece, place)?;
+                }
+            }
+        }
+        self.names(&literal, span)
+    }
+
+    /// An operand of arithmetic that is itself expanded first.
+    fn operand(&mut self, piece: &Piece, place: Place) -> Result<(), Unreadable> {
+        let mut atoms = Vec::new();
+        self.piece(piece, place, true, &mut atoms)?;
+        let span = place.span(piece.start, piece.end);
+        if let PieceKind::Parameter(expansion) = &piece.kind
+            && !expansion.indirect
+            && expansion.operation == Operation::Value
+            && let Parameter::Named(name) | Parameter::Element { name, .. } = &expansion.parameter
+        {
+            return self.evaluated(name, span);
+        }
+        self.evaluated_atoms(&atoms, span)
+    }
+
+    /// The names in plain arithmetic text: each one's value is evaluated, or assigned to.
+    fn names(&mut self, text: &str, span: Span) -> Result<(), Unreadable> {
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            let byte = bytes[at];
+            if byte.is_ascii_digit() {
+                // Numbers, with their bases and digits: `0x1f`, `16#ff`.
+                while at < bytes.len() && (bytes[at].is_ascii_alphanumeric() || matches!(bytes[at], b'#' | b'@' | b'_'))
+                {
+                    at += 1;
+                }
+            } else if byte.is_ascii_alphabetic() || byte == b'_' {
+                let start = at;
+                while at < bytes.len() && (bytes[at].is_ascii_alphanumeric() || bytes[at] == b'_') {
+                    at += 1;
+                }
+                let name = &text[start..at];
+                self.evaluated(name, span)?;
+                if assigns(&text[at..])
+                    || text[..start].trim_end().ends_with("++")
+                    || text[..start].trim_end().ends_with("--")
+                {
+                    self.assign(name, vec![Atom::Hidden(Hidden::Number)], span)?;
+                }
+            } else {
+                at += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Follows what evaluating this variable as arithmetic can run.
+    pub(super) fn evaluated(&mut self, name: &str, span: Span) -> Result<(), Unreadable> {
+        let Some(values) = self.lookup(name) else { return Ok(()) };
+        if self.evaluating.iter().any(|outer| outer == name) {
+            // Its values are being followed already.
+            return Ok(());
+        }
+        if self.evaluating.len() > 8 {
+            self.evaluates_unknown(span);
+            return Ok(());
+        }
+        self.evaluating.push(name.to_owned());
+        let result = values.iter().try_for_each(|value| self.evaluated_atoms(value, span));
+        self.evaluating.pop();
+        result
+    }
+
+    pub(super) fn evaluated_atoms(&mut self, atoms: &[Atom], span: Span) -> Result<(), Unreadable> {
+        for atom in atoms {
+            match atom {
+                Atom::Hidden(Hidden::Number) | Atom::One | Atom::Star | Atom::Found => {}
+                Atom::Text(text)
+                    if text
+                        .bytes()
+                        .all(|b| b.is_ascii_digit() || b == b'-' || b == b'+' || b == b' ') => {}
+                Atom::Text(text) => {
+                    let text = text.clone();
+                    self.deeper(|reader| reader.arithmetic(&text, Place::Within(span)))?;
+                }
+                Atom::OneOf(choices) => {
+                    for choice in choices {
+                        self.evaluated_atoms(choice, span)?;
+                    }
+                }
+                Atom::Hidden(Hidden::Name | Hidden::Below | Hidden::Anything) => self.evaluates_unknown(span),
+            }
+        }
+        Ok(())
+    }
+
+    fn evaluates_unknown(&mut self, span: Span) {
+        // Once for an expression, of which each name may be such a value.
+        if self.evaluated_unknown.replace(span) == Some(span) {
+            return;
+        }
+        let object = self.written(span);
+        self.doubt(
+            Doubt::Launch,
+            object,
+            "a value that the text does not show is evaluated as arithmetic, which can run commands",
+            span,
+            None,
+        );
+    }
+}
+
+/// Whether what follows a name assigns to it.
+fn assigns(rest: &str) -> bool {
+    let mut rest = rest.trim_start();
+    // Step over a subscript.
+    if rest.starts_with('[') {
+        rest = rest.find(']').map_or("", |end| rest[end + 1..].trim_start());
+    }
+    if rest.starts_with("++") || rest.starts_with("--") {
+        return true;
+    }
+    let operator = rest.find(|c| !"*/%+-<>&^|=".contains(c)).unwrap_or(rest.len());
+    let operator = &rest[..operator];
+    matches!(
+        operator,
+        "=" | "*=" | "/=" | "%=" | "+=" | "-=" | "<<=" | ">>=" | "&=" | "^=" | "|="
+    ) || (operator.starts_with('=') && !operator.starts_with("=="))
+}

@@ -1,0 +1,682 @@
+//! Words as they are written to words as they can become.
+
+use super::Reader;
+use super::source::{Place, Source};
+use crate::reading::{Doubt, HOME};
+use crate::screen::Unreadable;
+use crate::span::Span;
+use crate::syntax::tree::{self, Expansion, Operation, Parameter, Piece, PieceKind, Tilde};
+use crate::syntax::{braces, heredoc_pieces, pieces};
+use crate::variables::ambient;
+use crate::word::{Atom, Fields, Hidden, Known, Word, joined, known};
+
+/// How many words the braces of one word may make before it counts as unknown.
+const MAX_BRACES: usize = 64;
+
+impl Reader<'_> {
+    /// The words that a written word becomes.
+    pub(super) fn words(&mut self, word: &tree::Word, source: Source<'_>) -> Result<Vec<Word>, Unreadable> {
+        let place = source.place.inner(word.range.start);
+        self.words_of(&word.value, place, source.span(word.range))
+    }
+
+    /// The words that this text of a word becomes.
+    fn words_of(&mut self, text: &str, place: Place, span: Span) -> Result<Vec<Word>, Unreadable> {
+        self.node()?;
+        if !text.contains('{') || !text.contains('}') {
+            return self.one_word(text, place, span);
+        }
+        match braces(text, MAX_BRACES) {
+            Some(texts) if texts.len() == 1 && texts[0] == text => self.one_word(text, place, span),
+            Some(texts) => {
+                let mut all = Vec::new();
+                for part in texts {
+                    all.extend(self.one_word(&part, Place::Within(span), span)?);
+                }
+                Ok(all)
+            }
+            None => {
+                // Also what cannot be spelled out may substitute something.
+                self.one_word(text, place, span)?;
+                Ok(vec![Word::unknown(Fields::Any, text, span)])
+            }
+        }
+    }
+
+    /// A word without braces, which may still split.
+    pub(super) fn one_word(&mut self, text: &str, place: Place, span: Span) -> Result<Vec<Word>, Unreadable> {
+        if text.bytes().all(plain) {
+            return Ok(vec![Word::text(text, span)]);
+        }
+        self.reads(text)?;
+        let pieces = pieces(text).map_err(|_| Unreadable {
+            span,
+            because: "a word of it cannot be parsed".to_owned(),
+        })?;
+        if let [only] = pieces.as_slice()
+            && let Some(split) = self.split(only, span)
+        {
+            return Ok(split);
+        }
+        let mut atoms = Vec::new();
+        let mut fields = Fields::One;
+        // Where a bracket is open whose end another piece may bring.
+        let (mut open, mut closed) = (None, false);
+        for piece in &pieces {
+            let before = atoms.len();
+            self.piece(piece, place, false, &mut atoms)?;
+            if let PieceKind::Text(_) | PieceKind::Parameter(_) = piece.kind {
+                closed |= open.is_some() && holds(&atoms[before..], ']');
+                open = open.or_else(|| holds(&atoms[before..], '[').then_some(before));
+            }
+            let added = &atoms[before..];
+            fields = match fields_of(&piece.kind, added, self.variables.splits_otherwise) {
+                Fields::Any => Fields::Any,
+                Fields::Glob if fields == Fields::One => Fields::Glob,
+                Fields::Glob | Fields::One => fields,
+            };
+        }
+        if let Some(open) = open.filter(|_| closed) {
+            let before = atoms.get(open).and_then(|atom| match atom {
+                Atom::Text(text) => text.find('[').map(|at| text[..at].to_owned()),
+                _ => None,
+            });
+            atoms.truncate(open);
+            atoms.extend(before.map(Atom::Text));
+            atoms.push(Atom::Hidden(Hidden::Anything));
+            fields = Fields::Any;
+        }
+        Ok(vec![Word {
+            atoms: joined(atoms),
+            fields,
+            span,
+            written: text.to_owned(),
+        }])
+    }
+
+    /// An unquoted variable with one known value, split at blanks as the shell does.
+    fn split(&mut self, piece: &Piece, span: Span) -> Option<Vec<Word>> {
+        let PieceKind::Parameter(expansion) = &piece.kind else {
+            return None;
+        };
+        let Expansion {
+            parameter: Parameter::Named(name),
+            indirect: false,
+            operation: Operation::Value,
+        } = &**expansion
+        else {
+            return None;
+        };
+        let values = self.lookup(name)?;
+        if self.variables.splits_otherwise {
+            return None;
+        }
+        let [value] = values.as_slice() else {
+            // Any of the words of any of its values, as many as there are.
+            let texts = values.iter().map(|value| known(value)).collect::<Option<Vec<_>>>()?;
+            let fields = texts.iter().flat_map(|text| text.split_ascii_whitespace());
+            let fields: Vec<_> = fields.map(|field| joined(wildcards(field))).collect();
+            return texts.iter().any(|text| text.contains(char::is_whitespace)).then(|| {
+                vec![Word {
+                    atoms: vec![Atom::OneOf(fields)],
+                    fields: Fields::Any,
+                    span,
+                    written: format!("${name}"),
+                }]
+            });
+        };
+        let text = known(value)?.into_owned();
+        Some(
+            text.split_ascii_whitespace()
+                .map(|field| {
+                    let atoms = joined(wildcards(field));
+                    let fields = if known(&atoms).is_some() {
+                        Fields::One
+                    } else {
+                        Fields::Glob
+                    };
+                    Word {
+                        atoms,
+                        fields,
+                        span,
+                        written: field.to_owned(),
+                    }
+                })
+                .collect(),
+        )
+    }
+
+    /// The values of a variable, if the text assigns it.
+    pub(super) fn lookup(&mut self, name: &str) -> Option<Vec<Vec<Atom>>> {
+        self.looked_up = true;
+        if self.variables.can_be_anything() {
+            return Some(vec![vec![Atom::Hidden(Hidden::Anything)]]);
+        }
+        let values = self.variables.values(name)?;
+        self.expanded += values
+            .iter()
+            .map(|value| crate::variables::weight(value))
+            .sum::<usize>();
+        if self.expanded > super::MAX_EXPANDED {
+            return Some(vec![vec![Atom::Hidden(Hidden::Anything)]]);
+        }
+        Some(values.to_vec())
+    }
+
+    fn variable(&mut self, name: &str) -> Vec<Atom> {
+        match self.lookup(name) {
+            None => ambient(name),
+            Some(values) => match <[Vec<Atom>; 1]>::try_from(values) {
+                Ok([value]) => value,
+                Err(values) => vec![Atom::OneOf(values)],
+            },
+        }
+    }
+
+    /// One piece of a word, and what it substitutes.
+    pub(super) fn piece(
+        &mut self,
+        piece: &Piece,
+        place: Place,
+        quoted: bool,
+        atoms: &mut Vec<Atom>,
+    ) -> Result<(), Unreadable> {
+        self.node()?;
+        let span = place.span(piece.start, piece.end);
+        match &piece.kind {
+            PieceKind::Text(text) if quoted => atoms.push(Atom::Text(text.clone())),
+            PieceKind::Text(text) => atoms.extend(wildcards(text)),
+            PieceKind::SingleQuoted(text) => atoms.push(Atom::Text(text.clone())),
+            PieceKind::AnsiC(text) => match ansi_c(text) {
+                Some(text) => atoms.push(Atom::Text(text)),
+                None => atoms.push(Atom::Hidden(Hidden::Anything)),
+            },
+            PieceKind::DoubleQuoted(inner) => {
+                // An empty pair of quotes is a word of its own, with nothing in it.
+                atoms.push(Atom::Text(String::new()));
+                inner.iter().try_for_each(|part| self.piece(part, place, true, atoms))?;
+            }
+            PieceKind::Translated(inner) => {
+                let mut ignored = Vec::new();
+                inner
+                    .iter()
+                    .try_for_each(|part| self.piece(part, place, true, &mut ignored))?;
+                // What it becomes depends on a catalogue of translations.
+                atoms.push(Atom::Hidden(Hidden::Anything));
+            }
+            PieceKind::Tilde(tilde) => atoms.push(match tilde {
+                Tilde::Home => Atom::Text(HOME.to_owned()),
+                Tilde::Here => Atom::Text(".".to_owned()),
+                Tilde::Other => Atom::Hidden(Hidden::Name),
+            }),
+            PieceKind::Parameter(expansion) => self.parameter(expansion, quoted, span, atoms)?,
+            PieceKind::Substitution(text) => {
+                let class = self.substitution(text, place.inner(piece.start + 2))?;
+                atoms.push(Atom::Hidden(class));
+            }
+            PieceKind::Backquoted(text) => {
+                let inside = if text.contains('\\') {
+                    Place::Within(span)
+                } else {
+                    place.inner(piece.start + 1)
+                };
+                let class = self.substitution(&unescape_backquoted(text, quoted), inside)?;
+                atoms.push(Atom::Hidden(class));
+            }
+            PieceKind::Escaped('\n') => {}
+            PieceKind::Escaped(character) => atoms.push(Atom::Text(character.to_string())),
+            PieceKind::Arithmetic(text) => {
+                self.arithmetic(text, Place::Within(span))?;
+                atoms.push(Atom::Hidden(Hidden::Number));
+            }
+        }
+        Ok(())
+    }
+
+    /// The text inside `$(…)`: what it runs, and what kind of text it prints.
+    fn substitution(&mut self, text: &str, place: Place) -> Result<Hidden, Unreadable> {
+        let first = self.reading.commands.len();
+        let splits = self.splits_for_good;
+        self.deeper(|reader| reader.scope(|reader| reader.text(text, place)))?;
+        self.splits_for_good = splits;
+        // What goes wrong is told in words.
+        if text.contains(">&") || text.contains("&>") || text.contains("|&") {
+            return Ok(Hidden::Anything);
+        }
+        Ok(self.printed(first))
+    }
+
+    /// A text that stands for a word inside an expansion, such as a default value.
+    fn nested(&mut self, text: &str, span: Span) -> Result<Vec<Atom>, Unreadable> {
+        self.reads(text)?;
+        if text.contains("<(") || text.contains(">(") {
+            return Err(Unreadable {
+                span,
+                because: "a process substitution inside an expansion is not read".to_owned(),
+            });
+        }
+        let unreadable = |_| Unreadable {
+            span,
+            because: "a word inside an expansion cannot be parsed".to_owned(),
+        };
+        let mut atoms = Vec::new();
+        for piece in &pieces(text).or_else(|_| heredoc_pieces(text)).map_err(unreadable)? {
+            self.piece(piece, Place::Within(span), false, &mut atoms)?;
+        }
+        // Quoting inside an expansion has rules of its own: look for what it substitutes both ways.
+        if text.contains('\'') && (text.contains('$') || text.contains('`')) {
+            self.body(text, Place::Within(span), span)?;
+            return Ok(vec![Atom::Hidden(Hidden::Anything)]);
+        }
+        Ok(joined(atoms))
+    }
+
+    /// A here-document's body, or anything else that expands like text in double quotes.
+    pub(super) fn body(&mut self, text: &str, place: Place, span: Span) -> Result<Vec<Atom>, Unreadable> {
+        self.reads(text)?;
+        let pieces = heredoc_pieces(text).map_err(|_| Unreadable {
+            span,
+            because: "what expands in it cannot be parsed".to_owned(),
+        })?;
+        let mut atoms = Vec::new();
+        pieces
+            .iter()
+            .try_for_each(|piece| self.piece(piece, place, true, &mut atoms))?;
+        Ok(joined(atoms))
+    }
+
+    fn parameter(
+        &mut self,
+        expansion: &Expansion,
+        quoted: bool,
+        span: Span,
+        atoms: &mut Vec<Atom>,
+    ) -> Result<(), Unreadable> {
+        let anything = Atom::Hidden(Hidden::Anything);
+        let Expansion {
+            parameter,
+            indirect,
+            operation,
+        } = expansion;
+        let added = match operation {
+            Operation::Names => vec![anything],
+            // The keys of an array are numbers, unless it was declared to have names.
+            Operation::Keys => {
+                self.looked_up = true;
+                vec![if self.variables.any_associative {
+                    anything
+                } else {
+                    Atom::Hidden(Hidden::Number)
+                }]
+            }
+            Operation::Value => self.value(parameter, *indirect, span)?,
+            Operation::Length => {
+                self.value(parameter, *indirect, span)?;
+                vec![Atom::Hidden(Hidden::Number)]
+            }
+            Operation::Default(word) => {
+                let value = self.value(parameter, *indirect, span)?;
+                let default = self.nested(word, span)?;
+                vec![Atom::OneOf(vec![value, default])]
+            }
+            Operation::Assign(word) => {
+                let value = self.value(parameter, *indirect, span)?;
+                let default = self.nested(word, span)?;
+                if let Parameter::Named(name) | Parameter::Element { name, .. } = parameter {
+                    self.assign(name, default.clone(), span)?;
+                }
+                vec![Atom::OneOf(vec![value, default])]
+            }
+            Operation::Alternative(word) => {
+                self.value(parameter, *indirect, span)?;
+                let alternative = self.nested(word, span)?;
+                vec![Atom::OneOf(vec![Vec::new(), alternative])]
+            }
+            Operation::Error(word) => {
+                self.nested(word, span)?;
+                self.value(parameter, *indirect, span)?
+            }
+            Operation::Substring(range) => {
+                self.value(parameter, *indirect, span)?;
+                self.arithmetic(range, Place::Within(span))?;
+                vec![anything]
+            }
+            Operation::WithoutSuffix(pattern) => {
+                let value = self.value(parameter, *indirect, span)?;
+                self.nested(pattern, span)?;
+                let start = Word {
+                    atoms: value,
+                    fields: Fields::One,
+                    span,
+                    written: String::new(),
+                };
+                // What is cut off at the end leaves the beginning as it was.
+                let class = if quoted && start.is_dashed() == Known::No {
+                    Hidden::Name
+                } else {
+                    Hidden::Anything
+                };
+                vec![Atom::Hidden(class)]
+            }
+            Operation::Changed(word) => {
+                self.value(parameter, *indirect, span)?;
+                self.nested(word, span)?;
+                vec![anything]
+            }
+            Operation::Prompt => {
+                let value = self.value(parameter, *indirect, span)?;
+                self.prompt(&value, span)?;
+                vec![anything]
+            }
+            Operation::Transformed => {
+                self.value(parameter, *indirect, span)?;
+                vec![anything]
+            }
+        };
+        let added = match (parameter, added.as_slice()) {
+            // Behind a part of a path it is absolute all the same, and not where the command stands.
+            (Parameter::Named(name), [Atom::Text(here)]) if name == "PWD" && here == "." && !begins(atoms) => {
+                vec![Atom::Hidden(Hidden::Anything)]
+            }
+            _ => added,
+        };
+        if !quoted && self.variables.splits_otherwise && !matches!(added.as_slice(), [Atom::Hidden(Hidden::Number)]) {
+            // Where it splits is not followed.
+            atoms.push(Atom::Hidden(Hidden::Anything));
+        } else if quoted {
+            atoms.extend(added);
+        } else {
+            atoms.extend(unquoted(&added));
+        }
+        Ok(())
+    }
+
+    /// The value of a parameter; a subscript and an indirection are followed as what they evaluate.
+    fn value(&mut self, parameter: &Parameter, indirect: bool, span: Span) -> Result<Vec<Atom>, Unreadable> {
+        let value = match parameter {
+            Parameter::Positional(number) => self.variable(&number.to_string()),
+            Parameter::Special(special) => vec![Atom::Hidden(match special {
+                '#' | '?' | '$' | '!' => Hidden::Number,
+                '-' | '0' => Hidden::Name,
+                _ => Hidden::Anything,
+            })],
+            Parameter::Named(name) | Parameter::All { name, separate: true } => self.variable(name),
+            // Joined into one, by the first character of IFS.
+            Parameter::All { name, separate: false } => match self.variable(name).as_slice() {
+                [Atom::OneOf(_)] => vec![Atom::Hidden(Hidden::Anything)],
+                one => one.to_vec(),
+            },
+            Parameter::Element { name, subscript } => {
+                self.subscript(name, subscript, span)?;
+                self.variable(name)
+            }
+        };
+        if !indirect {
+            return Ok(value);
+        }
+        // The value is a name, perhaps with a subscript, which is evaluated.
+        let target = Word {
+            atoms: value,
+            fields: Fields::One,
+            span,
+            written: self.written(span),
+        };
+        match target.known() {
+            Some(name) if crate::syntax::is_name(&name) => Ok(self.variable(&name)),
+            Some(_) | None => {
+                self.evaluated_word(&target, span)?;
+                Ok(vec![Atom::Hidden(Hidden::Anything)])
+            }
+        }
+    }
+
+    /// A subscript: arithmetic, unless the array is known to have names for keys.
+    pub(super) fn subscript(&mut self, name: &str, index: &str, span: Span) -> Result<(), Unreadable> {
+        if self.defined.associative.contains(name) {
+            return self.body(index, Place::Within(span), span).map(drop);
+        }
+        self.arithmetic(index, Place::Within(span))
+    }
+
+    /// A value that is expanded as a prompt is: substitutions in it run.
+    pub(super) fn prompt(&mut self, value: &[Atom], span: Span) -> Result<(), Unreadable> {
+        match known(value) {
+            // Backslashes are read first, and could make a substitution of what does not look like one.
+            Some(text)
+                if !(text.contains("\\$") || text.contains("\\0") || text.contains("\\1") || text.contains("\\`")) =>
+            {
+                let text = text.into_owned();
+                self.deeper(|reader| reader.body(&text, Place::Within(span), span).map(drop))
+            }
+            Some(_) | None => {
+                let object = self.written(span);
+                self.doubt(
+                    Doubt::Launch,
+                    object,
+                    "this value is expanded as a prompt, which can run commands",
+                    span,
+                    None,
+                );
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Whether a path can begin behind these pieces: at the start of a word, or behind what separates.
+fn begins(before: &[Atom]) -> bool {
+    before
+        .iter()
+        .all(|atom| matches!(atom, Atom::Text(text) if text.is_empty()))
+        || matches!(before.last(), Some(Atom::Text(text)) if text.is_empty() || text.ends_with(['=', ':', ',', '@', ' ']))
+}
+
+/// Bytes that mean nothing to the shell inside a word.
+fn plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'-' | b'_' | b'.' | b'/' | b',' | b':' | b'=' | b'@' | b'%' | b'+'
+        )
+}
+
+fn fields_of(piece: &PieceKind, added: &[Atom], splits_otherwise: bool) -> Fields {
+    let unsure = |atoms: &[Atom]| {
+        atoms
+            .iter()
+            .any(|atom| !matches!(atom, Atom::Text(_) | Atom::Hidden(Hidden::Number)))
+    };
+    match piece {
+        PieceKind::Text(_) if added.iter().any(|atom| matches!(atom, Atom::One | Atom::Star)) => Fields::Glob,
+        PieceKind::Text(_)
+        | PieceKind::SingleQuoted(_)
+        | PieceKind::AnsiC(_)
+        | PieceKind::Escaped(_)
+        | PieceKind::Translated(_)
+        | PieceKind::Tilde(_)
+        | PieceKind::Arithmetic(_) => Fields::One,
+        PieceKind::DoubleQuoted(inner) => {
+            let many = inner
+                .iter()
+                .any(|part| matches!(&part.kind, PieceKind::Parameter(expansion) if spreads(expansion)));
+            if many { Fields::Any } else { Fields::One }
+        }
+        PieceKind::Parameter(_) | PieceKind::Substitution(_) | PieceKind::Backquoted(_) => {
+            let blank = added.iter().any(|atom| {
+                matches!(atom, Atom::Text(text) if text.is_empty() || text.contains(|c: char| c.is_whitespace() || "*?[".contains(c)))
+            });
+            if unsure(added) || blank || splits_otherwise || added.is_empty() {
+                Fields::Any
+            } else {
+                Fields::One
+            }
+        }
+    }
+}
+
+/// Whether an expansion can make several words even inside double quotes: `"$@"`, `"${a[@]}"`.
+fn spreads(expansion: &Expansion) -> bool {
+    expansion.operation == Operation::Names
+        || matches!(
+            expansion.parameter,
+            Parameter::Special('@') | Parameter::All { separate: true, .. }
+        )
+}
+
+/// Whether a text among these pieces, or what is not known of them, holds this character.
+fn holds(atoms: &[Atom], character: char) -> bool {
+    atoms.iter().any(|atom| match atom {
+        Atom::Text(text) => text.contains(character),
+        Atom::OneOf(values) => values.iter().any(|value| holds(value, character)),
+        Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) => false,
+    })
+}
+
+/// The value of an expansion outside of quotes: the shell splits it at blanks, and its wildcards match names.
+fn unquoted(value: &[Atom]) -> Vec<Atom> {
+    value
+        .iter()
+        .flat_map(|atom| match atom {
+            Atom::Text(text) if text.contains(char::is_whitespace) => vec![Atom::Hidden(Hidden::Anything)],
+            Atom::Text(text) if text.contains(['*', '?', '[']) => wildcards(text),
+            Atom::OneOf(values) => vec![Atom::OneOf(values.iter().map(|value| unquoted(value)).collect())],
+            other => vec![other.clone()],
+        })
+        .collect()
+}
+
+/// Unquoted text with its wildcards told apart.
+fn wildcards(text: &str) -> Vec<Atom> {
+    let mut atoms = Vec::new();
+    let mut literal = String::new();
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        let mut length = character.len_utf8();
+        let wild = match character {
+            '*' => Some(Atom::Star),
+            '?' => Some(Atom::One),
+            '[' => bracket(rest).map(|end| {
+                length = end;
+                Atom::One
+            }),
+            _ => None,
+        };
+        match wild {
+            Some(atom) => {
+                atoms.push(Atom::Text(std::mem::take(&mut literal)));
+                atoms.push(atom);
+            }
+            None => literal.push(character),
+        }
+        rest = &rest[length..];
+    }
+    atoms.push(Atom::Text(literal));
+    atoms
+}
+
+/// The length of a bracket expression at the start of the text, if it is one.
+fn bracket(text: &str) -> Option<usize> {
+    let body = &text[1..];
+    let skip = usize::from(body.starts_with(['!', '^']));
+    let first = skip + usize::from(body[skip..].starts_with(']'));
+    let mut at = first;
+    loop {
+        let rest = &body[at..];
+        let end = rest.find(']')?;
+        // `[:lower:]` and the like hold a bracket of their own.
+        match ["[:", "[.", "[="]
+            .iter()
+            .filter_map(|open| rest[..end].rfind(open))
+            .max()
+        {
+            Some(open) if rest[open + 2..end].len() < 12 && rest[..end].ends_with(&rest[open + 1..open + 2]) => {
+                at += end + 1
+            }
+            _ => return Some(1 + at + end + 1),
+        }
+    }
+}
+
+/// What a backslash escapes inside old-style backquotes.
+fn unescape_backquoted(text: &str, quoted: bool) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        if character == '\\'
+            && let Some(next) = characters.peek()
+            && (matches!(next, '$' | '`' | '\\') || (quoted && *next == '"'))
+        {
+            continue_with(&mut characters, &mut plain);
+        } else {
+            plain.push(character);
+        }
+    }
+    plain
+}
+
+fn continue_with(characters: &mut impl Iterator<Item = char>, plain: &mut String) {
+    plain.extend(characters.next());
+}
+
+/// Decodes `$'…'`; `None` for an escape that makes a byte which is no character.
+fn ansi_c(text: &str) -> Option<String> {
+    let mut decoded = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        if character != '\\' {
+            decoded.push(character);
+            continue;
+        }
+        let mut number = |radix: u32, most: usize| {
+            let mut value = None;
+            for _ in 0..most {
+                let Some(digit) = characters.peek().and_then(|c| c.to_digit(radix)) else {
+                    break;
+                };
+                value = Some(value.unwrap_or(0) * radix + digit);
+                characters.next();
+            }
+            value
+        };
+        let code = number(8, 3).map(|octal| octal & 0xff);
+        if let Some(code) = code {
+            decoded.push(ascii(code)?);
+            continue;
+        }
+        match characters.next() {
+            None => decoded.push('\\'),
+            Some('a') => decoded.push('\u{7}'),
+            Some('b') => decoded.push('\u{8}'),
+            Some('e' | 'E') => decoded.push('\u{1b}'),
+            Some('f') => decoded.push('\u{c}'),
+            Some('n') => decoded.push('\n'),
+            Some('r') => decoded.push('\r'),
+            Some('t') => decoded.push('\t'),
+            Some('v') => decoded.push('\u{b}'),
+            Some('c') => decoded.push(ascii(u32::from(characters.next()?) & 0x1f)?),
+            Some('x') => decoded.push(ascii(hexadecimal(&mut characters, 2)?)?),
+            Some('u') => decoded.push(char::from_u32(hexadecimal(&mut characters, 4)?).filter(|c| *c != '\0')?),
+            Some('U') => decoded.push(char::from_u32(hexadecimal(&mut characters, 8)?).filter(|c| *c != '\0')?),
+            Some(other @ ('\\' | '\'' | '"' | '?')) => decoded.push(other),
+            Some(other) => decoded.extend(['\\', other]),
+        }
+    }
+    Some(decoded)
+}
+
+fn hexadecimal(characters: &mut std::iter::Peekable<std::str::Chars<'_>>, most: usize) -> Option<u32> {
+    let mut value = None;
+    for _ in 0..most {
+        let Some(digit) = characters.peek().and_then(|c| c.to_digit(16)) else {
+            break;
+        };
+        value = Some(value.unwrap_or(0) * 16 + digit);
+        characters.next();
+    }
+    value
+}
+
+/// A byte below 128 and not NUL, at which bash would cut the text off.
+fn ascii(code: u32) -> Option<char> {
+    char::from_u32(code).filter(|c| *c != '\0' && c.is_ascii())
+}

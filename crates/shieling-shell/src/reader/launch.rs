@@ -1,0 +1,945 @@
+//! One command: what it launches in turn, and which builtins of the shell run text.
+
+use super::shells::Run;
+use super::{Input, Reader};
+use crate::program;
+use crate::reading::{Base, Deed, Doubt, Invocation, Kind, Via};
+use crate::screen::Unreadable;
+use crate::span::Span;
+use crate::syntax::is_name;
+use crate::word::{Atom, Fields, Hidden, Known, Word, joined, spaced};
+
+/// A command that is about to be launched.
+#[derive(Debug, Clone)]
+pub(crate) struct Launch {
+    pub(crate) argv: Vec<Word>,
+    pub(crate) span: Span,
+    /// Whether a function of the text may be meant.
+    pub(crate) functions: bool,
+    /// Whether arguments follow that are not in the text.
+    pub(crate) more: bool,
+}
+
+/// Directories whose programs are the system's own: a name with this path is that program.
+const SYSTEM: &[&str] = &[
+    "/bin/",
+    "/sbin/",
+    "/usr/bin/",
+    "/usr/sbin/",
+    "/usr/local/bin/",
+    "/usr/local/sbin/",
+];
+
+/// How many readings of one command name are followed.
+const MAX_NAMES: usize = 16;
+
+/// Whether this command's arguments are assignments.
+pub(super) fn declares(name: &Word) -> bool {
+    matches!(
+        name.known().as_deref(),
+        Some("declare" | "typeset" | "local" | "export" | "readonly")
+    )
+}
+
+/// The text that a command prints, if it is a plain `echo` or `printf` of its words.
+pub(super) fn printed_text(command: &Invocation) -> Option<Vec<Word>> {
+    let name = command.argv.first()?.known()?;
+    let mut rest = &command.argv[1..];
+    match name.as_ref() {
+        "echo" => {
+            while let Some(first) = rest.first().and_then(Word::known)
+                && first.len() > 1
+                && first
+                    .strip_prefix('-')
+                    .is_some_and(|flags| flags.bytes().all(|flag| b"neE".contains(&flag)))
+            {
+                if first.contains('e') {
+                    // Escapes make another text than the one that is written.
+                    return None;
+                }
+                rest = &rest[1..];
+            }
+            let mut atoms = Vec::new();
+            for (index, word) in rest.iter().enumerate() {
+                if index > 0 {
+                    atoms.push(Atom::Text(" ".to_owned()));
+                }
+                if word.fields != Fields::One {
+                    return None;
+                }
+                atoms.extend(word.atoms.clone());
+            }
+            let first = rest.first()?;
+            let span = rest.iter().fold(first.span, |all, word| all.to(word.span));
+            Some(vec![Word {
+                atoms: joined(atoms),
+                fields: Fields::One,
+                span,
+                written: String::new(),
+            }])
+        }
+        "printf" => {
+            let format = rest.first()?;
+            let text = format.known()?;
+            let rest = &rest[1..];
+            match text.as_ref() {
+                "%s" | "%s\\n" if rest.iter().all(|word| word.fields == Fields::One) => {
+                    let separator = if text.ends_with('n') { "\n" } else { "" };
+                    let mut atoms = Vec::new();
+                    for word in rest {
+                        atoms.extend(word.atoms.clone());
+                        atoms.push(Atom::Text(separator.to_owned()));
+                    }
+                    Some(vec![Word {
+                        atoms: joined(atoms),
+                        fields: Fields::One,
+                        span: format.span,
+                        written: String::new(),
+                    }])
+                }
+                plain if rest.is_empty() && !plain.contains(['%']) && !plain.replace("\\n", "").contains('\\') => {
+                    Some(vec![Word::text(plain.replace("\\n", "\n"), format.span)])
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The names that a builtin assigns, and its options with their values.
+type NamesAndValues = (Vec<Word>, Vec<(char, Word)>);
+
+/// Programs that start what their input, a directory or a text of their own tells them.
+fn starts_what_it_is_told(run: &Run) -> bool {
+    let told = |wanted: &[&str]| {
+        run.args
+            .iter()
+            .filter_map(Word::known)
+            .any(|word| wanted.iter().any(|start| word.starts_with(start)))
+    };
+    match run.name.as_str() {
+        "parallel" if told(&[":::"]) => false,
+        "newgrp" | "sg" | "run-parts" | "parallel" | "at" | "batch" => !told(&["-l", "-c", "-V", "-d", "-r"]),
+        "crontab" => run.args.iter().all(|word| word.known().is_some_and(|text| text == "-")),
+        "make" | "gmake" => {
+            told(&["--eval", "SHELL="])
+                || run.args.windows(2).any(|pair| {
+                    pair[0].known().as_deref() == Some("-f")
+                        && matches!(pair[1].known().as_deref(), Some("-" | "/dev/stdin"))
+                })
+        }
+        "dc" | "ed" | "red" | "ex" => run.args.iter().filter_map(Word::known).any(|word| word.contains('!')),
+        _ => false,
+    }
+}
+
+impl Reader<'_> {
+    /// Follows a command: records it, and whatever it launches.
+    pub(crate) fn launch(&mut self, launch: Launch) -> Result<(), Unreadable> {
+        self.node()?;
+        let Some(first) = launch.argv.first() else {
+            return Ok(());
+        };
+        match first.fields {
+            // A name from an expansion that may be empty or several words.
+            Fields::Any | Fields::Glob => return self.launch_unknown(launch),
+            Fields::One => {}
+        }
+        let Some(names) = first.alternatives(MAX_NAMES) else {
+            return self.launch_unknown(launch);
+        };
+        if names.len() > 1 {
+            for name in names {
+                let mut argv = launch.argv.clone();
+                argv[0] = name;
+                self.launch(Launch { argv, ..launch.clone() })?;
+            }
+            return Ok(());
+        }
+        let Some(name) = first.program_name() else {
+            return self.launch_unknown(launch);
+        };
+        if name.is_empty() {
+            return self.launch_unknown(launch);
+        }
+        if let Some(hidden) = first.written.chars().find(|c| crate::screen::invisible(*c)) {
+            let because = format!(
+                "the name of the command holds the invisible character {}",
+                hidden.escape_unicode()
+            );
+            return Err(Unreadable {
+                span: first.span,
+                because,
+            });
+        }
+        let pathed = first.atoms.len() > 1 || first.prefix().contains('/');
+        let system = first.known().is_some_and(|path| {
+            SYSTEM
+                .iter()
+                .any(|directory| path.strip_prefix(directory) == Some(name.as_str()))
+        });
+        let function = launch.functions && !pathed && self.defined.functions.contains(&name);
+        let entry = program::find(&name);
+        let kind = if function {
+            Kind::Function
+        } else if !pathed && entry.is_some_and(|entry| entry.builtin) {
+            Kind::Builtin
+        } else {
+            Kind::Program
+        };
+        let index = self.reading.commands.len();
+        self.reading.commands.push(Invocation {
+            argv: launch.argv.clone(),
+            span: launch.span,
+            kind,
+            more: launch.more,
+            files: false,
+            fed: self.fed,
+        });
+        for word in &launch.argv[1..] {
+            self.globbed(word, Some(index));
+        }
+        if launch.functions
+            && !pathed
+            && (self.variables.functions.contains(&name) || self.found.functions.contains(&name))
+        {
+            self.positional(&launch.argv[1..]);
+        }
+        if function {
+            return Ok(());
+        }
+        if pathed && !system {
+            // A program of the workspace may have any name; still follow it as what it is called,
+            // for whoever gives a known program by its full path.
+            self.effect(
+                Deed::RunsFile(first.clone()),
+                first.shown(),
+                first.span,
+                Some(index),
+                Via::Operand,
+            );
+        }
+        let run = Run {
+            index,
+            name: name.clone(),
+            span: launch.span,
+            more: launch.more,
+            args: launch.argv[1..].to_vec(),
+        };
+        if !pathed && self.builtin(&run)? {
+            return Ok(());
+        }
+        if name.starts_with("ld-linux") || name.starts_with("ld.so") {
+            // The loader runs the program that it is given.
+            return self.launch_rest(run.args.clone(), &run, false);
+        }
+        if starts_what_it_is_told(&run) {
+            self.unknown_text(first, &run);
+        }
+        if super::shells::is_shell(&name) {
+            return self.shell(&run);
+        }
+        match entry {
+            Some(entry) => program::apply(entry, &run, self),
+            None if pathed => Ok(()),
+            None => {
+                let object = name.clone();
+                self.doubt(
+                    Doubt::Program,
+                    object,
+                    format!("what `{name}` does is not known"),
+                    first.span,
+                    Some(index),
+                );
+                Ok(())
+            }
+        }
+    }
+
+    fn launch_unknown(&mut self, launch: Launch) -> Result<(), Unreadable> {
+        let Some(first) = launch.argv.first().cloned() else {
+            return Ok(());
+        };
+        let index = self.reading.commands.len();
+        self.reading.commands.push(Invocation {
+            argv: launch.argv,
+            span: launch.span,
+            kind: Kind::Program,
+            more: launch.more,
+            files: false,
+            fed: self.fed,
+        });
+        self.doubt(
+            Doubt::Launch,
+            first.shown(),
+            "which command this is cannot be read from the text",
+            first.span,
+            Some(index),
+        );
+        Ok(())
+    }
+
+    /// Builtins that run text, set variables or change where paths start. True if nothing is left to say.
+    fn builtin(&mut self, run: &Run) -> Result<bool, Unreadable> {
+        let args = &run.args;
+        match run.name.as_str() {
+            "eval" => {
+                let words: Vec<Word> = args
+                    .iter()
+                    .skip_while(|word| word.known().as_deref() == Some("--"))
+                    .cloned()
+                    .collect();
+                if !words.is_empty() {
+                    self.shell_text(&spaced(&words, run.span), Some(run.index))?;
+                }
+                Ok(true)
+            }
+            "." | "source" => {
+                if let Some(file) = args.iter().find(|word| word.known().as_deref() != Some("--")) {
+                    self.shell_file(file, run)?;
+                }
+                Ok(true)
+            }
+            "exec" => {
+                let rest = self.after_options(args, "a", run);
+                self.launch_rest(rest, run, false)?;
+                Ok(true)
+            }
+            "command" => {
+                let query = args
+                    .iter()
+                    .map_while(Word::known)
+                    .take_while(|word| word.starts_with('-'))
+                    .any(|word| word.contains(['v', 'V']));
+                if !query {
+                    let rest = self.after_options(args, "", run);
+                    self.launch_rest(rest, run, false)?;
+                }
+                Ok(true)
+            }
+            "builtin" => {
+                self.launch_rest(args.clone(), run, false)?;
+                Ok(true)
+            }
+            "jobs" if args.first().and_then(Word::known).as_deref() == Some("-x") => {
+                self.launch_rest(args[1..].to_vec(), run, false)?;
+                Ok(true)
+            }
+            "trap" => {
+                match args.iter().find(|word| word.known().as_deref() != Some("--")) {
+                    Some(text) if matches!(text.known().as_deref(), Some("-" | "" | "-p" | "-l" | "-lp" | "-P")) => {}
+                    Some(text) => self.shell_text(&text.clone(), Some(run.index))?,
+                    None => {}
+                }
+                Ok(true)
+            }
+            "alias" => {
+                for word in args {
+                    match word.prefix().find('=') {
+                        Some(at) => {
+                            let value = word.after(at + 1);
+                            self.shell_text(&value, Some(run.index))?;
+                            // It is put before the text that follows, and would swallow part of that.
+                            if value
+                                .known()
+                                .is_none_or(|text| text.contains('#') || text.ends_with('\\'))
+                            {
+                                self.unknown_text(word, run);
+                            }
+                        }
+                        None if word.known().is_some() => {}
+                        None => self.unknown_text(word, run),
+                    }
+                }
+                Ok(true)
+            }
+            "declare" | "typeset" | "local" | "export" | "readonly" => {
+                self.declaration(run)?;
+                Ok(true)
+            }
+            "read" => {
+                let (names, _) = self.options_and_names(run, "adinNptu", &["a"])?;
+                let value = match names.as_slice() {
+                    [_] => self.line_of_names(run),
+                    _ => None,
+                };
+                for name in names {
+                    let value = value.clone().unwrap_or_else(|| vec![Atom::Hidden(Hidden::Anything)]);
+                    self.named(&name, value)?;
+                }
+                self.found.assign("REPLY", vec![Atom::Hidden(Hidden::Anything)]);
+                Ok(true)
+            }
+            "mapfile" | "readarray" => {
+                let (names, values) = self.options_and_names(run, "dnOsuCc", &[])?;
+                for (option, value) in values {
+                    match option {
+                        'C' => self.shell_text(&value, Some(run.index))?,
+                        'n' | 'O' | 's' | 'c' | 'u' => self.evaluated_expression(&value)?,
+                        _ => {}
+                    }
+                }
+                for name in names {
+                    self.named(&name, vec![Atom::Hidden(Hidden::Anything)])?;
+                }
+                Ok(true)
+            }
+            "getopts" => {
+                if let Some(name) = args.get(1) {
+                    self.named(&name.clone(), vec![Atom::Hidden(Hidden::Anything)])?;
+                }
+                Ok(true)
+            }
+            "printf" => {
+                if let Some(at) = args.iter().position(|word| word.prefix().starts_with("-v"))
+                    && at == 0
+                {
+                    let name = if args[0].known().as_deref() == Some("-v") {
+                        args.get(1).cloned()
+                    } else {
+                        Some(args[0].after(2))
+                    };
+                    if let Some(name) = name {
+                        self.named(&name, vec![Atom::Hidden(Hidden::Anything)])?;
+                    }
+                } else if args
+                    .first()
+                    .is_some_and(|word| word.is_dashed() == Known::Maybe && word.prefix().is_empty())
+                {
+                    // The format itself is not known: it could be `-v`, and then a name follows.
+                    if args.len() > 1 {
+                        self.unknown_text(&args[0].clone(), run);
+                    }
+                }
+                Ok(true)
+            }
+            "shift" => {
+                self.forget_positional();
+                Ok(false)
+            }
+            "set" => {
+                let options = || args.iter().take_while(|word| word.known().as_deref() != Some("--"));
+                let hazard = options().any(|word| match word.known() {
+                    Some(text) => {
+                        // Those of one letter: for `histexpand`, by which `!` brings back what was only data, and others.
+                        matches!(&*text, "keyword" | "posix" | "histexpand")
+                            || text.starts_with('-') && text.contains(['k', 'H'])
+                    }
+                    None => word.is_dashed() != Known::No,
+                });
+                if hazard {
+                    self.doubt(
+                        Doubt::Launch,
+                        self.written(run.span),
+                        "it changes what the words of later commands mean",
+                        run.span,
+                        Some(run.index),
+                    );
+                }
+                if !args.iter().all(|word| {
+                    word.known()
+                        .is_some_and(|text| text.len() > 1 && text.starts_with(['-', '+']) && text != "--")
+                }) {
+                    self.forget_positional();
+                }
+                Ok(false)
+            }
+            "unset" => {
+                for word in args {
+                    if word.known().is_some_and(|text| is_name(&text)) {
+                        let name = word.shown();
+                        self.assign(&name, Vec::new(), word.span)?;
+                    } else if word.is_dashed() != Known::Yes {
+                        self.evaluated_word(&word.clone(), word.span)?;
+                    }
+                }
+                self.defined.forget_functions();
+                Ok(true)
+            }
+            "let" => {
+                for word in args {
+                    self.evaluated_expression(&word.clone())?;
+                }
+                Ok(true)
+            }
+            "test" | "[" => {
+                for pair in args.windows(2) {
+                    if matches!(pair[0].known().as_deref(), Some("-v" | "-R"))
+                        || pair[0].known().is_none() && args.len() == 2
+                    {
+                        self.evaluated_word(&pair[1].clone(), pair[1].span)?;
+                    }
+                }
+                Ok(false)
+            }
+            "cd" | "pushd" => {
+                self.changes_directory(args);
+                Ok(false)
+            }
+            "popd" if self.has_past => {
+                self.base(Base::Unknown);
+                Ok(false)
+            }
+            "hash" => {
+                if let Some(at) = args.iter().position(|word| {
+                    word.known()
+                        .is_some_and(|text| text.starts_with('-') && text.contains('p'))
+                }) {
+                    self.launch_rest(args[at + 1..].iter().take(1).cloned().collect(), run, false)?;
+                }
+                Ok(false)
+            }
+            "enable" => {
+                if args.iter().any(|word| {
+                    word.known()
+                        .is_none_or(|text| text.starts_with('-') && text.contains(['f', 'n']))
+                }) {
+                    self.doubt(
+                        Doubt::Launch,
+                        self.written(run.span),
+                        "it changes what a builtin's name runs",
+                        run.span,
+                        Some(run.index),
+                    );
+                }
+                Ok(false)
+            }
+            "complete" | "compgen" => {
+                let (_, values) = self.options_and_names(run, "oAGWPSXFC", &[])?;
+                for (option, value) in values {
+                    match option {
+                        'C' => self.shell_text(&value, Some(run.index))?,
+                        'W' => self.prompt(&value.atoms.clone(), value.span)?,
+                        'F' => self.launch_rest(vec![value], run, true)?,
+                        _ => {}
+                    }
+                }
+                Ok(false)
+            }
+            "bind"
+                if args
+                    .iter()
+                    .any(|word| word.known().is_none_or(|text| text.contains('x'))) =>
+            {
+                self.doubt(
+                    Doubt::Launch,
+                    self.written(run.span),
+                    "it binds a key to a command",
+                    run.span,
+                    Some(run.index),
+                );
+                Ok(true)
+            }
+            "fc" if args
+                .first()
+                .and_then(Word::known)
+                .is_some_and(|text| text.starts_with("-l")) =>
+            {
+                Ok(true)
+            }
+            "fc" => {
+                self.doubt(
+                    Doubt::Launch,
+                    self.written(run.span),
+                    "it runs commands of the history",
+                    run.span,
+                    Some(run.index),
+                );
+                Ok(true)
+            }
+            "shopt" => {
+                for word in args {
+                    match word.known().as_deref() {
+                        Some("dotglob") => {
+                            self.reading.dotglob = true;
+                            self.found.dotglob = true;
+                        }
+                        Some("expand_aliases" | "extdebug" | "cdable_vars" | "keyword" | "posix") | None => {
+                            self.doubt(
+                                Doubt::Launch,
+                                self.written(run.span),
+                                "it changes what the words of later commands mean",
+                                run.span,
+                                Some(run.index),
+                            );
+                        }
+                        Some(_) => {}
+                    }
+                }
+                Ok(false)
+            }
+            "wait" => {
+                if let Some(at) = args.iter().position(|word| word.known().as_deref() == Some("-p"))
+                    && let Some(name) = args.get(at + 1)
+                {
+                    self.named(&name.clone(), vec![Atom::Hidden(Hidden::Number)])?;
+                }
+                Ok(false)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// What `read -r` takes from a list of names that `find` made.
+    fn line_of_names(&mut self, run: &Run) -> Option<Vec<Atom>> {
+        let Input::Names(walks, by_nul) = self.present_input() else {
+            return None;
+        };
+        let words: Vec<_> = run.args.iter().map(Word::known).collect::<Option<_>>()?;
+        // A search prints what it was told to read as well as what it found below.
+        let up_to_nul = words
+            .windows(2)
+            .any(|pair| pair[0].ends_with('d') && pair[1].is_empty());
+        let raw = words.iter().any(|word| word.starts_with('-') && word.contains('r'));
+        if !raw || up_to_nul != by_nul {
+            return None;
+        }
+        let root = |walk: &crate::reading::Walk| match &walk.root {
+            Some(word) => Some(vec![Atom::Text(word.known()?.into_owned())]),
+            None => Some(vec![Atom::Text(".".to_owned())]),
+        };
+        let mut roots = walks.iter().map(root).collect::<Option<Vec<_>>>()?;
+        let root = match roots.len() {
+            1 => roots.remove(0),
+            _ => vec![Atom::OneOf(roots)],
+        };
+        self.takes_names(run.index, run.span, |by_nul| match by_nul {
+            true => crate::reading::Splits::Nowhere,
+            false => crate::reading::Splits::Lines,
+        });
+        let below = vec![Atom::Text("/".to_owned()), Atom::Hidden(Hidden::Below)];
+        Some([root, vec![Atom::OneOf(vec![Vec::new(), below])]].concat())
+    }
+
+    /// Launches the rest of a builtin's arguments as a command.
+    fn launch_rest(&mut self, argv: Vec<Word>, run: &Run, functions: bool) -> Result<(), Unreadable> {
+        let Some(first) = argv.first() else {
+            if run.more {
+                // The command comes from data.
+                self.unknown_text(&Word::unknown(Fields::Any, "…", run.span), run);
+            }
+            return Ok(());
+        };
+        let span = argv.iter().fold(first.span, |all, word| all.to(word.span));
+        self.deeper(|reader| {
+            reader.launch(Launch {
+                argv,
+                span,
+                functions,
+                more: run.more,
+            })
+        })
+    }
+
+    /// The arguments behind a builtin's options; `valued` are those with a value.
+    fn after_options(&mut self, args: &[Word], valued: &str, run: &Run) -> Vec<Word> {
+        let mut at = 0;
+        while let Some(word) = args.get(at) {
+            let Some(text) = word.known() else {
+                if word.is_dashed() != Known::No {
+                    self.unknown_text(word, run);
+                }
+                break;
+            };
+            if text == "--" {
+                at += 1;
+                break;
+            }
+            if !text.starts_with('-') || text == "-" {
+                break;
+            }
+            at += 1 + usize::from(text.ends_with(|last| valued.contains(last)));
+        }
+        args.get(at..).unwrap_or_default().to_vec()
+    }
+
+    /// The options with values, and the names, of a builtin that assigns variables.
+    fn options_and_names(&mut self, run: &Run, valued: &str, names_too: &[&str]) -> Result<NamesAndValues, Unreadable> {
+        let (mut names, mut values) = (Vec::new(), Vec::new());
+        let mut args = run.args.iter();
+        let mut options = true;
+        while let Some(word) = args.next() {
+            let text = word.known();
+            match text.as_deref() {
+                Some("--") if options => options = false,
+                Some(text) if options && text.len() > 1 && text.starts_with('-') => {
+                    let Some(at) = text[1..].find(|flag| valued.contains(flag)) else {
+                        continue;
+                    };
+                    let flag = text[1 + at..].chars().next().unwrap_or_default();
+                    let attached = 1 + at + flag.len_utf8();
+                    let value = if attached < text.len() {
+                        Some(word.after(attached))
+                    } else {
+                        args.next().cloned()
+                    };
+                    let Some(value) = value else { continue };
+                    if names_too.contains(&flag.to_string().as_str()) {
+                        names.push(value);
+                    } else {
+                        values.push((flag, value));
+                    }
+                }
+                Some(_) => {
+                    options = false;
+                    names.push(word.clone());
+                }
+                None => names.push(word.clone()),
+            }
+        }
+        Ok((names, values))
+    }
+
+    /// A word that names a variable to assign to, perhaps with a subscript.
+    pub(crate) fn named(&mut self, word: &Word, value: Vec<Atom>) -> Result<(), Unreadable> {
+        match word.known() {
+            Some(name) if is_name(&name) => {
+                let name = name.into_owned();
+                self.assign(&name, value, word.span)
+            }
+            _ => self.evaluated_word(word, word.span),
+        }
+    }
+
+    /// A word that names a variable, whose subscript is evaluated; it may also be assigned to.
+    pub(super) fn evaluated_word(&mut self, word: &Word, span: Span) -> Result<(), Unreadable> {
+        match word.known() {
+            Some(text) if is_name(&text) => Ok(()),
+            Some(text) => match text.split_once('[') {
+                Some((name, subscript)) => {
+                    let (name, subscript) = (name.to_owned(), subscript.trim_end_matches(']').to_owned());
+                    self.arithmetic(&subscript, super::source::Place::Within(span))?;
+                    self.assign(&name, vec![Atom::Hidden(Hidden::Anything)], span)
+                }
+                None => Ok(()),
+            },
+            None if matches!(word.atoms.as_slice(), [Atom::Hidden(Hidden::Number)]) => Ok(()),
+            None => {
+                if let Some(alternatives) = word.alternatives(MAX_NAMES).filter(|all| all.len() > 1) {
+                    return alternatives.iter().try_for_each(|one| self.evaluated_word(one, span));
+                }
+                let object = word.shown();
+                self.doubt(
+                    Doubt::Launch,
+                    object,
+                    "it names a variable that the text does not show; a subscript in it is evaluated",
+                    span,
+                    None,
+                );
+                Ok(())
+            }
+        }
+    }
+
+    fn evaluated_expression(&mut self, word: &Word) -> Result<(), Unreadable> {
+        match word.known() {
+            Some(text) => {
+                let text = text.into_owned();
+                self.arithmetic(&text, super::source::Place::Within(word.span))
+            }
+            None if matches!(word.atoms.as_slice(), [Atom::Hidden(Hidden::Number)]) => Ok(()),
+            None => {
+                // The pieces that are known still tell which names are assigned.
+                for atom in &word.atoms {
+                    if let Atom::Text(text) = atom {
+                        self.arithmetic(&text.clone(), super::source::Place::Within(word.span))?;
+                    } else if *atom != Atom::Hidden(Hidden::Number) {
+                        let object = word.shown();
+                        self.doubt(
+                            Doubt::Launch,
+                            object,
+                            "it is evaluated as arithmetic and the text does not show all of it",
+                            word.span,
+                            None,
+                        );
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn declaration(&mut self, run: &Run) -> Result<(), Unreadable> {
+        let (mut integer, mut reference, mut prints, mut associative) = (false, false, false, false);
+        let mut array = false;
+        for word in &run.args {
+            let text = word.known();
+            if let Some(flags) = text.as_deref().and_then(|text| text.strip_prefix('-')) {
+                integer |= flags.contains('i');
+                array |= flags.contains(['a', 'A']);
+                if flags.contains(['l', 'u', 'c']) || (flags.contains('n') && run.name != "export") {
+                    let because =
+                        "its values are not what is assigned: letters change, or it stands for another variable";
+                    self.doubt(
+                        Doubt::Launch,
+                        self.written(run.span),
+                        because,
+                        run.span,
+                        Some(run.index),
+                    );
+                }
+                associative |= flags.contains('A');
+                self.found.any_associative |= flags.contains('A');
+                reference |= flags.contains('n') && run.name != "export";
+                prints |= flags.contains(['p', 'f', 'F']);
+                continue;
+            }
+            if text.as_deref().is_some_and(|text| text.starts_with('+')) || prints {
+                continue;
+            }
+            if integer {
+                let name = word.prefix().split(['=', '[', '+']).next().unwrap_or_default();
+                self.found.integers.insert(name.to_owned());
+                self.looked_up = true;
+            }
+            if associative {
+                let name = word.prefix().split('=').next().unwrap_or_default();
+                // Declared first: an earlier use would have made it another kind.
+                if is_name(name) && self.found.values(name).is_none() {
+                    self.defined.associative(name);
+                }
+            }
+            match word.prefix().find('=') {
+                Some(at) => {
+                    let name = Word::text(word.prefix()[..at].trim_end_matches('+'), word.span);
+                    let value = word.after(at + 1);
+                    if integer {
+                        self.evaluated_expression(&value)?;
+                    }
+                    if value.prefix().starts_with('(') || (array && value.known().is_none()) {
+                        // A quoted list is read once more as a list.
+                        self.list_value(&value, run)?;
+                    }
+                    if reference {
+                        self.doubt(
+                            Doubt::Launch,
+                            word.shown(),
+                            "a name reference makes one variable stand for another",
+                            word.span,
+                            Some(run.index),
+                        );
+                    }
+                    self.named(&name, value.atoms)?;
+                }
+                None => match text {
+                    Some(name) if is_name(&name) => {
+                        // Exported or declared, its value stays as it is; an inherited one may be meant.
+                        if run.name == "export" && self.found.values(&name).is_none() {
+                            continue;
+                        }
+                        if integer || reference {
+                            let name = name.into_owned();
+                            self.evaluated(&name, word.span)?;
+                        }
+                    }
+                    // An array's value was followed where it is written.
+                    Some(_) => self.evaluated_word(word, word.span)?,
+                    None if word.written.contains("=(") => {}
+                    None => self.evaluated_word(word, word.span)?,
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// A value that declares a list although it was quoted: its elements expand.
+    fn list_value(&mut self, value: &Word, run: &Run) -> Result<(), Unreadable> {
+        match crate::word::known(&value.atoms) {
+            Some(text) => {
+                let text = format!("_={text}");
+                self.deeper(|reader| reader.text(&text, super::source::Place::Within(value.span)))
+            }
+            None => {
+                self.unknown_text(value, run);
+                Ok(())
+            }
+        }
+    }
+
+    fn changes_directory(&mut self, args: &[Word]) {
+        let target = args
+            .iter()
+            .find(|word| word.known().is_none_or(|text| !text.starts_with('-') || text == "-"));
+        let base = match target {
+            None => Base::At(crate::reading::HOME.to_owned()),
+            Some(word) => match word.known() {
+                // A directory that is named plainly is looked for in all of these.
+                Some(text)
+                    if self.found.values("CDPATH").is_some() | self.variables.values("CDPATH").is_some()
+                        && !text.starts_with(['/', '.']) =>
+                {
+                    Base::Unknown
+                }
+                Some(text) if text != "-" => Base::At(text.into_owned()),
+                _ => Base::Unknown,
+            },
+        };
+        self.base(base);
+    }
+
+    /// A directory in which a program works (`git -C`, `make -C`).
+    pub(crate) fn works_in(&mut self, word: &Word) {
+        self.changes_directory(std::slice::from_ref(word));
+    }
+
+    pub(super) fn unknown_text(&mut self, word: &Word, run: &Run) {
+        self.doubt(
+            Doubt::Launch,
+            word.shown(),
+            format!("`{}` is given text that cannot be read here", run.name),
+            word.span,
+            Some(run.index),
+        );
+    }
+
+    /// The arguments of a command, which are a function's parameters if it is one.
+    fn positional(&mut self, args: &[Word]) {
+        let mut certain = true;
+        for (at, word) in args.iter().enumerate().take(9) {
+            certain &= word.fields == Fields::One;
+            let value = if certain {
+                word.atoms.clone()
+            } else {
+                vec![Atom::Hidden(Hidden::Anything)]
+            };
+            self.found.assign(&(at + 1).to_string(), value);
+        }
+    }
+
+    /// From here on, a parameter can be any.
+    fn forget_positional(&mut self) {
+        for number in 1..=9 {
+            self.found
+                .assign(&number.to_string(), vec![Atom::Hidden(Hidden::Anything)]);
+        }
+    }
+
+    /// What the commands since `first` print, if that is known to be no more than a number or a name.
+    pub(super) fn printed(&self, first: usize) -> Hidden {
+        match self.reading.commands.get(first..) {
+            Some([.., last]) => {
+                let printed = program::prints(last);
+                // Only the last of a pipeline prints; after a list, each does.
+                let all_print_alike = self.reading.commands[first..]
+                    .iter()
+                    .all(|command| program::prints(command) == printed);
+                let only_pipeline = self
+                    .whole
+                    .get(self.reading.commands[first].span.start..last.span.end)
+                    .is_some_and(|text| !text.contains([';', '\n', '&']));
+                if all_print_alike || only_pipeline {
+                    printed
+                } else {
+                    Hidden::Anything
+                }
+            }
+            _ => Hidden::Anything,
+        }
+    }
+
+    /// What a command that launches nothing else reads, when a shell stands here.
+    pub(super) fn present_input(&self) -> Input {
+        self.input.clone()
+    }
+}

@@ -1,0 +1,592 @@
+//! Walks the syntax tree and collects the commands that the text can launch, with their effects.
+//!
+//! [`read`] follows everything that launches something: substitutions, wrappers, shells, traps, `eval`, arithmetic.
+//! The result is a [`Reading`], which errs on the side of finding too much.
+
+mod arithmetic;
+mod expand;
+mod launch;
+mod shells;
+mod source;
+mod walk;
+
+use std::collections::BTreeSet;
+
+use crate::carried::Left;
+use crate::reading::{Deed, Doubt, Effect, Invocation, Parts, PartsOf, Reading, Splits, Via, Walk};
+use crate::screen::{self, Unreadable};
+use crate::span::Span;
+use crate::variables::Variables;
+use crate::word::Word;
+pub(crate) use launch::Launch;
+pub(crate) use shells::Run;
+pub use shells::is_shell;
+use source::Place;
+
+/// How many parts (commands, words, pieces of words) a text may have, which bounds how long it is read: about
+/// 16,000 commands.
+const MAX_NODES: usize = 96 * 1024;
+/// How deeply texts within the text (substitutions, `sh -c`, `eval`) may nest.
+const MAX_DEPTH: usize = 100;
+/// How much text may be read in all, in bytes, since what stands inside others is read once more.
+const MAX_PARSED: usize = 1024 * 1024;
+/// How much is read of the values of variables in all, in bytes and pieces. Beyond it any of them can have any value.
+const MAX_EXPANDED: usize = 1024 * 1024;
+/// How often the text is walked until the values of its variables are settled.
+const MAX_PASSES: usize = 4;
+
+/// The source of a command's standard input.
+#[derive(Debug, Clone, PartialEq)]
+enum Input {
+    /// An empty input.
+    Nothing,
+    /// One of these texts.
+    Text(Vec<Word>),
+    /// A file.
+    File(Word),
+    /// Names that were found by these walks, separated by NUL (if true) or by line ends.
+    Names(Vec<Walk>, bool),
+    /// Data that the text does not show.
+    Unknown,
+}
+
+/// Reads a text that runs in a new shell.
+///
+/// # Errors
+/// [`Unreadable`] if the text cannot be parsed, exceeds a limit or contains concealing characters.
+pub fn read(text: &str) -> Result<Reading, Unreadable> {
+    read_after(text, &Left::default())
+}
+
+/// Reads a text that runs in a shell with this state.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_after(text: &str, before: &Left) -> Result<Reading, Unreadable> {
+    screen::screen(text)?;
+    // What is ours may have faults too: a panic in it is an answer about the text, not our end.
+    std::panic::catch_unwind(|| read_to_fixpoint(text, before))
+        .unwrap_or_else(|_| Err(Unreadable::whole(text, "the parser failed on it")))
+}
+
+/// Walks the text until the values that its variables can have no longer change.
+fn read_to_fixpoint(text: &str, before: &Left) -> Result<Reading, Unreadable> {
+    let mut variables = before.variables().clone();
+    for pass in 0..MAX_PASSES {
+        let mut reader = Reader::new(text, variables, before);
+        reader.text(text, Place::From(0))?;
+        let Reader {
+            mut reading,
+            found,
+            looked_up,
+            ..
+        } = reader;
+        if !looked_up || reader.variables.cover(&found) {
+            reading.left = Left::by(found, reader.splits_for_good);
+            return Ok(reading);
+        }
+        variables = found;
+        if pass + 2 == MAX_PASSES {
+            variables.forget_values();
+        }
+    }
+    Err(Unreadable::whole(
+        text,
+        "its variables depend on each other too deeply to be followed",
+    ))
+}
+
+/// The state of one walk over a text.
+pub(crate) struct Reader<'a> {
+    whole: &'a str,
+    reading: Reading,
+    /// The variables as the last walk found them: what expansions use.
+    variables: Variables,
+    /// The variables as this walk finds them.
+    found: Variables,
+    /// Whether any expansion asked for a variable that the text assigns.
+    looked_up: bool,
+    /// In which directory the command stands that is being walked, relative to where the text starts, as
+    /// long as that is certain.
+    here: Option<String>,
+    /// The same, when the present command began.
+    began: Option<String>,
+    /// Whether others ran before in the same shell.
+    has_past: bool,
+    /// Whether words stay split otherwise once the text has ended.
+    splits_for_good: bool,
+    /// What is defined for certain when later commands run.
+    defined: Defined,
+    input: Input,
+    /// Whether what is launched here is given names that were found.
+    fed: bool,
+    depth: usize,
+    /// The variables that are being followed into each other as arithmetic.
+    evaluating: Vec<String>,
+    /// Where a value was evaluated last that is not known.
+    evaluated_unknown: Option<Span>,
+    /// How much was read of the values of variables, in bytes and pieces.
+    expanded: usize,
+    nodes: usize,
+    parsed: usize,
+}
+
+/// What has been defined for certain where the walk stands: it is lost again at the end of the part
+/// of the text that defines it, if that part does not run for certain or runs in another shell.
+///
+/// What is lost is undone step by step: a copy for each part would cost as much as all that is defined.
+#[derive(Debug, Default)]
+struct Defined {
+    functions: BTreeSet<String>,
+    /// Arrays that have names for keys.
+    associative: BTreeSet<String>,
+    /// What brings back how things stood, the last step first.
+    undo: Vec<Undo>,
+}
+
+#[derive(Debug)]
+enum Undo {
+    Function(String),
+    Associative(String),
+    /// All functions were forgotten: these.
+    Functions(BTreeSet<String>),
+}
+
+impl Defined {
+    fn function(&mut self, name: &str) {
+        if self.functions.insert(name.to_owned()) {
+            self.undo.push(Undo::Function(name.to_owned()));
+        }
+    }
+
+    fn associative(&mut self, name: &str) {
+        if self.associative.insert(name.to_owned()) {
+            self.undo.push(Undo::Associative(name.to_owned()));
+        }
+    }
+
+    fn forget_functions(&mut self) {
+        let all = std::mem::take(&mut self.functions);
+        self.undo.push(Undo::Functions(all));
+    }
+
+    /// Brings back what was defined when there were so many steps.
+    fn back_to(&mut self, steps: usize) {
+        while self.undo.len() > steps
+            && let Some(step) = self.undo.pop()
+        {
+            match step {
+                Undo::Function(name) => {
+                    self.functions.remove(&name);
+                }
+                Undo::Associative(name) => {
+                    self.associative.remove(&name);
+                }
+                Undo::Functions(all) => self.functions = all,
+            }
+        }
+    }
+}
+
+impl<'a> Reader<'a> {
+    fn new(whole: &'a str, variables: Variables, before: &Left) -> Self {
+        Self {
+            whole,
+            reading: Reading {
+                dotglob: variables.dotglob,
+                ..Reading::default()
+            },
+            variables,
+            found: before.variables().clone(),
+            looked_up: false,
+            here: Some(String::new()),
+            began: Some(String::new()),
+            has_past: *before != Left::default(),
+            splits_for_good: before.variables().splits_otherwise,
+            defined: Defined::default(),
+            input: Input::Nothing,
+            fed: false,
+            depth: 0,
+            evaluating: Vec::new(),
+            evaluated_unknown: None,
+            expanded: 0,
+            nodes: 0,
+            parsed: 0,
+        }
+    }
+
+    /// Counts one more part of the text against its limit.
+    fn node(&mut self) -> Result<(), Unreadable> {
+        self.nodes += 1;
+        if self.nodes > MAX_NODES {
+            return Err(Unreadable::whole(
+                self.whole,
+                format!("it has more than {MAX_NODES} parts"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Counts so much text against the limit of what is read in all.
+    fn reads(&mut self, text: &str) -> Result<(), Unreadable> {
+        self.parsed += text.len();
+        if self.parsed > MAX_PARSED {
+            return Err(Unreadable::whole(self.whole, "it holds too much text within text"));
+        }
+        Ok(())
+    }
+
+    /// Goes one level deeper, for texts within the text.
+    fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, Unreadable>) -> Result<T, Unreadable> {
+        if self.depth >= MAX_DEPTH {
+            return Err(Unreadable::whole(
+                self.whole,
+                format!("it is nested more than {MAX_DEPTH} levels deep"),
+            ));
+        }
+        self.depth += 1;
+        let result = inner(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Walks a part of the text of which nothing is certain for what follows it.
+    fn scope<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, Unreadable>) -> Result<T, Unreadable> {
+        let steps = self.defined.undo.len();
+        let result = inner(self);
+        self.defined.back_to(steps);
+        result
+    }
+
+    /// Records what a command does.
+    pub(crate) fn effect(&mut self, deed: Deed, object: impl Into<String>, span: Span, by: Option<usize>, via: Via) {
+        self.reading.effects.push(Effect {
+            deed,
+            object: object.into(),
+            span,
+            by,
+            via,
+        });
+    }
+
+    fn doubt(
+        &mut self,
+        doubt: Doubt,
+        object: impl Into<String>,
+        because: impl Into<String>,
+        span: Span,
+        by: Option<usize>,
+    ) {
+        self.effect(Deed::Doubt(doubt, because.into()), object, span, by, Via::Operand);
+    }
+}
+
+/// What the descriptions of programs tell the reader.
+impl Reader<'_> {
+    /// How many effects are recorded, to tell later which ones an option added.
+    pub(crate) fn effects(&self) -> usize {
+        self.reading.effects.len()
+    }
+
+    /// In which directory the present command stands, if that is certain.
+    pub(crate) fn certainly_here(&self) -> Option<String> {
+        self.here.clone()
+    }
+
+    /// Remembers where a command begins.
+    pub(crate) fn stands_where_it_is(&mut self) {
+        self.began.clone_from(&self.here);
+    }
+
+    /// After a command, none of whose options changes where the shell stands.
+    pub(crate) fn stands_where_it_was(&mut self) {
+        self.here.clone_from(&self.began);
+    }
+
+    /// Records a change in several parts.
+    pub(crate) fn in_parts(&mut self, of: PartsOf, object: String, span: Span, by: Option<usize>) {
+        let here = self.began.clone();
+        self.effect(Deed::InParts(Parts { of, here }), object, span, by, Via::Operand);
+    }
+
+    /// Records that a command reads nothing of directories that are named to it.
+    pub(crate) fn reads_files_alone(&mut self, run: &Run) {
+        if let Some(command) = self.reading.commands.get_mut(run.index) {
+            command.files = true;
+        }
+    }
+
+    /// The words of a command as messages show them.
+    pub(crate) fn shown(&self, run: &Run) -> String {
+        self.reading
+            .commands
+            .get(run.index)
+            .map_or_else(|| run.name.clone(), Invocation::shown)
+    }
+
+    /// Marks the effects since `before` as brought about by an option.
+    pub(crate) fn via_option(&mut self, before: usize) {
+        for effect in self.reading.effects.iter_mut().skip(before) {
+            effect.via = Via::Option;
+            if let Deed::Doubt(doubt @ Doubt::Argument, _) = &mut effect.deed {
+                *doubt = Doubt::Setting;
+            }
+        }
+    }
+
+    /// A word that decides what is launched, and cannot be read.
+    pub(crate) fn unknown_launch(&mut self, word: &Word, run: &Run) {
+        self.unknown_text(word, run);
+    }
+
+    /// Text that a shell runs which another program feeds.
+    pub(crate) fn shell_text_fed(&mut self, text: &Word, by: Option<usize>) -> Result<(), Unreadable> {
+        let outer = std::mem::replace(&mut self.input, Input::Unknown);
+        let result = self.shell_text(text, by);
+        self.input = outer;
+        result
+    }
+
+    /// Whether this command is fed names that were found, and split in this way; they are recorded as what is read.
+    pub(crate) fn takes_names(&mut self, by: usize, span: Span, splits: impl Fn(bool) -> Splits) -> bool {
+        let Input::Names(walks, by_nul) = self.present_input() else {
+            return false;
+        };
+        for walk in walks {
+            let walk = Walk {
+                splits: splits(by_nul),
+                gives_directories: true,
+                ..walk
+            };
+            let object = self.written(span);
+            self.effect(Deed::Walks(walk), object, span, Some(by), Via::Operand);
+        }
+        true
+    }
+
+    /// Whether this command looks through directories since so many effects; what it finds there is then read.
+    pub(crate) fn gives_names(&mut self, since: usize) -> bool {
+        let mut found = false;
+        for effect in self.reading.effects.iter_mut().skip(since) {
+            if let Deed::Walks(walk) = &mut effect.deed {
+                walk.names = false;
+                walk.gives_directories = true;
+                found = true;
+            }
+        }
+        found
+    }
+
+    /// Whether what comes from data are names that were found.
+    pub(crate) fn is_fed(&self) -> bool {
+        self.fed
+    }
+
+    /// Launches a command that is given names that were found, if `fed`.
+    pub(crate) fn launch_fed(&mut self, launch: Launch, fed: bool) -> Result<(), Unreadable> {
+        let outer = std::mem::replace(&mut self.fed, fed);
+        let result = self.launch_deeper(launch);
+        self.fed = outer;
+        result
+    }
+
+    /// Launches a command one level deeper.
+    pub(crate) fn launch_deeper(&mut self, launch: Launch) -> Result<(), Unreadable> {
+        self.deeper(|reader| reader.launch(launch))
+    }
+
+    /// A variable that is set for one program (`env NAME=value program`).
+    pub(crate) fn assign_for_child(&mut self, name: &str, value: &Word, span: Span) -> Result<(), Unreadable> {
+        // A shell that the program starts sees it too.
+        self.assign(name, value.atoms.clone(), span)
+    }
+
+    /// Records a text that is fed to a program: what names a path in it is looked for.
+    pub(crate) fn names_that_are_fed(&mut self, run: &Run) {
+        if let Input::Text(words) = self.present_input() {
+            for word in words {
+                let (object, span) = (word.shown(), word.span);
+                self.effect(Deed::Code(word), object, span, Some(run.index), Via::Operand);
+            }
+        }
+    }
+
+    /// Code in the text itself that is fed to a program.
+    pub(crate) fn code_that_is_fed(&mut self, run: &Run) -> Result<(), Unreadable> {
+        match self.present_input() {
+            Input::Text(words) => words.iter().try_for_each(|word| crate::program::code(word, run, self)),
+            Input::Nothing | Input::File(_) | Input::Names(..) | Input::Unknown => Ok(()),
+        }
+    }
+
+    /// Code of another language that comes on standard input.
+    pub(crate) fn code_from_input(&mut self, run: &Run) -> Result<(), Unreadable> {
+        match self.present_input() {
+            Input::Text(words) => words.iter().try_for_each(|word| crate::program::code(word, run, self)),
+            Input::File(file) => {
+                self.effect(
+                    Deed::RunsFile(file.clone()),
+                    file.shown(),
+                    file.span,
+                    Some(run.index),
+                    Via::Operand,
+                );
+                Ok(())
+            }
+            Input::Nothing | Input::Names(..) | Input::Unknown => {
+                let object = self.written(run.span);
+                let because = format!("`{}` runs whatever it is fed, which cannot be read here", run.name);
+                self.doubt(Doubt::Launch, object, because, run.span, Some(run.index));
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nesting_within_the_limit_is_read_and_beyond_it_is_not() {
+        for (open, inner, close) in [
+            ("( ", "ls", " )"),
+            ("{ ", "ls;", " };"),
+            ("if true; then ", "ls;", " fi;"),
+            ("while true; do ", "ls;", " done;"),
+            ("case x in a) ", "ls", " ;; esac"),
+            ("echo $(", "ls", ")"),
+            ("echo \"$(", "ls", ")\""),
+            ("echo ${x:-", "y", "}"),
+            ("echo \"${x:-", "y", "}\""),
+            ("f() { ", "ls;", " };"),
+            ("echo <(", "ls", ")"),
+            ("echo $((1+", "1", "))"),
+            ("[[ ( ", "a", " ) ]]"),
+        ] {
+            let nested = |depth: usize| format!("{}{inner}{}", open.repeat(depth), close.repeat(depth));
+            if open != "[[ ( " && !open.starts_with("echo") {
+                assert!(read(&nested(40)).is_ok(), "{open}");
+            }
+            // Whatever the answer, there is one: no overflow, no panic, and soon.
+            for depth in [10, 95, 99, 101, 500, 10_000] {
+                if let Err(unreadable) = read(&nested(depth)) {
+                    assert_ne!(unreadable.because, "the parser failed on it", "{open}");
+                }
+            }
+            assert!(read(&nested(10_000)).is_err(), "{open}");
+            // Nor where what was opened is never closed.
+            assert!(read(&open.repeat(99)).is_err(), "{open}");
+        }
+    }
+
+    #[test]
+    fn a_text_may_end_anywhere() {
+        let whole = "a=(b [1]=c) f() { case $x in (a|b) echo \"$(ls `cat`)\" ${x:-\\} $'\\x' <<E;; esac; }; [[ a =~ (b) ]] && ((1)) \\\nx é\\";
+        for (end, _) in whole.char_indices().chain([(whole.len(), ' ')]) {
+            if let Err(unreadable) = read(&whole[..end]) {
+                assert_ne!(unreadable.because, "the parser failed on it", "{}", &whole[..end]);
+            }
+        }
+    }
+
+    /// Patterns of which long texts are made, `#` for a number that counts up.
+    const REPEATED: &[&str] = &[
+        "a#=b; ",
+        "a=$a$b; b=$a; ",
+        "export a#=$b; ",
+        "cd d#; cat a; ",
+        "cd d# && cat a; ",
+        "pushd d; ls *; ",
+        "f#() { ls; }; f# a; ",
+        "(g#() { :; }); f#() { :; }; ",
+        "f() { cat $1; }; f a#; ",
+        "unset -f x#; f#() { :; }; ",
+        "cat <<E#\nabc $a\nE#\n",
+        "bash <<'E'\ncat a; cd b\nE\n",
+        "echo $(cat a# $(ls b)); ",
+        "echo `cat a#`; ",
+        "cat *a#? d/*; ",
+        "cat {a,b}{c,#}; ",
+        "cat a# | grep x | sort; ",
+        "find . -name 'a#' | xargs cat; ",
+        "find d# -exec cat {} +; ",
+        "case $a# in a*) ls;; b) cat x;; esac; ",
+        "a=(b c# *); cat ${a[@]}; ",
+        "alias a#='ls -l'; a# b; ",
+        "source f#.sh; ",
+        "git log -p -- a#; ",
+        "if [ -f a# ]; then cat a#; fi; ",
+        "for i in a# b; do cat $i; done; ",
+        "while read -r l; do echo $l; done < a#; ",
+        "((x=#+y)); y=$z; ",
+        "[[ $a# == b* ]] && cat x; ",
+        "cat ${a#:-b} ${c#d}; ",
+        "eval 'cat a#'; ",
+        "sh -c 'cd d#; cat a'; ",
+        "grep -r x d#; ",
+    ];
+
+    /// What reading costs: its parts, the text and the values that it reads, and what it records.
+    fn cost(text: &str) -> usize {
+        let before = Left::default();
+        let mut reader = Reader::new(text, before.variables().clone(), &before);
+        reader.text(text, Place::From(0)).expect("it can be read");
+        let words = reader.reading.commands.iter().flat_map(|command| &command.argv);
+        let words: usize = words.map(|word| word.written.len()).sum();
+        let effects = &reader.reading.effects;
+        let objects: usize = effects.iter().map(|effect| 32 + effect.object.len()).sum();
+        reader.nodes + reader.parsed + reader.expanded + words + objects
+    }
+
+    #[test]
+    fn what_reading_costs_grows_with_the_text_and_no_faster() {
+        let wrapped = |open: &str, unit: &str, close: &str, count: usize| {
+            let numbers = (100..100 + count).map(|number| unit.replace('#', &number.to_string()));
+            format!("{open}{}{close}", numbers.collect::<String>())
+        };
+        let listed = [
+            ("grep -r x ", "d# ", ""),
+            ("cat ", "a# ", ""),
+            ("a=$z; echo $((1", "+a", "))"),
+            ("x='", "x", "'; cat $x"),
+        ];
+        let all = REPEATED.iter().map(|unit| ("", *unit, "")).chain(listed);
+        for (open, unit, close) in all {
+            let (short, long) = (
+                cost(&wrapped(open, unit, close, 200)),
+                cost(&wrapped(open, unit, close, 800)),
+            );
+            assert!(
+                long <= 5 * short,
+                "{open}{unit}{close}: {short}, four times as long {long}"
+            );
+        }
+    }
+
+    #[test]
+    fn values_of_variables_are_read_within_a_bound() {
+        let large = format!("x='{}'; {}", "x".repeat(60_000), "cat $x; ".repeat(5_000));
+        let reading = read(&large).expect("it can be read");
+        let known = reading
+            .commands
+            .iter()
+            .filter(|command| command.argv[1].known().is_some());
+        assert!(known.count() < 40);
+    }
+
+    #[test]
+    fn five_thousand_lines_are_read_and_far_more_commands_are_not() {
+        assert!(read(&"x=$((x+1)); echo line >> log\n".repeat(5_000)).is_ok());
+        let unreadable = read(&"ls; ".repeat(60_000)).expect_err("it has too many parts");
+        assert!(unreadable.because.contains("parts"), "{}", unreadable.because);
+    }
+
+    #[test]
+    fn long_texts_are_not_read() {
+        assert!(read(&"ls;".repeat(100_000)).is_err());
+        assert!(read(&"a ".repeat(150_000)).is_err());
+        assert!(read(&format!("echo {}", "{a,b}".repeat(10_000))).is_ok());
+        assert!(read(&format!("echo {}", "{1..1}".repeat(10_000))).is_ok());
+    }
+}

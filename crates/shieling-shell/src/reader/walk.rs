@@ -1,0 +1,769 @@
+//! The syntax tree, walked from left to right.
+
+use super::launch::Launch;
+use super::source::{Place, Source};
+use super::{Input, Reader};
+use crate::program;
+use crate::reading::{Base, Deed, Doubt, PIPE, Via};
+use crate::screen::Unreadable;
+use crate::span::Span;
+use crate::syntax::tree::{
+    AndOrList, Assignment, AssignmentValue, Command, CompoundCommand, CompoundList, FunctionDefinition, Item, Pipeline,
+    Range, Redirect, RedirectKind, Separator, SimpleCommand, Target, Test,
+};
+use crate::syntax::{self, tree};
+use crate::variables::{Influence, influence};
+use crate::word::{Atom, Fields, Hidden, Word};
+
+impl Reader<'_> {
+    /// Parses a text and follows every command in it.
+    pub(super) fn text(&mut self, text: &str, place: Place) -> Result<(), Unreadable> {
+        self.reads(text)?;
+        let program = syntax::parse(text).map_err(|error| Unreadable {
+            span: place.span(error.at, (error.at + 1).min(text.len())),
+            because: "it does not parse as bash".to_owned(),
+        })?;
+        self.list(
+            &program.list,
+            Source {
+                place,
+                documents: &program.documents,
+            },
+        )
+    }
+
+    fn list(&mut self, list: &CompoundList, source: Source<'_>) -> Result<(), Unreadable> {
+        for (and_or, separator) in &list.0 {
+            match separator {
+                Separator::Sequence => self.and_or(and_or, source)?,
+                Separator::Async => self.scope(|reader| reader.and_or(and_or, source))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn and_or(&mut self, and_or: &AndOrList, source: Source<'_>) -> Result<(), Unreadable> {
+        // In a directory that is changed to, what follows runs only if that went well.
+        let inner = self
+            .here
+            .as_ref()
+            .filter(|_| and_or.all_and)
+            .and_then(|here| Some(joined_path(here, &self.entered(&and_or.first)?)));
+        self.pipeline(&and_or.first, source)?;
+        let stays = self.here.is_some();
+        if let Some(inner) = inner {
+            self.here = Some(inner);
+        }
+        self.scope(|reader| {
+            and_or
+                .additional
+                .iter()
+                .try_for_each(|next| reader.pipeline(next, source))
+        })?;
+        if !stays {
+            self.here = None;
+        }
+        Ok(())
+    }
+
+    /// The directory that a pipeline changes to, if it is no more than a `cd` to one that is known.
+    fn entered(&self, pipeline: &Pipeline) -> Option<String> {
+        let [Command::Simple(simple)] = pipeline.seq.as_slice() else {
+            return None;
+        };
+        let [Item::Word(directory)] = simple.suffix.as_slice() else {
+            return None;
+        };
+        let name = simple
+            .name
+            .as_ref()
+            .filter(|_| simple.prefix.is_empty() && !pipeline.marked)?;
+        let known = self.variables.values("CDPATH").is_none()
+            && !self.variables.can_be_anything()
+            && !self.variables.functions.contains("cd")
+            && !self.found.functions.contains("cd");
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
+        (known
+            && name.value == "cd"
+            && !directory.value.starts_with('-')
+            && !directory.value.split('/').any(|part| part == "..")
+            && directory.value.bytes().all(plain))
+        .then(|| directory.value.clone())
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline, source: Source<'_>) -> Result<(), Unreadable> {
+        self.node()?;
+        if let [only] = pipeline.seq.as_slice() {
+            return self.command(only, source);
+        }
+        self.scope(|reader| reader.stages(pipeline, source))
+    }
+
+    fn stages(&mut self, pipeline: &Pipeline, source: Source<'_>) -> Result<(), Unreadable> {
+        let outer = self.input.clone();
+        for (stage, command) in pipeline.seq.iter().enumerate() {
+            let (first, effects) = (self.reading.commands.len(), self.reading.effects.len());
+            self.command(command, source)?;
+            if stage + 1 < pipeline.seq.len() {
+                self.input = self.output_of(command, first, effects);
+            }
+        }
+        self.input = outer;
+        Ok(())
+    }
+
+    /// What the next stage of a pipeline reads.
+    fn output_of(&self, command: &Command, first: usize, effects: usize) -> Input {
+        let Command::Simple(simple) = command else {
+            return Input::Unknown;
+        };
+        let redirected = simple.suffix.iter().any(|item| matches!(item, Item::Redirect(_)));
+        // Substitutions come before the command whose words they are in.
+        match self.reading.commands.get(first..) {
+            Some([only]) if !redirected => match super::launch::printed_text(only) {
+                Some(text) => Input::Text(text),
+                None => self.names_from(first, effects).unwrap_or(Input::Unknown),
+            },
+            _ => Input::Unknown,
+        }
+    }
+
+    /// The list of names that a plain `find` makes, or a search for the names of files; its effects are those since
+    /// this many.
+    fn names_from(&self, index: usize, effects: usize) -> Option<Input> {
+        let command = &self.reading.commands[index];
+        let program = command.program().filter(|_| !command.more)?;
+        let words: Vec<_> = command.argv.iter().map(Word::known).collect::<Option<_>>()?;
+        let acts = [
+            "-exec", "-ok", "-printf", "-fprint", "-ls", "-fls", "-delete", "-files0",
+        ];
+        let searches = match program.as_str() {
+            "find" => false,
+            "git" => {
+                // Names alone, of what git tracks.
+                let shows = |word: &&std::borrow::Cow<'_, str>| {
+                    word.starts_with('-')
+                        && !matches!(word.as_ref(), "-z" | "-c" | "--cached" | "-m" | "--modified" | "--")
+                };
+                if words.get(1).map(AsRef::as_ref) != Some("ls-files") || words.iter().any(|word| shows(&word)) {
+                    return None;
+                }
+                false
+            }
+            "grep" | "egrep" | "fgrep" | "rg" => true,
+            _ => return None,
+        };
+        // With `-l`, a search prints names alone.
+        let short = |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains('l');
+        let lists = |word: &std::borrow::Cow<'_, str>| short(word) || word == "--files-with-matches";
+        if searches && !words[1..].iter().any(lists) {
+            return None;
+        }
+        if words.iter().any(|word| acts.iter().any(|act| word.starts_with(act))) {
+            return None;
+        }
+        let walks: Vec<_> = self.reading.effects[effects..]
+            .iter()
+            .filter(|effect| effect.by == Some(index))
+            .filter_map(|effect| match &effect.deed {
+                Deed::Walks(walk) => Some(crate::reading::Walk {
+                    names: false,
+                    ..walk.clone()
+                }),
+                _ => None,
+            })
+            .collect();
+        // Names below the present directory could begin with a dash.
+        let rooted = |walk: &crate::reading::Walk| {
+            walk.root
+                .as_ref()
+                .and_then(Word::known)
+                .is_some_and(|root| !root.starts_with('-'))
+        };
+        let nul = ["-print0", "-Z", "--null"];
+        let of_git = program == "git";
+        let by_nul = words
+            .iter()
+            .any(|word| nul.contains(&word.as_ref()) || of_git && word == "-z");
+        (!walks.is_empty() && (!searches || walks.iter().all(rooted))).then_some(Input::Names(walks, by_nul))
+    }
+
+    fn command(&mut self, command: &Command, source: Source<'_>) -> Result<(), Unreadable> {
+        match command {
+            Command::Simple(simple) => {
+                self.node()?;
+                let outer = self.input.clone();
+                let result = self.simple(simple, source);
+                self.input = outer;
+                result
+            }
+            Command::Compound(compound, redirects) => {
+                let outer = self.input.clone();
+                self.redirects(redirects, source)?;
+                self.compound(compound, source)?;
+                self.input = outer;
+                Ok(())
+            }
+            Command::Function(function) => self.function(function, source),
+        }
+    }
+
+    fn compound(&mut self, compound: &CompoundCommand, source: Source<'_>) -> Result<(), Unreadable> {
+        self.node()?;
+        match compound {
+            CompoundCommand::BraceGroup(list) => self.list(list, source),
+            other => self.scope(|reader| reader.compound_inner(other, source)),
+        }
+    }
+
+    fn compound_inner(&mut self, compound: &CompoundCommand, source: Source<'_>) -> Result<(), Unreadable> {
+        if matches!(
+            compound,
+            CompoundCommand::ArithmeticFor { .. }
+                | CompoundCommand::For { .. }
+                | CompoundCommand::While { .. }
+                | CompoundCommand::Coprocess { .. }
+        ) {
+            // What an earlier round changes to, a later one starts from.
+            self.here = None;
+        }
+        match compound {
+            CompoundCommand::Arithmetic(expression) => {
+                self.arithmetic(&expression.value, source.place.inner(expression.range.start))
+            }
+            CompoundCommand::ArithmeticFor { expressions, body } => {
+                self.arithmetic(&expressions.value, source.place.inner(expressions.range.start))?;
+                self.list(body, source)
+            }
+            CompoundCommand::BraceGroup(list) => self.list(list, source),
+            CompoundCommand::Subshell(list) => {
+                let splits = self.splits_for_good;
+                let result = self.list(list, source);
+                self.splits_for_good = splits;
+                result
+            }
+            CompoundCommand::For {
+                variable,
+                values,
+                body,
+                range,
+            } => self.for_loop(variable, values.as_deref(), body, *range, source),
+            CompoundCommand::Case { value, items } => {
+                self.words(value, source)?;
+                for item in items {
+                    for pattern in &item.patterns {
+                        self.words(pattern, source)?;
+                    }
+                    self.scope(|reader| reader.list(&item.list, source))?;
+                }
+                Ok(())
+            }
+            CompoundCommand::If { condition, then, elses } => {
+                self.list(condition, source)?;
+                self.scope(|reader| reader.list(then, source))?;
+                for (condition, body) in elses {
+                    if let Some(condition) = condition {
+                        self.scope(|reader| reader.list(condition, source))?;
+                    }
+                    self.scope(|reader| reader.list(body, source))?;
+                }
+                Ok(())
+            }
+            CompoundCommand::While { condition, body } => {
+                self.list(condition, source)?;
+                self.list(body, source)
+            }
+            CompoundCommand::Coprocess { name, body, range } => {
+                let name = name.as_deref().unwrap_or("COPROC").to_owned();
+                self.assign(&name, vec![Atom::Hidden(Hidden::Number)], source.span(*range))?;
+                let outer = std::mem::replace(&mut self.input, Input::Unknown);
+                let result = self.command(body, source);
+                self.input = outer;
+                result
+            }
+            CompoundCommand::Test { test, range } => self.test(test, source, source.span(*range)),
+        }
+    }
+
+    fn for_loop(
+        &mut self,
+        variable: &str,
+        values: Option<&[tree::Word]>,
+        body: &CompoundList,
+        range: Range,
+        source: Source<'_>,
+    ) -> Result<(), Unreadable> {
+        let span = source.span(range);
+        let mut words = Vec::new();
+        for word in values.unwrap_or_default() {
+            words.extend(self.words(word, source)?);
+        }
+        if values.is_none() {
+            words.push(Word::unknown(Fields::Any, "\"$@\"", span));
+        }
+        let at = Span::new(span.start, span.end.min(span.start + 7 + variable.len()));
+        // The list may be empty, and `select` takes what is typed.
+        self.found.assign("REPLY", vec![Atom::Hidden(Hidden::Anything)]);
+        for word in words {
+            self.globbed(&word, None);
+            self.assign(variable, element(&word), at)?;
+        }
+        self.list(body, source)
+    }
+
+    fn function(&mut self, function: &FunctionDefinition, source: Source<'_>) -> Result<(), Unreadable> {
+        self.looked_up = true;
+        self.found.functions.insert(function.name.clone());
+        // Where it is called is not followed.
+        self.here = None;
+        let outer = std::mem::replace(&mut self.input, Input::Unknown);
+        self.redirects(&function.redirects, source)?;
+        let result = self.scope(|reader| reader.compound(&function.body, source));
+        self.input = outer;
+        self.defined.function(&function.name);
+        result
+    }
+
+    fn test(&mut self, test: &Test, source: Source<'_>, span: Span) -> Result<(), Unreadable> {
+        self.node()?;
+        match test {
+            Test::Both(left, right) => {
+                self.test(left, source, span)?;
+                self.test(right, source, span)
+            }
+            Test::Not(inner) => self.test(inner, source, span),
+            Test::Unary(operator, word) => {
+                let words = self.words(word, source)?;
+                match operator.as_deref() {
+                    Some("-v" | "-R") => words.iter().try_for_each(|word| self.evaluated_word(word, span)),
+                    None | Some("-n" | "-o" | "-t" | "-z") => Ok(()),
+                    Some(_) => {
+                        for word in words {
+                            let (object, at) = (word.shown(), word.span);
+                            self.effect(Deed::Names(word), object, at, None, Via::Operand);
+                        }
+                        Ok(())
+                    }
+                }
+            }
+            Test::Binary(operator, left, right) => {
+                for word in [left, right] {
+                    self.test_word(word, source)?;
+                    if matches!(operator.as_str(), "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge") {
+                        self.arithmetic(&word.value, source.place.inner(word.range.start))?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A word of a comparison: a pattern or a regular expression may hold what no other word does.
+    fn test_word(&mut self, word: &tree::Word, source: Source<'_>) -> Result<(), Unreadable> {
+        let span = source.span(word.range);
+        if self
+            .one_word(&word.value, source.place.inner(word.range.start), span)
+            .is_err()
+        {
+            self.body(&word.value, Place::Within(span), span)?;
+        }
+        Ok(())
+    }
+
+    fn simple(&mut self, simple: &SimpleCommand, source: Source<'_>) -> Result<(), Unreadable> {
+        let mut argv = Vec::new();
+        let (mut assigned, mut declared) = (Vec::new(), Vec::new());
+        let mut span: Option<Span> = None;
+        let all = simple
+            .prefix
+            .iter()
+            .map(|item| (item, true))
+            .chain(simple.suffix.iter().map(|item| (item, false)));
+        let split = simple.prefix.len();
+        for (number, (item, leading)) in all.enumerate() {
+            if number == split {
+                self.command_name(simple, source, &mut argv, &mut span)?;
+            }
+            let stands = match item {
+                Item::Redirect(redirect) => {
+                    self.redirect(redirect, source)?;
+                    continue;
+                }
+                Item::Word(word) => {
+                    argv.extend(self.words(word, source)?);
+                    word.range
+                }
+                Item::Assignment(assignment) => {
+                    if leading {
+                        assigned.push(assignment);
+                    } else {
+                        declared.push(assignment);
+                        let at = source.span(assignment.word.range);
+                        match &assignment.value {
+                            AssignmentValue::Scalar(_) => {
+                                argv.extend(self.one_word(&assignment.word.value, Place::Within(at), at)?)
+                            }
+                            AssignmentValue::Array(_) => {
+                                argv.push(Word::unknown(Fields::One, assignment.word.value.clone(), at))
+                            }
+                        }
+                    }
+                    assignment.word.range
+                }
+                Item::ProcessSubstitution(list, range) => {
+                    self.process_substitution(list, source)?;
+                    argv.push(pipe_name(source.span(*range)));
+                    *range
+                }
+            };
+            let stands = source.span(stands);
+            span = Some(span.map_or(stands, |all: Span| all.to(stands)));
+        }
+        if simple.suffix.is_empty() {
+            self.command_name(simple, source, &mut argv, &mut span)?;
+        }
+        // With a command behind them they hold for that command alone.
+        let splits = self.splits_for_good;
+        for assignment in &assigned {
+            self.assignment(assignment, source)?;
+        }
+        if !argv.is_empty() {
+            self.splits_for_good = splits;
+        }
+        let (Some(span), Some(first)) = (span, argv.first()) else {
+            return Ok(());
+        };
+        if super::launch::declares(first) {
+            declared
+                .iter()
+                .try_for_each(|assignment| self.assignment(assignment, source))?;
+        }
+        self.launch(Launch {
+            argv,
+            span,
+            functions: true,
+            more: false,
+        })
+    }
+
+    /// The name of a command, between its assignments and its arguments.
+    fn command_name(
+        &mut self,
+        simple: &SimpleCommand,
+        source: Source<'_>,
+        argv: &mut Vec<Word>,
+        span: &mut Option<Span>,
+    ) -> Result<(), Unreadable> {
+        let Some(name) = &simple.name else { return Ok(()) };
+        let stands = source.span(name.range);
+        *span = Some(span.map_or(stands, |all| all.to(stands)));
+        argv.extend(self.words(name, source)?);
+        Ok(())
+    }
+
+    fn assignment(&mut self, assignment: &Assignment, source: Source<'_>) -> Result<(), Unreadable> {
+        let span = source.span(assignment.word.range);
+        if let Some(subscript) = &assignment.subscript {
+            self.subscript(&assignment.name, subscript, span)?;
+        }
+        match &assignment.value {
+            AssignmentValue::Scalar(word) => {
+                // The value of an assignment does not split, whatever is in it.
+                let words = self.one_word(&word.value, source.place.inner(word.range.start), span)?;
+                let value = match <[Word; 1]>::try_from(words) {
+                    Ok([word]) if word.fields != Fields::Glob => word.atoms,
+                    // Braces and wildcards stay as they are written, and what they match comes later.
+                    _ => vec![Atom::Hidden(Hidden::Anything)],
+                };
+                let value = if assignment.append {
+                    vec![Atom::Hidden(appended(&value))]
+                } else {
+                    value
+                };
+                self.assign(&assignment.name, value, span)
+            }
+            AssignmentValue::Array(elements) => {
+                self.found.assign(&assignment.name, Vec::new());
+                for (subscript, value) in elements {
+                    if let Some(subscript) = subscript {
+                        self.subscript(&assignment.name, subscript, span)?;
+                    }
+                    for word in self.words(value, source)? {
+                        self.assign(&assignment.name, element(&word), span)?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Records that a variable is given a value, and follows what that makes run.
+    pub(super) fn assign(&mut self, name: &str, value: Vec<Atom>, span: Span) -> Result<(), Unreadable> {
+        if name == "GLOBIGNORE" {
+            // Setting it makes wildcards match leading dots.
+            self.reading.dotglob = true;
+        }
+        self.looked_up |= !self.found.integers.is_empty();
+        if crate::variables::is_integer(name)
+            || self.variables.integers.contains(name)
+            || self.found.integers.contains(name)
+        {
+            // Giving it a value evaluates that as arithmetic.
+            self.evaluated_atoms(&value, span)?;
+        }
+        if let Some(program) = crate::variables::options_of(name)
+            && let Some(starts) = program::started_by_options(program, &value)
+        {
+            for command in starts.commands {
+                self.shell_text(&Word::text(command, span), None)?;
+            }
+            if let Some(option) = starts.option {
+                let because = format!("`{name}` gives later commands `{option}`, which starts or loads what it names");
+                self.doubt(Doubt::Launch, self.written(span), because, span, None);
+            }
+        }
+        match influence(name, &value) {
+            Influence::None => {}
+            Influence::Path if crate::variables::searches_the_system(&self.written(span)) => {}
+            kind @ (Influence::Search | Influence::Path | Influence::Code | Influence::Loading) => {
+                let doubt = match kind {
+                    Influence::Loading => Doubt::Loading,
+                    _ => Doubt::Variable,
+                };
+                let deed = Deed::Doubt(doubt, format!("`{name}` changes what later commands run"));
+                self.effect(deed, self.written(span), span, None, Via::Assignment);
+                let set = crate::word::known(&value).as_deref() != Some("");
+                if kind == Influence::Code && set {
+                    let because = format!("`{name}` has later commands run code that it names");
+                    self.doubt(Doubt::Launch, self.written(span), because, span, None);
+                }
+                if kind == Influence::Loading || kind == Influence::Path {
+                    self.named_in_list(&value, span);
+                }
+            }
+            Influence::Configuration => {
+                let written = self.written(span);
+                self.doubt(
+                    Doubt::Launch,
+                    written,
+                    format!("`{name}` brings code or settings that run commands"),
+                    span,
+                    None,
+                );
+            }
+            Influence::Prompt => self.prompt(&value, span)?,
+            Influence::Command => {
+                let written = self.written(span);
+                self.effect(
+                    Deed::Doubt(Doubt::Delegate, format!("`{name}` names a command that others start")),
+                    written,
+                    span,
+                    None,
+                    Via::Assignment,
+                );
+                let word = Word {
+                    atoms: value.clone(),
+                    fields: Fields::One,
+                    span,
+                    written: self.written(span),
+                };
+                // These are given a text by what starts them, and not what the text feeds.
+                let given = matches!(name, "SHELL" | "CONFIG_SHELL" | "PERL" | "PYTHON");
+                let outer = self.input.clone();
+                if given {
+                    self.input = Input::Text(Vec::new());
+                }
+                if word.known().as_deref() != Some("") {
+                    self.shell_text(&word, None)?;
+                }
+                self.input = outer;
+            }
+        }
+        self.splits_for_good |= name == "IFS";
+        self.found.assign(name, value);
+        Ok(())
+    }
+
+    /// The paths that the value of a variable names: of a list, as far as it is known, and behind `=`.
+    fn named_in_list(&mut self, value: &[Atom], span: Span) {
+        let texts = value.iter().filter_map(|atom| match atom {
+            Atom::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        let parts = texts.flat_map(|text| text.split([':', '=', ',', ' ']));
+        for part in parts.filter(|part| !part.is_empty()) {
+            let word = Word::text(part, span);
+            self.effect(Deed::Mentions(word), part, span, None, Via::Assignment);
+        }
+    }
+
+    fn process_substitution(&mut self, list: &CompoundList, source: Source<'_>) -> Result<(), Unreadable> {
+        let outer = std::mem::replace(&mut self.input, Input::Unknown);
+        let result = self.scope(|reader| reader.list(list, source));
+        self.input = outer;
+        result
+    }
+
+    fn redirects(&mut self, redirects: &[Redirect], source: Source<'_>) -> Result<(), Unreadable> {
+        redirects
+            .iter()
+            .try_for_each(|redirect| self.redirect(redirect, source))
+    }
+
+    fn redirect(&mut self, redirect: &Redirect, source: Source<'_>) -> Result<(), Unreadable> {
+        self.node()?;
+        let (writes, reads) = match redirect.kind {
+            RedirectKind::Read
+            | RedirectKind::DuplicateInput
+            | RedirectKind::HereString
+            | RedirectKind::HereDocument => (false, true),
+            RedirectKind::Write | RedirectKind::DuplicateOutput => (true, false),
+            RedirectKind::ReadAndWrite => (true, true),
+        };
+        let standard_input = reads && redirect.descriptor.unwrap_or(0) == 0;
+        match &redirect.target {
+            Target::Document { number, expands } => {
+                let Some(document) = source.documents.get(*number) else {
+                    return Ok(());
+                };
+                let span = source.span(document.range);
+                let atoms = if *expands {
+                    self.body(&document.text, Place::Within(span), span)?
+                } else {
+                    vec![Atom::Text(document.text.clone())]
+                };
+                self.feed(standard_input, atoms, span);
+            }
+            Target::Word(word) if redirect.kind == RedirectKind::HereString => {
+                let words = self.words(word, source)?;
+                let atoms = match <[Word; 1]>::try_from(words) {
+                    Ok([word]) => word.atoms,
+                    Err(_) => vec![Atom::Hidden(Hidden::Anything)],
+                };
+                self.feed(standard_input, atoms, source.span(word.range));
+            }
+            Target::Word(word) => {
+                let duplicates = matches!(
+                    redirect.kind,
+                    RedirectKind::DuplicateInput | RedirectKind::DuplicateOutput
+                );
+                for word in self.words(word, source)? {
+                    if standard_input {
+                        self.input = if duplicates {
+                            Input::Unknown
+                        } else {
+                            Input::File(word.clone())
+                        };
+                    }
+                    if !(duplicates && is_descriptor(&word)) {
+                        self.opened(word, writes);
+                    }
+                }
+            }
+            Target::ProcessSubstitution(list) => {
+                self.process_substitution(list, source)?;
+                if standard_input {
+                    self.input = Input::Unknown;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn feed(&mut self, standard_input: bool, atoms: Vec<Atom>, span: Span) {
+        if standard_input {
+            let word = Word {
+                atoms,
+                fields: Fields::One,
+                span,
+                written: self.written(span),
+            };
+            self.input = Input::Text(vec![word]);
+        }
+    }
+
+    /// A file that a redirection opens.
+    fn opened(&mut self, word: Word, writes: bool) {
+        let (object, span) = (word.shown(), word.span);
+        if let Some(path) = word.known()
+            && (path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/"))
+        {
+            self.effect(Deed::Network(path.to_string()), object, span, None, Via::Redirection);
+            return;
+        }
+        let deed = if writes { Deed::Writes(word) } else { Deed::Reads(word) };
+        self.effect(deed, object, span, None, Via::Redirection);
+    }
+
+    /// Records that relative paths may start in another directory from here on.
+    pub(super) fn base(&mut self, base: Base) {
+        self.here = None;
+        if self.reading.bases.contains(&base) {
+            return;
+        }
+        let full = self.reading.bases.len() >= 12;
+        self.reading.bases.push(if full { Base::Unknown } else { base });
+        self.reading.bases.dedup();
+    }
+
+    /// Wildcards name files whatever is done with the names.
+    pub(super) fn globbed(&mut self, word: &Word, by: Option<usize>) {
+        if word.fields == Fields::Glob || word.fields == Fields::Any && word.holds_wildcards() {
+            self.effect(Deed::Names(word.clone()), word.shown(), word.span, by, Via::Operand);
+        }
+    }
+
+    /// What the command text says at this place.
+    pub(super) fn written(&self, span: Span) -> String {
+        self.whole.get(span.start..span.end).unwrap_or_default().to_owned()
+    }
+}
+
+/// A directory as it is named from another.
+fn joined_path(from: &str, to: &str) -> String {
+    if from.is_empty() || to.starts_with('/') {
+        to.to_owned()
+    } else {
+        format!("{from}/{to}")
+    }
+}
+
+/// What a process substitution becomes: the name of a pipe.
+fn pipe_name(span: Span) -> Word {
+    Word {
+        written: "<(…)".to_owned(),
+        ..Word::text(PIPE, span)
+    }
+}
+
+/// Whether a word names an open descriptor: `1`, `2-`, `-`.
+fn is_descriptor(word: &Word) -> bool {
+    word.known().is_some_and(|text| {
+        text.strip_suffix('-')
+            .unwrap_or(&text)
+            .bytes()
+            .all(|byte| byte.is_ascii_digit())
+    }) || matches!(word.atoms.as_slice(), [Atom::Hidden(Hidden::Number)])
+}
+
+/// One element of a list of words, as the value of a variable.
+fn element(word: &Word) -> Vec<Atom> {
+    match word.fields {
+        Fields::One => word.atoms.clone(),
+        // File names: what is known of them stays known.
+        Fields::Glob => word.atoms.clone(),
+        Fields::Any => match word.atoms.as_slice() {
+            [Atom::Hidden(Hidden::Number | Hidden::Name) | Atom::OneOf(_)] => word.atoms.clone(),
+            _ => vec![Atom::Hidden(Hidden::Anything)],
+        },
+    }
+}
+
+/// What is known of a value to which something was appended.
+fn appended(value: &[Atom]) -> Hidden {
+    match value {
+        [Atom::Hidden(Hidden::Number)] => Hidden::Number,
+        [Atom::Text(text)] if text.bytes().all(|byte| byte.is_ascii_digit()) => Hidden::Number,
+        _ => Hidden::Anything,
+    }
+}

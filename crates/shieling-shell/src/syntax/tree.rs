@@ -1,0 +1,283 @@
+//! The tree: what the grammar makes of a text. Words stay as they are written; their pieces are read
+//! when they are needed.
+
+/// A stretch of the text, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Range {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// A whole text.
+#[derive(Debug, Clone)]
+pub(crate) struct Program {
+    pub(crate) list: CompoundList,
+    /// The bodies of its here-documents, in order.
+    pub(crate) documents: Vec<Document>,
+}
+
+/// The body of a here-document.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Document {
+    pub(crate) text: String,
+    pub(crate) range: Range,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Separator {
+    /// `&`
+    Async,
+    /// `;` or a line end
+    Sequence,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CompoundList(pub(crate) Vec<(AndOrList, Separator)>);
+
+#[derive(Debug, Clone)]
+pub(crate) struct AndOrList {
+    pub(crate) first: Pipeline,
+    /// What `&&` and `||` add.
+    pub(crate) additional: Vec<Pipeline>,
+    /// Whether it is `&&` alone that adds.
+    pub(crate) all_and: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Pipeline {
+    pub(crate) seq: Vec<Command>,
+    /// Whether `!` or `time` stands before it.
+    pub(crate) marked: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Command {
+    Simple(SimpleCommand),
+    Compound(CompoundCommand, Vec<Redirect>),
+    Function(FunctionDefinition),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum CompoundCommand {
+    Arithmetic(Word),
+    ArithmeticFor {
+        expressions: Word,
+        body: CompoundList,
+    },
+    BraceGroup(CompoundList),
+    Subshell(CompoundList),
+    For {
+        variable: String,
+        values: Option<Vec<Word>>,
+        body: CompoundList,
+        range: Range,
+    },
+    Case {
+        value: Word,
+        items: Vec<CaseItem>,
+    },
+    If {
+        condition: CompoundList,
+        then: CompoundList,
+        elses: Vec<(Option<CompoundList>, CompoundList)>,
+    },
+    /// `while` and `until`
+    While {
+        condition: CompoundList,
+        body: CompoundList,
+    },
+    Coprocess {
+        name: Option<String>,
+        body: Box<Command>,
+        range: Range,
+    },
+    Test {
+        test: Test,
+        range: Range,
+    },
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct CaseItem {
+    pub(crate) patterns: Vec<Word>,
+    pub(crate) list: CompoundList,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct FunctionDefinition {
+    pub(crate) name: String,
+    pub(crate) body: Box<CompoundCommand>,
+    pub(crate) redirects: Vec<Redirect>,
+}
+
+/// An expression of `[[ … ]]`.
+#[derive(Debug, Clone)]
+pub(crate) enum Test {
+    Both(Box<Test>, Box<Test>),
+    Not(Box<Test>),
+    /// An operator such as `-f`, or none for a word alone.
+    Unary(Option<String>, Word),
+    Binary(String, Word, Word),
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SimpleCommand {
+    pub(crate) prefix: Vec<Item>,
+    pub(crate) name: Option<Word>,
+    pub(crate) suffix: Vec<Item>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Item {
+    Redirect(Redirect),
+    Word(Word),
+    Assignment(Assignment),
+    ProcessSubstitution(CompoundList, Range),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Assignment {
+    pub(crate) name: String,
+    /// The subscript, as it is written.
+    pub(crate) subscript: Option<String>,
+    pub(crate) value: AssignmentValue,
+    pub(crate) append: bool,
+    /// The whole assignment as it is written.
+    pub(crate) word: Word,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum AssignmentValue {
+    Scalar(Word),
+    /// Each with its subscript, if one is written.
+    Array(Vec<(Option<String>, Word)>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Redirect {
+    pub(crate) descriptor: Option<u32>,
+    pub(crate) kind: RedirectKind,
+    pub(crate) target: Target,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RedirectKind {
+    Read,
+    /// `>`, `>>`, `>|`, `&>` and `&>>`
+    Write,
+    ReadAndWrite,
+    DuplicateInput,
+    DuplicateOutput,
+    HereString,
+    HereDocument,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Target {
+    Word(Word),
+    ProcessSubstitution(CompoundList),
+    /// Which of the documents, and whether its body is expanded.
+    Document {
+        number: usize,
+        expands: bool,
+    },
+}
+
+/// A word as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Word {
+    pub(crate) value: String,
+    pub(crate) range: Range,
+}
+
+/// A piece of a word, with where it stands in the word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) kind: PieceKind,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PieceKind {
+    Text(String),
+    SingleQuoted(String),
+    /// `$'…'`, not yet decoded.
+    AnsiC(String),
+    DoubleQuoted(Vec<Piece>),
+    /// `$"…"`
+    Translated(Vec<Piece>),
+    Tilde(Tilde),
+    Parameter(Box<Expansion>),
+    /// What stands inside `$(…)`.
+    Substitution(String),
+    /// What stands inside backquotes, not yet unescaped.
+    Backquoted(String),
+    /// The character behind a backslash.
+    Escaped(char),
+    /// What stands inside `$((…))` or `$[…]`.
+    Arithmetic(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tilde {
+    Home,
+    Here,
+    /// Somebody's home, or a directory of the stack.
+    Other,
+}
+
+/// A parameter of the shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Parameter {
+    Positional(u32),
+    /// `@`, `*`, `#`, `?`, `-`, `$`, `!`, `0`
+    Special(char),
+    Named(String),
+    Element {
+        name: String,
+        subscript: String,
+    },
+    /// `a[@]` and `a[*]`; true for `@`, which makes several words even in quotes.
+    All {
+        name: String,
+        separate: bool,
+    },
+}
+
+/// `${…}`, or `$x` for short.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Expansion {
+    pub(crate) parameter: Parameter,
+    /// `${!x}`: the value names the parameter that is meant.
+    pub(crate) indirect: bool,
+    pub(crate) operation: Operation,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Value,
+    Length,
+    /// `${x:-word}`
+    Default(String),
+    /// `${x:=word}`
+    Assign(String),
+    /// `${x:?word}`
+    Error(String),
+    /// `${x:+word}`
+    Alternative(String),
+    /// `${x:offset:length}`
+    Substring(String),
+    /// `${x%pattern}`, `${x%%pattern}`
+    WithoutSuffix(String),
+    /// `${x#pattern}`, `${x/pattern/replacement}`, `${x^pattern}` and the like: what is in them expands.
+    Changed(String),
+    /// `${x@P}`
+    Prompt,
+    /// `${x@Q}` and the other letters
+    Transformed,
+    /// `${!prefix*}`, `${!prefix@}`
+    Names,
+    /// `${!a[@]}`
+    Keys,
+}

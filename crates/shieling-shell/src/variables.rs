@@ -1,0 +1,491 @@
+//! The variables of a text: which values it can give them, and which of them change what runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::word::{Atom, Hidden};
+
+/// How many different values of one variable are told apart.
+const MAX_VALUES: usize = 24;
+
+/// What the text assigns, in whatever order: every value a variable can have at any time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Variables {
+    values: BTreeMap<String, Vec<Vec<Atom>>>,
+    /// Whether any array may have been declared so.
+    pub(crate) any_associative: bool,
+    /// The names of the functions that the text defines, certain or not.
+    pub(crate) functions: BTreeSet<String>,
+    /// Whether the way in which words are split is changed.
+    pub(crate) splits_otherwise: bool,
+    /// Whether `*` also matches names that start with a dot.
+    pub(crate) dotglob: bool,
+    /// The variables that may have been declared so that whatever is assigned to them is arithmetic.
+    pub(crate) integers: BTreeSet<String>,
+    /// Whether any variable can have any value.
+    any_value: bool,
+}
+
+impl Variables {
+    /// Adds a value that the variable can have.
+    pub(crate) fn assign(&mut self, name: &str, value: Vec<Atom>) {
+        match name {
+            "IFS" => self.splits_otherwise = true,
+            "GLOBIGNORE" => self.dotglob = true,
+            _ => {}
+        }
+        let values = self.values.entry(name.to_owned()).or_default();
+        if values.contains(&value) {
+            return;
+        }
+        if values.len() >= MAX_VALUES {
+            *values = vec![vec![Atom::Hidden(Hidden::Anything)]];
+        } else if !values
+            .iter()
+            .any(|known| matches!(known.as_slice(), [Atom::Hidden(Hidden::Anything)]))
+        {
+            values.push(value);
+        }
+    }
+
+    /// The values that the text can give to this variable; none if it assigns it nowhere.
+    pub(crate) fn values(&self, name: &str) -> Option<&[Vec<Atom>]> {
+        self.values.get(name).map(Vec::as_slice)
+    }
+
+    /// Whether everything that a walk found was among what it went by.
+    pub(crate) fn cover(&self, found: &Self) -> bool {
+        let unknown = [Atom::Hidden(Hidden::Anything)];
+        found.values.iter().all(|(name, values)| {
+            self.values.get(name).is_some_and(|known| {
+                known.iter().any(|value| value.as_slice() == unknown)
+                    || values.iter().all(|value| known.contains(value))
+            })
+        }) && found.functions.is_subset(&self.functions)
+            && (self.any_associative || !found.any_associative)
+            && (self.splits_otherwise || !found.splits_otherwise)
+            && (self.dotglob || !found.dotglob)
+            && found.integers.is_subset(&self.integers)
+            && (self.any_value || !found.any_value)
+    }
+
+    /// Whether any variable can have any value.
+    pub(crate) fn can_be_anything(&self) -> bool {
+        self.any_value
+    }
+
+    /// Gives up on telling variables apart.
+    pub(crate) fn forget_names(&mut self) {
+        self.values.clear();
+        self.any_value = true;
+    }
+
+    /// How many names there are, and how many bytes of values.
+    pub(crate) fn weight(&self) -> (usize, usize) {
+        let values = self.values.values().flatten();
+        let names = self.values.len() + self.functions.len() + self.integers.len();
+        (names, values.map(|value| weight(value)).sum())
+    }
+
+    /// Gives up on knowing any value.
+    pub(crate) fn forget_values(&mut self) {
+        for values in self.values.values_mut() {
+            *values = vec![vec![Atom::Hidden(Hidden::Anything)]];
+        }
+    }
+}
+
+/// How large a value is, in bytes and pieces.
+pub(crate) fn weight(value: &[Atom]) -> usize {
+    let atom = |atom: &Atom| match atom {
+        Atom::Text(text) => 1 + text.len(),
+        Atom::OneOf(values) => 1 + values.iter().map(|value| weight(value)).sum::<usize>(),
+        Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) => 1,
+    };
+    value.iter().map(atom).sum()
+}
+
+/// What setting a variable does to the commands that run afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Influence {
+    /// Nothing that matters.
+    None,
+    /// Its value is run as shell text, or as a program with arguments.
+    Command,
+    /// Its value is expanded by the shell, substitutions included.
+    Prompt,
+    /// It is configuration that can name commands in ways that are not followed.
+    Configuration,
+    /// It changes which programs, libraries or settings are used.
+    Search,
+    /// It changes where programs are found.
+    Path,
+    /// It has any program run code that it names.
+    Code,
+    /// It changes what interpreters, compilers and build tools load, which run the project's code in any case.
+    Loading,
+}
+
+/// Variables whose value is a command. Source: the manuals of bash, git, man, less, rsync, sudo,
+/// and the lists of variables that `sudo` removes.
+const COMMANDS: &[&str] = &[
+    "BASH_ALIASES",
+    "BASH_CMDS",
+    "AR",
+    "BROWSER",
+    "CARGO",
+    "CMAKE",
+    "LD",
+    "MAKE",
+    "PKG_CONFIG",
+    "RUSTFMT",
+    "CC",
+    "CXX",
+    "AUTOM4TE",
+    "CONFIG_SHELL",
+    "M4",
+    "MAILER",
+    "PERL",
+    "PYTHON",
+    "SHELL",
+    "CVS_RSH",
+    "DIFFPROG",
+    "EDITOR",
+    "FCEDIT",
+    "FZF_DEFAULT_COMMAND",
+    "GIT_ASKPASS",
+    "GIT_EDITOR",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_MERGE_TOOL",
+    "GIT_PAGER",
+    "GIT_PROXY_COMMAND",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "LESSCLOSE",
+    "LESSOPEN",
+    "MANPAGER",
+    "MANROFFOPT",
+    "MANOPT",
+    "PAGER",
+    "PROMPT_COMMAND",
+    "RSYNC_RSH",
+    "RSYNC_CONNECT_PROG",
+    "RUSTC",
+    "RUSTC_WRAPPER",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RUSTDOC",
+    "SSH_ASKPASS",
+    "SUDO_ASKPASS",
+    "SUDO_EDITOR",
+    "SYSTEMD_EDITOR",
+    "SYSTEMD_PAGER",
+    "TAR_RSH",
+    "VISUAL",
+    "XMLLINT_INDENT_CMD",
+];
+
+/// What the names of such variables of other programs end with (`KUBE_EDITOR`, `SVN_SSH`).
+const COMMAND_ENDINGS: &[&str] = &[
+    "_BROWSER",
+    "_COMPILER_LAUNCHER",
+    "_EDITOR",
+    "_EXTERNAL_DIFF",
+    "_LINKER_LAUNCHER",
+    "_PAGER",
+    "_RSH",
+    "_SSH",
+    "_SSH_COMMAND",
+];
+
+/// Such variables that other words end.
+const OTHER_COMMANDS: &[&str] = &["CCACHE_COMPILER", "CCACHE_PREFIX", "HGEDITOR", "HGMERGE"];
+
+/// Variables with options for a program, which it takes as if they stood on its line.
+const OPTIONS: &[(&str, &str)] = &[
+    ("CFLAGS", "gcc"),
+    ("CGO_CFLAGS", "gcc"),
+    ("CGO_CPPFLAGS", "gcc"),
+    ("CGO_CXXFLAGS", "gcc"),
+    ("CGO_LDFLAGS", "gcc"),
+    ("CPPFLAGS", "gcc"),
+    ("CXXFLAGS", "gcc"),
+    ("ELIXIR_ERL_OPTIONS", "erl"),
+    ("ERL_AFLAGS", "erl"),
+    ("ERL_FLAGS", "erl"),
+    ("ERL_ZFLAGS", "erl"),
+    ("FZF_DEFAULT_OPTS", "fzf"),
+    ("GNUMAKEFLAGS", "make"),
+    ("GOFLAGS", "go build"),
+    ("GRADLE_OPTS", "java"),
+    ("JAVA_OPTS", "java"),
+    ("JAVA_TOOL_OPTIONS", "java"),
+    ("JDK_JAVA_OPTIONS", "java"),
+    ("LDFLAGS", "gcc"),
+    ("MAVEN_OPTS", "java"),
+    ("NODE_OPTIONS", "node"),
+    ("SBT_OPTS", "java"),
+    ("TAR_OPTIONS", "tar"),
+    ("_JAVA_OPTIONS", "java"),
+    ("npm_config_node_options", "node"),
+];
+
+/// The program, with its subcommand, whose options this variable holds.
+pub(crate) fn options_of(name: &str) -> Option<&'static str> {
+    OPTIONS
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, program)| *program)
+}
+
+/// Variables that change what is found, loaded or configured.
+const SEARCH: &[&str] = &[
+    "BASHOPTS",
+    "BASH_LOADABLES_PATH",
+    "BASH_XTRACEFD",
+    "EMACSLOADPATH",
+    "FPATH",
+    "GETCONF_DIR",
+    "GREP_OPTIONS",
+    "HOME",
+    "HISTFILE",
+    "HOSTALIASES",
+    "INPUTRC",
+    "LOCPATH",
+    "MANPATH",
+    "MORE",
+    "NLSPATH",
+    "POSIXLY_CORRECT",
+    "RESOLV_HOST_CONF",
+    "RES_OPTIONS",
+    "RIPGREP_CONFIG_PATH",
+    "SHELLOPTS",
+    "TAR_OPTIONS",
+    "TERMCAP",
+    "TERMINFO",
+    "TERMINFO_DIRS",
+    "XDG_CONFIG_DIRS",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_DIRS",
+    "XDG_DATA_HOME",
+    "ZDOTDIR",
+    "FZF_DEFAULT_OPTS",
+    "GZIP",
+    "BZIP2",
+    "XZ_OPT",
+    "XZ_DEFAULTS",
+    "ZSTD_NBTHREADS",
+    "UNZIP",
+    "ZIPOPT",
+];
+
+/// Beginnings of names of such variables, whole families of them.
+const SEARCH_FAMILIES: &[&str] = &["BASH_FUNC_", "DYLD_", "GIT_", "LD_", "LESS"];
+
+/// Variables that name code which programs load that have nothing to do with it.
+const CODE: &[&str] = &[
+    "BASH_ENV",
+    "COMPILER_PATH",
+    "DYLD_INSERT_LIBRARIES",
+    "ENV",
+    "EXINIT",
+    "GCC_EXEC_PREFIX",
+    "GCONV_PATH",
+    "LD_AUDIT",
+    "LD_PRELOAD",
+    "LUA_INIT",
+    "PERL5DB",
+    "PERL5OPT",
+    "RUBYOPT",
+    "VIMINIT",
+];
+
+/// Variables that change what interpreters, compilers and build tools load.
+const LOADING: &[&str] = &[
+    "CLASSPATH",
+    "GEM_HOME",
+    "GEM_PATH",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "KUBECONFIG",
+    "LUA_CPATH",
+    "LUA_PATH",
+    "MAKEFILES",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "PERLLIB",
+    "PHPRC",
+    "PHP_INI_SCAN_DIR",
+    "RUSTDOCFLAGS",
+    "RUSTFLAGS",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "_JAVA_OPTIONS",
+];
+
+/// Beginnings of their names.
+const LOADING_FAMILIES: &[&str] = &["CARGO_", "NPM_CONFIG_", "PERL5", "PYTHON", "RUBY", "npm_config_"];
+
+/// Whether flags for `make` say no more than how many jobs there are and what is told of them (`-j8 -k -s`).
+fn is_of_jobs(flags: &str) -> bool {
+    flags
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || b" -jkls".contains(&byte))
+}
+
+/// Whether the variable is a setting of npm's or cargo's whose value is a program.
+fn is_command_of_tool(name: &str) -> bool {
+    const OF_NPM: [&str; 5] = ["browser", "editor", "git", "shell", "viewer"];
+    const OF_CARGO: [&str; 5] = ["LINKER", "RUNNER", "RUSTC", "RUSTDOC", "WRAPPER"];
+    let last = name.rsplit(['_', '-']).next().unwrap_or_default();
+    let of_npm = name
+        .get(..11)
+        .is_some_and(|start| start.eq_ignore_ascii_case("npm_config_"));
+    of_npm && OF_NPM.contains(&last.to_ascii_lowercase().as_str())
+        || name.starts_with("CARGO_") && OF_CARGO.contains(&last)
+}
+
+/// Members of those families that change nothing of what runs.
+const HARMLESS: &[&str] = &[
+    "GIT_ADVICE",
+    "LESSCHARDEF",
+    "LESSCHARSET",
+    "LESSUTFBINFMT",
+    "LESSUTFCHARDEF",
+    "GIT_AUTHOR_DATE",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_AUTHOR_NAME",
+    "GIT_COMMITTER_DATE",
+    "GIT_COMMITTER_EMAIL",
+    "GIT_COMMITTER_NAME",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OPTIONAL_LOCKS",
+    "GIT_TERMINAL_PROMPT",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONHASHSEED",
+    "PYTHONIOENCODING",
+    "PYTHONUNBUFFERED",
+    "PYTHONUTF8",
+    "PYTHONWARNINGS",
+    "CARGO_TARGET_DIR",
+    "CARGO_INCREMENTAL",
+    "CARGO_TERM_COLOR",
+    "CARGO_TERM_PROGRESS_WHEN",
+    "CARGO_TERM_QUIET",
+    "CARGO_TERM_VERBOSE",
+    "CARGO_NET_OFFLINE",
+    "CARGO_BUILD_JOBS",
+];
+
+/// Variables that name a pager.
+const PAGERS: [&str; 7] = [
+    "GH_PAGER",
+    "GIT_PAGER",
+    "MANPAGER",
+    "PAGER",
+    "SYSTEMD_PAGER",
+    "BAT_PAGER",
+    "DELTA_PAGER",
+];
+
+/// What setting this variable to this value does.
+pub(crate) fn influence(name: &str, value: &[Atom]) -> Influence {
+    if matches!(name, "RUSTFLAGS" | "RUSTDOCFLAGS")
+        && crate::word::known(value).is_some_and(|flags| {
+            !["link", "plugin", "-Z", "@", "sysroot", "ar=", "codegen-backend"]
+                .iter()
+                .any(|part| flags.contains(part))
+        })
+    {
+        // Lints, features of the processor and the like.
+        return Influence::None;
+    }
+    // To all of these it means that there is no pager.
+    let shown = crate::word::known(value).is_some_and(|pager| matches!(pager.as_ref(), "" | "cat"));
+    if HARMLESS.contains(&name) || shown && PAGERS.contains(&name) {
+        Influence::None
+    } else if name.starts_with("GIT_CONFIG_") || name.starts_with("BASH_FUNC_") {
+        Influence::Configuration
+    } else if COMMANDS.contains(&name)
+        || OTHER_COMMANDS.contains(&name)
+        || COMMAND_ENDINGS.iter().any(|end| name.ends_with(end))
+        || is_command_of_tool(name)
+        || ["HOST_", "TARGET_", "CC_", "CXX_", "AR_"]
+            .iter()
+            .any(|start| name.starts_with(start))
+    {
+        Influence::Command
+    } else if matches!(name, "PS0" | "PS1" | "PS2" | "PS4") {
+        Influence::Prompt
+    } else if name == "MAKEFLAGS" && crate::word::known(value).is_some_and(|flags| is_of_jobs(&flags)) {
+        Influence::None
+    } else if CODE.contains(&name) || name == "MAKEFLAGS" {
+        Influence::Code
+    } else if name == "PATH" {
+        Influence::Path
+    } else if LOADING.contains(&name) || LOADING_FAMILIES.iter().any(|family| name.starts_with(family)) {
+        Influence::Loading
+    } else if SEARCH.contains(&name) || SEARCH_FAMILIES.iter().any(|family| name.starts_with(family)) {
+        Influence::Search
+    } else {
+        Influence::None
+    }
+}
+
+/// Directories of programs that only root can write.
+const OF_THE_SYSTEM: &[&str] = &[
+    "/bin",
+    "/sbin",
+    "/usr/bin",
+    "/usr/sbin",
+    "/usr/local/bin",
+    "/usr/local/go/bin",
+    "/usr/local/sbin",
+];
+
+/// Whether an assignment to `PATH`, as it is written, adds directories of the system alone to what it was. Whatever
+/// else gave it a value is judged where it did.
+pub(crate) fn searches_the_system(assignment: &str) -> bool {
+    let Some(value) = assignment.strip_prefix("PATH=") else {
+        return false;
+    };
+    let inner = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+    let mut parts = inner.unwrap_or(value).split(':');
+    parts.all(|part| matches!(part, "$PATH" | "${PATH}") || OF_THE_SYSTEM.contains(&part))
+}
+
+/// Whether bash evaluates what is assigned to this variable as arithmetic, whoever assigns it.
+pub(crate) fn is_integer(name: &str) -> bool {
+    matches!(
+        name,
+        "RANDOM"
+            | "SRANDOM"
+            | "OPTIND"
+            | "HISTCMD"
+            | "SECONDS"
+            | "LINENO"
+            | "BASHPID"
+            | "EPOCHSECONDS"
+            | "EPOCHREALTIME"
+            | "BASH_SUBSHELL"
+            | "FUNCNEST"
+    )
+}
+
+/// What is known of a variable that the text does not assign: those of the shell itself, and the
+/// few that every environment sets.
+pub(crate) fn ambient(name: &str) -> Vec<Atom> {
+    match name {
+        // Relative to where the command stands, which is what the present directory is.
+        "PWD" => vec![Atom::Text(".".to_owned())],
+        "HOME" => vec![Atom::Text(crate::reading::HOME.to_owned())],
+        "TMPDIR" => vec![Atom::Text("/tmp".to_owned())],
+        "BASHPID" | "COLUMNS" | "EPOCHSECONDS" | "EUID" | "LINENO" | "LINES" | "OPTIND" | "PPID" | "RANDOM"
+        | "SECONDS" | "SHLVL" | "SRANDOM" | "UID" | "PIPESTATUS" | "BASH_SUBSHELL" | "HISTCMD" => {
+            vec![Atom::Hidden(Hidden::Number)]
+        }
+        "BASH_VERSION" | "EPOCHREALTIME" | "HOSTNAME" | "HOSTTYPE" | "LANG" | "LOGNAME" | "MACHTYPE" | "OSTYPE"
+        | "OLDPWD" | "SHELL" | "TERM" | "USER" => vec![Atom::Hidden(Hidden::Name)],
+        _ => vec![Atom::Hidden(Hidden::Anything)],
+    }
+}

@@ -1,0 +1,397 @@
+//! Words of a command as far as the text tells them: known text, wildcards and unknown parts.
+//!
+//! A word is an abstract value: a set of possible expansions. Its methods err on the side of "could be", so that
+//! what the word becomes at run time is always among the possibilities that they report.
+
+use std::borrow::Cow;
+
+use crate::span::Span;
+
+/// What is known about a part of a word that the text does not spell out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Hidden {
+    /// A whole number, perhaps signed.
+    Number,
+    /// One or more characters that hold no blank and do not start with a dash: a hash, an
+    /// absolute path, a date.
+    Name,
+    /// Names of files and directories that a program found below a directory, with slashes between them.
+    Below,
+    /// Any text.
+    Anything,
+}
+
+/// A piece of a word.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Atom {
+    /// Exactly this text.
+    Text(String),
+    /// One character of a file name: `?` or `[…]`.
+    One,
+    /// Any run of characters of a file name: `*`.
+    Star,
+    /// Any run of characters of a name that a program found by itself, a leading dot included.
+    Found,
+    /// A part that the text does not spell out.
+    Hidden(Hidden),
+    /// One of several alternatives.
+    OneOf(Vec<Vec<Atom>>),
+}
+
+/// How many words a written word can expand to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fields {
+    /// Exactly one.
+    One,
+    /// The file names that match, or the word itself if none does.
+    Glob,
+    /// None, one or many.
+    Any,
+}
+
+/// A three-valued answer about a word before it is expanded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// It holds for every expansion.
+    Yes,
+    /// It holds for none.
+    No,
+    /// It holds for some, or that cannot be told.
+    Maybe,
+}
+
+/// A word of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    /// Its pieces after quote removal.
+    pub atoms: Vec<Atom>,
+    /// How many words it can expand to.
+    pub fields: Fields,
+    /// Its place in the text.
+    pub span: Span,
+    /// The word as it is written, for messages.
+    pub written: String,
+}
+
+impl Word {
+    /// Creates a word that is exactly this text.
+    pub fn text(text: impl Into<String>, span: Span) -> Self {
+        let text = text.into();
+        Self {
+            atoms: vec![Atom::Text(text.clone())],
+            fields: Fields::One,
+            span,
+            written: text,
+        }
+    }
+
+    /// Creates a word that can be any text.
+    pub fn unknown(fields: Fields, written: impl Into<String>, span: Span) -> Self {
+        Self {
+            atoms: vec![Atom::Hidden(Hidden::Anything)],
+            fields,
+            span,
+            written: written.into(),
+        }
+    }
+
+    /// Returns the text of the word if it expands to exactly one known word.
+    pub fn known(&self) -> Option<Cow<'_, str>> {
+        (self.fields == Fields::One).then(|| known(&self.atoms)).flatten()
+    }
+
+    /// Returns the text with which every expansion of the word starts.
+    pub fn prefix(&self) -> &str {
+        match self.atoms.first() {
+            Some(Atom::Text(text)) => text,
+            _ => "",
+        }
+    }
+
+    /// Tells whether the word starts with a dash, which makes it an option.
+    pub fn is_dashed(&self) -> Known {
+        match self.fields {
+            Fields::Any if self.atoms.iter().all(|atom| matches!(atom, Atom::Hidden(Hidden::Name))) => Known::No,
+            Fields::Any => match starts_with_dash(&self.atoms) {
+                Known::No if !may_split(&self.atoms) => Known::No,
+                _ => Known::Maybe,
+            },
+            Fields::One | Fields::Glob => starts_with_dash(&self.atoms),
+        }
+    }
+
+    /// Returns the word without its first `bytes` bytes, which must be known text.
+    pub fn after(&self, bytes: usize) -> Self {
+        let mut rest = self.clone();
+        if let Some(Atom::Text(text)) = rest.atoms.first_mut() {
+            *text = text.get(bytes..).unwrap_or_default().to_owned();
+            if text.is_empty() {
+                rest.atoms.remove(0);
+            }
+        }
+        rest.written = show(&rest.atoms);
+        rest
+    }
+
+    /// Returns the alternatives of the word, or `None` if there are more than `limit`.
+    pub fn alternatives(&self, limit: usize) -> Option<Vec<Self>> {
+        let mut all: Vec<Vec<Atom>> = vec![Vec::new()];
+        for atom in &self.atoms {
+            match atom {
+                Atom::OneOf(choices) => {
+                    if all.len() * choices.len() > limit {
+                        return None;
+                    }
+                    all = all
+                        .iter()
+                        .flat_map(|head| choices.iter().map(|choice| [head.as_slice(), choice].concat()))
+                        .collect();
+                }
+                other => all.iter_mut().for_each(|head| head.push(other.clone())),
+            }
+        }
+        Some(
+            all.into_iter()
+                .map(|atoms| Self {
+                    atoms: joined(atoms),
+                    ..self.clone()
+                })
+                .collect(),
+        )
+    }
+
+    /// The text of the word, with a number in place of each number that is not known: a program
+    /// text does the same with any other.
+    pub fn with_numbers(&self) -> Option<String> {
+        if self.fields != Fields::One {
+            return None;
+        }
+        self.atoms
+            .iter()
+            .map(|atom| match atom {
+                Atom::Text(text) => Some(text.as_str()),
+                Atom::Hidden(Hidden::Number) => Some("1"),
+                Atom::One | Atom::Star | Atom::Found | Atom::Hidden(_) | Atom::OneOf(_) => None,
+            })
+            .collect()
+    }
+
+    /// Tells whether a part of it is a wildcard of the shell.
+    pub fn holds_wildcards(&self) -> bool {
+        fn held(atoms: &[Atom]) -> bool {
+            atoms.iter().any(|atom| match atom {
+                Atom::One | Atom::Star => true,
+                Atom::OneOf(choices) => choices.iter().any(|choice| held(choice)),
+                Atom::Text(_) | Atom::Found | Atom::Hidden(_) => false,
+            })
+        }
+        held(&self.atoms)
+    }
+
+    /// Tells whether it starts with a wildcard, which matches names in the working directory.
+    pub fn is_of_names(&self) -> bool {
+        self.fields != Fields::Any && matches!(self.atoms.first(), Some(Atom::Star | Atom::One))
+    }
+
+    /// Tells whether its only unknown parts are wildcards, none of which is followed by `..`.
+    pub fn is_of_wildcards(&self) -> bool {
+        fn plain(atoms: &[Atom], behind: &mut bool) -> bool {
+            atoms.iter().all(|atom| match atom {
+                Atom::Text(text) => !(*behind && text.split('/').any(|part| part == "..")),
+                Atom::One | Atom::Star | Atom::Found => {
+                    *behind = true;
+                    true
+                }
+                Atom::OneOf(choices) => choices.iter().all(|choice| plain(choice, behind)),
+                Atom::Hidden(_) => false,
+            })
+        }
+        let mut behind = false;
+        self.fields != Fields::Any && plain(&self.atoms, &mut behind) && behind
+    }
+
+    /// Tells whether it is a path that a program finds below named directories, so that the files there determine
+    /// which paths it can be.
+    pub fn is_found_below(&self) -> bool {
+        let named = |atoms: &[Atom]| {
+            atoms
+                .iter()
+                .all(|atom| matches!(atom, Atom::Text(text) if !text.split('/').any(|part| part == "..")))
+        };
+        let [roots, Atom::OneOf(ends_with), name @ ..] = self.atoms.as_slice() else {
+            return false;
+        };
+        let ends = |choice: &Vec<Atom>| match name {
+            [] => matches!(choice.as_slice(), [] | [Atom::Text(_), Atom::Hidden(Hidden::Below)]),
+            _ => matches!(
+                choice.as_slice(),
+                [Atom::Text(_)] | [Atom::Text(_), Atom::Hidden(Hidden::Below), Atom::Text(_)]
+            ),
+        };
+        let plain = |atom: &Atom| match atom {
+            Atom::Text(text) => !text.split('/').any(|part| part == ".."),
+            Atom::Found => true,
+            _ => false,
+        };
+        let roots = match roots {
+            Atom::OneOf(roots) => roots.iter().all(|root| named(root)),
+            root => named(std::slice::from_ref(root)),
+        };
+        self.fields == Fields::One && roots && ends_with.iter().all(ends) && name.iter().all(plain)
+    }
+
+    /// The name of a program without its directories, where the word tells it.
+    pub(crate) fn program_name(&self) -> Option<String> {
+        if self.fields != Fields::One {
+            return None;
+        }
+        let last = match self.atoms.as_slice() {
+            [.., Atom::Text(text)] => text,
+            _ => return None,
+        };
+        match last.rsplit_once('/') {
+            Some((_, name)) => Some(name.to_owned()),
+            None => (self.atoms.len() == 1).then(|| last.clone()),
+        }
+    }
+
+    /// Returns the word for messages and records: its text if known, otherwise as it is written.
+    pub fn shown(&self) -> String {
+        self.known().map_or_else(|| self.written.clone(), Cow::into_owned)
+    }
+}
+
+/// The text of these pieces, if all is known.
+pub(crate) fn known(atoms: &[Atom]) -> Option<Cow<'_, str>> {
+    match atoms {
+        [] => Some(Cow::Borrowed("")),
+        [Atom::Text(text)] => Some(Cow::Borrowed(text)),
+        _ => atoms
+            .iter()
+            .map(|atom| match atom {
+                Atom::Text(text) => Some(text.as_str()),
+                _ => None,
+            })
+            .collect::<Option<String>>()
+            .map(Cow::Owned),
+    }
+}
+
+/// The same pieces with neighbouring texts made one.
+pub(crate) fn joined(atoms: Vec<Atom>) -> Vec<Atom> {
+    let mut all: Vec<Atom> = Vec::with_capacity(atoms.len());
+    for atom in atoms {
+        match (all.last_mut(), atom) {
+            (_, Atom::Text(text)) if text.is_empty() => {}
+            (Some(Atom::Text(head)), Atom::Text(tail)) => head.push_str(&tail),
+            (_, atom) => all.push(atom),
+        }
+    }
+    all
+}
+
+fn starts_with_dash(atoms: &[Atom]) -> Known {
+    match atoms.first() {
+        None => Known::No,
+        Some(Atom::Text(text)) if text.is_empty() => starts_with_dash(&atoms[1..]),
+        Some(Atom::Text(text)) if text.starts_with('-') => Known::Yes,
+        Some(Atom::Text(_) | Atom::Hidden(Hidden::Name)) => Known::No,
+        Some(
+            Atom::One | Atom::Star | Atom::Found | Atom::Hidden(Hidden::Number | Hidden::Below | Hidden::Anything),
+        ) => Known::Maybe,
+        Some(Atom::OneOf(choices)) => {
+            let mut answers = choices.iter().map(|choice| {
+                if choice.is_empty() {
+                    starts_with_dash(&atoms[1..])
+                } else {
+                    starts_with_dash(choice)
+                }
+            });
+            let first = answers.next().unwrap_or(Known::Maybe);
+            if answers.all(|answer| answer == first) {
+                first
+            } else {
+                Known::Maybe
+            }
+        }
+    }
+}
+
+/// Whether an unquoted expansion in these pieces could bring a blank, and so start a new word.
+fn may_split(atoms: &[Atom]) -> bool {
+    atoms.iter().any(|atom| match atom {
+        Atom::Text(_) | Atom::One | Atom::Star | Atom::Found | Atom::Hidden(Hidden::Number | Hidden::Name) => false,
+        Atom::Hidden(Hidden::Below | Hidden::Anything) => true,
+        Atom::OneOf(choices) => choices.iter().any(|choice| {
+            may_split(choice)
+                || choice
+                    .iter()
+                    .any(|piece| matches!(piece, Atom::Text(text) if text.contains(char::is_whitespace)))
+        }),
+    })
+}
+
+/// The pieces as a person would write them.
+pub(crate) fn show(atoms: &[Atom]) -> String {
+    atoms
+        .iter()
+        .map(|atom| match atom {
+            Atom::Text(text) => text.clone(),
+            Atom::One => "?".to_owned(),
+            Atom::Star | Atom::Found => "*".to_owned(),
+            Atom::Hidden(_) => "…".to_owned(),
+            Atom::OneOf(choices) => {
+                let shown: Vec<String> = choices.iter().map(|choice| show(choice)).collect();
+                format!("{{{}}}", shown.join(","))
+            }
+        })
+        .collect()
+}
+
+/// A pattern that a program matches against names by itself: unlike the shell's, its wildcards also
+/// match a leading dot.
+pub fn found(pattern: &str) -> Vec<Atom> {
+    let mut atoms = Vec::new();
+    let mut literal = String::new();
+    let mut characters = pattern.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '*' | '?' => {
+                atoms.push(Atom::Text(std::mem::take(&mut literal)));
+                atoms.push(Atom::Found);
+            }
+            // One character, which may be the dot that a name starts with.
+            '[' if let Some(end) = characters.as_str().find(']') => {
+                let starts = literal.ends_with('/') || literal.is_empty() && atoms.is_empty();
+                atoms.push(Atom::Text(std::mem::take(&mut literal)));
+                atoms.push(if starts { Atom::Found } else { Atom::One });
+                characters = characters.as_str()[end + 1..].chars();
+            }
+            '\\' => literal.extend(characters.next()),
+            other => literal.push(other),
+        }
+    }
+    atoms.push(Atom::Text(literal));
+    joined(atoms)
+}
+
+/// Words put together with blanks between them, as `eval` does.
+pub(crate) fn spaced(words: &[Word], span: Span) -> Word {
+    let mut atoms = Vec::new();
+    for (index, word) in words.iter().enumerate() {
+        if index > 0 {
+            atoms.push(Atom::Text(" ".to_owned()));
+        }
+        if word.fields == Fields::One {
+            atoms.extend(word.atoms.clone());
+        } else {
+            atoms.push(Atom::Hidden(Hidden::Anything));
+        }
+    }
+    Word {
+        atoms: joined(atoms),
+        fields: Fields::One,
+        span,
+        written: String::new(),
+    }
+}
