@@ -17,7 +17,7 @@ use crate::aftermath;
 use crate::bash::{self, Builtin, Words};
 use crate::guarded::guarded;
 use crate::hook;
-use crate::message::{BREAK_OFF, BrokenOff, KEY, Kind, LIBRARY, LONGEST_TEXT, ORDER, read_order};
+use crate::message::{BREAK_OFF, BrokenOff, GIVEN_UP, KEY, Kind, LIBRARY, LONGEST_TEXT, ORDER, read_order};
 use crate::state;
 
 /// The socket is put just below this number, or just below what may be opened at all, if that is less:
@@ -204,6 +204,8 @@ fn prepare() -> Option<(OwnedFd, OwnedFd)> {
     ] {
         bash::set(name, 0);
     }
+    // Before the host can give anything up: unheard, the signal ends the shell.
+    hear_break_off();
     let number = socket.as_fd();
     state::begin(rustix::fd::AsRawFd::as_raw_fd(&number), key);
     state::report(Kind::Done, 0, BrokenOff::No).ok()?;
@@ -264,7 +266,10 @@ fn receive(socket: &OwnedFd) -> Result<Order, Errno> {
                         }
                     }
                 }
-                break message.bytes;
+                // That a command was given up which is over by now says nothing.
+                if message.bytes != GIVEN_UP {
+                    break message.bytes;
+                }
             }
             Err(Errno::INTR) => {
                 // SAFETY: what bash itself does at such a point.
@@ -304,6 +309,14 @@ fn receive(socket: &OwnedFd) -> Result<Order, Errno> {
 static mut RESULT: c_int = 0;
 
 extern "C" fn execute(text: *mut c_void) {
+    // Asked once the signal is heard, and the host sends the message before the signal: whenever the command is
+    // given up, one of the two is seen.
+    if state::is_given_up() {
+        BROKEN_OFF.store(true, Ordering::Relaxed);
+        // SAFETY: bash has one thread.
+        unsafe { RESULT = TERMINATED };
+        return;
+    }
     // SAFETY: a C string that lives until the next command.
     unsafe { RESULT = bash::parse_and_execute(text.cast(), c"-c".as_ptr(), bash::AS_A_COMMAND) };
 }
@@ -413,11 +426,16 @@ fn interruptible(function: extern "C" fn(*mut c_void), argument: *mut c_void) ->
     code
 }
 
+/// Has the signal lead to [`break_off`].
+fn hear_break_off() {
+    // SAFETY: a function of bash's.
+    unsafe { bash::set_signal_handler(BREAK_OFF, break_off) };
+}
+
 /// Takes out of bash what the command before has left, while nothing that is said can be heard.
 fn settle() {
     // A trap on our signal holds for as long as the command that has set it.
-    // SAFETY: a function of bash's.
-    unsafe { bash::set_signal_handler(BREAK_OFF, break_off) };
+    hear_break_off();
     BROKEN_OFF.store(false, Ordering::Relaxed);
     IN_DEBUG_TRAP.store(false, Ordering::Relaxed);
     // Whoever was killed is no running child any more, but the signal that says so may still be on its

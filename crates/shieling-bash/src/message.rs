@@ -4,6 +4,7 @@
 //! host                              shell
 //! key                      ──────►
 //! number, text; 1, 2       ──────►  runs it
+//! number                   ──────►  given up: does not begin it, if it has not
 //!                          ◄──────  variables, in pieces, if they changed
 //!                          ◄──────  done: number, status, directory
 //! …
@@ -41,6 +42,20 @@ pub fn order(number: u64, in_file: u64) -> [u8; ORDER] {
 /// Reads [`order`].
 pub fn read_order(bytes: &[u8]) -> Option<(u64, u64)> {
     Some((number(bytes, 0)?, number(bytes, 8)?))
+}
+
+/// The length of the message that a command was given up.
+pub const GIVEN_UP: usize = 8;
+
+/// That the command of this number was given up. The signal [`BREAK_OFF`] that follows is lost if the command
+/// has not begun; this is not, and it is there before the signal is.
+pub fn given_up(number: u64) -> [u8; GIVEN_UP] {
+    number.to_le_bytes()
+}
+
+/// Reads [`given_up`]; nothing if the message is something else.
+pub fn read_given_up(bytes: &[u8]) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.try_into().ok()?))
 }
 
 /// What a report says.
@@ -182,5 +197,8 @@ mod tests {
         assert_eq!(Report::decode(&[0; REPORT]), None);
         assert_eq!(Report::decode(b"short"), None);
         assert_eq!(read_order(&order(3, 9)), Some((3, 9)));
+        assert_eq!(read_given_up(&given_up(3)), Some(3));
+        assert_eq!(read_given_up(&order(3, 9)), None);
+        assert_eq!(read_order(&given_up(3)), None);
     }
 }

@@ -7,10 +7,10 @@ use core::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use rustix::fd::{BorrowedFd, FromRawFd as _, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{SendFlags, send};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::bash;
-use crate::message::{BrokenOff, KEY, Kind, LONGEST_PIECE, REPORT, Report};
+use crate::message::{BrokenOff, GIVEN_UP, KEY, Kind, LONGEST_PIECE, REPORT, Report, read_given_up};
 
 /// The socket's number, once there is one.
 static SOCKET: AtomicI32 = AtomicI32::new(-1);
@@ -58,6 +58,19 @@ pub(crate) fn end() {
 /// From here on, reports are about this command.
 pub(crate) fn about(number: u64) {
     NUMBER.store(number, Ordering::Relaxed);
+}
+
+/// Whether the host has given up the command that reports are about. The message stays in the socket.
+pub(crate) fn is_given_up() -> bool {
+    // SAFETY: borrowed for a call; if it is not the socket any more, the kernel says so.
+    let socket = unsafe { BorrowedFd::borrow_raw(SOCKET.load(Ordering::Relaxed)) };
+    // One more than it takes: a longer message is another one.
+    let mut bytes = [0; GIVEN_UP + 1];
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    let Ok((_, length)) = rustix::io::retry_on_intr(|| recv(socket, &mut bytes[..], flags)) else {
+        return false;
+    };
+    bytes.get(..length).and_then(read_given_up) == Some(NUMBER.load(Ordering::Relaxed))
 }
 
 /// Whether this is the shell itself, and not a subshell.

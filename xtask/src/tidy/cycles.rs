@@ -25,7 +25,6 @@ const KNOWN: &[&[&str]] = &[
         "crates/shieling-cli/src/mcp.rs",
         "crates/shieling-cli/src/missing.rs",
         "crates/shieling-cli/src/options/mod.rs",
-        "crates/shieling-cli/src/output.rs",
         "crates/shieling-cli/src/person.rs",
         "crates/shieling-cli/src/plan.rs",
         "crates/shieling-cli/src/policy.rs",

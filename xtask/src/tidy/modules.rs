@@ -38,6 +38,17 @@ struct Module<'a> {
     named: BTreeSet<Vec<String>>,
 }
 
+impl Module<'_> {
+    /// The last name of a path, as its definition has it: an import may have renamed it.
+    fn defined_name(&self, path: &[String]) -> String {
+        let name = match path {
+            [alone] => self.imports.get(alone).and_then(|import| import.last()).or(Some(alone)),
+            _ => path.last(),
+        };
+        name.cloned().unwrap_or_default()
+    }
+}
+
 /// A name that one file uses and another one defines.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Arrow {
@@ -91,7 +102,7 @@ impl<'a> Modules<'a> {
                     arrows.insert(Arrow {
                         from: module.source.path.clone(),
                         to: to.path.clone(),
-                        name: named.last().cloned().unwrap_or_default(),
+                        name: module.defined_name(named),
                         through,
                     });
                 }

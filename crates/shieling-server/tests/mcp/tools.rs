@@ -30,7 +30,7 @@ async fn a_command_runs_with_what_the_call_says_and_the_rest_from_the_server() {
         "shell ls in Some(\"main\") at /work for 60000 ms, then Background, background false, terminal None, \
          id None, kept 64 KiB",
         "shell top in None at /work/sub for 5 ms, then Kill, background true, \
-         terminal Some(Size { rows: 5, columns: 80 }), id Some(\"mine\"), kept 100 B",
+         terminal Some(TerminalSize { rows: 5, columns: 80 }), id Some(\"mine\"), kept 100 B",
     ];
     assert_eq!(fake.asked(), expected);
 }
@@ -79,7 +79,7 @@ async fn jobs_are_viewed_written_to_waited_for_and_killed() {
     assert!(text(&killed).contains("no process of it is left"), "{killed}");
     let expected = [
         "view j1 from Some(4) within 10ms until Quiet, screen false",
-        "resize j1 to Size { rows: 5, columns: 40 }",
+        "resize j1 to TerminalSize { rows: 5, columns: 40 }",
         "view j1 from None within 0ns until Output, screen false",
         "write \"y\" [] enter true to j1 within 500ms",
         "write \"\" [\"C-c\"] enter false to j1 within 0ns",

@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use shieling::outcome::{Outcome, Status};
+use shieling::process::{End, Limits, run_to_end};
 use shieling::session::SessionName;
-use shieling_testkit::extent;
 use shieling_testkit::random::Random;
+use shieling_testkit::{approved, extent};
 
 use super::support::{In, Place, beside};
 
@@ -152,6 +153,63 @@ async fn and_as_an_ordinary_user_too() {
         "--exact",
         "sessions::given_up::the_command_after_one_that_was_given_up_says_its_own_status_and_nothing_else",
     ]);
+}
+
+/// Shells that are each given a command which is given up at its start, in each environment.
+const STARTS: usize = 30;
+/// A command that begins after it was given up has begun by then.
+const BEGUN: Duration = Duration::from_secs(1);
+/// What was begun has ended by then.
+const GONE: Duration = Duration::from_secs(20);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_that_is_given_up_at_its_start_ends_without_a_further_command() {
+    let _beside = beside().await;
+    let mut random = Random::new(extent::seed());
+    for at in [In::Local, In::Sandbox] {
+        let place = Place::new(at, None);
+        let first = approved(place.command(":"));
+        let limits = Limits::of(first.request());
+        let mut shells = Vec::new();
+        for number in 0..STARTS {
+            let mut shell = place.environment.open_shell(&first).await.expect("a shell");
+            // For the others it is the first command of all.
+            if number % 2 == 0 {
+                let process = shell.run(":").await.expect("it is sent");
+                assert_eq!(run_to_end(process, &limits, None, None).await.end, End::Exited(0));
+            }
+            shells.push(shell);
+        }
+        for (number, shell) in shells.iter_mut().enumerate() {
+            let process = shell.run("sleep 1000").await.expect("it is sent");
+            // Mostly before the shell has begun it.
+            if number % 3 == 0 {
+                tokio::time::sleep(Duration::from_micros(random.below(5_000) as u64)).await;
+            }
+            drop(process);
+        }
+        let given_up = Instant::now();
+        let left = loop {
+            let left: Vec<_> = shieling_testkit::leftovers(&place.marker)
+                .into_iter()
+                .filter(|pid| {
+                    std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line == b"sleep\x001000\0")
+                })
+                .collect();
+            let since = given_up.elapsed();
+            if since > GONE || left.is_empty() && since > BEGUN {
+                break left;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
+        assert_eq!(left, [0; 0], "{at:?}: of {STARTS}");
+        for mut shell in shells {
+            let process = shell.run("exit 7").await.expect("the shell has stayed");
+            let end = run_to_end(process, &limits, None, None).await.end;
+            assert_eq!(end, End::Exited(7), "{at:?}");
+        }
+        place.close().await.expect("nothing is left");
+    }
 }
 
 /// How many were given up, and what was wrong.

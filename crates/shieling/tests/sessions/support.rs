@@ -235,8 +235,9 @@ impl Approver for Yes {
 /// A workspace of its own, and a façade over it.
 pub(crate) struct Place {
     pub(crate) shieling: Arc<Shieling>,
+    pub(crate) environment: Arc<dyn Environment>,
     pub(crate) workspace: PathBuf,
-    marker: Marker,
+    pub(crate) marker: Marker,
     _folder: tempfile::TempDir,
 }
 
@@ -256,11 +257,12 @@ impl Place {
                 Arc::new(Sandbox::new(restrictions, shell))
             }
         };
-        let shieling = Shieling::builder(environment, Policy::open(), &workspace)
+        let shieling = Shieling::builder(Arc::clone(&environment), Policy::open(), &workspace)
             .approver(Arc::new(Yes))
             .approval(Mode::OnAsk);
         Self {
             shieling: Arc::new(shieling.build().expect("it serves no other policy")),
+            environment,
             workspace,
             marker: Marker::new(),
             _folder: folder,

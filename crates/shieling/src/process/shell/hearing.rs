@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
-use shieling_bash::message::{BREAK_OFF, BrokenOff, KEY, Kind, LONGEST_PIECE, REPORT, Report as Told};
+use shieling_bash::message::{BREAK_OFF, BrokenOff, KEY, Kind, LONGEST_PIECE, REPORT, Report as Told, given_up};
 use shieling_jail::message::{Order, Report};
 use tokio::io::unix::AsyncFd;
 
 use super::State;
 use crate::process::job::{Supervised, main_end};
-use crate::process::{Control as _, Ended, MainEnd, sys};
+use crate::process::{Control as _, Ended, MainEnd, socket, sys};
 
 /// The longest variables of a shell that are taken, in bytes: the kernel passes no more to a program.
 const LONGEST_VARIABLES: usize = 8 * 1024 * 1024;
@@ -45,6 +45,8 @@ pub(super) struct Hearing {
     variables: Vec<u8>,
     /// The command that runs, or ran last.
     pub(super) number: u64,
+    /// The last command that the shell was told not to begin.
+    given_up: u64,
     /// The last command that is over, and how.
     pub(super) done: Option<Done>,
     orders: u64,
@@ -75,6 +77,7 @@ impl Hearing {
             deleted: false,
             variables: Vec::new(),
             number: 0,
+            given_up: 0,
             done: None,
             orders: 0,
             abandoned: BTreeSet::new(),
@@ -153,6 +156,16 @@ impl Hearing {
         Poll::Ready(true)
     }
 
+    /// Tells the shell not to begin a command, if it has not. To be called before the order that breaks the command
+    /// off: the signal is lost if the command has not begun, and nobody may be there to send it again.
+    pub(super) fn give_up(&mut self, number: u64) {
+        if self.given_up < number {
+            self.given_up = number;
+            // The socket is empty but for this command at most: if it cannot be told, the shell has ended.
+            let _ = socket::send(self.socket(), &given_up(number), &[]);
+        }
+    }
+
     /// Orders that what a command started be ended. Gives the order's number.
     pub(super) fn end_part(&mut self, break_off: bool, (since_ms, until_ms): (u64, u64), grace: Duration) -> u64 {
         self.orders += 1;
@@ -182,7 +195,7 @@ impl Hearing {
     }
 
     /// Tells the shell once more to leave a command that nobody waits for, if it was told and has not:
-    /// what it is told before it has begun the command is lost.
+    /// bash forgets at the end of a trap what it was told in it.
     pub(super) fn insist(&mut self) {
         if let Some(since) = self.since.filter(|_| self.abandoned.is_empty()) {
             let order = self.end_part(true, (since, u64::MAX), Duration::ZERO);

@@ -15,7 +15,7 @@ use super::hearing::Hearing;
 use crate::process::{Control, Ended, Event, MainEnd, Usage};
 
 /// How long a shell may take to leave a command whose processes are all gone, before it is told again:
-/// what it is told before it has begun the command is lost. Twice as long each time, since a busy machine may give
+/// bash forgets at the end of a trap what it was told in it. Twice as long each time, since a busy machine may give
 /// the shell no processor for a while: 1.9 s in all, so that one which never leaves is ended within
 /// [`STOP_MARGIN`](crate::process::drive::STOP_MARGIN), and its end is told as what it is.
 const LEAVING: Duration = Duration::from_millis(60);
@@ -163,7 +163,12 @@ impl Control for Running {
         }
         let until = self.until.unwrap_or(u64::MAX);
         let running = self.until.is_none();
-        self.order = Some(lock(&self.hearing).end_part(running, (self.since, until), grace));
+        let mut hearing = lock(&self.hearing);
+        if running {
+            hearing.give_up(self.number);
+        }
+        self.order = Some(hearing.end_part(running, (self.since, until), grace));
+        drop(hearing);
         if running {
             self.swept = false;
             self.patience = Some(Box::pin(sleep(grace.saturating_add(ENDING))));
@@ -178,7 +183,10 @@ impl Drop for Running {
             let order = match (self.order, self.until) {
                 (Some(order), _) if self.ended.is_none() => Some(order),
                 // Told in vain, or not told yet.
-                (_, None) => Some(hearing.end_part(true, (self.since, u64::MAX), Duration::ZERO)),
+                (_, None) => {
+                    hearing.give_up(self.number);
+                    Some(hearing.end_part(true, (self.since, u64::MAX), Duration::ZERO))
+                }
                 // Its command has ended, and may have left something behind that is to go on.
                 (_, Some(_)) => None,
             };
