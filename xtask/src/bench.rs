@@ -20,7 +20,8 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
 
-use crate::{cargo, root, subject};
+use crate::subject;
+use crate::workspace::{cargo, root};
 
 /// Measures everything and writes BENCHMARKS.md, or measures one section and prints it.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
@@ -32,7 +33,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
     if cfg!(debug_assertions) {
         let mut again = vec!["bench".to_owned()];
         again.extend_from_slice(arguments);
-        return crate::again_in_release(&again);
+        return crate::workspace::again_in_release(&again);
     }
     let start = Instant::now();
     if only.is_none_or(|only| !IN_PROCESS.contains(&only)) {

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 
-use crate::{cargo, fuzz, tidy};
+use crate::workspace::cargo;
+use crate::{fuzz, tidy};
 
 /// A step that is one call of cargo: its name, the arguments, and variables to set.
 type CargoStep = (

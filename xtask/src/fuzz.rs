@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
             .into_iter()
             .chain(arguments.iter().cloned())
             .collect();
-        return crate::again_in_release(&again);
+        return crate::workspace::again_in_release(&again);
     }
     run_here(arguments)
 }

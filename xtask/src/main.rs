@@ -15,11 +15,12 @@ mod python;
 mod realwork;
 mod subject;
 mod tidy;
+mod workspace;
 
-use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
+use workspace::cargo;
 
 const USAGE: &str = "\
 cargo xtask check     formatting, lints, directions, tests, documentation: what CI runs
@@ -83,30 +84,4 @@ fn bless() -> anyhow::Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
-}
-
-/// Starts this task again in a release build: a debug build measures the wrong thing.
-fn again_in_release(arguments: &[String]) -> anyhow::Result<ExitCode> {
-    let status = cargo()
-        .args(["run", "--release", "--quiet", "--package", "xtask", "--"])
-        .args(arguments)
-        .status()
-        .context("cannot start cargo")?;
-    Ok(if status.success() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
-}
-
-/// Cargo as it started us, standing at the root of the workspace.
-fn cargo() -> Command {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(root());
-    cargo
-}
-
-/// The root of the workspace.
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
 }

@@ -1,15 +1,21 @@
 //! The Python package: builds its wheel, installs that in environments of its own, and runs its tests there.
 //!
-//! Everything is below `target/python`. The network is used for what `constraints.txt` pins, and for nothing else.
+//! Everything is below `target/python`. The network is used for the packages that the tests need, and for nothing else;
+//! what is downloaded stays in pip's cache.
 
+mod installed;
+
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::sync::Mutex;
+use std::time::Instant;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, anyhow, bail, ensure};
 
-use crate::root;
+use crate::workspace::root;
 
-/// What the tests need besides the package.
+/// What builds the package and tests it.
 const TOOLS: [&str; 7] = [
     "maturin",
     "mypy",
@@ -20,102 +26,292 @@ const TOOLS: [&str; 7] = [
     "uvloop",
 ];
 
-/// Does it: `--release` for a wheel that is given away, `--no-tests` for the wheel alone; the rest is pytest's.
-pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
-    let mut release = false;
-    let mut tests = true;
-    let mut rest = arguments;
-    while let Some((first, others)) = rest.split_first() {
-        match first.as_str() {
-            "--release" => release = true,
-            "--no-tests" => tests = false,
-            "--" => {
-                rest = others;
-                break;
+/// How many environments are installed at once, while the wheel is built.
+const INSTALLED_AT_ONCE: usize = 2;
+
+/// A framework whose adapter is tested with the framework installed.
+struct Framework {
+    /// The name of the suite and of its virtual environment.
+    name: &'static str,
+    packages: &'static [&'static str],
+    /// Whether `tests/constraints.txt` pins the packages. One file cannot pin two versions of one package.
+    pinned: bool,
+    /// The files of its tests begin with this.
+    tests: &'static str,
+}
+
+const FRAMEWORKS: [Framework; 6] = [
+    Framework {
+        name: "pydantic-ai",
+        packages: &["pydantic-ai-slim"],
+        pinned: true,
+        tests: "test_pydantic_ai",
+    },
+    Framework {
+        name: "agent-framework",
+        packages: &["agent-framework-core", "agent-framework-tools"],
+        pinned: true,
+        tests: "test_agent_framework",
+    },
+    Framework {
+        name: "camel",
+        packages: &["camel-ai", "mcp", "docker"],
+        pinned: true,
+        tests: "test_camel",
+    },
+    Framework {
+        name: "ag2",
+        packages: &["ag2"],
+        pinned: true,
+        tests: "test_ag2",
+    },
+    Framework {
+        name: "ag2-0.12",
+        packages: &["ag2==0.12.3"],
+        pinned: false,
+        tests: "test_ag2",
+    },
+    Framework {
+        name: "gaia",
+        packages: &["amd-gaia"],
+        pinned: true,
+        tests: "test_gaia",
+    },
+];
+
+/// The suites beside those of the frameworks: a clean installation, and the package and the adapters on their own.
+const INSTALLATION: &str = "installation";
+const PACKAGE: &str = "package";
+
+/// What is asked for.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Asked {
+    release: bool,
+    no_tests: bool,
+    sdist: bool,
+    only: Vec<String>,
+    rest: Vec<String>,
+}
+
+impl Asked {
+    fn parse(arguments: &[String]) -> anyhow::Result<Self> {
+        let mut asked = Self::default();
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--release" => asked.release = true,
+                "--no-tests" => asked.no_tests = true,
+                "--sdist" => asked.sdist = true,
+                "--only" => {
+                    let name = words.next().context("`--only` needs the name of a suite")?;
+                    ensure!(
+                        suites().any(|suite| suite == name),
+                        "there is no suite `{name}`, only {}",
+                        suites().collect::<Vec<_>>().join(", ")
+                    );
+                    asked.only.push(name.clone());
+                }
+                "--" => {
+                    asked.rest = words.cloned().collect();
+                    break;
+                }
+                other => bail!(
+                    "`python` takes `[--release] [--no-tests] [--sdist] [--only SUITE]... [-- PYTEST...]`, not `{other}`"
+                ),
             }
-            _ => break,
         }
-        rest = others;
+        Ok(asked)
     }
+
+    fn wants(&self, suite: &str) -> bool {
+        !self.no_tests && (self.only.is_empty() || self.only.iter().any(|one| one == suite))
+    }
+}
+
+fn suites() -> impl Iterator<Item = &'static str> {
+    [INSTALLATION, PACKAGE]
+        .into_iter()
+        .chain(FRAMEWORKS.iter().map(|framework| framework.name))
+}
+
+/// Does it: `--release` for a wheel that is given away, `--no-tests` for the wheel alone, `--sdist` for a source
+/// distribution and a wheel built from that, `--only SUITE` for some of the tests; what follows `--` is pytest's.
+pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
+    let asked = Asked::parse(arguments)?;
     let project = root().join("crates/shieling-py");
     let place = root().join("target/python");
-    let python = environment(&place.join("tools"))?;
-    let mut install = pip(&python);
+    let tools = environment(&place.join("tools"), &default_python())?;
+    let mut install = pip(&tools);
     install.args(["install", "--quiet", "--constraint"]);
     install.arg(project.join("constraints.txt")).args(TOOLS);
     done(&mut install, "installing the tools")?;
 
-    let wheel = wheel(&python, &project, &place.join("wheels"), release)?;
-    println!("{}", wheel.display());
-    if !tests {
+    let frameworks: Vec<&Framework> = FRAMEWORKS.iter().filter(|one| asked.wants(one.name)).collect();
+    let start = Instant::now();
+    let wheel = std::thread::scope(|scope| {
+        // Downloads wait for the network, the build for the processor.
+        let waiting = Mutex::new(frameworks.iter().copied().collect::<VecDeque<_>>());
+        let workers: Vec<_> = (0..INSTALLED_AT_ONCE)
+            .map(|_| scope.spawn(|| install_waiting(&waiting, &project, &place)))
+            .collect();
+        let wheel = wheel(&tools, &project, &place.join("wheels"), &asked, &place);
+        for worker in workers {
+            worker.join().map_err(|_| anyhow!("an installation panicked"))??;
+        }
+        wheel
+    })?;
+    println!("{} after {:.0} s", wheel.display(), start.elapsed().as_secs_f64());
+    if asked.no_tests {
         return Ok(ExitCode::SUCCESS);
     }
 
-    // As a user has it: nothing else is installed, and no variable helps.
-    let clean = place.join("clean");
-    if clean.exists() {
-        std::fs::remove_dir_all(&clean).context("removing the last clean environment")?;
+    let mut report = Vec::new();
+    if asked.wants(INSTALLATION) {
+        let start = Instant::now();
+        let all = installed::check(&place, &wheel, &default_python());
+        if let Err(error) = &all {
+            eprintln!("error: {error:#}");
+        }
+        report.push((INSTALLATION, all.is_ok(), start.elapsed()));
     }
-    let fresh = environment(&clean)?;
-    done(
-        pip(&fresh).args(["install", "--quiet", "--no-index"]).arg(&wheel),
-        "installing the wheel alone",
-    )?;
-    let first = "from shieling import Shieling; assert Shieling('memory').run('echo works').stdout == 'works\\n'";
-    done(
-        python_of(&fresh).args(["-c", first]),
-        "the first command of a clean installation",
-    )?;
-    done(
-        Command::new(clean.join("bin/shieling")).arg("--version").env_clear(),
-        "the command `shieling`",
-    )?;
+    if asked.wants(PACKAGE) {
+        let start = Instant::now();
+        let passed = suite(&tools, &project, &wheel, &["tests".to_owned()], &asked.rest)?;
+        report.push((PACKAGE, passed, start.elapsed()));
+    }
+    for framework in frameworks {
+        let start = Instant::now();
+        let files = files(&project, framework.tests)?;
+        let passed = suite(&place.join(framework.name), &project, &wheel, &files, &asked.rest)?;
+        report.push((framework.name, passed, start.elapsed()));
+    }
+    println!("──");
+    for (name, passed, took) in &report {
+        let word = if *passed { "ok" } else { "FAILED" };
+        println!("{name:<16} {word:<6} {:>6.1} s", took.as_secs_f64());
+    }
+    let passed = report.iter().all(|(_, passed, _)| *passed);
+    Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
 
-    let mut again = pip(&python);
-    again
+/// Installs one waiting framework after another, each in a virtual environment of its own.
+fn install_waiting(waiting: &Mutex<VecDeque<&Framework>>, project: &Path, place: &Path) -> anyhow::Result<()> {
+    loop {
+        let next = waiting
+            .lock()
+            .map_err(|_| anyhow!("an installation panicked"))?
+            .pop_front();
+        let Some(framework) = next else { return Ok(()) };
+        let environment = environment(&place.join(framework.name), &default_python())?;
+        let mut install = pip(&environment);
+        install.args(["install", "--quiet", "--constraint"]);
+        install.arg(project.join("constraints.txt"));
+        if framework.pinned {
+            install.arg("--constraint").arg(project.join("tests/constraints.txt"));
+        }
+        install.args(framework.packages).args(["pytest", "pytest-timeout"]);
+        done(&mut install, &format!("installing {}", framework.name))?;
+    }
+}
+
+/// Installs the wheel in an environment and runs tests there, without the sources, in which there is no native module.
+fn suite(environment: &Path, project: &Path, wheel: &Path, tests: &[String], rest: &[String]) -> anyhow::Result<bool> {
+    println!("── {}", environment.display());
+    let mut install = pip(environment);
+    install
         .args(["install", "--quiet", "--no-deps", "--force-reinstall"])
-        .arg(&wheel);
-    done(&mut again, "installing the wheel for the tests")?;
-    let mut pytest = python_of(&python);
-    // Not the sources, in which there is no native module.
+        .arg(wheel);
+    done(&mut install, "installing the wheel for the tests")?;
+    let mut pytest = python_of(environment);
     pytest
-        .args(["-m", "pytest", "-p", "no:cacheprovider"])
+        .args(["-m", "pytest", "-q", "-p", "no:cacheprovider"])
+        .args(tests)
         .args(rest)
-        .current_dir(&project);
-    let status = pytest.status().context("cannot start pytest")?;
-    Ok(if status.success() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+        .current_dir(project);
+    Ok(pytest.status().context("cannot start pytest")?.success())
+}
+
+/// The files of an adapter's tests.
+fn files(project: &Path, prefix: &str) -> anyhow::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(project.join("tests/adapters"))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.starts_with(prefix) && name.ends_with(".py") {
+            found.push(format!("tests/adapters/{name}"));
+        }
+    }
+    ensure!(!found.is_empty(), "there are no tests `{prefix}*.py`");
+    found.sort();
+    Ok(found)
 }
 
 /// Builds the wheel, and gives its path.
-fn wheel(python: &Path, project: &Path, to: &Path, release: bool) -> anyhow::Result<PathBuf> {
+fn wheel(python: &Path, project: &Path, to: &Path, asked: &Asked, place: &Path) -> anyhow::Result<PathBuf> {
     if to.exists() {
         std::fs::remove_dir_all(to).context("removing the last wheel")?;
     }
+    let project = if asked.sdist {
+        unpacked_sdist(python, project, place)?
+    } else {
+        project.to_owned()
+    };
     let mut build = python_of(python);
     build
         .args(["-m", "maturin", "build", "--quiet", "--out"])
         .arg(to)
-        .current_dir(project);
-    if release {
+        .current_dir(&project)
+        .env("CARGO_TARGET_DIR", root().join("target"));
+    if asked.release {
         build.args(["--release", "--strip"]);
     } else {
         // It runs on this host only, whatever its C library is.
         build.args(["--compatibility", "linux"]);
     }
     done(&mut build, "building the wheel")?;
-    let mut wheels = std::fs::read_dir(to)?.collect::<Result<Vec<_>, _>>()?;
-    ensure!(wheels.len() == 1, "{} wheels were built, and not one", wheels.len());
-    Ok(wheels.remove(0).path())
+    only_one(to)
+}
+
+/// Makes a source distribution, and gives the directory in which it is unpacked.
+fn unpacked_sdist(python: &Path, project: &Path, place: &Path) -> anyhow::Result<PathBuf> {
+    let to = place.join("sdist");
+    if to.exists() {
+        std::fs::remove_dir_all(&to).context("removing the last source distribution")?;
+    }
+    let mut make = python_of(python);
+    make.args(["-m", "maturin", "sdist", "--quiet", "--out"])
+        .arg(&to)
+        .current_dir(project);
+    done(&mut make, "making the source distribution")?;
+    let archive = only_one(&to)?;
+    println!("{}", archive.display());
+    let sources = to.join("sources");
+    std::fs::create_dir(&sources)?;
+    let mut unpack = Command::new("tar");
+    unpack.arg("-xzf").arg(&archive).arg("-C").arg(&sources);
+    done(&mut unpack, "unpacking the source distribution")?;
+    only_one(&sources)
+}
+
+/// The only entry of a directory.
+fn only_one(directory: &Path) -> anyhow::Result<PathBuf> {
+    let mut found = std::fs::read_dir(directory)?.collect::<Result<Vec<_>, _>>()?;
+    ensure!(
+        found.len() == 1,
+        "{} has {} entries, not one",
+        directory.display(),
+        found.len()
+    );
+    Ok(found.remove(0).path())
+}
+
+/// The Python that the variable `PYTHON` names, or the one on the `PATH`.
+fn default_python() -> PathBuf {
+    std::env::var_os("PYTHON").map_or_else(|| "python3".into(), PathBuf::from)
 }
 
 /// A virtual environment, made if it is not there. Gives its directory.
-fn environment(at: &Path) -> anyhow::Result<PathBuf> {
+fn environment(at: &Path, python: &Path) -> anyhow::Result<PathBuf> {
     if !at.join("bin/python").exists() {
-        let python = std::env::var_os("PYTHON").unwrap_or_else(|| "python3".into());
         let mut make = Command::new(python);
         make.args(["-m", "venv"]).arg(at);
         done(&mut make, "making a virtual environment (Debian: python3-venv)")?;
@@ -141,4 +337,37 @@ fn done(command: &mut Command, what: &str) -> anyhow::Result<()> {
         bail!("{what}: {status}");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Asked, suites};
+
+    fn parse(arguments: &str) -> Result<Asked, String> {
+        let words: Vec<String> = arguments.split_whitespace().map(str::to_owned).collect();
+        Asked::parse(&words).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn options_and_the_words_of_pytest_are_told_apart() {
+        let asked = parse("--release --only camel --only package -- -k logs --release").expect("it is taken");
+        assert!(asked.release && !asked.no_tests && !asked.sdist);
+        assert_eq!(asked.rest, ["-k", "logs", "--release"]);
+        let wanted: Vec<&str> = suites().filter(|suite| asked.wants(suite)).collect();
+        assert_eq!(wanted, ["package", "camel"]);
+        let none = parse("--no-tests").expect("it is taken");
+        assert!(suites().all(|suite| !none.wants(suite)));
+    }
+
+    #[test]
+    fn what_is_no_option_and_no_suite_is_refused() {
+        for (arguments, said) in [
+            ("tests/test_run.py", "not `tests/test_run.py`"),
+            ("--only", "needs the name"),
+            ("--only nothing", "no suite `nothing`, only installation, package"),
+        ] {
+            let error = parse(arguments).expect_err(arguments);
+            assert!(error.contains(said), "{arguments}: {error}");
+        }
+    }
 }

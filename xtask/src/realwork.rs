@@ -2,7 +2,8 @@
 //!
 //! What is done stands in `realwork/steps.toml`, and nothing of it here. A step must end in the same way in both
 //! places, and print the same; where it does not, the file says why, and PLATFORM.md has the row. Sources come from
-//! package registries and are kept in the target directory: a second run needs no network.
+//! package registries and are kept in the target directory, or where `SHIELING_REALWORK_SOURCES` says: a second run
+//! needs no network. Each project is prepared once; the workspaces of both users in both places are copies.
 //!
 //! Started by root, it works in a mount namespace of its own, in which an ordinary user reaches the workspaces and
 //! the Rust toolchain by short paths, whatever stands above them.
@@ -11,19 +12,18 @@ mod data;
 mod places;
 mod table;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use shieling_testkit::prerequisite;
 
-use crate::{cargo, root};
+use crate::workspace::{cargo, root};
 use data::{Project, Step, Steps};
-use places::{Account, Ended, Place, Workspace};
+use places::{Account, Ended, Place, Prepared};
 
 /// How many projects are worked on at once.
 const AT_ONCE: usize = 2;
@@ -44,7 +44,10 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let steps = Steps::read()?;
     match arguments {
         [flag] if flag == "--table" => return table::write(&steps),
-        [flag, names @ ..] if flag == "--inside" => return all(&steps, names, Path::new(places::SHORT)),
+        [flag, names @ ..] if flag == "--inside" => {
+            let base = Path::new(places::SHORT);
+            return all(&steps, names, base, &base.join("sources"));
+        }
         _ => {}
     }
     if let Some(unknown) = arguments
@@ -61,35 +64,27 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
     if !built.success() {
         bail!("shieling-cli cannot be built");
     }
-    places::fetch(&steps, &base)?;
+    let sources = places::sources(&base)?;
+    places::fetch(&steps, arguments, &sources)?;
     places::begin(&base, &root().join("target/debug/shieling"))?;
     let code = match places::is_root() {
-        false => all(&steps, arguments, &base)?,
-        true => places::in_namespace(&base, arguments)?,
+        false => all(&steps, arguments, &base, &sources)?,
+        true => places::in_namespace(&base, &sources, arguments)?,
     };
     places::end(&base)?;
     Ok(code)
 }
 
 /// Works through the projects, and reports.
-fn all(steps: &Steps, names: &[String], base: &Path) -> anyhow::Result<ExitCode> {
-    let accounts = Account::all();
+fn all(steps: &Steps, names: &[String], base: &Path, sources: &Path) -> anyhow::Result<ExitCode> {
+    let start = Instant::now();
     let mut queue = Vec::new();
-    for project in &steps.projects {
-        if !names.is_empty() && !names.contains(&project.name) {
-            continue;
+    for project in steps.chosen(names) {
+        let missing = project.missing(sources);
+        match missing.is_empty() {
+            true => queue.push(project),
+            false => prerequisite::skip(format!("{}: {}", project.name, missing.join(", "))),
         }
-        let missing = project.missing(base);
-        if !missing.is_empty() {
-            prerequisite::skip(format!("{}: {}", project.name, missing.join(", ")));
-            continue;
-        }
-        queue.extend(
-            accounts
-                .iter()
-                .filter(|account| project.users.has(**account))
-                .map(|account| (project, *account)),
-        );
     }
     let queue = Mutex::new(queue.into_iter());
     let report = Mutex::new(Report::default());
@@ -98,18 +93,14 @@ fn all(steps: &Steps, names: &[String], base: &Path) -> anyhow::Result<ExitCode>
             scope.spawn(|| {
                 loop {
                     let next = queue.lock().expect("nobody panics with it").next();
-                    let Some((project, account)) = next else { break };
-                    let found = work(project, account, base);
-                    report
-                        .lock()
-                        .expect("nobody panics with it")
-                        .add(project, account, found);
+                    let Some(project) = next else { break };
+                    work(project, base, sources, &report);
                 }
             });
         }
     });
     let report = report.into_inner().expect("nobody panics with it");
-    report.tell();
+    report.tell(start.elapsed());
     Ok(if report.wrong == 0 && report.passed > 0 {
         ExitCode::SUCCESS
     } else {
@@ -117,29 +108,61 @@ fn all(steps: &Steps, names: &[String], base: &Path) -> anyhow::Result<ExitCode>
     })
 }
 
-/// Runs a project's steps in both places, as this user.
-fn work(project: &Project, account: Account, base: &Path) -> anyhow::Result<Vec<(String, Found, Duration)>> {
-    let steps: Vec<&Step> = project.steps.iter().filter(|step| step.users.has(account)).collect();
-    let mut ends: BTreeMap<&str, Vec<Ended>> = BTreeMap::new();
-    for place in [Place::Outside, Place::Inside] {
-        let workspace = Workspace::make(project, account, base)?;
-        for step in &steps {
-            let ended = workspace.run(place, &project.options, &step.run)?;
-            ends.entry(&step.name).or_default().push(ended);
+/// Prepares a project, and runs its steps as each of its users.
+fn work(project: &Project, base: &Path, sources: &Path, report: &Mutex<Report>) {
+    let report = || report.lock().expect("nobody panics with it");
+    let start = Instant::now();
+    let prepared = match Prepared::make(project, base, sources) {
+        Ok(prepared) => prepared,
+        Err(error) => return report().fail(&project.name, &error),
+    };
+    report()
+        .slowest
+        .push((start.elapsed(), format!("preparing {}", project.name)));
+    for account in Account::all() {
+        if project.users.has(account) {
+            match as_user(project, &prepared, account) {
+                Ok(found) => report().add(account, found),
+                Err(error) => report().fail(&project.name, &error),
+            }
         }
     }
-    let mut found = Vec::new();
-    for step in steps {
-        let [outside, inside] = ends.get(step.name.as_str()).map(Vec::as_slice).unwrap_or_default() else {
-            bail!("`{}` did not run in both places", step.name);
-        };
-        found.push((
-            step.name.clone(),
-            compared(step, account, outside, inside)?,
-            outside.took + inside.took,
-        ));
+}
+
+/// What one step came to, and how long it took outside and inside.
+struct Finding {
+    name: String,
+    found: Found,
+    outside: Duration,
+    inside: Duration,
+}
+
+/// Runs a project's steps in both places, as this user.
+fn as_user(project: &Project, prepared: &Prepared<'_>, account: Account) -> anyhow::Result<Vec<Finding>> {
+    let steps: Vec<&Step> = project.steps.iter().filter(|step| step.users.has(account)).collect();
+    let mut ends = Vec::new();
+    for place in [Place::Outside, Place::Inside] {
+        let workspace = prepared.workspace(account)?;
+        let ended: Result<Vec<Ended>, _> = steps
+            .iter()
+            .map(|step| workspace.run(place, &project.options, &step.run))
+            .collect();
+        ends.push(ended?);
     }
-    Ok(found)
+    let [outside, inside] = ends.as_slice() else {
+        bail!("there are two places");
+    };
+    let pairs = steps.into_iter().zip(outside.iter().zip(inside));
+    pairs
+        .map(|(step, (outside, inside))| {
+            Ok(Finding {
+                name: step.name.clone(),
+                found: compared(step, account, outside, inside)?,
+                outside: outside.took,
+                inside: inside.took,
+            })
+        })
+        .collect()
 }
 
 /// Whether a step ended as it is to.
@@ -189,56 +212,43 @@ struct Report {
 }
 
 impl Report {
-    fn add(&mut self, project: &Project, account: Account, found: anyhow::Result<Vec<(String, Found, Duration)>>) {
+    fn fail(&mut self, what: &str, error: &anyhow::Error) {
+        println!("FAILED {what}: {error:#}");
+        self.wrong += 1;
+    }
+
+    fn add(&mut self, account: Account, findings: Vec<Finding>) {
         let who = account.name();
-        let found = match found {
-            Ok(found) => found,
-            Err(error) => {
-                println!("FAILED {who:<5} {}: {error:#}", project.name);
-                self.wrong += 1;
-                return;
-            }
-        };
-        for (name, found, took) in found {
-            self.slowest.push((took, format!("{who:<5} {name}")));
-            match found {
-                Found::Same | Found::AsSaid => {
-                    self.passed += 1;
-                    let word = if found == Found::Same { "same" } else { "said" };
-                    println!("{word:<6} {who:<5} {name} ({:.1} s)", took.as_secs_f64());
-                }
+        for finding in findings {
+            let name = finding.name;
+            let times = format!(
+                "{:.1} s, inside {:.1} s",
+                finding.outside.as_secs_f64(),
+                finding.inside.as_secs_f64()
+            );
+            match finding.found {
+                Found::Same => println!("same   {who:<5} {name} ({times})"),
+                Found::AsSaid => println!("said   {who:<5} {name} ({times})"),
                 Found::Wrong(why) => {
+                    println!("FAILED {who:<5} {name} ({times}): {}", why.replace('\n', "\n       "));
                     self.wrong += 1;
-                    println!("FAILED {who:<5} {name}: {}", why.replace('\n', "\n       "));
+                    continue;
                 }
             }
+            self.passed += 1;
+            self.slowest
+                .push((finding.outside + finding.inside, format!("{who:<5} {name}")));
         }
     }
 
-    fn tell(&self) {
+    fn tell(&self, took: Duration) {
         let mut slowest = self.slowest.clone();
         slowest.sort();
-        for (took, name) in slowest.iter().rev().take(5) {
+        for (took, name) in slowest.iter().rev().take(12) {
             println!("slow   {name}: {:.1} s", took.as_secs_f64());
         }
+        println!("in {:.0} s", took.as_secs_f64());
         println!("{} passed, {} failed", self.passed, self.wrong);
-    }
-}
-
-/// Runs a command to its end, within a time, and ends it after that.
-fn within(command: &mut Command, limit: Duration) -> anyhow::Result<Option<std::process::ExitStatus>> {
-    let mut child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
-    let start = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if start.elapsed() > limit {
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -1,35 +1,36 @@
-//! `cargo xtask tidy`: fails on an arrow drawn backwards, and on what clippy cannot see.
+//! `cargo xtask tidy`: checks the directions between modules, and rules that clippy does not have.
 //!
-//! The rules are tables in [`rules`]; this file reads the workspace and prints what breaks them.
+//! The rules are tables in [`rules`] and [`crates`]. This file reads the workspace and prints the findings.
 
 mod crates;
+mod cycles;
+mod finding;
+mod modules;
 mod rules;
 mod source;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 
-use crate::{cargo, root};
+use crate::workspace::{cargo, root};
+use finding::Finding;
+use modules::{Arrow, Modules};
 use source::Source;
 
-/// One broken rule, at one place.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Finding {
-    path: String,
-    line: usize,
-    what: String,
-    instead: String,
-}
-
-/// Reads the workspace, prints the findings and fails if there is one.
+/// Checks the workspace, prints the findings, and fails if there are any.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let mut findings = crates::check(&metadata()?)?;
     let sources = sources(&root())?;
     for source in &sources {
         rules::check(source, &mut findings);
+    }
+    for (folder, arrows) in arrows(&sources)? {
+        cycles::check(&folder, &arrows, &mut findings);
+        rules::directions(&arrows, &sources, &mut findings);
     }
     findings.sort();
     for Finding {
@@ -52,6 +53,21 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     })
 }
 
+/// Returns the arrows between the files of each crate, by the folder of its sources. A library and a program in one
+/// folder count as one crate, since they may share files.
+fn arrows(sources: &[Source]) -> anyhow::Result<BTreeMap<String, BTreeSet<Arrow>>> {
+    let mut crates: BTreeMap<String, BTreeSet<Arrow>> = BTreeMap::new();
+    for main in sources {
+        for name in ["lib.rs", "main.rs"] {
+            if let Some(folder) = main.path.strip_suffix(name).filter(|folder| folder.ends_with("/src/")) {
+                let modules = Modules::read(main, folder, sources)?;
+                crates.entry(folder.to_owned()).or_default().extend(modules.arrows());
+            }
+        }
+    }
+    Ok(crates)
+}
+
 fn metadata() -> anyhow::Result<serde_json::Value> {
     let output = cargo()
         .args(["metadata", "--no-deps", "--format-version", "1"])
@@ -65,7 +81,7 @@ fn metadata() -> anyhow::Result<serde_json::Value> {
     serde_json::from_slice(&output.stdout).context("cannot read the answer of cargo metadata")
 }
 
-/// Every Rust file of the workspace's own crates, in order of its path.
+/// Reads every Rust file of the workspace's own crates, sorted by path.
 fn sources(root: &Path) -> anyhow::Result<Vec<Source>> {
     let mut paths = Vec::new();
     for folder in ["crates", "xtask"] {

@@ -8,7 +8,7 @@
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Read as _, Write};
 use std::path::{Path, PathBuf};
 
-use shieling::approval::{Answer, Approver, Asking, Question, Scope};
+use shieling::approval::{Answer, AnswerFuture, Approver, Question, Scope};
 use shieling::policy::Reason;
 use shieling::request::RequestKind;
 use shieling::units::ByteCount;
@@ -43,7 +43,7 @@ impl Terminal {
 
 impl Approver for Terminal {
     /// Asks on a thread of its own, so that the question can be dropped while nobody answers.
-    fn ask<'a>(&'a self, question: &'a Question) -> Asking<'a> {
+    fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         let question = question.clone();
         let (answered, answer) = tokio::sync::oneshot::channel();
         let asking = std::thread::Builder::new().name("question".to_owned()).spawn(move || {

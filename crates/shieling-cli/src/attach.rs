@@ -1,10 +1,10 @@
-//! `shieling attach`: a person in another terminal steps into a server that runs, whose own streams
-//! belong to its protocol. Looks at a job, takes its keyboard, answers what an agent asks.
+//! `shieling attach`: a person in another terminal works with a running server, whose own streams carry its
+//! protocol. Shows the output of a job, takes its keyboard, answers the questions of agents.
 
-mod desk;
-mod door;
-mod visit;
-mod wire;
+mod client;
+mod protocol;
+mod question_queue;
+mod server;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,23 +16,23 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-pub(crate) use desk::Desk;
-pub(crate) use door::Door;
+pub(crate) use question_queue::QuestionQueue;
+pub(crate) use server::AttachServer;
 
 use crate::escape::{self, Escaped};
 use crate::options::Attach;
 use crate::person::Person;
 use crate::run::{self, SIGINT, SIGTERM};
 use crate::words::Failure;
-use visit::{Server, servers};
-use wire::{Ask, Question, Say};
+use client::{Connection, Server, servers};
+use protocol::{ClientMessage, Question, ServerMessage};
 
-/// Where the sockets of servers are.
-fn doors(state: &Path) -> PathBuf {
+/// The directory of the servers' sockets.
+fn socket_directory(state: &Path) -> PathBuf {
     state.join("attach")
 }
 
-/// Attaches, until the person has seen enough.
+/// Runs `shieling attach`. Returns its exit status.
 pub(crate) fn attach(options: &Attach) -> Result<u8, Failure> {
     let state = run::state_directory()
         .ok_or_else(|| Failure::new("no server can be found: neither XDG_STATE_HOME nor HOME is set"))?;
@@ -42,17 +42,17 @@ pub(crate) fn attach(options: &Attach) -> Result<u8, Failure> {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(no_signals)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
         tokio::select! {
-            done = attached(options, &state) => done,
+            done = run_attached(options, &state) => done,
             _ = interrupt.recv() => Ok(128 + SIGINT),
             _ = terminate.recv() => Ok(128 + SIGTERM),
         }
     });
-    // A question on the terminal may still wait for its answer, which nobody needs any more.
+    // A thread may still wait for a line from the terminal, which is not needed any more.
     runtime.shutdown_background();
     done
 }
 
-async fn attached(options: &Attach, state: &Path) -> Result<u8, Failure> {
+async fn run_attached(options: &Attach, state: &Path) -> Result<u8, Failure> {
     let mut found = Vec::new();
     for server in servers(state) {
         let asked = options.server.as_ref().is_none_or(|pid| *pid == server.pid);
@@ -61,7 +61,7 @@ async fn attached(options: &Attach, state: &Path) -> Result<u8, Failure> {
         }
     }
     if found.is_empty() {
-        return Err(Failure::new("no server runs that you could step into").with(
+        return Err(Failure::new("no server of yours is running").with(
             "instead",
             "start one with `shieling mcp`, as this user, with this state directory",
         ));
@@ -73,7 +73,7 @@ async fn attached(options: &Attach, state: &Path) -> Result<u8, Failure> {
                 page(&format!("  {}\n", escape::line(line)))?;
             }
         }
-        return answer(found.into_iter().map(|(server, _)| server).collect()).await;
+        return answer_questions(found.into_iter().map(|(server, _)| server).collect()).await;
     };
     let has = |lines: &[String]| {
         lines
@@ -100,7 +100,7 @@ async fn attached(options: &Attach, state: &Path) -> Result<u8, Failure> {
                 .is_some_and(|facts| facts.contains("on a terminal"))
     });
     if options.look || !terminal {
-        return look(&server, job).await;
+        return print_output(&server, job).await;
     }
     let Some(person) = Person::find() else {
         return Err(Failure::new("the keyboard of a job can only be taken at a terminal")
@@ -120,111 +120,111 @@ fn page(text: &str) -> Result<(), Failure> {
     crate::write_all(io::stdout().lock(), text)
 }
 
-/// Prints what a job writes.
-async fn look(server: &Server, job: &str) -> Result<u8, Failure> {
-    let gone = |error: io::Error| Failure::new(format!("the server {} went away: {error}", server.pid));
-    let mut connection = server.about(&Ask::Look(job.to_owned())).await.map_err(gone)?;
+/// Prints the output of a job until it ends.
+async fn print_output(server: &Server, job: &str) -> Result<u8, Failure> {
+    let gone = |error: io::Error| Failure::new(format!("the server {} has exited: {error}", server.pid));
+    let mut connection = server
+        .connect(&ClientMessage::Look(job.to_owned()))
+        .await
+        .map_err(gone)?;
     loop {
         match connection.next().await.map_err(gone)? {
-            Some(Say::Output(text)) => page(&Escaped::new(&plain_text(&text).replace("\r\n", "\n")).text)?,
-            Some(Say::Ended(how)) => {
+            Some(ServerMessage::Output(text)) => page(&Escaped::new(&plain_text(&text).replace("\r\n", "\n")).text)?,
+            Some(ServerMessage::Ended(how)) => {
                 crate::write_all(io::stderr().lock(), &format!("{}\n", escape::line(&how)))?;
                 return Ok(0);
             }
-            Some(Say::Refused(why)) => return Err(Failure::new(escape::line(&why))),
-            Some(_) | None => return Err(Failure::new(format!("the server {} went away", server.pid))),
+            Some(ServerMessage::Refused(why)) => return Err(Failure::new(escape::line(&why))),
+            Some(_) | None => return Err(Failure::new(format!("the server {} has exited", server.pid))),
         }
     }
 }
 
-/// What comes from a server.
-enum News {
+/// A change of the open questions of the server with this index.
+enum QuestionEvent {
     Asked(usize, Question),
     Withdrawn(usize, u64),
 }
 
-/// Answers what is asked, one question after the other, until all servers are gone.
-async fn answer(servers: Vec<Server>) -> Result<u8, Failure> {
+/// Puts the questions of these servers to the person, one after another, until all servers have exited.
+async fn answer_questions(servers: Vec<Server>) -> Result<u8, Failure> {
     let Some(person) = Person::find() else { return Ok(0) };
     page("waiting for questions; Ctrl-C ends it\n")?;
-    let (tell, mut told) = mpsc::channel(64);
+    let (sender, mut events) = mpsc::channel(64);
     let mut tasks = JoinSet::new();
-    let mut answers = Vec::new();
+    let mut writers = Vec::new();
     for (index, server) in servers.iter().enumerate() {
-        let (reply, mut replies) = mpsc::channel::<Ask>(16);
-        answers.push(reply);
-        let (server, tell) = (server.clone(), tell.clone());
+        let connection = server.connect(&ClientMessage::Wait).await;
+        let Ok(Connection { mut read, write }) = connection else {
+            writers.push(None);
+            continue;
+        };
+        writers.push(Some(write));
+        let sender = sender.clone();
         tasks.spawn(async move {
-            let Ok(connection) = server.about(&Ask::Wait).await else {
-                return;
-            };
-            let visit::Connection { mut read, mut write } = connection;
-            let hearing = async {
-                while let Ok(Some(said)) = wire::read::<Say>(&mut read).await {
-                    let news = match said {
-                        Say::Question(question) => News::Asked(index, question),
-                        Say::Withdrawn(number) => News::Withdrawn(index, number),
-                        _ => return,
-                    };
-                    if tell.send(news).await.is_err() {
-                        return;
-                    }
+            while let Ok(Some(message)) = protocol::read::<ServerMessage>(&mut read).await {
+                let event = match message {
+                    ServerMessage::Question(question) => QuestionEvent::Asked(index, question),
+                    ServerMessage::Withdrawn(number) => QuestionEvent::Withdrawn(index, number),
+                    _ => return,
+                };
+                if sender.send(event).await.is_err() {
+                    return;
                 }
-            };
-            let answering = async {
-                while let Some(ask) = replies.recv().await {
-                    if wire::send(&mut write, &ask).await.is_err() {
-                        return;
-                    }
-                }
-            };
-            tokio::select! {
-                () = hearing => {}
-                () = answering => {}
             }
         });
     }
-    drop(tell);
-    let taken = Arc::new(Mutex::new(JoinSet::new()));
+    drop(sender);
+    let keyboard_tasks = Arc::new(Mutex::new(JoinSet::new()));
     let mut open: Vec<(usize, Question)> = Vec::new();
     loop {
         if open.is_empty() {
-            match told.recv().await {
-                Some(News::Asked(server, question)) => open.push((server, question)),
-                Some(News::Withdrawn(..)) => {}
+            match events.recv().await {
+                Some(QuestionEvent::Asked(server, question)) => open.push((server, question)),
+                Some(QuestionEvent::Withdrawn(..)) => {}
                 None => break,
             }
             continue;
         }
         let (server, question) = open.remove(0);
         let number = question.number;
-        let asking = person.ask(servers[server].question(question, &taken));
+        let asking = person.ask(servers[server].question(question, &keyboard_tasks));
         let mut asking = std::pin::pin!(asking);
         let reply = loop {
             tokio::select! {
                 reply = &mut asking => break Some(reply),
-                news = told.recv() => match news {
-                    Some(News::Asked(server, question)) => open.push((server, question)),
-                    Some(News::Withdrawn(from, gone)) if (from, gone) == (server, number) => break None,
-                    Some(News::Withdrawn(from, gone)) => open.retain(|(server, question)| (*server, question.number) != (from, gone)),
+                event = events.recv() => match event {
+                    Some(QuestionEvent::Asked(server, question)) => open.push((server, question)),
+                    Some(QuestionEvent::Withdrawn(from, withdrawn)) if (from, withdrawn) == (server, number) => break None,
+                    Some(QuestionEvent::Withdrawn(from, withdrawn)) => {
+                        open.retain(|(server, question)| (*server, question.number) != (from, withdrawn));
+                    },
                     None => break None,
                 },
             }
         };
         match reply {
-            None => page("\nthe question was taken back\n")?,
+            None => page("\nthe question was withdrawn\n")?,
             Some(HumanReply::Nobody) => break,
             Some(reply) => {
-                let ask = Ask::Answer {
+                let message = ClientMessage::Answer {
                     question: number,
                     reply: reply.into(),
                 };
-                // The server may be gone, which ends the loop.
-                let _ = answers[server].send(ask).await;
-                page("answered\n")?;
+                // Only an answer that is in the socket is reported as given: a person who ends this program right
+                // after reading "answered" must not take the answer along.
+                let sent = match &mut writers[server] {
+                    Some(writer) => protocol::send(writer, &message).await.is_ok(),
+                    None => false,
+                };
+                page(if sent {
+                    "answered\n"
+                } else {
+                    "the server has exited; the answer was not sent\n"
+                })?;
             }
         }
     }
-    page("nobody asks any more\n")?;
+    page("all servers have exited\n")?;
     Ok(0)
 }

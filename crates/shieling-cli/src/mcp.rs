@@ -11,15 +11,15 @@ use std::time::Duration;
 use shieling::Told;
 use shieling::approval::Approver;
 use shieling::audit;
-use shieling::describe::{Asking, Basis, Limits, Persistence, Shell, ToolName, os_name};
-use shieling::environment::Places;
+use shieling::describe::{ApprovalSetting, CommandLimits, EnvironmentInfo, Persistence, ShellInfo, ToolName, os_name};
+use shieling::environment::WritablePaths;
 use shieling::outcome::Confinement;
 use shieling::units::ByteCount;
 use shieling_server::{Dialect, Elicitation, Server, Toolset, UnknownTool, Workplace};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
-use crate::attach::{Desk, Door};
+use crate::attach::{AttachServer, QuestionQueue};
 use crate::clients;
 use crate::config::{Printable, files, reason};
 use crate::describe;
@@ -55,10 +55,10 @@ pub(crate) fn mcp(options: &Mcp, words: &[OsString]) -> Result<u8, Failure> {
     let kept = plan.env != EnvironmentName::Memory;
     if plan.audit.is_none() && kept {
         plan.audit = Some(default_audit(&plan.workspace)?);
-        plan.audit_settings = audit::Settings {
+        plan.audit_settings = audit::LogSettings {
             bound: LOG,
             generations: GENERATIONS,
-            ..audit::Settings::default()
+            ..audit::LogSettings::default()
         };
     }
     let told = describe::told(&plan, Persistence::Session)?;
@@ -68,8 +68,13 @@ pub(crate) fn mcp(options: &Mcp, words: &[OsString]) -> Result<u8, Failure> {
     };
     // What is wrong in the options is found here, before the client is told anything; the sandbox
     // itself starts while the client begins.
-    let desk = Desk::default();
-    let library = Arc::new(Library::opened(&plan, approver, Some(Arc::new(desk.clone())), false)?);
+    let questions = QuestionQueue::default();
+    let library = Arc::new(Library::opened(
+        &plan,
+        approver,
+        Some(Arc::new(questions.clone())),
+        false,
+    )?);
     run::tell_what_is_open(&plan)?;
     let abilities = library.shieling().environment().capabilities().abilities;
     if toolset.names(&abilities).is_empty() {
@@ -88,14 +93,14 @@ pub(crate) fn mcp(options: &Mcp, words: &[OsString]) -> Result<u8, Failure> {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(no_signals)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
         let mut hangup = signal(SignalKind::hangup()).map_err(no_signals)?;
-        // Nobody can step in then, and the agent is served all the same.
-        let door = run::state_directory()
+        // Without the socket `shieling attach` finds no server; the agent is served all the same.
+        let attach_server = run::state_directory()
             .filter(|_| kept)
-            .and_then(|state| Door::open(&state).ok());
+            .and_then(|state| AttachServer::open(&state).ok());
         let mut people = JoinSet::new();
-        if let Some(door) = door {
-            let (shieling, desk) = (Arc::clone(library.shieling()), desk.clone());
-            people.spawn(async move { door.serve(shieling, desk).await });
+        if let Some(attach_server) = attach_server {
+            let (shieling, questions) = (Arc::clone(library.shieling()), questions.clone());
+            people.spawn(async move { attach_server.serve(shieling, questions).await });
         }
         let server = Server::new(workplace, toolset, &instructions);
         let mut by = 0;
@@ -107,7 +112,7 @@ pub(crate) fn mcp(options: &Mcp, words: &[OsString]) -> Result<u8, Failure> {
             };
         };
         let served = server.serve_stdio(stop).await;
-        // With its socket's name.
+        // Also removes the socket.
         people.shutdown().await;
         served.map_err(|error| Failure::new(error.to_string()))?;
         Ok(if by == 0 { 0 } else { 128 + by })
@@ -182,19 +187,19 @@ fn log_name(workspace: &Path) -> String {
 }
 
 /// What is known before anything has started, for the client's prompt.
-fn basis(plan: &Plan, told: &Told, places: Option<Places>) -> Result<Basis, Failure> {
+fn basis(plan: &Plan, told: &Told, places: Option<WritablePaths>) -> Result<EnvironmentInfo, Failure> {
     let example = plan.command("true")?;
-    Ok(Basis {
+    Ok(EnvironmentInfo {
         environment: plan.env.as_str().to_owned(),
         os: os_name(&told.os_release).unwrap_or_else(|| "an unnamed system".to_owned()),
         kernel: String::new(),
-        shell: Shell {
+        shell: ShellInfo {
             path: told.shell.clone(),
             version: String::new(),
         },
         cwd: Path::new(&plan.workspace).to_owned(),
         network: told.network.clone(),
-        limits: Limits {
+        limits: CommandLimits {
             timeout: example.deadline(),
             output: example.output_kept(),
             memory: None,
@@ -204,9 +209,9 @@ fn basis(plan: &Plan, told: &Told, places: Option<Places>) -> Result<Basis, Fail
         },
         policies: told.policies.clone(),
         asking: match plan.approval {
-            Approval::Always => Asking::Always,
-            Approval::Policy => Asking::Policy,
-            Approval::Never => Asking::Never,
+            Approval::Always => ApprovalSetting::Always,
+            Approval::Policy => ApprovalSetting::Policy,
+            Approval::Never => ApprovalSetting::Never,
         },
         persistence: Persistence::Session,
         confinement: Confinement::default(),

@@ -6,7 +6,7 @@
 //!
 //! Writing is another thread's work, since a reader that does not read must not hold up the command's
 //! deadline. While the queue is full the command's pipes are not read, so the command waits for our reader
-//! as it would without us.
+//! as it would without us. The thread starts with the first byte: many commands print nothing.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -17,7 +17,6 @@ use shieling::output::{Stream, Tee};
 use shieling::units::ByteCount;
 
 use crate::stream::Bounded;
-use crate::words::Failure;
 
 /// How many bytes wait for a reader before the command's output is read no further.
 const QUEUE: usize = 1024 * 1024;
@@ -54,21 +53,21 @@ pub(crate) fn copy(
     stdout: impl io::Write + Send + 'static,
     stderr: impl io::Write + Send + 'static,
     same_place: bool,
-) -> Result<(Copied, Written), Failure> {
+) -> (Copied, Written) {
     let (done, written) = tokio::sync::mpsc::channel(2);
     let mut writers: [Box<dyn io::Write + Send>; 2] = [Box::new(stdout), Box::new(stderr)];
     let (first, second) = if same_place {
-        let queue = writer(writers, done)?;
-        (queue.clone(), queue)
+        let way = Way::new(writers, done);
+        (Arc::clone(&way), way)
     } else {
         let [stdout, stderr] = &mut writers;
         let nothing = || Box::new(io::sink()) as Box<dyn io::Write + Send>;
         let stdout = [std::mem::replace(stdout, nothing()), nothing()];
         let stderr = [nothing(), std::mem::replace(stderr, nothing())];
-        (writer(stdout, done.clone())?, writer(stderr, done)?)
+        (Way::new(stdout, done.clone()), Way::new(stderr, done))
     };
-    let copy = |stream, (to, queue): (mpsc::Sender<Piece>, Arc<Queue>)| {
-        let sender = Sender { stream, to, queue };
+    let copy = |stream, way| {
+        let sender = Sender { stream, way };
         match limit {
             None => Copy::Whole(sender),
             Some(limit) => Copy::Bounded(Bounded::new(sender, limit.as_usize())),
@@ -78,7 +77,7 @@ pub(crate) fn copy(
         stdout: copy(Stream::Stdout, first),
         stderr: copy(Stream::Stderr, second),
     };
-    Ok((copied, written))
+    (copied, written)
 }
 
 /// Whether our standard output and standard error are one file, pipe or terminal.
@@ -95,31 +94,72 @@ pub(crate) fn is_one_place() -> bool {
 
 type Piece = (Stream, Vec<u8>);
 
-/// Starts a thread that writes what is sent to it.
-fn writer(
-    mut to: [Box<dyn io::Write + Send>; 2],
-    done: tokio::sync::mpsc::Sender<io::Error>,
-) -> Result<(mpsc::Sender<Piece>, Arc<Queue>), Failure> {
-    let (sender, pieces) = mpsc::channel::<Piece>();
-    let queue = Arc::new(Queue::default());
-    let taken = Arc::clone(&queue);
-    let write = move || {
-        for (stream, bytes) in &pieces {
-            let to = &mut to[stream as usize];
-            if let Err(error) = to.write_all(&bytes).and_then(|()| to.flush()) {
-                // There is room for one error of each thread; nobody waits any more if we were told to stop.
-                let _ = done.try_send(error);
-                break;
-            }
-            taken.take(bytes.len());
+/// The way to a thread that writes.
+struct Way {
+    queue: Arc<Queue>,
+    writer: Mutex<Writer>,
+}
+
+/// A thread that writes what is sent to it.
+enum Writer {
+    /// It starts with the first piece.
+    Waits([Box<dyn io::Write + Send>; 2], tokio::sync::mpsc::Sender<io::Error>),
+    Writes(mpsc::Sender<Piece>),
+    /// It could not be started, which was told.
+    Failed,
+}
+
+impl Way {
+    fn new(to: [Box<dyn io::Write + Send>; 2], done: tokio::sync::mpsc::Sender<io::Error>) -> Arc<Self> {
+        Arc::new(Self {
+            queue: Arc::new(Queue::default()),
+            writer: Mutex::new(Writer::Waits(to, done)),
+        })
+    }
+
+    fn send(&self, piece: Piece) -> io::Result<()> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        *writer = match std::mem::replace(&mut *writer, Writer::Failed) {
+            Writer::Waits(to, done) => Writer::start(to, done, Arc::clone(&self.queue)),
+            started => started,
+        };
+        let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+        match &*writer {
+            Writer::Writes(to) => to.send(piece).map_err(|_| gone()),
+            Writer::Waits(..) | Writer::Failed => Err(gone()),
         }
-        taken.close();
-    };
-    std::thread::Builder::new()
-        .name("output".to_owned())
-        .spawn(write)
-        .map_err(|error| Failure::new(format!("no thread can be started: {error}")))?;
-    Ok((sender, queue))
+    }
+}
+
+impl Writer {
+    fn start(
+        mut to: [Box<dyn io::Write + Send>; 2],
+        done: tokio::sync::mpsc::Sender<io::Error>,
+        taken: Arc<Queue>,
+    ) -> Self {
+        let (sender, pieces) = mpsc::channel::<Piece>();
+        let (queue, tells) = (Arc::clone(&taken), done.clone());
+        let write = move || {
+            for (stream, bytes) in &pieces {
+                let to = &mut to[stream as usize];
+                if let Err(error) = to.write_all(&bytes).and_then(|()| to.flush()) {
+                    // There is room for one error of each thread; nobody waits any more if we were told to stop.
+                    let _ = tells.try_send(error);
+                    break;
+                }
+                taken.take(bytes.len());
+            }
+            taken.close();
+        };
+        match std::thread::Builder::new().name("output".to_owned()).spawn(write) {
+            Ok(_) => Self::Writes(sender),
+            Err(error) => {
+                let _ = done.try_send(error);
+                queue.close();
+                Self::Failed
+            }
+        }
+    }
 }
 
 /// How much waits for a writer.
@@ -177,16 +217,13 @@ impl Waiting {
 /// One stream's way to its thread.
 struct Sender {
     stream: Stream,
-    to: mpsc::Sender<Piece>,
-    queue: Arc<Queue>,
+    way: Arc<Way>,
 }
 
 impl io::Write for Sender {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.queue.put(bytes.len());
-        self.to
-            .send((self.stream, bytes.to_vec()))
-            .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        self.way.queue.put(bytes.len());
+        self.way.send((self.stream, bytes.to_vec()))?;
         Ok(bytes.len())
     }
 
@@ -207,8 +244,8 @@ impl Copied {
 impl Copy {
     fn queue(&self) -> &Queue {
         match self {
-            Self::Whole(sender) => &sender.queue,
-            Self::Bounded(bounded) => &bounded.get_ref().queue,
+            Self::Whole(sender) => &sender.way.queue,
+            Self::Bounded(bounded) => &bounded.get_ref().way.queue,
         }
     }
 
@@ -295,7 +332,7 @@ mod tests {
         let (out, err) = (Page::default(), Page::default());
         let not_reading = out.0.lock().unwrap();
         let limit = Some(ByteCount::bytes(10));
-        let (mut copied, mut written) = copy(limit, out.clone(), err.clone(), false).unwrap();
+        let (mut copied, mut written) = copy(limit, out.clone(), err.clone(), false);
         for _ in 0..1_000 {
             copied.bytes(Stream::Stdout, b"0123456789");
         }
@@ -311,7 +348,7 @@ mod tests {
     async fn a_reader_that_does_not_read_holds_up_its_own_stream_alone() {
         let (out, err) = (Page::default(), Page::default());
         let not_reading = out.0.lock().unwrap();
-        let (mut copied, mut written) = copy(None, out.clone(), err.clone(), false).unwrap();
+        let (mut copied, mut written) = copy(None, out.clone(), err.clone(), false);
         let piece = vec![b'x'; QUEUE / 4];
         let mut sent = 0;
         while is_ready(&copied, Stream::Stdout) {
@@ -330,7 +367,7 @@ mod tests {
     #[test]
     fn streams_of_one_place_keep_their_order() {
         let page = Page::default();
-        let (mut copied, mut written) = copy(None, page.clone(), page.clone(), true).unwrap();
+        let (mut copied, mut written) = copy(None, page.clone(), page.clone(), true);
         let mut expected = String::new();
         for round in 0..200 {
             for (stream, name) in [(Stream::Stdout, "out"), (Stream::Stderr, "err")] {
@@ -346,7 +383,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_went_away_is_told_and_waited_for_no_longer() {
-        let (mut copied, mut written) = copy(None, Gone, Page::default(), false).unwrap();
+        let (mut copied, mut written) = copy(None, Gone, Page::default(), false);
         copied.bytes(Stream::Stdout, b"x");
         assert_eq!(written.blocking_recv().unwrap().kind(), io::ErrorKind::BrokenPipe);
         // What comes after is dropped without an error, however much it is.

@@ -1,10 +1,10 @@
-//! The person at the terminal, who is asked by an agent, and who can take the keyboard of a job.
+//! The person at the terminal: answers an agent's questions and can take the keyboard of a job.
 //!
-//! Asks on `/dev/tty` and nowhere else, as approvals do. The agent's words and the job's screen are
-//! strangers' text: what is asked is escaped, and a job that the person has taken is drawn, never
-//! copied. Whatever happens, the terminal is given back as it was.
+//! Asks on `/dev/tty` and nowhere else, as approvals do. The agent's words and the job's screen are untrusted:
+//! questions are escaped, and the screen of a job is drawn from its parsed state, never copied. The terminal's modes
+//! are restored in every case.
 
-mod lent;
+mod raw_terminal;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,46 +13,50 @@ use std::os::fd::OwnedFd;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::PipeFlags;
 use rustix::termios::QueueSelector;
-use shieling::session::{Asking, Attachment, Human, HumanQuestion, HumanReply, Keyboard, Painter, Screen, Shown, Size};
+use shieling::session::{
+    Attachment, Human, HumanQuestion, HumanReply, KeyTarget, Renderer, ReplyFuture, Screen, ScreenUpdate, TerminalSize,
+};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approver::Terminal;
 use crate::config::files;
 use crate::escape::{self, Escaped};
 
-use lent::Lent;
+use raw_terminal::RawTerminal;
 
-/// The longest prompt that is shown whole, in characters.
-const LONGEST: usize = 8 * 1024;
+/// The longest prompt that is shown in full, in characters.
+const MAX_PROMPT_CHARS: usize = 8 * 1024;
 
-/// The longest answer, in bytes: the kernel's bound of a line.
-const ANSWER: usize = 4 * 1024;
+/// The longest answer, in bytes: the kernel's limit for a line in canonical mode.
+const MAX_ANSWER_BYTES: usize = 4 * 1024;
 
-/// Ctrl-], which gives the keyboard back.
-const BACK: u8 = 0x1d;
+/// Ctrl-], which returns the keyboard to the agent.
+const RELEASE_KEY: u8 = 0x1d;
 
-/// The person, and the way to their terminal.
+/// A person, reached by opening their terminal.
 #[derive(Debug)]
 pub(crate) struct Person {
-    open: fn() -> io::Result<File>,
+    open_terminal: fn() -> io::Result<File>,
 }
 
 impl Person {
-    /// The person, if one can be supposed to sit at the terminal.
+    /// Finds the person, if this process has a controlling terminal.
     pub(crate) fn find() -> Option<Self> {
-        Terminal::find().map(|_| Self { open: files::terminal })
+        Terminal::find().map(|_| Self {
+            open_terminal: files::terminal,
+        })
     }
 
-    async fn converse(&self, question: &HumanQuestion) -> io::Result<HumanReply> {
+    async fn ask_on_terminal(&self, question: &HumanQuestion) -> io::Result<HumanReply> {
         let mut note = None;
         loop {
             let mut page = Vec::new();
             match note.take() {
-                None => show(&mut page, question)?,
+                None => write_question(&mut page, question)?,
                 Some(note) => writeln!(page, "{note}")?,
             }
-            invite(&mut page, question)?;
-            let Some(line) = answered((self.open)()?, page).await? else {
+            write_instructions(&mut page, question)?;
+            let Some(line) = read_answer((self.open_terminal)()?, page).await? else {
                 return Ok(HumanReply::Nobody);
             };
             note = match (line.trim(), &question.terminal) {
@@ -70,48 +74,51 @@ impl Person {
         }
     }
 
-    /// Lets the person type into the job until they give its keyboard back, or it ends.
+    /// Lets the person type into the job until they press Ctrl-] or the job ends.
+    ///
+    /// # Errors
+    /// If the terminal cannot be opened or its modes cannot be set.
     pub(crate) async fn take(&self, mut attachment: Attachment) -> io::Result<()> {
         let mut resized = signal(SignalKind::window_change())?;
         let before = attachment.size();
-        let (lent, mut typed) = Lent::new((self.open)()?)?;
-        let mut size = without_hint(lent.size(), before);
+        let (raw, mut typed) = RawTerminal::new((self.open_terminal)()?)?;
+        let mut size = without_hint(raw.size(), before);
         attachment.resize(size);
-        let mut painter = Painter::new(size, Keyboard::Theirs);
+        let mut renderer = Renderer::new(size, KeyTarget::Program);
         let mut changed = true;
         loop {
-            if changed && lent.is_idle() {
-                let mut frame = painter.paint();
+            if changed && raw.is_idle() {
+                let mut frame = renderer.render();
                 frame.extend(hint(size));
-                lent.show(frame);
+                raw.show(frame);
                 changed = false;
             }
             tokio::select! {
                 shown = attachment.next() => {
                     match shown {
                         None => break,
-                        Some(Shown::More(bytes)) => painter.output(&bytes),
-                        Some(Shown::Anew(bytes)) => {
-                            painter = Painter::new(size, Keyboard::Theirs);
-                            painter.output(&bytes);
+                        Some(ScreenUpdate::Append(bytes)) => renderer.output(&bytes),
+                        Some(ScreenUpdate::Reset(bytes)) => {
+                            renderer = Renderer::new(size, KeyTarget::Program);
+                            renderer.output(&bytes);
                         }
                     }
                     changed = true;
                 }
                 typed = typed.recv() => {
                     let Some(typed) = typed else { break };
-                    let back = typed.iter().position(|&byte| byte == BACK);
-                    let keys = &typed[..back.unwrap_or(typed.len())];
+                    let release = typed.iter().position(|&byte| byte == RELEASE_KEY);
+                    let keys = &typed[..release.unwrap_or(typed.len())];
                     // Keys that a program does not read are lost, as on any terminal.
                     let _ = keys.is_empty() || attachment.write(keys);
-                    if back.is_some() {
+                    if release.is_some() {
                         break;
                     }
                 }
-                () = lent.idle(), if changed => {}
+                () = raw.idle(), if changed => {}
                 _ = resized.recv() => {
-                    size = without_hint(lent.size(), before);
-                    painter.resize(size);
+                    size = without_hint(raw.size(), before);
+                    renderer.resize(size);
                     attachment.resize(size);
                     changed = true;
                 }
@@ -123,21 +130,21 @@ impl Person {
 }
 
 impl Human for Person {
-    fn ask<'a>(&'a self, question: HumanQuestion) -> Asking<'a> {
-        // A terminal that fails is one at which nobody sits.
-        Box::pin(async move { self.converse(&question).await.unwrap_or(HumanReply::Nobody) })
+    fn ask<'a>(&'a self, question: HumanQuestion) -> ReplyFuture<'a> {
+        // A terminal that fails has no person to answer.
+        Box::pin(async move { self.ask_on_terminal(&question).await.unwrap_or(HumanReply::Nobody) })
     }
 }
 
-/// The size that a job gets: all but the last line, which says how to give its keyboard back.
-fn without_hint(own: Option<Size>, otherwise: Size) -> Size {
-    own.map_or(otherwise, |own| Size {
-        rows: own.rows.saturating_sub(1).clamp(1, Size::LARGEST.rows),
-        columns: own.columns.clamp(1, Size::LARGEST.columns),
+/// The size of the job's part of the terminal: all but the last line, which shows how to return the keyboard.
+fn without_hint(own: Option<TerminalSize>, otherwise: TerminalSize) -> TerminalSize {
+    own.map_or(otherwise, |own| TerminalSize {
+        rows: own.rows.saturating_sub(1).clamp(1, TerminalSize::LARGEST.rows),
+        columns: own.columns.clamp(1, TerminalSize::LARGEST.columns),
     })
 }
 
-fn hint(size: Size) -> Vec<u8> {
+fn hint(size: TerminalSize) -> Vec<u8> {
     let text: String = "you have the keyboard; Ctrl-] gives it back"
         .chars()
         .take(usize::from(size.columns.saturating_sub(1)))
@@ -146,8 +153,8 @@ fn hint(size: Size) -> Vec<u8> {
     format!("\x1b7\x1b[{row};1H\x1b[m\x1b[2K\x1b[7m{text}\x1b[m\x1b8").into_bytes()
 }
 
-/// What is asked, as a person may see it.
-fn show(to: &mut impl Write, question: &HumanQuestion) -> io::Result<()> {
+/// Writes the question, escaped.
+fn write_question(to: &mut impl Write, question: &HumanQuestion) -> io::Result<()> {
     match &question.job {
         Some(job) => writeln!(
             to,
@@ -155,12 +162,12 @@ fn show(to: &mut impl Write, question: &HumanQuestion) -> io::Result<()> {
         )?,
         None => writeln!(to, "\nthe agent asks; the marked lines are its own words:")?,
     }
-    let mut prompt: String = question.prompt.chars().take(LONGEST).collect();
+    let mut prompt: String = question.prompt.chars().take(MAX_PROMPT_CHARS).collect();
     let left_out = question.prompt.len() - prompt.len();
     if left_out > 0 {
         prompt.push_str(&format!("\n[... {left_out} bytes more ...]"));
     }
-    // Each bears a mark, so that none can be taken for one of ours.
+    // Each line is marked, so that the agent cannot imitate Shieling's own text.
     for line in Escaped::new(&prompt).text.lines() {
         writeln!(to, "  > {line}")?;
     }
@@ -175,7 +182,7 @@ fn show(to: &mut impl Write, question: &HumanQuestion) -> io::Result<()> {
     Ok(())
 }
 
-fn invite(to: &mut impl Write, question: &HumanQuestion) -> io::Result<()> {
+fn write_instructions(to: &mut impl Write, question: &HumanQuestion) -> io::Result<()> {
     let take = match question.terminal {
         Some(_) => ", `/take` for its keyboard",
         None => "",
@@ -183,28 +190,33 @@ fn invite(to: &mut impl Write, question: &HumanQuestion) -> io::Result<()> {
     write!(to, "your answer (`/decline` for none{take}): ")
 }
 
-/// Shows a page and waits for a line; none if the terminal gives none. Dropping the future ends the
-/// waiting: the next line is somebody else's.
-async fn answered(terminal: File, page: Vec<u8>) -> io::Result<Option<String>> {
-    let (off, _on) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+/// Writes a page to the terminal and reads a line; `None` at end of file.
+///
+/// # Cancel safety
+/// Dropping the future stops reading: the next line goes to the next reader.
+async fn read_answer(terminal: File, page: Vec<u8>) -> io::Result<Option<String>> {
+    let (cancelled, _cancel_on_drop) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
     let (answer, answered) = tokio::sync::oneshot::channel();
     std::thread::Builder::new().name("question".to_owned()).spawn(move || {
-        // Nobody waits any more if the question was dropped.
-        let _ = answer.send(read_line(terminal, &page, &off));
+        // The receiver is gone if the question was withdrawn.
+        let _ = answer.send(read_line(terminal, &page, &cancelled));
     })?;
     answered.await.unwrap_or(Ok(None))
 }
 
-fn read_line(mut terminal: File, page: &[u8], off: &OwnedFd) -> io::Result<Option<String>> {
-    // Keys that were pressed before there was a question do not answer it.
+fn read_line(mut terminal: File, page: &[u8], cancelled: &OwnedFd) -> io::Result<Option<String>> {
+    // Discards keys that were pressed before the question was shown.
     rustix::termios::tcflush(&terminal, QueueSelector::IFlush)?;
     terminal.write_all(page)?;
-    let mut fds = [PollFd::new(&terminal, PollFlags::IN), PollFd::new(off, PollFlags::IN)];
+    let mut fds = [
+        PollFd::new(&terminal, PollFlags::IN),
+        PollFd::new(cancelled, PollFlags::IN),
+    ];
     rustix::io::retry_on_intr(|| poll(&mut fds, None))?;
     if !fds[1].revents().is_empty() {
         return Ok(None);
     }
-    let mut line = vec![0; ANSWER];
+    let mut line = vec![0; MAX_ANSWER_BYTES];
     let count = rustix::io::retry_on_intr(|| rustix::io::read(&terminal, line.as_mut_slice()))?;
     let line = String::from_utf8_lossy(&line[..count]).into_owned();
     Ok((count > 0).then_some(line))

@@ -115,7 +115,7 @@ pub(crate) struct Plan {
     /// The audit file.
     pub(crate) audit: Option<PathBuf>,
     /// How it is kept.
-    pub(crate) audit_settings: audit::Settings,
+    pub(crate) audit_settings: audit::LogSettings,
     /// Whether what commands print is recorded.
     pub(crate) record: bool,
     /// Whether output beyond what an outcome keeps is stored, for `shieling log output`.
@@ -232,7 +232,7 @@ impl Plan {
             pass_env: settings.pass_env,
             rate: settings.rate,
             audit: settings.audit,
-            audit_settings: audit::Settings::default(),
+            audit_settings: audit::LogSettings::default(),
             record: settings.record,
             store_output: true,
             isolation,

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 use rustix::termios::{OptionalActions, Termios};
-use shieling::session::Pair;
+use shieling::session::Pty;
 
 /// The size of one read.
 const READ: usize = 16 * 1024;
@@ -56,7 +56,7 @@ impl Inner {
     ///
     /// # Errors
     /// Standard input is no terminal.
-    pub(crate) fn open(Pair { ours, theirs }: Pair) -> io::Result<Self> {
+    pub(crate) fn open(Pty { ours, theirs }: Pty) -> io::Result<Self> {
         let like = rustix::termios::tcgetattr(io::stdin())?;
         rustix::termios::tcsetattr(&theirs, OptionalActions::Now, &like)?;
         // A descriptor of our own, so that no other process sees the change.

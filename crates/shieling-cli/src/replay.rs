@@ -1,7 +1,7 @@
 //! `shieling log replay`: plays a recording on the terminal, or prints its text.
 //!
 //! A recording is a stranger's text: whoever ran in it wrote it. It is never copied to the terminal.
-//! What would have been seen is computed and drawn ([`Painter`]); as text, sequences are left out.
+//! What would have been seen is computed and drawn ([`Renderer`]); as text, sequences are left out.
 
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use shieling::output::plain_text;
-use shieling::session::{Keyboard, Painter, RecordingId, Size, recorded};
+use shieling::session::{KeyTarget, RecordingId, Renderer, TerminalSize, list_recordings};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
@@ -45,7 +45,7 @@ pub(crate) fn replay(options: &Replay) -> Result<u8, Failure> {
 /// Prints what recordings there are, newest first.
 fn list() -> Result<u8, Failure> {
     let directory = setup::recordings(&state()?);
-    let all = recorded(&directory)
+    let all = list_recordings(&directory)
         .map_err(|error| Failure::new(format!("{} cannot be read: {}", Printable(&directory), reason(&error))))?;
     if all.is_empty() {
         let none = "there are no recordings; `--record` makes them\n";
@@ -82,7 +82,7 @@ fn find(named: &Path) -> Result<PathBuf, Failure> {
 enum Event {
     Output(String),
     Mark(String),
-    Resize(Size),
+    Resize(TerminalSize),
     /// Input, and what this version does not know.
     Other,
 }
@@ -92,7 +92,7 @@ struct Recording {
     file: PathBuf,
     lines: Box<dyn io::BufRead>,
     number: u64,
-    size: Size,
+    size: TerminalSize,
     idle: Option<f64>,
     last: f64,
 }
@@ -110,7 +110,7 @@ impl Recording {
             file: file.to_owned(),
             lines,
             number: 0,
-            size: Size::default(),
+            size: TerminalSize::default(),
             idle: None,
             last: 0.0,
         };
@@ -123,7 +123,7 @@ impl Recording {
         }
         let length = |name: &str| header[name].as_u64().and_then(|length| u16::try_from(length).ok());
         let size = match (length("height"), length("width")) {
-            (Some(rows), Some(columns)) => Size { rows, columns }.checked().ok(),
+            (Some(rows), Some(columns)) => TerminalSize { rows, columns }.checked().ok(),
             _ => None,
         };
         recording.size = size.ok_or_else(|| recording.wrong("its header has no size that a terminal can have"))?;
@@ -170,9 +170,9 @@ impl Recording {
 }
 
 /// `COLUMNSxROWS`.
-fn size(text: &str) -> Option<Size> {
+fn size(text: &str) -> Option<TerminalSize> {
     let (columns, rows) = text.split_once('x')?;
-    let size = Size {
+    let size = TerminalSize {
         rows: rows.parse().ok()?,
         columns: columns.parse().ok()?,
     };
@@ -254,7 +254,7 @@ struct Stage;
 impl Stage {
     fn enter() -> Result<Self, Failure> {
         let stage = Self;
-        show(Painter::ENTER.as_bytes())?;
+        show(Renderer::ENTER.as_bytes())?;
         Ok(stage)
     }
 }
@@ -262,7 +262,7 @@ impl Stage {
 impl Drop for Stage {
     fn drop(&mut self) {
         // If it is gone, there is nothing to give back.
-        let _ = show(Painter::LEAVE.as_bytes());
+        let _ = show(Renderer::LEAVE.as_bytes());
     }
 }
 
@@ -278,7 +278,7 @@ async fn play(recording: &mut Recording, options: &Replay) -> Result<u8, Failure
     let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
     let idle = options.idle.map(|idle| idle.as_secs_f64()).or(recording.idle);
     fits(recording.size, options.marks)?;
-    let mut painter = Painter::new(recording.size, Keyboard::Ours);
+    let mut renderer = Renderer::new(recording.size, KeyTarget::Viewer);
     let stage = Stage::enter()?;
     let mut due = Instant::now();
     let mut before = 0.0;
@@ -290,7 +290,7 @@ async fn play(recording: &mut Recording, options: &Replay) -> Result<u8, Failure
         before = time;
         due += Duration::try_from_secs_f64(gap).unwrap_or_default();
         if due > Instant::now() {
-            show(&painter.paint())?;
+            show(&renderer.render())?;
         }
         // A signal counts also when nothing is waited for.
         let stopped = tokio::select! {
@@ -303,10 +303,10 @@ async fn play(recording: &mut Recording, options: &Replay) -> Result<u8, Failure
             break stopped;
         }
         match event {
-            Event::Output(text) => painter.output(text.as_bytes()),
+            Event::Output(text) => renderer.output(text.as_bytes()),
             Event::Resize(size) => {
                 fits(size, options.marks)?;
-                painter.resize(size);
+                renderer.resize(size);
             }
             Event::Mark(label) if options.marks => drop(below(&mark(time, &label))?),
             Event::Mark(_) | Event::Other => {}
@@ -316,13 +316,13 @@ async fn play(recording: &mut Recording, options: &Replay) -> Result<u8, Failure
     // What was seen last stays.
     crate::write_all(
         io::stdout().lock(),
-        &format!("{}\n", Escaped::new(&painter.screen().text).text),
+        &format!("{}\n", Escaped::new(&renderer.screen().text).text),
     )?;
     Ok(stopped.unwrap_or(0))
 }
 
 /// Sees that the person's terminal is large enough: what does not fit would be drawn over the rest.
-fn fits(size: Size, marks: bool) -> Result<(), Failure> {
+fn fits(size: TerminalSize, marks: bool) -> Result<(), Failure> {
     let (rows, columns) = (size.rows.saturating_add(u16::from(marks)), size.columns);
     match rustix::termios::tcgetwinsize(io::stdout()) {
         Ok(own) if own.ws_row < rows || own.ws_col < columns => Err(Failure::new(format!(
@@ -358,7 +358,7 @@ mod tests {
         let text = "[0.5, \"o\", \"a\"]\n[0.2, \"m\", \"b\"]\n[3e300, \"i\", \"c\"]\n[9, \"r\", \"100x30\"]\n\
                     [9, \"r\", \"0x30\"]\n[9, \"o\", \"cut o";
         let mut recording = read(&format!("{HEADER}{text}")).expect("it is one");
-        let size = Size { rows: 30, columns: 100 };
+        let size = TerminalSize { rows: 30, columns: 100 };
         for expected in [
             (0.5, Event::Output("a".to_owned())),
             (0.5, Event::Mark("b".to_owned())),

@@ -16,7 +16,7 @@ use shieling::output::{self, Stream, Tee};
 use shieling::policy::{Decision, PRESETS, Verdict, preset_settings};
 use shieling::process::{JailLayer, JailRefusal, Streams};
 use shieling::request::Command;
-use shieling::session::{Human, Pair, Size};
+use shieling::session::{Human, Pty, TerminalSize};
 use shieling::units::ByteCount;
 use shieling::{Shieling, Told};
 use tokio::signal::unix::{SignalKind, signal};
@@ -107,8 +107,13 @@ impl Library {
             let git = variables.entry("GIT_CONFIG_SYSTEM".to_owned());
             git.or_insert_with(|| "/etc/gitconfig".to_owned());
         }
+        let shieling = Arc::new(setup::for_running(plan, &place, approver, state.as_deref(), human)?);
+        // It is made while the command is judged. Where each is asked about, nothing starts before.
+        if plan.once && plan.approval != Approval::Always {
+            place.start_ahead();
+        }
         Ok(Self {
-            shieling: Arc::new(setup::for_running(plan, &place, approver, state.as_deref(), human)?),
+            shieling,
             variables,
             place: Some(place),
         })
@@ -221,9 +226,9 @@ impl Library {
     }
 
     /// A pair of terminals whose inner end has a name where commands run.
-    async fn pair(&self) -> io::Result<Pair> {
+    async fn pair(&self) -> io::Result<Pty> {
         let terminals = self.shieling.environment().terminals().await;
-        Pair::open_in(terminals.map_err(io::Error::other)?, Size::default())
+        Pty::open_in(terminals.map_err(io::Error::other)?, TerminalSize::default())
     }
 
     async fn run_shell_until_told(&self, command: Command) -> Result<Ran, Failure> {
@@ -280,7 +285,7 @@ impl Library {
         let (mut tee, mut written) = match shown {
             Shown::Json | Shown::Terminal => (None, None),
             Shown::Streams { limit } => {
-                let (tee, written) = copy(limit, io::stdout(), io::stderr(), is_one_place())?;
+                let (tee, written) = copy(limit, io::stdout(), io::stderr(), is_one_place());
                 (Some(tee), Some(written))
             }
         };
@@ -676,8 +681,8 @@ pub(crate) fn verify(log: &Path, noted: Option<&str>) -> Result<Chain, Failure> 
             records: summary.records,
             head: summary.head.map(|head| head.to_string()),
         }),
-        Err(audit::Broken {
-            why: audit::Why::Unreadable(error),
+        Err(audit::BrokenLog {
+            why: audit::Defect::Unreadable(error),
             ..
         }) => Err(Failure::new(format!(
             "{} cannot be read: {}",

@@ -15,7 +15,7 @@ use shieling::output::SpillTo;
 use shieling::policy::{Policy, RuleFile};
 use shieling::process::{Process, SpawnError, Streams};
 use shieling::request::Command;
-use shieling::session::{Human, RecordTo};
+use shieling::session::{Human, RecordingSettings};
 use shieling::units::ByteCount;
 use shieling::{Builder, Shieling};
 #[cfg(feature = "memory")]
@@ -83,6 +83,16 @@ impl Place {
         })
     }
 
+    /// Begins to start it, as it is bound now. Nothing is waited for.
+    pub(crate) fn start_ahead(&self) {
+        match self {
+            Self::Local(local) => local.start_ahead(),
+            Self::Sandbox { sandbox, .. } => sandbox.start_ahead(),
+            #[cfg(feature = "memory")]
+            Self::Memory(_) => {}
+        }
+    }
+
     fn environment(&self) -> Arc<dyn Environment> {
         match self {
             Self::Local(local) => local.clone(),
@@ -128,10 +138,10 @@ pub(crate) fn for_running(
     }
     if let Some(rate) = plan.rate {
         let limit = rate.to_string().parse();
-        builder = builder.rate(limit.map_err(|error: shieling::rate::LimitError| Failure::new(error.to_string()))?);
+        builder = builder.rate(limit.map_err(|error: shieling::rate::RateLimitError| Failure::new(error.to_string()))?);
     }
     if let Some(path) = &plan.audit {
-        let log = audit::File::open(path, plan.audit_settings);
+        let log = audit::LogFile::open(path, plan.audit_settings);
         builder = builder.audit(Arc::new(log.map_err(|error| {
             Failure::new(error.to_string()).with("because", "a command does not start if it cannot be recorded")
         })?));
@@ -151,7 +161,7 @@ pub(crate) fn for_running(
                 "there is no place for recordings: neither XDG_STATE_HOME nor HOME is set; nothing was started",
             ));
         };
-        builder = builder.recordings(RecordTo::new(recordings(state)));
+        builder = builder.recordings(RecordingSettings::new(recordings(state)));
     }
     bound(builder)
 }

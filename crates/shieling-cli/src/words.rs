@@ -6,7 +6,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use shieling::outcome::{Denial, HeldBack, HintKind, Layer, LimitHit, Limited, Outcome, Status};
+use shieling::outcome::{Denial, HeldBack, HintKind, Layer, LimitHit, LimitedResource, Outcome, Status};
 use shieling::policy::{Decision, Reason};
 use shieling::request::Command;
 use shieling::units::{ByteCount, spoken};
@@ -203,7 +203,7 @@ fn left_behind(lines: &mut Lines, outcome: &Outcome) {
 fn limit_hit(hit: &LimitHit) -> (&'static str, String) {
     let times = hit.times.unwrap_or(0);
     match hit.limit {
-        Limited::Memory => {
+        LimitedResource::Memory => {
             let named: Vec<String> = hit
                 .killed
                 .iter()
@@ -229,7 +229,7 @@ fn limit_hit(hit: &LimitHit) -> (&'static str, String) {
             let limit = ByteCount::bytes(hit.bound);
             ("memory", format!("the limit of {limit} was reached, and {who}{peak}"))
         }
-        Limited::Pids => {
+        LimitedResource::Pids => {
             let refused = match times {
                 0 => "more were refused".to_owned(),
                 1 => "1 more was refused".to_owned(),

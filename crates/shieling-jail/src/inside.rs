@@ -17,7 +17,7 @@ use crate::keeper::{ORDER, Order, answer, order_of, read};
 use crate::limits::{self, Apart, Enforcement, Held, Journal};
 use crate::own;
 use crate::refusal::{Step, While as _, refuse};
-use crate::server::Server;
+use crate::server::{Over, Server};
 use crate::socket;
 use crate::sys::{self, Copied};
 use crate::temporary::Temporary;
@@ -52,15 +52,17 @@ impl Identity {
     }
 }
 
-/// Pid 1 of a jail: becomes the user that it was, waits for its order, builds, answers and serves.
-pub(crate) fn in_namespaces(keeper: &OwnedFd, identity: &Identity) {
+/// Pid 1 of a jail: becomes the user that it was, waits for its order, builds, answers and serves. Gives how it ended.
+pub(crate) fn in_namespaces(keeper: &OwnedFd, identity: &Identity) -> Over {
     let made = become_user(identity);
     // Nothing comes any more once the keeper has gone, or needs this jail no more.
     let Ok(Some((_, mut fds))) = socket::receive(keeper, RecvFlags::empty()) else {
-        return;
+        return Over::Otherwise;
     };
     let foreign = fds.split_off(fds.len().min(ORDER));
-    let Some(order) = order_of(fds) else { return };
+    let Some(order) = order_of(fds) else {
+        return Over::Otherwise;
+    };
     let built = made.and_then(|()| {
         let plan = read(&order.plan)?;
         namespaces(&plan)?;
@@ -77,7 +79,7 @@ pub(crate) fn in_namespaces(keeper: &OwnedFd, identity: &Identity) {
         server.keep_apart(apart);
         finish(&plan, server, outside, files)
     });
-    serve(built, &order.control);
+    serve(built, &order.control)
 }
 
 /// Without namespaces: the keeper itself serves.
@@ -106,11 +108,11 @@ pub(crate) fn in_place(plan: &Plan, order: Order, host: &OwnedFd, limits: &Enfor
     )?);
     let mut plan = plan.clone();
     let temporary = own_temporary(&mut plan.view)?;
-    let built = finish(&plan, server, outside, files).map(|(server, ready, counters)| {
+    let built = finish(&plan, server, outside, files).map(|(server, ready, given)| {
         let temporary = temporary.as_ref().map(|temporary| temporary.path.clone());
-        (server, Ready { temporary, ..ready }, counters)
+        (server, Ready { temporary, ..ready }, given)
     });
-    serve(built, &order.control);
+    let _ = serve(built, &order.control);
     if let Some(temporary) = temporary {
         temporary.remove();
     }
@@ -139,22 +141,20 @@ fn own_temporary(view: &mut [Entry]) -> Step<Option<Temporary>> {
     Ok(Some(made))
 }
 
-/// A server, what holds, and the counts that the host reads.
+/// A server, what holds, and what the host is given: the root if there is one, and the counts.
 type Built = (Server, Ready, Vec<OwnedFd>);
 
-fn serve(built: Step<Built>, control: &OwnedFd) {
-    let rooted = built.and_then(|(server, ready, counters)| {
-        let root = server.has_view().then(root).transpose()?;
-        let given: Vec<OwnedFd> = root.into_iter().chain(counters).collect();
-        Ok((server, ready, given))
-    });
-    match rooted {
-        Err(refusal) => answer(control, &Answer::Refused(refusal), &[]),
+fn serve(built: Step<Built>, control: &OwnedFd) -> Over {
+    match built {
+        Err(refusal) => {
+            answer(control, &Answer::Refused(refusal), &[]);
+            Over::Otherwise
+        }
         Ok((server, ready, given)) => {
             answer(control, &Answer::Ready(ready), &given);
             drop(given);
-            // Nothing can be told any more; what runs ends with us.
-            let _ = server.run();
+            // An error can be told to nobody any more; what runs ends with us.
+            server.run().unwrap_or(Over::Otherwise)
         }
     }
 }
@@ -176,7 +176,9 @@ fn finish(plan: &Plan, mut server: Server, outside: Outside, mut files: Vec<Owne
         let names = ["user", "user.bounds", "mount", "pid", "ipc", "uts", "cgroup"];
         enforced.extend(names.into_iter().chain(network).map(str::to_owned));
     }
-    if let Some(confinement) = Confinement::prepare(plan, server.view().and_then(View::proc))? {
+    let confinement = Confinement::prepare(plan, server.view().and_then(View::proc))?;
+    let confined = confinement.is_some();
+    if let Some(confinement) = confinement {
         // Nothing of the user's other sessions is in reach by their keys. Not every kernel has keys, and
         // where a filter around us refuses the call, it refuses it to commands as well.
         match sys::new_keyring() {
@@ -192,10 +194,6 @@ fn finish(plan: &Plan, mut server: Server, outside: Outside, mut files: Vec<Owne
         enforced.extend(confinement.names().map(str::to_owned));
         missing.extend(confinement.missing().map(str::to_owned));
         server.confine(confinement);
-        server.probe(plan)?;
-        if !server.is_numbered() {
-            missing.push("scheduling".to_owned());
-        }
     }
     enforced.extend(held.enforced.iter().cloned());
     if plan.once {
@@ -215,6 +213,15 @@ fn finish(plan: &Plan, mut server: Server, outside: Outside, mut files: Vec<Owne
     counters.push(Counter::Journal);
     let copy = journal.as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE);
     files.push(copy.or_refuse(Layer::Limits, failed)?);
+    let given = server.has_view().then(root).transpose()?.into_iter().chain(files);
+    let given: Vec<OwnedFd> = given.collect();
+    // The last that can be refused: whoever has found that all holds may start a command at once.
+    if confined {
+        server.probe(plan)?;
+        if !server.is_numbered() {
+            missing.push("scheduling".to_owned());
+        }
+    }
     let ready = Ready {
         keeper,
         enforced,
@@ -223,7 +230,7 @@ fn finish(plan: &Plan, mut server: Server, outside: Outside, mut files: Vec<Owne
         temporary: None,
         counters,
     };
-    Ok((server, ready, files))
+    Ok((server, ready, given))
 }
 
 /// What the keeper says of the limits, which hold for this process from here on, and the kernel's counts of them.

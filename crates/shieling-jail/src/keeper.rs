@@ -16,6 +16,7 @@ use crate::inside::{self, Identity, Outside};
 use crate::limits::{self, Enforcement};
 use crate::own;
 use crate::refusal::{Step, While as _, refuse};
+use crate::server::Over;
 use crate::socket::{self, read_whole};
 use crate::sys::{self, Copied};
 use crate::view;
@@ -72,13 +73,16 @@ fn refuse_namespaces<T>(asked: i32, errno: Errno) -> Step<T> {
     Err(errno).or_refuse(Layer::User, || "making all namespaces at once".to_owned())
 }
 
-/// Waits for an order and keeps the jail that is made of it.
-pub(crate) fn run(orders: OwnedFd, host: OwnedFd, taken: OwnedFd, warm: bool) {
+/// Waits for an order and keeps the jail that is made of it. `taken` is where a zygote hears that it was taken.
+pub(crate) fn run(orders: OwnedFd, host: OwnedFd, taken: Option<OwnedFd>, warm: bool) {
     sys::wait_for_children();
     let make = || match limits::at_birth() {
         true => None,
         // If it cannot be made now, the order will say why.
-        false => Server::make(true, &[&orders, &host, &taken], None).ok(),
+        false => {
+            let outside: Vec<&OwnedFd> = [&orders, &host].into_iter().chain(&taken).collect();
+            Server::make(true, &outside, None).ok()
+        }
     };
     let mut ready = warm.then(make).flatten();
     let order = loop {
@@ -97,9 +101,10 @@ pub(crate) fn run(orders: OwnedFd, host: OwnedFd, taken: OwnedFd, warm: bool) {
         Ok(plan) if own_network(plan) => WARM,
         Ok(_) | Err(_) => COLD,
     };
-    // The zygote is gone if this cannot be written; the jail is made all the same.
-    let _ = rustix::io::write(&taken, &[next]);
-    drop(taken);
+    if let Some(taken) = taken {
+        // The zygote is gone if this cannot be written; the jail is made all the same.
+        let _ = rustix::io::write(&taken, &[next]);
+    }
     let control = order.control.try_clone();
     if let Err(refusal) = read.and_then(|plan| keep(&plan, order, &host, ready))
         && let Ok(control) = control
@@ -224,9 +229,17 @@ fn jail(plan: &Plan, order: Order, host: &OwnedFd, ready: Option<Server>) -> Ste
         Ok((limits, Ok(()))) => {
             let Order { control, updates, plan } = order;
             drop(plan);
-            server.wait(host, &control);
+            let over = server.wait(host, &control);
             // What follows is nobody's to wait for.
             let _ = socket::send(&updates, message::GONE, &[]);
+            if over == Over::LastJob {
+                // The host still reads what its limits have counted, and closes it then.
+                let mut fds = [
+                    PollFd::new(host, PollFlags::IN),
+                    PollFd::new(&control, PollFlags::empty()),
+                ];
+                while matches!(poll(&mut fds, None), Err(Errno::INTR)) {}
+            }
             limits.remove();
             Ok(())
         }
@@ -256,8 +269,8 @@ impl Server {
                 drop(told);
                 // An orders socket that is open in it would look alive when the zygote no longer is.
                 outside.iter().for_each(|fd| sys::close_for_good(fd.as_fd()));
-                inside::in_namespaces(&hears, &identity);
-                sys::exit(0)
+                let over = inside::in_namespaces(&hears, &identity);
+                sys::exit(over.status())
             }
             Copied::Parent(number) => {
                 let Some(number) = Pid::from_raw(number) else {
@@ -301,7 +314,7 @@ impl Server {
 
     /// Until pid 1 is gone, and everything in its pid namespace with it. The host's end ends it; and so does
     /// the end of its orders, if it does not go by itself: somebody outside may have stopped it.
-    fn wait(self, host: &OwnedFd, control: &OwnedFd) {
+    fn wait(self, host: &OwnedFd, control: &OwnedFd) -> Over {
         let mut fds = [
             PollFd::new(&self.pinned, PollFlags::IN),
             PollFd::new(host, PollFlags::IN),
@@ -317,19 +330,22 @@ impl Server {
             ];
             while matches!(poll(&mut fds, Some(&LEAVING)), Err(Errno::INTR)) {}
         }
-        self.end();
+        self.end()
     }
 
     fn kill(&self) {
         let _ = rustix::process::pidfd_send_signal(&self.pinned, Signal::KILL);
     }
 
-    /// Kills it. Its end is reported only once every other process in it is gone.
-    fn end(self) {
+    /// Kills it, if it has not ended. Its end is reported only once every other process in it is gone.
+    fn end(self) -> Over {
         self.kill();
-        while matches!(
-            rustix::process::waitpid(Some(self.number), WaitOptions::empty()),
-            Err(Errno::INTR)
-        ) {}
+        loop {
+            match rustix::process::waitpid(Some(self.number), WaitOptions::empty()) {
+                Err(Errno::INTR) => {}
+                Ok(Some((_, status))) if status.exit_status() == Some(Over::LastJob.status()) => return Over::LastJob,
+                Ok(_) | Err(_) => return Over::Otherwise,
+            }
+        }
     }
 }

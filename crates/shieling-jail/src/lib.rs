@@ -7,7 +7,7 @@
 //! ```text
 //! orders socket:   JAIL + control, updates, Plan ──► zygote         for each jail
 //! control socket:  Ready | Refused ──► host                         once
-//!                  START + job socket, Request, streams ──► jail    for each command
+//!                  START + job socket, Request, streams ──► jail    for each command; LAST for the last
 //! updates socket:  Update ──► jail ── Updated ──► host               where files appeared to be hidden
 //!                  GONE ──► host                                     once, of a jail with namespaces
 //! job socket:      Started | Failed, MainEnded, Gone ──► host;  Stop ──► jail
@@ -15,8 +15,56 @@
 //!
 //! Plans, requests and updates travel as files in memory; all sockets are of kind `SOCK_SEQPACKET`.
 
+// The modules of the program name what is above by the crate's name, as its tests do.
+#[cfg(feature = "program")]
+extern crate self as shieling_jail;
+
 pub mod message;
 pub mod plan;
+#[cfg(feature = "program")]
+pub mod program;
+#[cfg(feature = "program")]
+mod zygote;
+#[cfg(feature = "program")]
+mod keeper;
+#[cfg(feature = "program")]
+mod inside;
+#[cfg(feature = "program")]
+mod own;
+#[cfg(feature = "program")]
+mod view;
+#[cfg(feature = "program")]
+mod numbers;
+#[cfg(feature = "program")]
+mod bounds;
+#[cfg(feature = "program")]
+mod temporary;
+#[cfg(feature = "program")]
+mod rules;
+#[cfg(feature = "program")]
+mod filter;
+#[cfg(feature = "program")]
+mod confine;
+#[cfg(feature = "program")]
+mod probe;
+#[cfg(feature = "program")]
+mod limits;
+#[cfg(feature = "program")]
+mod server;
+#[cfg(feature = "program")]
+mod supervisor;
+#[cfg(feature = "program")]
+mod parts;
+#[cfg(feature = "program")]
+mod launch;
+#[cfg(feature = "program")]
+mod tree;
+#[cfg(feature = "program")]
+mod socket;
+#[cfg(feature = "program")]
+mod refusal;
+#[cfg(feature = "program")]
+mod sys;
 
 /// The descriptor under which the program finds its orders socket.
 pub const ORDERS: i32 = 3;

@@ -28,7 +28,11 @@ pub const GONE: &[u8] = b"gone";
 /// The order to start a job, on the control socket. Its descriptors come with it, in this order: the
 /// job's own socket, the encoded [`crate::plan::Request`] (at offset 0), standard input, output and
 /// error, and the script if there is one.
+///
+/// It may be sent before the jail has answered its plan: no supervisor takes it until all of the plan holds.
 pub const START: &[u8] = b"start";
+/// As [`START`], for the last job of a jail, which ends by itself once no process of that job is left.
+pub const LAST: &[u8] = b"last";
 
 /// Encodes a plan, a request or an answer.
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
@@ -41,6 +45,11 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
         Ok((value, [])) => Some(value),
         _ => None,
     }
+}
+
+/// As [`decode`], of the first of these bytes; with the rest of them.
+pub fn decode_first<T: DeserializeOwned>(bytes: &[u8]) -> Option<(T, &[u8])> {
+    postcard::take_from_bytes(bytes).ok()
 }
 
 /// What has appeared since the jail was made.

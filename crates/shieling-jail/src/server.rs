@@ -22,7 +22,7 @@ use crate::limits::{Apart, Eye, Kills};
 use crate::numbers::Numbers;
 use crate::refusal::{Step, While as _, refuse};
 use crate::socket::{self, read_whole};
-use crate::supervisor::{self, Ways, timespec};
+use crate::supervisor::{self, TAKEN_LAST, Ways, timespec};
 use crate::sys::{self, Copied, Reaped};
 use crate::view::{self, View};
 
@@ -49,7 +49,28 @@ pub(crate) struct Server {
     looked: bool,
     /// Whether no supervisor waits beside a job: one is made when there is an order for it.
     once: bool,
+    /// Whether the last job has been taken, with which this ends.
+    last: bool,
     jobs: Jobs,
+}
+
+/// Why a jail is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// The job that was to be its last has ended, and nothing of it is left.
+    LastJob,
+    /// Something else: its host has gone, or wants it no more.
+    Otherwise,
+}
+
+impl Over {
+    /// The status with which pid 1 ends, by which its keeper knows.
+    pub(crate) fn status(self) -> i32 {
+        match self {
+            Self::LastJob => 3,
+            Self::Otherwise => 0,
+        }
+    }
 }
 
 /// The supervisors, and what they hear of us.
@@ -95,6 +116,7 @@ impl Server {
             eye: None,
             looked: false,
             once: false,
+            last: false,
             jobs: Jobs {
                 children: sys::child_signals().or_refuse(Layer::Start, start)?,
                 alive: Some(alive),
@@ -153,15 +175,19 @@ impl Server {
         let mut bytes = [0_u8; 1024];
         let count = rustix::io::retry_on_intr(|| rustix::io::read(&heard, &mut bytes)).unwrap_or(0);
         self.jobs.waiting = Some(heard);
-        match bytes.get(..count).and_then(message::decode::<Step>) {
-            Some(found) => found,
+        match bytes.get(..count).and_then(message::decode_first::<Step>) {
+            // If an order for a command was here already, what it says of that may have come as well.
+            Some((found, rest)) => {
+                self.last |= rest == [TAKEN_LAST];
+                found
+            }
             // It died: of a filter, say, that somebody put around us.
             None => refuse(Layer::Probe, "a probe from inside was ended before it could answer"),
         }
     }
 
-    /// Serves until the control socket or the host ends, and leaves nothing behind.
-    pub(crate) fn run(mut self) -> Result<(), Errno> {
+    /// Serves until the control socket or the host ends, or the last job, and leaves nothing behind.
+    pub(crate) fn run(mut self) -> Result<Over, Errno> {
         let served = self.serve();
         // As pid 1 it takes everything with it when it goes.
         if rustix::process::getpid() != Pid::INIT {
@@ -170,10 +196,15 @@ impl Server {
         served
     }
 
-    fn serve(&mut self) -> Result<(), Errno> {
+    fn serve(&mut self) -> Result<Over, Errno> {
         let mut wanted = true;
         loop {
             self.jobs.reap();
+            if self.last && self.jobs.waiting.is_none() && self.jobs.supervisors.is_empty() {
+                // Its end may be what is to be seen.
+                let _ = self.eye.as_mut().map(Eye::tick);
+                return Ok(Over::LastJob);
+            }
             if self.jobs.waiting.is_none() && wanted {
                 match self.make_supervisor(None) {
                     Ok(heard) => self.jobs.waiting = Some(heard),
@@ -197,7 +228,7 @@ impl Server {
             let host = self.host.as_ref().unwrap_or(&self.control);
             let taken = self.jobs.waiting.as_ref().unwrap_or(&self.control);
             // Of the control socket only its end is ours, and that there is an order for whom nobody waits.
-            let orders = if self.jobs.waiting.is_none() && !wanted {
+            let orders = if self.jobs.waiting.is_none() && !wanted && !self.last {
                 PollFlags::IN
             } else {
                 PollFlags::empty()
@@ -232,18 +263,18 @@ impl Server {
                 drain(&self.jobs.children);
             }
             if control && !ordered || host {
-                return Ok(());
+                return Ok(Over::Otherwise);
             }
             if taken {
                 // It has a job now, or somebody has killed it: either way it waits no longer.
-                self.jobs.waiting = None;
-                wanted = !self.once;
+                self.last |= self.jobs.waiting.take().is_some_and(|heard| is_last(&heard));
+                wanted = !self.once && !self.last;
             }
             wanted |= ordered;
             if updates {
                 match self.update() {
                     Ok(true) | Err(Errno::AGAIN | Errno::INTR) => {}
-                    Ok(false) => return Ok(()),
+                    Ok(false) => return Ok(Over::Otherwise),
                     Err(errno) => return Err(errno),
                 }
             }
@@ -350,6 +381,12 @@ impl Jobs {
         }
         true
     }
+}
+
+/// Whether the supervisor that has just been given a job was given the last one.
+fn is_last(heard: &OwnedFd) -> bool {
+    let mut word = [0_u8; 1];
+    rustix::io::read(heard, &mut word) == Ok(1) && word[0] == TAKEN_LAST
 }
 
 /// Takes what is there of the news of ended children, which are looked for afterwards.

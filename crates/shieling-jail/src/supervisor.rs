@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::{Pid, Signal};
 use rustix::time::{ClockId, clock_gettime};
-use shieling_jail::message::{self, Layer, Order, Report, SIZE, START, Stage, Usage};
+use shieling_jail::message::{self, LAST, Layer, Order, Report, SIZE, START, Stage, Usage};
 use shieling_jail::plan::{Plan, Request};
 
 use crate::confine::Binding;
@@ -42,7 +42,9 @@ pub(crate) const REFUSED_ROUNDS: u32 = 10;
 const STOPPING_ROUND: u32 = 3;
 
 /// What it says once it has a job, if it could not say otherwise before.
-const TAKEN: &[u8] = b"taken";
+const TAKEN: &[u8] = b"t";
+/// The same of the jail's last job.
+pub(crate) const TAKEN_LAST: u8 = b'l';
 /// The longest request, in bytes: the largest environment that the kernel takes, and room to spare.
 const LONGEST_REQUEST: usize = 8 * 1024 * 1024;
 
@@ -58,6 +60,8 @@ pub(crate) struct Ways<'a> {
 
 /// An order that was taken.
 struct Job {
+    /// Whether the jail is to end with it.
+    last: bool,
     /// The way to whoever asked for it.
     control: OwnedFd,
     request: OwnedFd,
@@ -74,12 +78,18 @@ pub(crate) fn run(ways: Ways<'_>, binding: Binding<'_>, kills: &Kills, probe: Op
             (Ok(_), None) => Ok(()),
         };
         let _ = rustix::io::write(&ways.taken, &message::encode(&found));
+        // An order for a command may be here already.
+        if found.is_err() {
+            sys::exit(0);
+        }
     }
     let Some(job) = wait_for_job(&ways) else { sys::exit(0) };
-    let _ = rustix::io::write(&ways.taken, TAKEN);
+    let taken = if job.last { &[TAKEN_LAST] } else { TAKEN };
+    let _ = rustix::io::write(&ways.taken, taken);
     drop(ways.taken);
     sys::close_for_good(ways.orders.as_fd());
     let Job {
+        last: _,
         control,
         request,
         descriptors,
@@ -150,18 +160,20 @@ fn wait_for_job(ways: &Ways<'_>) -> Option<Job> {
             return None;
         }
         match socket::receive(ways.orders, RecvFlags::DONTWAIT) {
-            Ok(Some((text, fds))) if text == START => return job_of(fds),
+            Ok(Some((text, fds))) if text == START => return job_of(fds, false),
+            Ok(Some((text, fds))) if text == LAST => return job_of(fds, true),
             Err(Errno::AGAIN | Errno::INTR) => {}
             Ok(_) | Err(_) => return None,
         }
     }
 }
 
-fn job_of(fds: Vec<OwnedFd>) -> Option<Job> {
+fn job_of(fds: Vec<OwnedFd>, last: bool) -> Option<Job> {
     let mut fds = fds.into_iter();
     let (control, request) = (fds.next()?, fds.next()?);
     let standard = [fds.next()?, fds.next()?, fds.next()?];
     Some(Job {
+        last,
         control,
         request,
         descriptors: Descriptors {

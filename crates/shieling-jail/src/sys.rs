@@ -9,7 +9,7 @@
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::ptr;
 
 use rustix::io::Errno;
@@ -47,6 +47,90 @@ pub(crate) fn copy(flags: i32) -> Result<Copied, Errno> {
         Ok(pid @ 1..) => Ok(Copied::Parent(pid)),
         _ => Err(errno()),
     }
+}
+
+/// Copies this process. Its end sends no signal, and only who asks for such children (`__WCLONE`) waits for it.
+pub(crate) fn copy_silently() -> Result<Copied, Errno> {
+    // SAFETY: as in `copy`; callers have made sure that there is one thread.
+    let result = unsafe { libc::syscall(libc::SYS_clone, 0_usize, 0_usize, 0_usize, 0_usize, 0_usize) };
+    match i32::try_from(result) {
+        Ok(0) => Ok(Copied::Child),
+        Ok(pid @ 1..) => Ok(Copied::Parent(pid)),
+        _ => Err(errno()),
+    }
+}
+
+/// Whether this process has no second thread, as its list of them tells.
+pub(crate) fn is_single_threaded() -> bool {
+    // A link for `.`, one for `..`, and one for each thread.
+    rustix::fs::stat(c"/proc/self/task").is_ok_and(|found| found.st_nlink == 3)
+}
+
+/// In a copied process, which reads neither any more: wipes the arguments and the variables that its original was
+/// started with, and puts a name in their place.
+pub(crate) fn forget_arguments(name: &CStr) -> Result<(), Errno> {
+    // `arg_start`, `arg_end`, `env_start` and `env_end` of `proc(5)`: fields 48 to 51, where the third is the first
+    // behind the name.
+    const FIRST: usize = 48 - 3;
+    let mut bytes = [0_u8; 2048];
+    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
+    let file = rustix::fs::open(c"/proc/self/stat", flags, rustix::fs::Mode::empty())?;
+    let length = rustix::io::read(&file, &mut bytes)?;
+    let text = bytes.get(..length).and_then(|bytes| std::str::from_utf8(bytes).ok());
+    let fields = text
+        .and_then(|text| Some(text.rsplit_once(')')?.1))
+        .ok_or(Errno::BADMSG)?;
+    let mut places = fields.split_ascii_whitespace().skip(FIRST).map(str::parse::<usize>);
+    let mut place = || {
+        places
+            .next()
+            .and_then(Result::ok)
+            .filter(|&place| place != 0)
+            .ok_or(Errno::BADMSG)
+    };
+    let (arguments, variables) = ((place()?, place()?), (place()?, place()?));
+    for (start, end) in [arguments, variables] {
+        let length = end.checked_sub(start).ok_or(Errno::BADMSG)?;
+        // SAFETY: the kernel says that these bytes of our stack hold nothing but the strings. They stay strings, of no
+        // characters, for whoever follows a pointer to one; there is one thread.
+        unsafe { ptr::write_bytes(ptr::with_exposed_provenance_mut::<u8>(start), 0, length) };
+    }
+    let (start, end) = arguments;
+    let name = name.to_bytes_with_nul();
+    if name.len() <= end - start {
+        // SAFETY: as above, and it fits in.
+        unsafe { ptr::copy_nonoverlapping(name.as_ptr(), ptr::with_exposed_provenance_mut(start), name.len()) };
+    }
+    Ok(())
+}
+
+/// In a copied process, makes what an executed program would find: `orders` as [`ORDERS`](crate::ORDERS), `/dev/null` as
+/// the standard streams, no other descriptor, no signal that is blocked, ignored or handled.
+pub(crate) fn begin_anew(orders: OwnedFd) -> Result<(), Errno> {
+    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
+    let null = rustix::fs::open(c"/dev/null", flags, rustix::fs::Mode::empty())?;
+    // Out of the way of the numbers that are filled.
+    let (null, orders) = (above(null)?, above(orders)?);
+    for standard in 0..3 {
+        put(null.as_fd(), standard)?;
+    }
+    put(orders.as_fd(), crate::ORDERS)?;
+    // Both are closed with what the original had open.
+    std::mem::forget((null, orders));
+    close_from(crate::ORDERS + 1)?;
+    for signal in 1..=64 {
+        // SAFETY: SIG_DFL is a valid disposition; for the numbers that take none the call fails.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    default_signals();
+    // As Rust has it where a program is executed: what nobody reads any more is an error.
+    // SAFETY: SIG_IGN is a valid disposition.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+    Ok(())
+}
+
+fn above(fd: OwnedFd) -> Result<OwnedFd, Errno> {
+    rustix::io::fcntl_dupfd_cloexec(&fd, crate::ORDERS + 1)
 }
 
 /// As [`copy`], the copy in this control group of v2 from its first instruction on (Linux 5.7), which takes no

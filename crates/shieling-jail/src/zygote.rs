@@ -47,7 +47,7 @@ pub(crate) fn run() -> Option<()> {
         match sys::copy(0).ok()? {
             Copied::Child => {
                 sys::close_for_good(heard.as_fd());
-                keeper::run(orders, host, told, warm);
+                keeper::run(orders, host, Some(told), warm);
                 sys::exit(0)
             }
             Copied::Parent(_) => drop(told),

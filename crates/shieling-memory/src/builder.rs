@@ -1,4 +1,4 @@
-//! How a memory is made.
+//! Builds a memory environment.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,19 +6,19 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::bash::{ENDLESS, HOME, Kit, Spare};
+use super::bash::{BashConfig, ENDLESS, HOME, SpareBash};
+use super::memory::{Inner, Memory};
 use super::program::{Handler, Program};
 use super::tree::{Follow, Rules, Tree, Write};
-use super::{Inner, Memory};
 use shieling::environment::{Enforcement, FileError};
 use shieling::units::ByteCount;
 
-/// How many bytes the files hold, unless it is said otherwise.
+/// The default size of all files, in bytes.
 const BYTES: ByteCount = ByteCount::mib(256);
-/// How many files and directories there are, unless it is said otherwise.
+/// The default number of files and directories.
 const FILES: u64 = 100_000;
 
-/// How a memory is made.
+/// Builds a [`Memory`].
 #[must_use]
 pub struct Builder {
     workspace: PathBuf,
@@ -32,22 +32,22 @@ pub struct Builder {
     overlay: Option<PathBuf>,
 }
 
-/// A memory could not be made as it was asked for.
+/// A memory could not be built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SeedError {
-    /// Its workspace cannot be where it was said to be.
+    /// The path of the workspace is invalid.
     #[error("the workspace of a memory is an absolute path without `.` and `..` other than `/`, and not `{}`", .0.display())]
     Workspace(PathBuf),
-    /// A file could not be put into it.
+    /// A file could not be added.
     #[error("cannot put a file into memory")]
     File(#[from] FileError),
-    /// The folder that is to lie beneath cannot be opened.
+    /// The folder of the host cannot be opened.
     #[error("cannot lay the folder `{}` beneath the memory", path.display())]
     Overlay {
-        /// It.
+        /// The folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -67,70 +67,71 @@ impl Builder {
         }
     }
 
-    /// What it enforces; nothing by default. The policy that it serves may ask for no more
-    /// ([`Environment::enforce`](shieling::environment::Environment::enforce)), so make it with `shieling::enforcement_of` that policy.
+    /// Sets what it enforces; nothing by default. A policy may require no more than this
+    /// ([`Environment::enforce`](shieling::environment::Environment::enforce)), so pass `shieling::enforcement_of`
+    /// the policy.
     ///
-    /// - `readonly`: nothing in it can be changed, by whomever, but for what it is made with.
-    /// - `hidden`: what of the workspace does not exist.
-    /// - `programs`: the only programs that there are, by name; all that memory has if there is no list.
-    ///   Builtins of bash are always there. Scripts run only where `bash` or `sh` is allowed.
+    /// - `readonly`: nothing can be changed after the build, by commands or by callers.
+    /// - `hidden`: which paths of the workspace do not exist.
+    /// - `programs`: the names of the only programs that exist; without a list, all that memory has. Builtins of bash
+    ///   always exist. Scripts run only if `bash` or `sh` is allowed.
     pub fn enforcing(mut self, enforcement: Enforcement) -> Self {
         self.enforcement = enforcement;
         self
     }
 
-    /// How much the files hold, the variables of one shell, and what is on its way between the commands
-    /// of one text: each of them this much at most. By default 256 MiB.
+    /// Sets the largest size of each of these: all files, the variables of one shell, and the data in pipes between
+    /// the commands of one text (default: 256 MiB).
     pub fn memory(mut self, limit: ByteCount) -> Self {
         self.bytes = limit;
         self
     }
 
-    /// How many files, directories and links there are at most; by default 100,000.
+    /// Sets the largest number of files, directories and links (default: 100,000).
     pub fn files(mut self, limit: u64) -> Self {
         self.files = limit;
         self
     }
 
-    /// A time that does not pass, for commands and for the times of files. By default it is the host's.
+    /// Sets a fixed time for commands and for the times of files. By default it is the time of the host.
     pub fn time(mut self, time: SystemTime) -> Self {
         self.time = Some(time);
         self
     }
 
-    /// A program of this name, also in the place of one that memory has. Where there is a list of those
-    /// that are allowed, it is there all the same.
+    /// Adds a program, or replaces one that memory has. It exists even if a list of allowed programs does not contain
+    /// it.
     pub fn program(mut self, name: impl Into<String>, program: impl Program + 'static) -> Self {
         self.programs.insert(name.into(), Arc::new(program));
         self
     }
 
-    /// Who answers for commands that memory does not have, or for all of them.
+    /// Sets the handler of commands that memory does not have, or of all commands.
     pub fn handler(mut self, handler: Handler) -> Self {
         self.handler = Some(handler);
         self
     }
 
-    /// Files that are there from the start, by paths that are absolute or relative to the workspace.
+    /// Adds initial files. Their paths are absolute, or relative to the workspace.
     pub fn seed(mut self, files: impl IntoIterator<Item = (impl Into<PathBuf>, impl Into<Vec<u8>>)>) -> Self {
         let files = files.into_iter().map(|(path, content)| (path.into(), content.into()));
         self.seeds.extend(files);
         self
     }
 
-    /// A folder of the host that is the workspace: what is in it is read when it is wanted, through
-    /// the kernel and never outside of it, and what is changed stays in memory. Its links lead where
-    /// they lead in memory. Where anything is hidden ([`Self::enforcing`]), its files that have more names
-    /// than one (hard links) do not exist, since another of their names may be a hidden one.
+    /// Uses a folder of the host as the workspace. Its contents are read on demand, by the kernel's rules for paths
+    /// beneath a directory and never outside of it; changes stay in memory. Its links are resolved in memory. If
+    /// anything is hidden ([`Self::enforcing`]), files with several names (hard links) do not exist, since another
+    /// name may be a hidden one.
     pub fn overlay(mut self, folder: impl Into<PathBuf>) -> Self {
         self.overlay = Some(folder.into());
         self
     }
 
-    /// Makes it.
+    /// Builds the memory.
     ///
     /// # Errors
-    /// [`SeedError`].
+    /// [`SeedError`] if it cannot be built as configured.
     pub fn build(self) -> Result<Memory, SeedError> {
         let clean = |path: &Path| {
             let mut parts = path.components();
@@ -139,7 +140,7 @@ impl Builder {
                 && parts.all(|part| matches!(part, Component::Normal(_)))
         };
         let workspace = match self.workspace.to_str().filter(|_| clean(&self.workspace)) {
-            // Written anew, without what the components do not have.
+            // Joined again, to normalise the path.
             Some(_) => self.workspace.components().collect::<PathBuf>(),
             None => return Err(SeedError::Workspace(self.workspace)),
         };
@@ -185,14 +186,14 @@ impl Builder {
             inner: Arc::new(Inner {
                 workspace,
                 tree: Arc::clone(&tree),
-                kit: Kit {
+                config: BashConfig {
                     tree,
                     allowed: programs,
                     programs: self.programs,
                     handler: self.handler,
                     memory: self.bytes.get(),
                     epoch,
-                    spare: Spare::default(),
+                    spare: SpareBash::default(),
                 },
             }),
         })
@@ -200,37 +201,37 @@ impl Builder {
 }
 
 impl Tree {
-    /// Makes a directory and those above it.
+    /// Creates a directory and its parents.
     fn make_directories(&self, path: &Path) -> Result<(), FileError> {
         let mut inside = self.enter();
         let made = inside
-            .spot(path, Follow::All)
-            .and_then(|spot| inside.make_directory(&spot, true, 0o755));
+            .write_target(path, Follow::All)
+            .and_then(|write_target| inside.make_directory(&write_target, true, 0o755));
         made.map_err(|fault| fault.at("make", path))
     }
 
-    /// Lays a folder beneath a path, `single` without its files that have more names than one.
+    /// Mounts a folder at a path; with `single`, without files that have several names.
     fn lay(&self, path: &Path, folder: &Path, single: bool) -> io::Result<()> {
         let mut inside = self.enter();
-        let spot = inside.spot(path, Follow::All).map_err(|fault| fault.to_io())?;
-        inside.lay(&spot, folder, single)
+        let write_target = inside.write_target(path, Follow::All).map_err(|fault| fault.to_io())?;
+        inside.lay(&write_target, folder, single)
     }
 
-    /// Puts a file somewhere, as somebody who is not bound by what commands are bound by.
+    /// Writes an initial file, regardless of what is enforced.
     pub(super) fn put(&self, path: &Path, content: &[u8]) -> Result<(), FileError> {
         let mut inside = self.enter();
         let put = inside
-            .spot(path, Follow::All)
-            .and_then(|spot| inside.write(&spot, Write::Replace(content), true, 0o644, None));
+            .write_target(path, Follow::All)
+            .and_then(|write_target| inside.write(&write_target, Write::Replace(content), true, 0o644, None));
         put.map(|_| ()).map_err(|fault| fault.at("write", path))
     }
 }
 
 impl Memory {
-    /// The bytes of a file, by a path that is absolute or relative to the workspace.
+    /// Returns the content of a file. The path is absolute, or relative to the workspace.
     ///
     /// # Errors
-    /// [`FileError`].
+    /// [`FileError`] if it cannot be read.
     pub fn read(&self, path: impl AsRef<Path>) -> Result<Vec<u8>, FileError> {
         let path = self.inner.workspace.join(path);
         let mut inside = self.inner.tree.enter();
@@ -239,11 +240,11 @@ impl Memory {
         read.map(Arc::unwrap_or_clone).map_err(|fault| fault.at("read", &path))
     }
 
-    /// Writes a file, with the directories that are missing, by a path that is absolute or relative to
-    /// the workspace. What holds for commands holds for this.
+    /// Writes a file, and creates missing directories. The path is absolute, or relative to the workspace. The rules
+    /// for commands apply.
     ///
     /// # Errors
-    /// [`FileError`].
+    /// [`FileError`] if it cannot be written.
     pub fn write(&self, path: impl AsRef<Path>, content: &[u8]) -> Result<(), FileError> {
         self.inner.tree.put(&self.inner.workspace.join(path), content)
     }

@@ -1,4 +1,4 @@
-//! Taking files out of a memory: as a tar archive, or into a folder of the host.
+//! Exports the files of a memory as a tar archive, or into a folder of the host.
 
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -9,23 +9,23 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
-use super::Memory;
-use super::tree::{Fault, Follow, Id, Inside};
+use super::memory::Memory;
+use super::tree::{Follow, Id, LockedTree, TreeError};
 use shieling::environment::Kind;
 
-/// The workspace could not be taken out.
+/// The workspace could not be exported.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot take `{}` out of memory", path.display())]
 pub struct ExportError {
-    /// What of it, relative to the workspace.
+    /// The path that failed, relative to the workspace.
     pub path: PathBuf,
-    /// Why.
+    /// The error.
     pub source: io::Error,
 }
 
-/// Something to take out.
+/// An entry to export.
 struct Item {
-    /// Relative to the workspace.
+    /// Its path, relative to the workspace.
     path: PathBuf,
     kind: Kind,
     mode: u32,
@@ -35,11 +35,11 @@ struct Item {
 }
 
 impl Memory {
-    /// The workspace as a tar archive, sorted by path: directories, files and links, with their modes
-    /// and times. What is hidden is left out.
+    /// Exports the workspace as a tar archive, sorted by path: directories, files and links, with their modes and
+    /// times. Hidden files are left out.
     ///
     /// # Errors
-    /// [`ExportError`].
+    /// [`ExportError`] if it cannot be exported.
     pub fn export_tar(&self) -> Result<Vec<u8>, ExportError> {
         let mut archive = tar::Builder::new(Vec::new());
         self.each(|item| {
@@ -71,11 +71,11 @@ impl Memory {
         })
     }
 
-    /// Writes the workspace into a folder of the host that is there. Files are replaced, what else is in
-    /// the folder stays. No link of the folder is followed, and nothing outside of it is written.
+    /// Exports the workspace into an existing folder of the host. Existing files are replaced, other contents of the
+    /// folder are kept. No link of the folder is followed, and nothing outside of it is written.
     ///
     /// # Errors
-    /// [`ExportError`]; what was written before stays.
+    /// [`ExportError`]. Files that were written before the error stay.
     pub fn export_to(&self, folder: &Path) -> Result<(), ExportError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::openat(CWD, folder, flags, Mode::empty()).map_err(|errno| ExportError {
@@ -86,7 +86,7 @@ impl Memory {
     }
 
     fn each(&self, mut act: impl FnMut(Item) -> io::Result<()>) -> Result<(), ExportError> {
-        // The files as they are now, so that nobody waits while they are taken out.
+        // A snapshot, so that no other access waits for the export.
         let tree = self.inner.tree.fork();
         let mut inside = tree.enter();
         let workspace = self.inner.workspace.as_path();
@@ -115,7 +115,7 @@ impl Memory {
     }
 }
 
-fn item(inside: &mut Inside<'_>, path: &Path, id: Id) -> Result<Item, Fault> {
+fn item(inside: &mut LockedTree<'_>, path: &Path, id: Id) -> Result<Item, TreeError> {
     let about = inside.about(id)?;
     let (content, target) = match about.kind {
         Kind::Directory => (Arc::default(), String::new()),
@@ -147,7 +147,7 @@ fn write(folder: BorrowedFd<'_>, item: &Item) -> io::Result<()> {
             Ok(rustix::fs::symlinkat(item.target.as_str(), &parent, name)?)
         }
         Kind::File | Kind::Fifo | Kind::Socket | Kind::Device => {
-            // A new one, so that nothing is written through a link or to another name of the old one.
+            // A new file, so that nothing is written through a link or to another name of the old one.
             remove(&parent, name)?;
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let file = rustix::fs::openat(&parent, name, flags, mode | Mode::RUSR | Mode::WUSR)?;

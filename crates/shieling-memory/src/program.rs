@@ -1,5 +1,4 @@
-//! Programs that are Rust functions: beside those that memory has, for those that it does not have, or
-//! in the place of its bash.
+//! Programs as Rust functions: in addition to those of memory, for missing ones, or in place of its bash.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -8,32 +7,32 @@ use std::sync::Arc;
 
 use shieling::environment::Later;
 
-/// One call of a program.
+/// A call of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
-    /// Its name and its arguments. For [`Handler::Whole`], the whole text as the only one.
+pub struct ProgramCall {
+    /// The name and the arguments. For [`Handler::Whole`], the whole text as the only element.
     pub argv: Vec<String>,
-    /// Where the shell stands.
+    /// The working directory.
     pub cwd: PathBuf,
-    /// What the shell exports.
+    /// The exported variables.
     pub variables: BTreeMap<String, String>,
-    /// All of its standard input, where that is a pipe, a file or a here-document. What arrives at the text
-    /// itself while that runs is not: `cat | program` hands it over, and [`Handler::Whole`] gets all of it.
+    /// Standard input, if it is a pipe, a file or a here-document. Input of the text itself is not passed on: use
+    /// `cat | program`. [`Handler::Whole`] receives all of it.
     pub input: Vec<u8>,
 }
 
-/// What a program answers.
+/// The result of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Answer {
-    /// What it wrote.
+pub struct ProgramOutput {
+    /// The standard output.
     pub stdout: Vec<u8>,
-    /// What it wrote to standard error.
+    /// The standard error.
     pub stderr: Vec<u8>,
-    /// Its status, of which a shell sees the last 8 bits.
+    /// The exit status, of which a shell sees the lowest 8 bits.
     pub exit_code: i32,
 }
 
-impl Answer {
+impl ProgramOutput {
     /// Success, with this output.
     #[must_use]
     pub fn ok(stdout: impl Into<Vec<u8>>) -> Self {
@@ -54,31 +53,31 @@ impl Answer {
     }
 }
 
-/// A program as a Rust function. An `async` closure from [`Call`] to [`Answer`] is one.
+/// A program as a Rust function. An `async` closure that takes a [`ProgramCall`] and returns an [`ProgramOutput`] implements it.
 ///
-/// It runs on a thread of the memory, which it may block. It is dropped when its command is broken off,
-/// where it waits for something.
+/// It runs on a thread of the memory, which it may block. When its command is interrupted, its future is dropped at
+/// the next await.
 pub trait Program: Send + Sync {
-    /// Answers one call.
-    fn call(&self, call: Call) -> Later<'_, Answer>;
+    /// Performs a call.
+    fn call(&self, call: ProgramCall) -> Later<'_, ProgramOutput>;
 }
 
 impl<F, T> Program for F
 where
-    F: Fn(Call) -> T + Send + Sync,
-    T: Future<Output = Answer> + Send + 'static,
+    F: Fn(ProgramCall) -> T + Send + Sync,
+    T: Future<Output = ProgramOutput> + Send + 'static,
 {
-    fn call(&self, call: Call) -> Later<'_, Answer> {
+    fn call(&self, call: ProgramCall) -> Later<'_, ProgramOutput> {
         Box::pin(self(call))
     }
 }
 
-/// Who answers for commands.
+/// Performs commands in place of memory.
 #[derive(Clone)]
 pub enum Handler {
-    /// The bash of the memory; this for every program that it does not have.
+    /// Handles every program that the bash of the memory does not have.
     Unknown(Arc<dyn Program>),
-    /// This, with the whole text, and no bash.
+    /// Handles whole texts. No bash is used.
     Whole(Arc<dyn Program>),
 }
 

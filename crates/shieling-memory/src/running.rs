@@ -1,4 +1,4 @@
-//! One text that runs in memory, as a process: its end, and breaking it off.
+//! A text that runs in memory, as a process: its end, and its interruption.
 
 use std::future::Future as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,13 +13,13 @@ use tokio::time::{Sleep, sleep};
 
 use shieling::process::{Control, Ended, Event, MainEnd, Usage};
 
-/// How long a text may take to notice that it was broken off, beyond the grace. Commands look between
-/// any two steps; one that does not is told of as left behind.
+/// The time beyond the grace that an interrupted text has to end. Commands check between any two steps; one that does
+/// not is reported as left behind.
 const NOTICING: Duration = Duration::from_millis(1_500);
-/// The status of a text whose bash broke.
+/// The status of a text whose interpreter panicked.
 const BROKEN: i32 = 125;
 
-/// What is known of a text that runs.
+/// The shared state of a running text.
 #[derive(Default)]
 pub(super) struct Progress {
     known: Mutex<Known>,
@@ -28,15 +28,14 @@ pub(super) struct Progress {
 #[derive(Default)]
 struct Known {
     end: Option<(MainEnd, Usage)>,
-    /// Whether it is to be broken off, and what tells that to whoever runs it.
+    /// Whether it is interrupted, and the token that interrupts its thread.
     unwanted: bool,
     token: Option<Arc<AtomicBool>>,
     wakers: Vec<Waker>,
 }
 
 impl Progress {
-    /// Runs something that can be broken off by this token, and keeps its end. It has ended afterwards,
-    /// whatever happened.
+    /// Runs a future that this token interrupts, and records its end, even if it panics.
     pub(super) fn follow(&self, run: impl FnOnce() -> MainEnd) {
         let before = used();
         let end = catch_unwind(AssertUnwindSafe(run)).unwrap_or(MainEnd::Exited(BROKEN));
@@ -52,7 +51,7 @@ impl Progress {
         }
     }
 
-    /// Gives what breaks it off. Says whether it is still wanted.
+    /// Sets the token. Returns whether the text was not interrupted yet.
     pub(super) fn begin(&self, token: Arc<AtomicBool>) -> bool {
         let mut known = self.lock();
         token.store(known.unwanted, Ordering::Relaxed);
@@ -60,12 +59,12 @@ impl Progress {
         !known.unwanted
     }
 
-    /// Has nothing break off any more what ran it, which may run something else before the end is known.
+    /// Removes the token, so that the thread can run something else before the end is recorded.
     pub(super) fn let_go(&self) {
         self.lock().token = None;
     }
 
-    /// Breaks it off.
+    /// Interrupts the text.
     pub(super) fn break_off(&self) {
         let mut known = self.lock();
         known.unwanted = true;
@@ -74,7 +73,7 @@ impl Progress {
         }
     }
 
-    /// How it ended, once it has.
+    /// Returns the end, once it is known.
     pub(super) fn poll_end(&self, cx: &mut Context<'_>) -> Poll<(MainEnd, Usage)> {
         let mut known = self.lock();
         match known.end {
@@ -92,12 +91,12 @@ impl Progress {
     }
 }
 
-/// The way to a text that runs. Dropping it breaks the text off.
+/// The control of a running text. Dropping it interrupts the text.
 pub(super) struct Running {
     progress: Arc<Progress>,
     told: bool,
     over: bool,
-    patience: Option<Pin<Box<Sleep>>>,
+    stop_timeout: Option<Pin<Box<Sleep>>>,
 }
 
 impl Running {
@@ -106,7 +105,7 @@ impl Running {
             progress,
             told: false,
             over: false,
-            patience: None,
+            stop_timeout: None,
         }
     }
 
@@ -128,8 +127,12 @@ impl Control for Running {
             self.told = true;
             return Poll::Ready(Event::MainEnded(end, usage));
         }
-        match self.patience.as_mut().map(|patience| patience.as_mut().poll(cx)) {
-            // It goes on, and nothing can be done about a thread.
+        match self
+            .stop_timeout
+            .as_mut()
+            .map(|stop_timeout| stop_timeout.as_mut().poll(cx))
+        {
+            // It continues; a thread cannot be killed.
             Some(Poll::Ready(())) => self.last(1),
             Some(Poll::Pending) | None => Poll::Pending,
         }
@@ -137,7 +140,7 @@ impl Control for Running {
 
     fn stop(&mut self, grace: Duration) {
         self.progress.break_off();
-        self.patience = Some(Box::pin(sleep(grace.saturating_add(NOTICING))));
+        self.stop_timeout = Some(Box::pin(sleep(grace.saturating_add(NOTICING))));
     }
 }
 
@@ -149,7 +152,7 @@ impl Drop for Running {
     }
 }
 
-/// How much CPU time this thread has used.
+/// Returns the CPU time of the current thread.
 fn used() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     let seconds = u64::try_from(now.tv_sec).unwrap_or(0);

@@ -1,9 +1,7 @@
-//! A bash in memory that stays: its variables, functions, directory and options live from one text to
-//! the next.
+//! The shell of a session: a bash in memory that keeps its variables, functions, directory and options.
 //!
-//! A text that is broken off in the middle leaves its files as they are by then, and the shell as it
-//! was before that text: where in it the shell stood, in a function or in a subshell whose variables
-//! are not its own, cannot be told.
+//! An interrupted text leaves the files as they are at that point, but the shell as it was before the text: it could
+//! have been inside of a function, or of a subshell whose variables are not those of the shell.
 
 use std::future::poll_fn;
 use std::path::Path;
@@ -12,29 +10,29 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use super::bash::{Crew, Engine, Ran, Standing, Stdin, Stdio};
+use super::bash::{Engine, Ran, SessionState, Stdin, Stdio, ThreadPool};
+use super::memory::{Inner, pipe};
 use super::running::{Progress, Running};
 use super::tree::Follow;
-use super::{Inner, pipe};
 use shieling::environment::Kind;
 use shieling::process::{MainEnd, Process, SessionShell, ShellError, Starting, State};
 use shieling::request::Command;
 
-/// How long a text may take to notice that it was broken off, before the shell counts as stuck.
+/// The time that an interrupted text has to end, before the shell counts as stuck.
 const SETTLING: Duration = Duration::from_secs(4);
 
-/// A bash that stays.
+/// The shell of a session.
 pub(super) struct Shell {
     inner: Arc<Inner>,
-    seat: Arc<Mutex<Seat>>,
-    /// The text before.
+    slot: Arc<Mutex<ShellSlot>>,
+    /// The previous text.
     last: Option<Arc<Progress>>,
-    crew: Crew,
+    pool: ThreadPool,
     largest: Option<u64>,
 }
 
-/// Where the bash is while it runs nothing, and how it stood after its last text.
-struct Seat {
+/// The idle bash, and its state after the last text.
+struct ShellSlot {
     bash: Option<Engine>,
     state: State,
     ended: bool,
@@ -42,7 +40,7 @@ struct Seat {
 
 impl Shell {
     pub(super) fn new(inner: Arc<Inner>, first: &Command) -> Self {
-        let bash = inner.kit.bash(first.cwd(), first.variables());
+        let bash = inner.config.bash(first.cwd(), first.variables());
         let state = State {
             cwd: first.cwd().to_path_buf(),
             variables: first.variables().clone(),
@@ -50,19 +48,19 @@ impl Shell {
         };
         Self {
             inner,
-            seat: Arc::new(Mutex::new(Seat {
+            slot: Arc::new(Mutex::new(ShellSlot {
                 bash: Some(bash),
                 state,
                 ended: false,
             })),
             last: None,
-            crew: Crew::get(),
+            pool: ThreadPool::get(),
             largest: first.file_size().map(shieling::units::ByteCount::get),
         }
     }
 
-    fn seat(&self) -> MutexGuard<'_, Seat> {
-        lock(&self.seat)
+    fn slot(&self) -> MutexGuard<'_, ShellSlot> {
+        lock(&self.slot)
     }
 
     async fn start(&mut self, text: &str) -> Result<Process, ShellError> {
@@ -73,7 +71,7 @@ impl Shell {
                 return Err(ShellError::Stuck);
             }
         }
-        if self.seat().bash.is_none() {
+        if self.slot().bash.is_none() {
             return Err(ShellError::Ended);
         }
         let failed = |what| {
@@ -93,55 +91,55 @@ impl Shell {
             stdout,
             stderr,
         };
-        let (inner, seat, text) = (Arc::clone(&self.inner), Arc::clone(&self.seat), text.to_owned());
+        let (inner, slot, text) = (Arc::clone(&self.inner), Arc::clone(&self.slot), text.to_owned());
         let largest = self.largest;
         let accepted = Arc::clone(&progress);
         let work = move |runtime: &tokio::runtime::Runtime| {
             progress.follow(|| {
-                // Only now is it taken: whatever is refused before leaves it where it is.
-                let bash = lock(&seat).bash.take();
+                // Taken only now, so that the bash is kept if the text is refused before.
+                let bash = lock(&slot).bash.take();
                 let mut bash = bash.expect("the text before has ended, and put it back");
                 if !progress.begin(bash.token()) {
-                    lock(&seat).bash = Some(bash);
+                    lock(&slot).bash = Some(bash);
                     return Ran::broken_off().end;
                 }
                 let memo = bash.remember();
                 let ran = runtime.block_on(async {
                     bash.stay().await;
-                    bash.run(&text, stdio, largest, &inner.kit).await
+                    bash.run(&text, stdio, largest, &inner.config).await
                 });
                 if ran.broken_off {
-                    // A new one: the old one still stands in the middle.
-                    let before = lock(&seat).state.clone();
-                    bash = inner.kit.bash(&before.cwd, &before.variables);
+                    // A new one, since the old one is still inside of the text.
+                    let before = lock(&slot).state.clone();
+                    bash = inner.config.bash(&before.cwd, &before.variables);
                     bash.come_back(&memo);
                 }
                 let standing = bash.settle(ran);
-                inner.seated(&seat, bash, standing, ran)
+                inner.put_back(&slot, bash, standing, ran)
             });
         };
-        self.crew.take(Box::new(work)).map_err(failed("starting it"))?;
+        self.pool.take(Box::new(work)).map_err(failed("starting it"))?;
         self.last = Some(accepted);
         Ok(process)
     }
 }
 
 impl Inner {
-    /// Puts a bash back after a text.
-    fn seated(&self, seat: &Mutex<Seat>, bash: Engine, standing: Standing, ran: Ran) -> MainEnd {
-        let mut seat = lock(seat);
+    /// Stores the bash after a text.
+    fn put_back(&self, slot: &Mutex<ShellSlot>, bash: Engine, standing: SessionState, ran: Ran) -> MainEnd {
+        let mut slot = lock(slot);
         let there = self.is_directory(&standing.cwd);
-        // As a shell of the system: a directory that was deleted is the last one that there was.
-        seat.state = State {
+        // As in bash: if the directory was deleted, the last existing one is kept.
+        slot.state = State {
             cwd: standing.cwd,
             deleted: !there,
             variables: standing.variables,
             omitted: Vec::new(),
             debug_trap_removed: false,
         };
-        // A failure under `set -e` ends the text and not the shell, as in a shell of the system.
-        seat.ended = ran.exited;
-        seat.bash = (!ran.exited).then_some(bash);
+        // As in a session of bash, a failure under `set -e` ends the text but not the shell.
+        slot.ended = ran.exited;
+        slot.bash = (!ran.exited).then_some(bash);
         ran.end
     }
 
@@ -160,11 +158,11 @@ impl SessionShell for Shell {
     }
 
     fn state(&self) -> State {
-        self.seat().state.clone()
+        self.slot().state.clone()
     }
 
     fn has_ended(&self) -> bool {
-        self.seat().ended
+        self.slot().ended
     }
 }
 
@@ -176,13 +174,13 @@ impl Drop for Shell {
     }
 }
 
-fn lock(seat: &Mutex<Seat>) -> MutexGuard<'_, Seat> {
-    seat.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(slot: &Mutex<ShellSlot>) -> MutexGuard<'_, ShellSlot> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Crew, Shell, ShellError};
+    use super::{Shell, ShellError, ThreadPool};
     use crate::Memory;
     use shieling::process::SessionShell as _;
     use shieling::request::Command;
@@ -192,13 +190,13 @@ mod tests {
         let memory = Memory::builder("/work").build().expect("a memory");
         let first = Command::new("true", "/work").expect("a command");
         let mut shell = Shell::new(std::sync::Arc::clone(&memory.inner), &first);
-        shell.crew = Crew::of(0);
+        shell.pool = ThreadPool::of(0);
         for _ in 0..2 {
             let refused = shell.run("true").await.err();
             assert!(matches!(refused, Some(ShellError::Order { .. })), "{refused:?}");
             assert!(!shell.has_ended());
         }
-        shell.crew = Crew::get();
+        shell.pool = ThreadPool::get();
         assert!(shell.run("true").await.is_ok());
     }
 }

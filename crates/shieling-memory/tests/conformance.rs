@@ -9,7 +9,7 @@ use std::sync::Arc;
 use shieling::environment::{JailLimits, Later, Network};
 use shieling::units::ByteCount;
 use shieling_memory::Memory;
-use shieling_testkit::conformance::{HostDirectory, Maker, Place, Suite, Unmet, Wishes};
+use shieling_testkit::conformance::{EnvironmentFactory, HostDirectory, Requirements, Suite, TestEnvironment, Unmet};
 
 /// What `memory` does not hold to, with the reason. Each line is to go.
 const DIFFERS: &[(&str, &str)] = &[
@@ -27,12 +27,12 @@ const DIFFERS: &[(&str, &str)] = &[
 /// `memory`, with a directory of the host beside it that no command in it can know.
 struct Memories;
 
-impl Maker for Memories {
+impl EnvironmentFactory for Memories {
     fn name(&self) -> String {
         "memory".to_owned()
     }
 
-    fn make<'a>(&'a self, wishes: &'a Wishes) -> Later<'a, Result<Place, Unmet>> {
+    fn make<'a>(&'a self, wishes: &'a Requirements) -> Later<'a, Result<TestEnvironment, Unmet>> {
         Box::pin(async move {
             let other = JailLimits {
                 memory: None,
@@ -55,7 +55,7 @@ impl Maker for Memories {
             }
             let memory = builder.build().map_err(Unmet::fault)?;
             let beside = tempfile::tempdir().map_err(Unmet::fault)?;
-            Ok(Place {
+            Ok(TestEnvironment {
                 environment: Arc::new(memory),
                 workspace: workspace.into(),
                 variables: [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into(),

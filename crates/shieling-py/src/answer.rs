@@ -6,12 +6,12 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use serde::Serialize;
 use serde_json::{Value, json as object};
 use shieling::describe::Description;
-use shieling::files::{FileAnswer, FilesError, Seen};
+use shieling::files::{FileContent, FileResponse, FilesError};
 use shieling::outcome::Outcome;
 use shieling::output::Chunk;
 use shieling::policy::Verdict;
 use shieling::process::{Received, SendError, Started};
-use shieling::session::{JobError, View};
+use shieling::session::{JobError, ViewResponse};
 
 use crate::process::Process;
 
@@ -20,9 +20,9 @@ pub(crate) enum Answer {
     Nothing,
     Flag(bool),
     Outcome(Box<Outcome>),
-    View(Box<View>),
-    WaitedFor(bool, Box<View>),
-    File(Box<FileAnswer>),
+    View(Box<ViewResponse>),
+    WaitedFor(bool, Box<ViewResponse>),
+    File(Box<FileResponse>),
     Verdict(Box<Verdict>),
     Described(Box<Description>),
     Page(Chunk),
@@ -169,7 +169,7 @@ pub(crate) fn forked() -> PyErr {
     )
 }
 
-fn viewed<'py>(py: Python<'py>, view: &View) -> PyResult<Bound<'py, PyAny>> {
+fn viewed<'py>(py: Python<'py>, view: &ViewResponse) -> PyResult<Bound<'py, PyAny>> {
     let made = PyDict::new(py);
     made.set_item("outcome", of(py, &view.outcome)?)?;
     made.set_item("cursor", view.cursor)?;
@@ -190,10 +190,10 @@ fn viewed<'py>(py: Python<'py>, view: &View) -> PyResult<Bound<'py, PyAny>> {
 }
 
 /// An answer about files. Bytes stand beside what is JSON.
-fn file(py: Python<'_>, answer: FileAnswer) -> PyResult<Bound<'_, PyAny>> {
+fn file(py: Python<'_>, answer: FileResponse) -> PyResult<Bound<'_, PyAny>> {
     let made = of(py, &answer)?;
-    if let FileAnswer::Read(read) = answer
-        && let Seen::Image { bytes, .. } | Seen::Whole { bytes } = read.seen
+    if let FileResponse::Read(read) = answer
+        && let FileContent::Image { bytes, .. } | FileContent::Whole { bytes } = read.content
     {
         made.set_item("data", PyBytes::new(py, &bytes))?;
     }

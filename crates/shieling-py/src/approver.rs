@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use shieling::approval::{Answer, Approver, Asking as Answering, Limits, Question, Scope};
+use shieling::approval::{Answer, AnswerFuture, Approver, GrantLimits, Question, Scope};
 use shieling::request::RequestKind;
 use tokio::sync::oneshot;
 
@@ -18,7 +18,7 @@ use crate::call::{CALLER, Shared};
 pub(crate) struct ByCall;
 
 impl Approver for ByCall {
-    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
+    fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();
             let gone = Arc::new(AtomicBool::new(false));
@@ -107,7 +107,7 @@ impl Asked {
 
     /// Says yes, this far.
     fn yes(&self, scope: &str, prefix: Vec<String>, uses: Option<u32>, seconds: Option<f64>) -> PyResult<()> {
-        let mut limits = Limits::default();
+        let mut limits = GrantLimits::default();
         if let Some(uses) = uses {
             limits.uses = NonZeroU32::new(uses).ok_or_else(|| PyValueError::new_err("a yes for 0 starts is none"))?;
         }

@@ -9,14 +9,16 @@ use std::time::Duration;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use shieling::files::{
-    DeleteAsk, EditAsk, FileAsk, FileHash, FilesError, Glob, GlobAsk, GrepAsk, GrepMode, ListAsk, MoveAsk, PatchAsk,
-    ReadAsk, StatAsk, WriteAsk,
+    DeleteRequest, EditRequest, FileHash, FileRequest, FilesError, GlobRequest, GrepMode, GrepRequest, Include,
+    ListRequest, MoveRequest, PatchRequest, ReadRequest, StatRequest, WriteRequest,
 };
 use shieling::outcome::Outcome;
 use shieling::output::{self as outputs, Stream};
 use shieling::process::Streams;
 use shieling::request::Command;
-use shieling::session::{Call as SessionCall, Input, JobId, OnTimeout, SessionName, Size, Until, ViewAsk, WaitFor};
+use shieling::session::{
+    JobId, JobInput, JobRequest, OnTimeout, SessionName, TerminalSize, Until, ViewRequest, WaitFor,
+};
 use shieling::units::ByteCount;
 use shieling_cli::embed::{Adjust, Embedded, Opening};
 use tokio::io::AsyncWriteExt as _;
@@ -127,7 +129,7 @@ impl Core {
         embedded.command(text, own.into()).map_err(Fault::Argument)
     }
 
-    fn file(&self, ask: FileAsk) -> PyResult<Call> {
+    fn file(&self, ask: FileRequest) -> PyResult<Call> {
         let embedded = self.open()?;
         Call::begin(async move {
             let answer = embedded.shieling().file(ask).await?;
@@ -135,7 +137,7 @@ impl Core {
         })
     }
 
-    fn call(&self, embedded: Arc<Embedded>, call: SessionCall, background: bool) -> PyResult<Call> {
+    fn call(&self, embedded: Arc<Embedded>, call: JobRequest, background: bool) -> PyResult<Call> {
         Call::begin(async move {
             let mut outcome = embedded.shieling().shell(call).await;
             embedded.explain(&mut outcome).await;
@@ -234,13 +236,13 @@ impl Core {
         id: Option<String>,
     ) -> PyResult<Call> {
         let embedded = self.open()?;
-        let made = || -> Result<SessionCall, Fault> {
+        let made = || -> Result<JobRequest, Fault> {
             let session = session.as_deref().map(session_name).transpose()?;
             let id = id.as_deref().map(job_id).transpose()?;
             let terminal = terminal
-                .map(|(rows, columns)| Size { rows, columns }.checked())
+                .map(|(rows, columns)| TerminalSize { rows, columns }.checked())
                 .transpose();
-            Ok(SessionCall {
+            Ok(JobRequest {
                 session,
                 on_timeout: if goes_on || background {
                     OnTimeout::Background
@@ -250,7 +252,7 @@ impl Core {
                 background,
                 terminal: terminal.map_err(|error| Fault::Argument(error.to_string()))?,
                 id,
-                ..SessionCall::new(Self::command(&embedded, &text, own)?)
+                ..JobRequest::new(Self::command(&embedded, &text, own)?)
             })
         };
         or_ended(made(), |call| self.call(embedded, call, background))
@@ -339,12 +341,12 @@ impl Core {
             }
         };
         or_ended(job_id(id), |job| {
-            let ask = ViewAsk {
+            let ask = ViewRequest {
                 cursor,
                 wait: Duration::from_millis(wait_ms),
                 until,
                 screen,
-                ..ViewAsk::new(job)
+                ..ViewRequest::new(job)
             };
             Call::begin(async move {
                 let shieling = embedded.shieling();
@@ -362,7 +364,7 @@ impl Core {
         let embedded = self.open()?;
         or_ended(job_id(id), |job| {
             Call::begin(async move {
-                let input = Input { text, keys, enter };
+                let input = JobInput { text, keys, enter };
                 let view = embedded
                     .shieling()
                     .write(&job, input, Duration::from_millis(wait_ms))
@@ -420,32 +422,32 @@ impl Core {
         // The terminal is the runtime's.
         let handle = runtime::handle().map_err(closed)?;
         let _within = handle.enter();
-        let resized = embedded.shieling().resize(&job, Size { rows, columns });
+        let resized = embedded.shieling().resize(&job, TerminalSize { rows, columns });
         Ok(resized.err().map(|error| (job_code(&error), error.to_string())))
     }
 
     fn read_file(&self, path: PathBuf, offset: u64, limit: u64, max_bytes: u64, max_image: u64) -> PyResult<Call> {
-        self.file(FileAsk::Read(ReadAsk {
+        self.file(FileRequest::Read(ReadRequest {
             offset,
             limit,
             max_bytes: ByteCount::bytes(max_bytes),
             max_image: Some(ByteCount::bytes(max_image)),
-            ..ReadAsk::new(path)
+            ..ReadRequest::new(path)
         }))
     }
 
     fn read_bytes(&self, path: PathBuf, max_bytes: u64) -> PyResult<Call> {
-        self.file(FileAsk::Read(ReadAsk {
+        self.file(FileRequest::Read(ReadRequest {
             whole: Some(ByteCount::bytes(max_bytes)),
-            ..ReadAsk::new(path)
+            ..ReadRequest::new(path)
         }))
     }
 
     fn write_file(&self, path: PathBuf, content: &[u8], expect: Option<String>, create_only: bool) -> PyResult<Call> {
-        self.file(FileAsk::Write(WriteAsk {
+        self.file(FileRequest::Write(WriteRequest {
             expect: expect.map(FileHash),
             create_only,
-            ..WriteAsk::new(path, content)
+            ..WriteRequest::new(path, content)
         }))
     }
 
@@ -457,25 +459,25 @@ impl Core {
         replace_all: bool,
         expect: Option<String>,
     ) -> PyResult<Call> {
-        self.file(FileAsk::Edit(EditAsk {
+        self.file(FileRequest::Edit(EditRequest {
             replace_all,
             expect: expect.map(FileHash),
-            ..EditAsk::new(path, old, new)
+            ..EditRequest::new(path, old, new)
         }))
     }
 
     fn patch(&self, patch: String, reverse: bool) -> PyResult<Call> {
-        self.file(FileAsk::Patch(PatchAsk {
+        self.file(FileRequest::Patch(PatchRequest {
             reverse,
-            ..PatchAsk::new(patch)
+            ..PatchRequest::new(patch)
         }))
     }
 
     fn ls(&self, path: PathBuf, limit: u64, after: Option<String>) -> PyResult<Call> {
-        self.file(FileAsk::List(ListAsk {
+        self.file(FileRequest::List(ListRequest {
             limit,
             after,
-            ..ListAsk::new(path)
+            ..ListRequest::new(path)
         }))
     }
 
@@ -488,12 +490,15 @@ impl Core {
         limit: u64,
         after: Option<String>,
     ) -> PyResult<Call> {
-        self.file(FileAsk::Glob(GlobAsk {
+        self.file(FileRequest::Glob(GlobRequest {
             path,
-            of: Glob { ignored, dotted },
+            include: Include {
+                ignored,
+                dotfiles: dotted,
+            },
             limit,
             after,
-            ..GlobAsk::new(pattern)
+            ..GlobRequest::new(pattern)
         }))
     }
 
@@ -523,31 +528,38 @@ impl Core {
                 return Ok(Call::ended(Err(Fault::Argument(wrong))));
             }
         };
-        self.file(FileAsk::Grep(GrepAsk {
+        self.file(FileRequest::Grep(GrepRequest {
             path,
             literal,
             ignore_case,
             multiline,
             globs,
-            of: Glob { ignored, dotted },
+            include: Include {
+                ignored,
+                dotfiles: dotted,
+            },
             before,
             after_lines: after,
             mode,
             limit,
             cursor,
-            ..GrepAsk::new(pattern)
+            ..GrepRequest::new(pattern)
         }))
     }
 
     fn stat(&self, path: PathBuf) -> PyResult<Call> {
-        self.file(FileAsk::Stat(StatAsk::new(path)))
+        self.file(FileRequest::Stat(StatRequest::new(path)))
     }
 
     /// Whether something is there that may be seen.
     fn exists(&self, path: PathBuf) -> PyResult<Call> {
         let embedded = self.open()?;
         Call::begin(async move {
-            match embedded.shieling().file(FileAsk::Stat(StatAsk::new(path))).await {
+            match embedded
+                .shieling()
+                .file(FileRequest::Stat(StatRequest::new(path)))
+                .await
+            {
                 Ok(_) => Ok(Answer::Flag(true)),
                 Err(FilesError::File(error)) if matches!(error.code(), "not_found" | "not_a_directory" | "outside") => {
                     Ok(Answer::Flag(false))
@@ -558,17 +570,17 @@ impl Core {
     }
 
     fn delete(&self, path: PathBuf, recursive: bool) -> PyResult<Call> {
-        self.file(FileAsk::Delete(DeleteAsk {
+        self.file(FileRequest::Delete(DeleteRequest {
             recursive,
-            ..DeleteAsk::new(path)
+            ..DeleteRequest::new(path)
         }))
     }
 
     #[pyo3(name = "move")]
     fn relocate(&self, from: PathBuf, to: PathBuf, replace: bool) -> PyResult<Call> {
-        self.file(FileAsk::Move(MoveAsk {
+        self.file(FileRequest::Move(MoveRequest {
             replace,
-            ..MoveAsk::new(from, to)
+            ..MoveRequest::new(from, to)
         }))
     }
 }

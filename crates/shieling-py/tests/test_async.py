@@ -81,8 +81,12 @@ def test_cancellations_at_random_moments_leave_nothing(place: dict[str, Any], ma
         async with AsyncShieling(**place) as shieling:
             session = shieling.session()
             for number in range(60):
-                work = session.run(mark.sleep) if number % 3 == 0 else shieling.run(f"{mark.sleep} | cat")
+                in_session = number % 3 == 0
+                work = session.run(mark.sleep) if in_session else shieling.run(f"{mark.sleep} | cat")
                 task = asyncio.create_task(work)
+                if in_session:
+                    # Once it runs: the moment of its start is in the full run of `test_soak.py`.
+                    await asyncio.to_thread(mark.started)
                 await asyncio.sleep(chance.random() * 0.06)
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):

@@ -10,6 +10,7 @@ import os
 import runpy
 import subprocess
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,8 @@ def public() -> list[tuple[str, Any]]:
     found = []
     for name in shieling.__all__:
         one = getattr(shieling, name)
-        if inspect.isclass(one):
+        # For Python 3.10 the alias of a type is a class.
+        if inspect.isclass(one) and not isinstance(one, types.GenericAlias):
             found.append((name, one))
             for member, value in vars(one).items():
                 if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, property)):

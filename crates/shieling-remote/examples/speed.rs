@@ -11,7 +11,7 @@ use shieling::approval::Mode;
 use shieling::environment::{Environment, Local, Shell};
 use shieling::policy::Policy;
 use shieling::request::Command;
-use shieling::session::Call;
+use shieling::session::JobRequest;
 use shieling_remote::{Remote, Timing, serve};
 
 const FLOOD: u64 = 500_000_000;
@@ -62,7 +62,7 @@ async fn main() {
     for round in 0..500 {
         for (shieling, times) in ways.iter().zip(&mut times) {
             let begun = Instant::now();
-            let outcome = shieling.shell(Call::new(command("true"))).await;
+            let outcome = shieling.shell(JobRequest::new(command("true"))).await;
             assert_eq!(outcome.exit_code, Some(0), "{outcome:?}");
             if round > 20 {
                 times.push(begun.elapsed());

@@ -12,7 +12,9 @@ use std::time::{Duration, SystemTime};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use shieling::environment::{Capabilities, Environment, Expect, Ground, Kind as FileKind, Links, Meta, Places, Stamp};
+use shieling::environment::{
+    Capabilities, Environment, Expect, Ground, Kind as FileKind, Links, Meta, Stamp, WritablePaths,
+};
 use shieling::outcome::Confinement;
 use shieling::process::{Event, MainEnd, State, Usage};
 use shieling::request::{Command, CommandError};
@@ -162,7 +164,7 @@ pub(crate) struct Description {
     pub(crate) capabilities: Capabilities,
     pub(crate) confinement: Confinement,
     pub(crate) ground: Option<(String, Vec<String>)>,
-    pub(crate) places: Option<Places>,
+    pub(crate) places: Option<WritablePaths>,
     pub(crate) shells: u64,
 }
 

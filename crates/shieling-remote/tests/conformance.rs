@@ -15,7 +15,7 @@ use shieling::environment::{JailLimits, Later, Local, Network, Shell};
 use shieling::units::ByteCount;
 use shieling_memory::Memory;
 use shieling_remote::Timing;
-use shieling_testkit::conformance::{HostDirectory, Maker, Place, Suite, Unmet, Wishes};
+use shieling_testkit::conformance::{EnvironmentFactory, HostDirectory, Requirements, Suite, TestEnvironment, Unmet};
 
 use self::support::behind;
 
@@ -28,12 +28,12 @@ const MEMORY_DIFFERS: &[&str] = &[
 
 struct Memories;
 
-impl Maker for Memories {
+impl EnvironmentFactory for Memories {
     fn name(&self) -> String {
         "memory behind a stream".to_owned()
     }
 
-    fn make<'a>(&'a self, wishes: &'a Wishes) -> Later<'a, Result<Place, Unmet>> {
+    fn make<'a>(&'a self, wishes: &'a Requirements) -> Later<'a, Result<TestEnvironment, Unmet>> {
         Box::pin(async move {
             let other = JailLimits {
                 memory: None,
@@ -57,7 +57,7 @@ impl Maker for Memories {
             let memory = builder.build().map_err(Unmet::fault)?;
             let beside = tempfile::tempdir().map_err(Unmet::fault)?;
             let (remote, far) = behind(Arc::new(memory), Timing::default()).await;
-            Ok(Place {
+            Ok(TestEnvironment {
                 environment: Arc::new(remote),
                 workspace: workspace.into(),
                 variables: [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into(),
@@ -73,12 +73,12 @@ struct Locals {
     here: bool,
 }
 
-impl Maker for Locals {
+impl EnvironmentFactory for Locals {
     fn name(&self) -> String {
         "local behind a stream".to_owned()
     }
 
-    fn make<'a>(&'a self, wishes: &'a Wishes) -> Later<'a, Result<Place, Unmet>> {
+    fn make<'a>(&'a self, wishes: &'a Requirements) -> Later<'a, Result<TestEnvironment, Unmet>> {
         Box::pin(async move {
             if wishes.limits != JailLimits::default() {
                 return Err(Unmet::Refused("local limits nothing but the size of files".to_owned()));
@@ -100,7 +100,7 @@ impl Maker for Locals {
             let local = Local::new(shell).with_workspace(&workspace);
             let (remote, far) = behind(Arc::new(local), Timing::default()).await;
             let remote = if self.here { remote.of_this_host() } else { remote };
-            Ok(Place {
+            Ok(TestEnvironment {
                 environment: Arc::new(remote),
                 workspace,
                 variables: [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into(),
@@ -111,7 +111,7 @@ impl Maker for Locals {
     }
 }
 
-async fn conforms(maker: impl Maker + 'static, differs: &[&str]) {
+async fn conforms(maker: impl EnvironmentFactory + 'static, differs: &[&str]) {
     let only = std::env::var("SHIELING_CONFORMANCE").ok();
     let suite = only.iter().fold(Suite::new(), |suite, text| suite.only(text));
     let report = suite.run(Arc::new(maker)).await;

@@ -1,14 +1,13 @@
-//! Questions to the person behind the client, in both ways that the protocol has.
+//! Questions to the person behind the client, in both forms that the protocol has.
 //!
 //! ```text
-//! until 2025-11-25   the call waits ─► elicitation/create ─► the answer ─► the call goes on
-//! since 2026-07-28   the call ends "input required", with a state ─► the client calls again, with the
-//!                    answer and the state ─► the question is met again, and answered
+//! until 2025-11-25   the call waits ─► elicitation/create ─► the answer ─► the call continues
+//! since 2026-07-28   the call ends with "input required" and a state ─► the client repeats the call with
+//!                    the answer and the state ─► the same question is asked again, and answered
 //! ```
 //!
-//! Either way the library's own approvals decide: they ask [`Elicitation`], which finds the person of
-//! the call that it runs in. Only an answer that is exactly one of those offered counts; whatever else
-//! comes back is nobody's yes.
+//! In both forms the library's approvals decide. They ask [`Elicitation`], which finds the person behind the call in
+//! whose task it runs. Only an answer that is exactly one of the offered choices counts.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -20,72 +19,72 @@ use rmcp::model::{
 };
 use rmcp::service::Peer;
 use serde_json::{Map, Value, json};
-use shieling::approval::{Answer, Approver, Asking, Limits, Question, Scope};
+use shieling::approval::{Answer, AnswerFuture, Approver, GrantLimits, Question, Scope};
 use shieling::policy::Decision;
 use shieling::request::{Digest, RequestKind};
-use shieling::session::Answered;
+use shieling::session::AskHumanResponse;
 use shieling::units::ByteCount;
 
 use crate::visible;
 
-/// How many characters of an agent's question a person is shown.
+/// The length of an agent's question that a person is shown, in characters.
 const SHOWN: usize = 16_384;
 
-/// The longest command that a person is asked about, as it is shown, with what deceives escaped.
+/// The longest command that a person is asked about, with deceptive characters escaped.
 const COMMAND: ByteCount = ByteCount::kib(32);
 
-/// The longest change of files: what the library makes of one, and room for what is escaped in it.
+/// The longest change of files: the library's bound, and room for escapes.
 const CHANGE: ByteCount = ByteCount::kib(96);
 
 /// The longest title of a choice, in characters.
 const CHOICE: usize = 200;
 
-/// How many of the files that a command runs are named, with their digests.
+/// The number of files that a command runs that are shown with their digests.
 const FILES: usize = 20;
 
 tokio::task_local! {
-    /// The person behind the call that runs here.
+    /// The person behind the call that the current task performs.
     pub(crate) static PERSON: Arc<Person>;
 }
 
 /// The person behind one call.
 #[derive(Debug)]
 pub(crate) struct Person {
-    way: Way,
-    /// What the agent says that the call is for.
+    way: QuestionChannel,
+    /// The purpose of the call, in the agent's words.
     purpose: Mutex<Option<String>>,
-    /// A question that the client has to be given.
-    pending: Mutex<Option<Pending>>,
-    /// Why a question was not answered.
-    silent: Mutex<Option<Silence>>,
+    /// A question that the client has to ask.
+    pending: Mutex<Option<PendingQuestion>>,
+    /// Why the last question was not answered.
+    silent: Mutex<Option<Unanswered>>,
 }
 
-/// The way to the person.
+/// How a person can be asked.
 #[derive(Debug)]
-pub(crate) enum Way {
-    /// In the middle of the call.
+pub(crate) enum QuestionChannel {
+    /// During the call.
     During(Peer<RoleServer>),
-    /// Between two calls; with the answer that this call brought along.
-    Between(Mutex<Option<Replied>>),
-    /// There is none: the client does not have it.
+    /// Between two calls. Contains the answer that this call brought.
+    Between(Mutex<Option<ReceivedAnswer>>),
+    /// Not at all: the client does not support questions.
     None,
 }
 
-/// An answer, and the digest of what it is about.
+/// An answer, and the digest of its subject.
 #[derive(Debug)]
-pub(crate) struct Replied {
+pub(crate) struct ReceivedAnswer {
     pub(crate) subject: Digest,
     pub(crate) reply: Reply,
 }
 
-/// A question for the client to put.
+/// A question that the client has to ask.
 #[derive(Debug)]
-pub(crate) struct Pending {
+pub(crate) struct PendingQuestion {
     pub(crate) subject: Digest,
     pub(crate) request: ElicitRequestParams,
 }
 
-/// What came back.
+/// The client's response to a question.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Reply {
     Accepted(Value),
@@ -94,21 +93,21 @@ pub(crate) enum Reply {
     Unreadable,
 }
 
-/// Why nobody answered.
+/// Why a question was not answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Silence {
-    /// The client has no way to ask.
+pub(crate) enum Unanswered {
+    /// The client does not support questions.
     NoWay,
-    /// The question was closed.
+    /// The person closed the question.
     Dismissed,
-    /// What came back was none of what was offered.
+    /// The response was none of the offered choices.
     Unreadable,
-    /// The client did not put it.
+    /// The client failed to ask.
     Failed(String),
 }
 
 impl Person {
-    pub(crate) fn new(way: Way) -> Self {
+    pub(crate) fn new(way: QuestionChannel) -> Self {
         Self {
             way,
             purpose: Mutex::default(),
@@ -117,84 +116,84 @@ impl Person {
         }
     }
 
-    /// Tells what the call is for.
+    /// Sets the purpose of the call.
     pub(crate) fn says(&self, purpose: Option<String>) {
         *lock(&self.purpose) = purpose;
     }
 
-    /// The question that has to be put before the call can be tried again.
-    pub(crate) fn pending(&self) -> Option<Pending> {
+    /// Returns the question that the client has to ask before it repeats the call.
+    pub(crate) fn pending(&self) -> Option<PendingQuestion> {
         lock(&self.pending).take()
     }
 
-    /// Why the last question was not answered.
-    pub(crate) fn silence(&self) -> Option<Silence> {
+    /// Returns why the last question was not answered.
+    pub(crate) fn unanswered(&self) -> Option<Unanswered> {
         lock(&self.silent).clone()
     }
 
-    /// Puts a question about `subject`. Nothing if it was not answered, which [`silence`](Self::silence)
-    /// and [`pending`](Self::pending) explain.
+    /// Asks a question about `subject`. Returns `None` if it was not answered; [`unanswered`](Self::silence) and
+    /// [`pending`](Self::pending) explain why.
     pub(crate) async fn ask(&self, subject: Digest, message: String, properties: Value) -> Option<Value> {
         match self.reply(subject, message, properties).await {
             Ok(Reply::Accepted(content)) => Some(content),
             Ok(Reply::Declined) => Some(Value::Null),
-            Ok(Reply::Dismissed) => self.silently(Silence::Dismissed),
-            Ok(Reply::Unreadable) => self.silently(Silence::Unreadable),
-            Err(silence) => silence.and_then(|silence| self.silently(silence)),
+            Ok(Reply::Dismissed) => self.silently(Unanswered::Dismissed),
+            Ok(Reply::Unreadable) => self.silently(Unanswered::Unreadable),
+            Err(unanswered) => unanswered.and_then(|unanswered| self.silently(unanswered)),
         }
     }
 
-    /// Asks for words, about a job perhaps.
-    pub(crate) async fn answer(&self, prompt: &str, job: Option<&str>) -> Answered {
+    /// Asks for a free-form answer, optionally about a job.
+    pub(crate) async fn answer(&self, prompt: &str, job: Option<&str>) -> AskHumanResponse {
         let message = from_the_agent(prompt, job);
         let subject = Digest::of(format!("ask_human\0{message}").as_bytes());
         let words = json!({"answer": {"type": "string", "title": "Your answer", "maxLength": 16_384}});
         match self.ask(subject, message, words).await {
-            None => Answered::Nobody,
-            Some(Value::Null) => Answered::Declined,
+            None => AskHumanResponse::Nobody,
+            Some(Value::Null) => AskHumanResponse::Declined,
             Some(answer) => match answer.get("answer") {
-                Some(Value::String(text)) => Answered::Answer {
+                Some(Value::String(text)) => AskHumanResponse::Answer {
                     text: text.chars().take(16_384).collect(),
                 },
                 _ => {
-                    self.silently(Silence::Unreadable);
-                    Answered::Nobody
+                    self.silently(Unanswered::Unreadable);
+                    AskHumanResponse::Nobody
                 }
             },
         }
     }
 
-    fn silently(&self, silence: Silence) -> Option<Value> {
-        *lock(&self.silent) = Some(silence);
+    fn silently(&self, unanswered: Unanswered) -> Option<Value> {
+        *lock(&self.silent) = Some(unanswered);
         None
     }
 
-    async fn reply(&self, subject: Digest, message: String, properties: Value) -> Result<Reply, Option<Silence>> {
+    async fn reply(&self, subject: Digest, message: String, properties: Value) -> Result<Reply, Option<Unanswered>> {
         let schema = ElicitationSchema::from_json_schema(form(properties))
-            .map_err(|error| Some(Silence::Failed(error.to_string())))?;
+            .map_err(|error| Some(Unanswered::Failed(error.to_string())))?;
         let request = ElicitRequestParams::FormElicitationParams {
             meta: None,
             message,
             requested_schema: schema,
         };
         match &self.way {
-            Way::None => Err(Some(Silence::NoWay)),
-            Way::During(peer) => {
+            QuestionChannel::None => Err(Some(Unanswered::NoWay)),
+            QuestionChannel::During(peer) => {
                 let asked = peer
                     .send_request(ServerRequest::ElicitRequest(ElicitRequest::new(request)))
                     .await;
                 match asked {
                     Ok(ClientResult::ElicitResult(result)) => Ok(Reply::of(&result)),
                     Ok(_) => Ok(Reply::Unreadable),
-                    Err(error) => Err(Some(Silence::Failed(visible::line(&error.to_string(), 300)))),
+                    Err(error) => Err(Some(Unanswered::Failed(visible::line(&error.to_string(), 300)))),
                 }
             }
-            Way::Between(replied) => {
+            QuestionChannel::Between(replied) => {
                 let brought = lock(replied).take_if(|replied| replied.subject == subject);
                 match brought {
                     Some(replied) => Ok(replied.reply),
                     None => {
-                        *lock(&self.pending) = Some(Pending { subject, request });
+                        *lock(&self.pending) = Some(PendingQuestion { subject, request });
                         Err(None)
                     }
                 }
@@ -213,7 +212,7 @@ impl Reply {
         }
     }
 
-    /// What a client gives back between two calls.
+    /// What a client returns between two calls.
     pub(crate) fn read(value: &Value) -> Self {
         match serde_json::from_value::<ElicitResult>(value.clone()) {
             Ok(result) => Self::of(&result),
@@ -222,16 +221,16 @@ impl Reply {
     }
 }
 
-/// What a person reads of an agent's question. Shieling's own words stand first, and each line of the
-/// agent's bears a mark, so that nothing the agent writes can be taken for ours.
+/// Formats an agent's question for a person. It begins with words of Shieling, and every line of the agent is marked,
+/// so that no text of the agent can be taken for one of Shieling.
 fn from_the_agent(prompt: &str, job: Option<&str>) -> String {
-    let about = job.map_or(String::new(), |job| {
+    let context = job.map_or(String::new(), |job| {
         format!(" about the job {}", visible::line(job, 100))
     });
     let said = visible::within(prompt, SHOWN);
     let lines: Vec<String> = said.split('\n').map(|line| format!("    | {line}")).collect();
     format!(
-        "The agent asks{about}. The marked lines are the agent's own words, not Shieling's; an answer approves \
+        "The agent asks{context}. The marked lines are the agent's own words, not Shieling's; an answer approves \
          no command.\n\n{}",
         lines.join("\n")
     )
@@ -251,18 +250,18 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The approver of a server: asks the person behind the call that a command belongs to.
+/// The approver of a server. It asks the person behind the call that a request belongs to.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Elicitation;
 
 impl Approver for Elicitation {
-    fn ask<'a>(&'a self, question: &'a Question) -> Asking<'a> {
+    fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async move {
-            // A command that no call belongs to has nobody behind it.
+            // There is no person behind a request outside of a call.
             let Ok(person) = PERSON.try_with(Arc::clone) else {
                 return Answer::Nobody;
             };
-            let shown = match Shown::of(question) {
+            let shown = match Subject::of(question) {
                 Ok(shown) => shown,
                 Err(most) => return Answer::TooLong { most },
             };
@@ -273,7 +272,7 @@ impl Approver for Elicitation {
                 .await;
             match answer {
                 Some(answer) => decided(&answer, question).unwrap_or_else(|| {
-                    person.silently(Silence::Unreadable);
+                    person.silently(Unanswered::Unreadable);
                     Answer::Nobody
                 }),
                 None => Answer::Nobody,
@@ -282,7 +281,7 @@ impl Approver for Elicitation {
     }
 }
 
-/// The digest of all that a yes is about.
+/// Returns the digest of everything that an approval is bound to.
 fn subject(question: &Question) -> Digest {
     let mut bytes = Vec::new();
     let mut field = |field: &[u8]| {
@@ -305,15 +304,16 @@ fn subject(question: &Question) -> Digest {
     Digest::of(&bytes)
 }
 
-/// What a yes is to, made safe to look at, and whole.
-struct Shown {
+/// The subject of an approval, whole and escaped for display.
+struct Subject {
     text: String,
     change: Option<String>,
 }
 
-impl Shown {
+impl Subject {
     /// # Errors
-    /// How much could be shown, if this is more: the middle that was left out could be all that matters.
+    /// The number of bytes that could be shown, if the subject is longer: the part that was left out could be the
+    /// decisive one.
     fn of(question: &Question) -> Result<Self, ByteCount> {
         let whole = |text: &str, most: ByteCount| {
             let shown = visible::visible(text);
@@ -334,8 +334,8 @@ impl Shown {
     }
 }
 
-/// What the person reads.
-fn wording(question: &Question, shown: &Shown, purpose: Option<&str>) -> String {
+/// Formats the question for the person.
+fn wording(question: &Question, shown: &Subject, purpose: Option<&str>) -> String {
     let asked = match question.kind {
         RequestKind::Command => "May this command run?",
         RequestKind::Files => "May this be done with files?",
@@ -344,7 +344,7 @@ fn wording(question: &Question, shown: &Shown, purpose: Option<&str>) -> String 
     lines.extend(shown.text.lines().map(|line| format!("    {line}")));
     lines.push(String::new());
     if let Some(change) = &shown.change {
-        // Each line is marked, so that none can be taken for one of ours.
+        // Every line is marked, so that none can be taken for one of Shieling.
         lines.extend(change.lines().map(|line| format!("    | {line}")));
         lines.push(String::new());
     }
@@ -393,20 +393,20 @@ const ONCE: &str = "yes";
 const SESSION: &str = "session";
 const NO: &str = "no";
 
-fn choices(question: &Question, way: &Way) -> Value {
+fn choices(question: &Question, way: &QuestionChannel) -> Value {
     let mut offered = vec![(ONCE, "Yes, once".to_owned())];
     offered.extend(for_the_session(question).map(|title| (SESSION, title)));
     offered.push((NO, "No".to_owned()));
     let (names, titles): (Vec<&str>, Vec<&String>) = offered.iter().map(|(name, title)| (*name, title)).unzip();
     let decision = match way {
-        Way::Between(_) => {
+        QuestionChannel::Between(_) => {
             let offered = offered
                 .iter()
                 .map(|(name, title)| json!({"const": name, "title": title}));
             json!({"type": "string", "title": "Decision", "oneOf": offered.collect::<Vec<_>>()})
         }
-        // The form that versions before 2025-11-25 know, and later ones still read.
-        Way::During(_) | Way::None => {
+        // The form of versions before 2025-11-25, which later versions still accept.
+        QuestionChannel::During(_) | QuestionChannel::None => {
             json!({"type": "string", "title": "Decision", "enum": names, "enumNames": titles})
         }
     };
@@ -416,8 +416,8 @@ fn choices(question: &Question, way: &Way) -> Value {
     })
 }
 
-/// What a yes for the session is to, by name; nothing where it is not offered, since it could not be bound
-/// to what is shown.
+/// Returns the title of the choice for the whole session. Returns `None` if it is not offered, since it could not be
+/// bound to what is shown.
 fn for_the_session(question: &Question) -> Option<String> {
     question.session.as_ref()?;
     let programs: Vec<String> = question.programs()?.iter().map(|name| format!("`{name}`")).collect();
@@ -434,11 +434,11 @@ fn for_the_session(question: &Question) -> Option<String> {
         rules => format!(" asked about by {}", rules.join(", ")),
     };
     let title = format!("Yes, and {}{because} in this session for an hour", programs.join(", "));
-    // A choice that cannot be read whole is not offered.
+    // A choice that cannot be shown whole is not offered.
     (visible::visible(&title).chars().count() <= CHOICE).then(|| visible::line(&title, CHOICE))
 }
 
-/// The decision, if it is one of those offered.
+/// Returns the decision, if it is one of the offered choices.
 fn decided(answer: &Value, question: &Question) -> Option<Answer> {
     if answer.is_null() {
         return Some(Answer::No(String::new()));
@@ -451,9 +451,9 @@ fn decided(answer: &Value, question: &Question) -> Option<Answer> {
     match answer.get("decision")?.as_str()? {
         ONCE => Some(Answer::Yes(Scope::Once)),
         SESSION if for_the_session(question).is_some() => {
-            let limits = Limits {
+            let limits = GrantLimits {
                 uses: NonZeroU32::new(1_000)?,
-                ..Limits::default()
+                ..GrantLimits::default()
             };
             Some(Answer::Yes(Scope::Session(limits)))
         }

@@ -1,5 +1,5 @@
-//! What each tool takes. The doc comments are what a model reads, the bounds are what is enforced
-//! ([`check`](super::check)): a schema and its enforcement are one thing.
+//! The arguments of the tools. A model reads the doc comments, and [`check`](super::check) enforces the bounds: the
+//! schema is what is enforced.
 
 mod files;
 

@@ -1,8 +1,8 @@
-//! Bytes as text, as RFC 4648 has it in its section 4: images on their way out, content on its way in.
+//! Base64 as defined in RFC 4648, section 4, for images and file contents.
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// The bytes as text, padded.
+/// Encodes bytes, with padding.
 pub(crate) fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for three in bytes.chunks(3) {
@@ -20,10 +20,10 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes of a text. Line breaks and blanks in it mean nothing, and the padding may be missing.
+/// Decodes a text. Line breaks and blanks are ignored, and the padding may be missing.
 ///
 /// # Errors
-/// What is wrong with it, in a few words.
+/// What is wrong with the text, in a few words.
 pub(crate) fn decode(text: &str) -> Result<Vec<u8>, String> {
     let significant = text.trim_end_matches(|c: char| c == '=' || c.is_ascii_whitespace());
     let mut bytes = Vec::with_capacity(significant.len() / 4 * 3 + 2);
@@ -41,7 +41,7 @@ pub(crate) fn decode(text: &str) -> Result<Vec<u8>, String> {
             (bits, count) = (0, 0);
         }
     }
-    // What is left over of the last character has to be 0, so that each text stands for other bytes.
+    // The unused bits of the last character must be 0, so that each value has only one encoding.
     match count {
         0 => {}
         2 if bits & 15 == 0 => bytes.extend_from_slice(&(bits >> 4).to_be_bytes()[3..]),

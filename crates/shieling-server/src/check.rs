@@ -1,19 +1,19 @@
-//! Whether arguments are what a tool's schema says, in words that help a model to do better.
+//! Validates arguments against a tool's schema, with messages that help a model to correct them.
 //!
-//! Reads the small part of JSON Schema that our own tools use, and nothing else of it: the schema that
-//! a client sees and the bounds that hold are one thing.
+//! Supports only the subset of JSON Schema that our tools use. The schema that a client sees is thereby the one that
+//! is enforced.
 
 use serde_json::{Map, Value};
 
 use crate::visible;
 
-/// How much of a wrong value is shown again.
+/// The length of a wrong value in a message.
 const SHOWN: usize = 60;
 
-/// The arguments without absent ones that were written as null, and whole numbers as such.
+/// Validates arguments. Removes nulls that stand for absent values, and normalises whole numbers.
 ///
 /// # Errors
-/// All that is wrong with them, one line each.
+/// All violations, one line each.
 pub(crate) fn check(
     tool: &str,
     schema: &Map<String, Value>,
@@ -31,7 +31,7 @@ pub(crate) fn check(
     let mut unknown = Vec::new();
     for (name, mut value) in arguments {
         let Some(property) = known.get(&name) else {
-            unknown.push(format!("`{}`", shown(&name)));
+            unknown.push(format!("`{}`", shorten(&name)));
             continue;
         };
         if value.is_null() && !required.contains(&name.as_str()) {
@@ -43,7 +43,7 @@ pub(crate) fn check(
             }
             Err(expected) => wrong.push(format!(
                 "`{name}` must be {expected}, not {}",
-                // As JSON it has its escapes already.
+                // JSON is escaped already.
                 visible::line(&value.to_string(), SHOWN)
             )),
         }
@@ -71,7 +71,7 @@ pub(crate) fn check(
     }
 }
 
-fn shown(text: &str) -> String {
+fn shorten(text: &str) -> String {
     let mut shown: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
     if text.chars().nth(SHOWN).is_some() {
         shown.push('…');
@@ -79,7 +79,7 @@ fn shown(text: &str) -> String {
     shown
 }
 
-/// Whether the value is what the schema says, else what it should be.
+/// Checks a value against a schema. Returns what it should be otherwise.
 fn fits(schema: &Value, value: &mut Value) -> Result<(), String> {
     if let Some(allowed) = schema.get("enum").and_then(Value::as_array) {
         let names: Vec<String> = allowed.iter().map(Value::to_string).collect();
@@ -126,7 +126,7 @@ fn integer(schema: &Value, value: &mut Value) -> Result<(), String> {
         u64::MAX => format!("a whole number from {least} on"),
         most => format!("a whole number from {least} to {most}"),
     };
-    // `1000.0` is the same number, and some clients know no other.
+    // `1000.0` is the same number, and some clients send numbers only in this form.
     if let Some(whole) = value
         .as_f64()
         .filter(|number| value.is_f64() && number.fract() == 0.0 && (0.0..9e15).contains(number))

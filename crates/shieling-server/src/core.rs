@@ -1,7 +1,7 @@
-//! What the tools need of the library, so that they can be tried without a shell behind them.
+//! The interface of the library that the tools use, which tests implement without a shell.
 //!
-//! [`Core`] is the façade's surface for sessions, jobs and files, and nothing else: it has no way around the
-//! policy. [`Workplace`] is a core with all that a call leaves open.
+//! [`Core`] is the façade's interface to sessions, jobs and files, and gives no access around the policy.
+//! [`Workplace`] combines a core with everything that a call leaves open.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,72 +10,88 @@ use std::time::Duration;
 use shieling::Shieling;
 use shieling::describe::{Description, ToolName};
 use shieling::environment::{Capabilities, Later};
-use shieling::files::{FileAnswer, FileAsk, FilesError};
+use shieling::files::{FileRequest, FileResponse, FilesError};
 use shieling::outcome::Outcome;
 use shieling::output::SpillTo;
 use shieling::request::Command;
-use shieling::session::{Answered, Call, Input, JobError, JobId, Listing, Size, View, ViewAsk, WaitFor};
+use shieling::session::{
+    AskHumanResponse, JobError, JobId, JobInput, JobRequest, Listing, TerminalSize, ViewRequest, ViewResponse, WaitFor,
+};
 
-/// What the tools call. Each method is the one of [`Shieling`] that has its name.
+/// The methods of the library that the tools call. Each corresponds to the method of [`Shieling`] with the same name.
 pub trait Core: Send + Sync + 'static {
     /// Runs a command.
-    fn shell(&self, call: Call) -> Later<'_, Outcome>;
-    /// What is new of a job.
-    fn view(&self, ask: ViewAsk) -> Later<'_, Result<View, JobError>>;
-    /// Types into a job.
-    fn write<'a>(&'a self, job: &'a JobId, input: Input, wait: Duration) -> Later<'a, Result<View, JobError>>;
-    /// Makes a job's terminal so large.
-    fn resize(&self, job: &JobId, size: Size) -> Result<(), JobError>;
+    fn shell(&self, call: JobRequest) -> Later<'_, Outcome>;
+    /// Returns the new output of a job.
+    fn view(&self, ask: ViewRequest) -> Later<'_, Result<ViewResponse, JobError>>;
+    /// Writes input to a job.
+    fn write<'a>(
+        &'a self,
+        job: &'a JobId,
+        input: JobInput,
+        wait: Duration,
+    ) -> Later<'a, Result<ViewResponse, JobError>>;
+    /// Resizes the terminal of a job.
+    fn resize(&self, job: &JobId, size: TerminalSize) -> Result<(), JobError>;
     /// Ends a job.
-    fn kill<'a>(&'a self, job: &'a JobId) -> Later<'a, Result<View, JobError>>;
-    /// Waits for something of a job.
+    fn kill<'a>(&'a self, job: &'a JobId) -> Later<'a, Result<ViewResponse, JobError>>;
+    /// Waits for a condition of a job.
     fn wait_for<'a>(
         &'a self,
         job: &'a JobId,
         what: WaitFor,
         budget: Duration,
-    ) -> Later<'a, Result<(bool, View), JobError>>;
-    /// The sessions and jobs.
+    ) -> Later<'a, Result<(bool, ViewResponse), JobError>>;
+    /// Lists the sessions and jobs.
     fn list(&self) -> Listing;
     /// Asks a person.
-    fn ask_human<'a>(&'a self, prompt: &'a str, job: Option<&'a JobId>) -> Later<'a, Result<Answered, JobError>>;
-    /// The environment as a model should be told of it.
+    fn ask_human<'a>(
+        &'a self,
+        prompt: &'a str,
+        job: Option<&'a JobId>,
+    ) -> Later<'a, Result<AskHumanResponse, JobError>>;
+    /// Describes the environment for a model.
     fn describe<'a>(
         &'a self,
         example: &'a Command,
         told: shieling::Told,
         tools: &'a [ToolName],
     ) -> Later<'a, Description>;
-    /// Does what is asked of files.
-    fn file(&self, ask: FileAsk) -> Later<'_, Result<FileAnswer, FilesError>>;
-    /// What the environment can do and enforce.
+    /// Performs a file operation.
+    fn file(&self, ask: FileRequest) -> Later<'_, Result<FileResponse, FilesError>>;
+    /// Returns what the environment supports and enforces.
     fn capabilities(&self) -> Capabilities;
-    /// How many commands the rate limit would let through now.
+    /// Returns how many commands the rate limit would let through now.
     fn room(&self) -> Option<usize>;
-    /// Where whole outputs are.
+    /// Returns where whole outputs are stored.
     fn spill(&self) -> Option<&SpillTo>;
-    /// Ends all of it.
+    /// Ends all jobs and sessions, and closes the environment.
     fn close(&self) -> Later<'_, ()>;
 }
 
 impl Core for Shieling {
-    fn shell(&self, call: Call) -> Later<'_, Outcome> {
+    fn shell(&self, call: JobRequest) -> Later<'_, Outcome> {
         Box::pin(self.shell(call))
     }
 
-    fn view(&self, ask: ViewAsk) -> Later<'_, Result<View, JobError>> {
+    fn view(&self, ask: ViewRequest) -> Later<'_, Result<ViewResponse, JobError>> {
         Box::pin(self.view(ask))
     }
 
-    fn write<'a>(&'a self, job: &'a JobId, input: Input, wait: Duration) -> Later<'a, Result<View, JobError>> {
+    fn write<'a>(
+        &'a self,
+        job: &'a JobId,
+        input: JobInput,
+        wait: Duration,
+    ) -> Later<'a, Result<ViewResponse, JobError>> {
         Box::pin(self.write(job, input, wait))
     }
 
-    fn resize(&self, job: &JobId, size: Size) -> Result<(), JobError> {
+    fn resize(&self, job: &JobId, size: TerminalSize) -> Result<(), JobError> {
         self.resize(job, size)
     }
 
-    fn kill<'a>(&'a self, job: &'a JobId) -> Later<'a, Result<View, JobError>> {
+    fn kill<'a>(&'a self, job: &'a JobId) -> Later<'a, Result<ViewResponse, JobError>> {
         Box::pin(self.kill(job))
     }
 
@@ -84,7 +100,7 @@ impl Core for Shieling {
         job: &'a JobId,
         what: WaitFor,
         budget: Duration,
-    ) -> Later<'a, Result<(bool, View), JobError>> {
+    ) -> Later<'a, Result<(bool, ViewResponse), JobError>> {
         Box::pin(self.wait_for(job, what, budget))
     }
 
@@ -92,7 +108,11 @@ impl Core for Shieling {
         self.list()
     }
 
-    fn ask_human<'a>(&'a self, prompt: &'a str, job: Option<&'a JobId>) -> Later<'a, Result<Answered, JobError>> {
+    fn ask_human<'a>(
+        &'a self,
+        prompt: &'a str,
+        job: Option<&'a JobId>,
+    ) -> Later<'a, Result<AskHumanResponse, JobError>> {
         Box::pin(self.ask_human(prompt, job))
     }
 
@@ -105,7 +125,7 @@ impl Core for Shieling {
         Box::pin(self.describe(example, told, tools))
     }
 
-    fn file(&self, ask: FileAsk) -> Later<'_, Result<FileAnswer, FilesError>> {
+    fn file(&self, ask: FileRequest) -> Later<'_, Result<FileResponse, FilesError>> {
         Box::pin(self.file(ask))
     }
 
@@ -126,13 +146,13 @@ impl Core for Shieling {
     }
 }
 
-/// Starts the environment, if it is not started. An error says why it cannot be, in lines.
+/// Starts the environment, unless it is running. The error explains in lines why it cannot start.
 pub type Prepare = Box<dyn Fn() -> Later<'static, Result<(), String>> + Send + Sync>;
 
-/// Gives what is known of the environment, once that has started.
+/// Returns the facts about the environment, once it has started.
 pub type Told = Box<dyn Fn() -> Later<'static, shieling::Told> + Send + Sync>;
 
-/// Where the tools work.
+/// The place where the tools work: the library, and the defaults of its calls.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -165,14 +185,14 @@ pub type Told = Box<dyn Fn() -> Later<'static, shieling::Told> + Send + Sync>;
 pub struct Workplace {
     /// The library.
     pub core: Arc<dyn Core>,
-    /// A command with all that a call leaves open: directory, variables, time, limits. Its text is
-    /// never run.
+    /// The template of commands, for everything that a call leaves open: directory, variables, deadline, limits. Its
+    /// text is never run.
     pub template: Command,
-    /// Gives what its owner knows of the environment, once that has started.
+    /// Returns the facts about the environment, once it has started.
     pub told: Told,
-    /// The programs whose versions a description names.
+    /// The programs whose versions a description contains.
     pub tools: Vec<ToolName>,
-    /// Starts the environment ahead of the first command, and says why one cannot start.
+    /// Starts the environment ahead of the first command, or explains why it cannot start.
     pub prepare: Prepare,
 }
 

@@ -1,17 +1,17 @@
-//! What a client puts into its model's prompt about this server: where commands run, and how to work
-//! there. Made before anything starts, so that it names no versions; a tool tells those.
+//! The server's instructions for the prompt of a model: where commands run, and how to work there. They are generated
+//! before the environment starts, and so contain no versions of programs; a tool returns those.
 
 use std::collections::BTreeSet;
 
-use shieling::describe::{Basis, Description};
+use shieling::describe::{Description, EnvironmentInfo};
 use shieling::environment::Ability;
 
 use crate::tools::Tool;
 use crate::toolset::{Offered, Toolset};
 
-/// The instructions for an environment of which this much is known, and which can do this.
+/// Returns the instructions for an environment with these facts and abilities.
 #[must_use]
-pub fn instructions(basis: Basis, toolset: &Toolset, abilities: &BTreeSet<Ability>) -> String {
+pub fn instructions(basis: EnvironmentInfo, toolset: &Toolset, abilities: &BTreeSet<Ability>) -> String {
     let offered = toolset.offered(abilities);
     let mut lines = vec![format!(
         "Commands run in the environment `{}` ({}), in {}; network: {}.",
@@ -31,7 +31,7 @@ pub fn instructions(basis: Basis, toolset: &Toolset, abilities: &BTreeSet<Abilit
     lines.join("\n")
 }
 
-/// What there is for files besides commands.
+/// Describes the file tools.
 fn files(offered: &Offered) -> Option<String> {
     let named = |tools: &[Tool]| {
         let names: Vec<String> = tools

@@ -1,13 +1,13 @@
-//! Serves Shieling to agents: MCP now, on standard input and output.
+//! Serves Shieling to agents over MCP, on standard input and output.
 //!
-//! The one crate that knows JSON-RPC. It decides nothing and starts nothing: each tool is one call of
-//! the library, which judges, asks, runs and records. What is here is what lies between the two: one
-//! definition for each tool, the names that models already know, questions to the person behind the
-//! client, and the words in which a model reads what happened.
+//! This is the only crate that knows JSON-RPC. It makes no decisions and starts nothing: each tool is a call of the
+//! library, which judges, approves, runs and records. The crate adds what lies between the library and a model: one
+//! definition per tool, the tool names that models already know, questions to the person behind the client, and the
+//! text of results.
 //!
-//! Reading order: `tools` for what there is, `dialect` for other names of the same, `toolset` for which
-//! of them are offered, `workplaces` for where they work, `service` for what a call does, `repeats` for how
-//! often the same one may fail, `text` for how it reads, `approval` for questions, `mcp` for the protocol.
+//! Reading order: `tools` defines the tools, `dialect` their names in other products, `toolset` selects which of them
+//! are offered, `workplaces` where they work, `service` performs calls, `repeats` bounds repeated failures, `text`
+//! words the results, `approval` asks the person, and `mcp` is the protocol.
 
 mod core;
 mod workplaces;
@@ -22,6 +22,7 @@ mod visible;
 mod text;
 mod approval;
 mod pending;
+mod result;
 mod service;
 mod repeats;
 mod instructions;
@@ -33,4 +34,4 @@ pub use dialect::{Dialect, DialectError};
 pub use instructions::instructions;
 pub use mcp::{ServeError, Server, schemas};
 pub use toolset::{Toolset, UnknownTool};
-pub use workplaces::{EnterError, Entered, Make, Source, Workplaces};
+pub use workplaces::{EnterError, EnteredWorkplace, Source, WorkplaceFactory, Workplaces};

@@ -1,10 +1,9 @@
-//! Questions that are out with a stateless client: what it gives back with the answer, and what that
-//! answer is good for.
+//! Pending questions to stateless clients: the request state that a client returns with an answer, and what the
+//! answer applies to.
 //!
-//! The state that a client carries is 256 random bits, and what they stand for stays here. So it can
-//! neither be forged nor read, it holds for one call with the same arguments and for one question about
-//! the same thing, it is used up by the first try, and its time is the monotonic clock's. A sealed
-//! state would have to be remembered as well, to be used only once.
+//! The request state is 256 random bits; what it stands for is stored here. It can therefore be neither forged nor
+//! read, applies to one call with the same arguments and to one subject, is consumed by the first try, and expires on
+//! the monotonic clock. A sealed state would have to be stored as well, to be accepted only once.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -13,39 +12,39 @@ use std::time::{Duration, Instant};
 use rustix::rand::{GetRandomFlags, getrandom};
 use shieling::request::Digest;
 
-/// How long an answer is waited for.
+/// The lifetime of a question.
 const LASTS: Duration = Duration::from_secs(10 * 60);
 
-/// How many questions can be out at a time. Beyond it the oldest is forgotten, and asked again.
+/// The largest number of pending questions. Beyond it the oldest is dropped, and asked again.
 const MOST: usize = 256;
 
-/// The questions that are out.
+/// The pending questions.
 #[derive(Debug, Default)]
-pub(crate) struct States {
-    held: Mutex<VecDeque<Held>>,
+pub(crate) struct PendingStates {
+    held: Mutex<VecDeque<PendingState>>,
 }
 
 #[derive(Debug)]
-struct Held {
-    /// The digest of the state, so that comparing takes the same time for each.
+struct PendingState {
+    /// The digest of the state, so that comparisons take constant time.
     state: Digest,
-    /// The digest of the call that it belongs to.
+    /// The digest of the call.
     call: Digest,
-    /// The digest of what was asked about.
+    /// The digest of the subject.
     subject: Digest,
     until: Instant,
 }
 
-/// A state that does not belong to this call, or not any more.
+/// A state that does not belong to this call, or no longer does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the answer cannot be used: its request state is unknown, was used already, is too old or belongs to another call; nothing was started. Call again without it"
 )]
 pub(crate) struct Refused;
 
-impl States {
-    /// A state for a question about `subject` in the course of `call`; nothing if the system gives no
-    /// random bits.
+impl PendingStates {
+    /// Creates a state for a question about `subject` during `call`. Returns `None` if the system provides no random
+    /// bits.
     pub(crate) fn issue(&self, call: Digest, subject: Digest, now: Instant) -> Option<String> {
         let mut bits = [0_u8; 32];
         let filled = getrandom(&mut bits[..], GetRandomFlags::empty()).ok()?;
@@ -58,7 +57,7 @@ impl States {
         if held.len() == MOST {
             held.pop_front();
         }
-        held.push_back(Held {
+        held.push_back(PendingState {
             state: Digest::of(state.as_bytes()),
             call,
             subject,
@@ -67,8 +66,7 @@ impl States {
         Some(state)
     }
 
-    /// What was asked about, if the state was issued for this call. Whatever comes of it, the state is
-    /// used up.
+    /// Consumes a state. Returns the subject, if the state was created for this call.
     pub(crate) fn redeem(&self, state: &str, call: Digest, now: Instant) -> Result<Digest, Refused> {
         let state = Digest::of(state.as_bytes());
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -92,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_state_holds_once_for_its_own_call_and_time() {
-        let (states, now) = (States::default(), Instant::now());
+        let (states, now) = (PendingStates::default(), Instant::now());
         let issue = || states.issue(CALL, SUBJECT, now).expect("the system has random bits");
         let state = issue();
         assert_eq!(states.redeem(&state, CALL, now), Ok(SUBJECT));
@@ -115,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_number_of_questions_that_are_out_is_bounded() {
-        let (states, now) = (States::default(), Instant::now());
+        let (states, now) = (PendingStates::default(), Instant::now());
         let issue = || states.issue(CALL, SUBJECT, now).expect("the system has random bits");
         let first = issue();
         for _ in 0..MOST {

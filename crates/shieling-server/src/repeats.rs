@@ -1,16 +1,15 @@
-//! Calls that fail again and again: how often a model may try the very same once more.
+//! Limits how often a model repeats a call that keeps failing.
 //!
 //! ```text
-//! fails ──► fails ──► told so each time, from the third on ──► too often ──► refused, and not tried
+//! fails ──► fails ──► from the third on, a remark each time ──► too often ──► refused without a try
 //!   ▲                                                                            │
-//!   └── something was changed, or is seen to have changed, or a minute has passed ◄───────┘
+//!   └── a change was made or observed, or a minute has passed ◄───────┘
 //! ```
 //!
-//! What is refused is the same tool with the same arguments, and nothing else. Never refused is what may
-//! succeed by itself the next time ([`Again::MaySucceed`]): looking at a file or a job that may come
-//! about, a session that is busy, a limit on the rate, a failure that is not the call's own. What another
-//! client of the same workplace changes is not seen from here, nor what a person does by hand, unless a
-//! look at files shows it: therefore the minute.
+//! Only the same tool with the same arguments is refused. Calls that may succeed by themselves the next time are
+//! never refused ([`Retry::MaySucceed`]): reading a file or a job that may appear, a busy session, a rate limit, a
+//! failure that the call did not cause. Changes by other clients of the same workplace, or by a person, are only
+//! noticed if a read of files shows them; hence the limit of a minute.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -21,75 +20,51 @@ use shieling::outcome::{Denial, Layer, Status};
 use shieling::policy::{Decision, Reason};
 use shieling::request::Digest;
 
-use crate::approval::Silence;
-use crate::service::Given;
+use crate::result::{CallResult, Retry};
 use crate::text;
 use crate::tools::Tool;
 
-/// From which failure on it is told.
+/// The number of failures from which on a remark is added.
 const TOLD: u32 = 3;
 
-/// How long a call is not tried again that could succeed if something has changed unseen.
+/// The time for which a call is refused that could succeed after a change that was not observed.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// How many failing calls are remembered, and how many looks; the oldest goes.
+/// The largest number of failing calls, and of reads, that are remembered; the oldest is dropped.
 const MOST: usize = 64;
 
-/// What a call that failed would come to if it were made again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Again {
-    /// It may succeed: what stood in its way passes by itself.
-    MaySucceed,
-    /// It fails, until something has changed: a file, a policy, a person's mind.
-    NeedsChange,
-    /// It fails, whatever changes: it is wrong in itself.
-    Fails,
-}
-
-impl Again {
-    /// After a refusal, and a question that was perhaps not answered.
-    pub(crate) fn after(status: Status, denial: &Denial, silence: Option<&Silence>) -> Self {
-        match (status, denial.layer, silence) {
-            // Somebody is there, and may answer the next time.
-            (_, _, Some(Silence::Dismissed | Silence::Unreadable | Silence::Failed(_))) => Self::MaySucceed,
-            (Status::NeedsApproval, _, _) | (Status::Denied, Layer::Policy | Layer::Approval, _) => Self::NeedsChange,
-            _ => Self::MaySucceed,
-        }
-    }
-}
-
-/// The calls that failed.
+/// The failed calls.
 #[derive(Debug)]
 pub(crate) struct Repeats {
     most: u32,
-    known: Mutex<Known>,
+    known: Mutex<History>,
 }
 
-/// What is remembered of calls, the newest last.
+/// The remembered calls, newest last.
 #[derive(Debug, Default)]
-struct Known {
-    failing: VecDeque<Failing>,
-    /// Looks at files, and what each has shown at last.
+struct History {
+    failing: VecDeque<FailingCall>,
+    /// Reads of files, with the result of each.
     looked: VecDeque<(Digest, Digest)>,
 }
 
-/// A call that failed, and has not succeeded since.
+/// A call that has failed and not succeeded since.
 #[derive(Debug)]
-struct Failing {
+struct FailingCall {
     call: Digest,
-    again: Again,
-    /// How often in a row.
+    again: Retry,
+    /// The number of consecutive failures.
     count: u32,
-    /// How often since something was changed, or it could have succeeded by itself.
+    /// The number of failures since the last change, or since it could have succeeded by itself.
     unchanged: u32,
     last: Instant,
-    /// What the last try gave.
+    /// The result of the last try.
     text: String,
     structured: Option<Value>,
 }
 
 impl Repeats {
-    /// So many failures before it is refused; 0: it never is, and nothing is told.
+    /// Creates a limit of this many failures. With 0 nothing is refused or remarked.
     pub(crate) fn new(most: u32) -> Self {
         Self {
             most,
@@ -97,28 +72,28 @@ impl Repeats {
         }
     }
 
-    /// The refusal of a call that has failed too often.
-    pub(crate) fn refused(&self, call: Digest, now: Instant) -> Option<Given> {
+    /// Returns the refusal of a call that has failed too often.
+    pub(crate) fn refused(&self, call: Digest, now: Instant) -> Option<CallResult> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let failing = known.failing.iter().find(|failing| failing.call == call)?;
         if self.most == 0 || failing.unchanged < self.most {
             return None;
         }
         let left = match failing.again {
-            Again::MaySucceed => return None,
-            Again::NeedsChange => Some(
+            Retry::MaySucceed => return None,
+            Retry::NeedsChange => Some(
                 (failing.last + PAUSE)
                     .checked_duration_since(now)
                     .filter(|left| !left.is_zero())?,
             ),
-            Again::Fails => None,
+            Retry::Fails => None,
         };
         Some(failing.refusal(left))
     }
 
-    /// Counts what a call gave, and tells in it that it has failed before.
-    pub(crate) fn note(&self, tool: Tool, call: Digest, given: &mut Given, now: Instant) {
-        if self.most == 0 || given.is_only_early() {
+    /// Counts the result of a call, and adds a remark if it has failed before.
+    pub(crate) fn note(&self, tool: Tool, call: Digest, given: &mut CallResult, now: Instant) {
+        if self.most == 0 || given.is_rate_limited() {
             return;
         }
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -133,13 +108,13 @@ impl Repeats {
         let (count, unchanged) = before.map_or((0, 0), |before| (before.count, before.unchanged));
         let count = count.saturating_add(1);
         let unchanged = match given.again {
-            Again::MaySucceed => 0,
-            Again::NeedsChange | Again::Fails => unchanged.saturating_add(1),
+            Retry::MaySucceed => 0,
+            Retry::NeedsChange | Retry::Fails => unchanged.saturating_add(1),
         };
         if known.failing.len() == MOST {
             known.failing.pop_front();
         }
-        known.failing.push_back(Failing {
+        known.failing.push_back(FailingCall {
             call,
             again: given.again,
             count,
@@ -153,15 +128,15 @@ impl Repeats {
             return;
         }
         let then = match given.again {
-            Again::MaySucceed => "do something else".to_owned(),
-            Again::NeedsChange if unchanged < self.most => {
+            Retry::MaySucceed => "do something else".to_owned(),
+            Retry::NeedsChange if unchanged < self.most => {
                 format!(
                     "after {} it is not tried again until something has changed: do something else",
                     self.most
                 )
             }
-            Again::NeedsChange => "it is not tried again until something has changed: do something else".to_owned(),
-            Again::Fails => "it always will: correct its arguments, or do something else".to_owned(),
+            Retry::NeedsChange => "it is not tried again until something has changed: do something else".to_owned(),
+            Retry::Fails => "it always will: correct its arguments, or do something else".to_owned(),
         };
         let text = format!("\n[this very call has failed {} in a row; {then}]", times(count));
         given.text.push_str(&text);
@@ -171,8 +146,8 @@ impl Repeats {
     }
 }
 
-impl Known {
-    /// Whether a look at files shows what it has not shown before: a person may have changed it.
+impl History {
+    /// Returns whether a read of files shows something new: a person may have changed it.
     fn shows_news(&mut self, tool: Tool, call: Digest, text: &str) -> bool {
         if !matches!(tool, Tool::ReadFile | Tool::Ls | Tool::Glob | Tool::Grep | Tool::Stat) {
             return false;
@@ -187,15 +162,15 @@ impl Known {
         before.is_none_or(|(_, before)| before != shown)
     }
 
-    /// What failed before may succeed now.
+    /// Forgets failures that may succeed after a change.
     fn changed(&mut self) {
-        let may_differ = self.failing.iter_mut().filter(|failing| failing.again != Again::Fails);
+        let may_differ = self.failing.iter_mut().filter(|failing| failing.again != Retry::Fails);
         may_differ.for_each(|failing| failing.unchanged = 0);
     }
 }
 
-/// Whether a call of it that succeeds may have changed what others met: by itself, or since it shows that
-/// a program or a person has gone on.
+/// Returns whether a successful call may have changed the conditions of others: by itself, or because it shows that a
+/// program or a person has made progress.
 fn changes(tool: Tool) -> bool {
     !tool.definition().hints.read_only || matches!(tool, Tool::ShellView | Tool::ShellWait | Tool::AskHuman)
 }
@@ -204,9 +179,9 @@ fn times(count: u32) -> String {
     format!("{count} {}", if count == 1 { "time" } else { "times" })
 }
 
-impl Failing {
-    /// That it is not tried again, unless something changes; or, if time is left, in so much of it.
-    fn refusal(&self, left: Option<Duration>) -> Given {
+impl FailingCall {
+    /// Words the refusal: not until something changes, or, if `left` is given, until that time has passed.
+    fn refusal(&self, left: Option<Duration>) -> CallResult {
         let reason = Reason {
             decision: Decision::Deny,
             rule: "repeats".to_owned(),
@@ -236,7 +211,7 @@ impl Failing {
         let mut text = text::repeated(&denial);
         text.push_str(&format!("\nat last it said:\n{}", self.text));
         let mut value = match &self.structured {
-            // Whoever runs something is given an outcome, whatever came of it.
+            // A caller that runs a command always receives an outcome.
             Some(Value::Object(outcome)) if outcome.contains_key("exit_code") => outcome.clone(),
             last => [("last".to_owned(), last.clone().unwrap_or_default())]
                 .into_iter()
@@ -251,9 +226,9 @@ impl Failing {
             "failed_in_a_row": self.count,
         });
         value.extend(facts.as_object().cloned().unwrap_or_default());
-        Given {
+        CallResult {
             again: self.again,
-            ..Given::new(text, &value, true)
+            ..CallResult::new(text, &value, true)
         }
     }
 }

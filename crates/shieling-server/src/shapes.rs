@@ -1,15 +1,16 @@
-//! The shapes of what the tools give as `structuredContent`: the library's own, as JSON Schema.
+//! The JSON schemas of the tools' `structuredContent`.
 //!
-//! Written by hand, since the library knows no schemas; the tests compare them with what it serialises.
+//! They are not derived from the library's types: those would need `schemars`, and their nested fields would close what
+//! these schemas leave open on purpose, such as the items of lists. Tests compare the properties with serialised values.
 
 use serde_json::{Map, Value, json};
 
-/// An outcome, contract section 2.
+/// Returns the schema of an outcome.
 pub(crate) fn outcome() -> Map<String, Value> {
     object(outcome_properties(), &OUTCOME)
 }
 
-/// A job as it is now.
+/// Returns the schema of a job.
 pub(crate) fn view() -> Map<String, Value> {
     let mut properties = outcome_properties();
     for (name, shape) in view_properties() {
@@ -19,7 +20,7 @@ pub(crate) fn view() -> Map<String, Value> {
     object(properties, &required)
 }
 
-/// A job as it is after waiting for something.
+/// Returns the schema of a job after a wait.
 pub(crate) fn waited() -> Map<String, Value> {
     let mut view = view();
     if let Some(Value::Object(properties)) = view.get_mut("properties") {
@@ -34,7 +35,7 @@ pub(crate) fn waited() -> Map<String, Value> {
     view
 }
 
-/// The sessions and jobs.
+/// Returns the schema of a listing.
 pub(crate) fn listing() -> Map<String, Value> {
     let list = |what: &str| json!({"type": "array", "items": {"type": "object"}, "description": what});
     let properties = json!({
@@ -47,7 +48,7 @@ pub(crate) fn listing() -> Map<String, Value> {
     )
 }
 
-/// What a person said.
+/// Returns the schema of a person's answer.
 pub(crate) fn answer() -> Map<String, Value> {
     let properties = json!({
         "kind": {"type": "string", "enum": ["answer", "took_over", "declined", "dismissed", "nobody"]},
@@ -57,7 +58,7 @@ pub(crate) fn answer() -> Map<String, Value> {
     object(properties.as_object().cloned().unwrap_or_default(), &["kind"])
 }
 
-/// A piece of a whole output.
+/// Returns the schema of a part of a whole output.
 pub(crate) fn chunk() -> Map<String, Value> {
     let properties = json!({
         "output_id": {"type": "string"},
@@ -71,7 +72,7 @@ pub(crate) fn chunk() -> Map<String, Value> {
     object(properties.as_object().cloned().unwrap_or_default(), &all)
 }
 
-/// The environment, described.
+/// Returns the schema of a description.
 pub(crate) fn environment() -> Map<String, Value> {
     let properties = json!({
         "environment": {"type": "string"},
@@ -89,7 +90,7 @@ pub(crate) fn environment() -> Map<String, Value> {
     )
 }
 
-/// A file that was read; an image's bytes are content of their own.
+/// Returns the schema of a read file. The bytes of an image are separate content.
 pub(crate) fn read() -> Map<String, Value> {
     let properties = json!({
         "path": {"type": "string"},
@@ -110,7 +111,7 @@ pub(crate) fn read() -> Map<String, Value> {
     file(properties, &["path", "size", "hash", "kind"])
 }
 
-/// A file that was written.
+/// Returns the schema of a written file.
 pub(crate) fn written() -> Map<String, Value> {
     let properties = json!({
         "path": {"type": "string"},
@@ -123,7 +124,7 @@ pub(crate) fn written() -> Map<String, Value> {
     file(properties, &["path", "created", "size", "hash", "diff"])
 }
 
-/// A file that was edited.
+/// Returns the schema of an edited file.
 pub(crate) fn edited() -> Map<String, Value> {
     let properties = json!({
         "path": {"type": "string"},
@@ -136,7 +137,7 @@ pub(crate) fn edited() -> Map<String, Value> {
     file(properties, &["path", "replacements", "diff", "size", "hash"])
 }
 
-/// What a patch has changed.
+/// Returns the schema of an applied patch.
 pub(crate) fn patched() -> Map<String, Value> {
     let properties = json!({
         "files": {
@@ -149,7 +150,7 @@ pub(crate) fn patched() -> Map<String, Value> {
     file(properties, &["files"])
 }
 
-/// A directory.
+/// Returns the schema of a directory.
 pub(crate) fn listed() -> Map<String, Value> {
     let properties = json!({
         "path": {"type": "string"},
@@ -163,7 +164,7 @@ pub(crate) fn listed() -> Map<String, Value> {
     file(properties, &["path", "entries", "next"])
 }
 
-/// Paths that were found.
+/// Returns the schema of found paths.
 pub(crate) fn found() -> Map<String, Value> {
     let properties = json!({
         "root": {"type": "string", "description": "What paths are relative to."},
@@ -174,7 +175,7 @@ pub(crate) fn found() -> Map<String, Value> {
     file(properties, &["root", "paths", "next", "unreadable"])
 }
 
-/// What a search has found.
+/// Returns the schema of a content search.
 pub(crate) fn grepped() -> Map<String, Value> {
     let properties = json!({
         "root": {"type": "string", "description": "What paths are relative to."},
@@ -194,7 +195,7 @@ pub(crate) fn grepped() -> Map<String, Value> {
     )
 }
 
-/// What stands at a path, or stood there.
+/// Returns the schema of metadata.
 pub(crate) fn info() -> Map<String, Value> {
     let properties = json!({
         "path": {"type": "string"},
@@ -212,7 +213,7 @@ pub(crate) fn info() -> Map<String, Value> {
     )
 }
 
-/// Something of files. What could not be done says which kind of error that is.
+/// Returns the schema of a result about files. An error also has a code and possibly a denial.
 fn file(properties: Value, required: &[&str]) -> Map<String, Value> {
     let mut properties = properties.as_object().cloned().unwrap_or_default();
     properties.insert(
@@ -293,8 +294,8 @@ fn view_properties() -> Map<String, Value> {
     properties.as_object().cloned().unwrap_or_default()
 }
 
-/// Fields may be added, so that others are allowed. What could not be done has its `error` alone, and
-/// its `denial` if it was refused; there are clients that hold an error to this schema, too.
+/// Returns the schema of an object. Other properties are allowed, since properties may be added. An error has only
+/// `error` and possibly `denial`; some clients validate errors against this schema, too.
 fn object(mut properties: Map<String, Value>, required: &[&str]) -> Map<String, Value> {
     properties.entry("error").or_insert_with(|| json!({"type": "string"}));
     let mut schema = Map::new();

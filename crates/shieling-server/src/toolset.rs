@@ -1,11 +1,11 @@
-//! Which tools are offered, and how they behave.
+//! Selects the tools that are offered, and configures their behaviour.
 //!
 //! ```text
-//! offered = the dialect's tools ∩ what the environment can do ∩ included − excluded
+//! offered = the dialect's tools ∩ what the environment supports ∩ included − excluded
 //! ```
 //!
-//! What is not offered is not there: it is in no list, no answer speaks of it, and a call of it is a call
-//! of an unknown tool.
+//! A tool that is not offered does not exist for the client: no list and no text mentions it, and a call of it is a
+//! call of an unknown tool.
 
 mod offered;
 
@@ -14,23 +14,23 @@ use std::collections::BTreeSet;
 use shieling::environment::Ability;
 use shieling::units::ByteCount;
 
-use crate::dialect::{Dialect, Spoken};
+use crate::dialect::{Dialect, DialectTool};
 
 pub(crate) use offered::Offered;
 
-/// The rules for a set of tools.
+/// The configuration of a set of tools.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Toolset {
     dialect: Dialect,
-    /// None: all of them.
+    /// The included tools; `None` means all.
     included: Option<BTreeSet<&'static str>>,
     excluded: BTreeSet<&'static str>,
     images: Option<ByteCount>,
     repeats: u32,
 }
 
-/// A name that none of a dialect's tools has.
+/// A name that is not a tool of the dialect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the dialect `{dialect}` has no tool `{}`; it has {}", name.escape_debug(), known.join(", ")
@@ -40,13 +40,13 @@ pub struct UnknownTool {
     pub name: String,
     /// The dialect.
     pub dialect: &'static str,
-    /// The names that it has.
+    /// The names of its tools.
     pub known: Vec<&'static str>,
 }
 
 impl Toolset {
-    /// All tools of a dialect that the environment can serve. Images of up to 10 MiB are given as
-    /// images, and what has failed five times is not tried once more ([`with_repeats`](Self::with_repeats)).
+    /// Creates a set of all tools of a dialect that the environment supports. Images of up to 10 MiB are returned as
+    /// images, and a call that has failed five times is refused ([`with_repeats`](Self::with_repeats)).
     pub fn new(dialect: Dialect) -> Self {
         Self {
             dialect,
@@ -57,60 +57,59 @@ impl Toolset {
         }
     }
 
-    /// With these tools only, by the names that the dialect has for them; those of several calls add
-    /// up. With no name at all, nothing is offered.
+    /// Includes only the tools with these names in the dialect. Repeated calls add names. Without any name, nothing
+    /// is offered.
     ///
     /// # Errors
-    /// [`UnknownTool`], also for a tool of another dialect. One that the dialect has and the
-    /// environment cannot serve is no error: it is not offered.
+    /// [`UnknownTool`], also for a tool of another dialect. A tool that the environment does not support is accepted,
+    /// but not offered.
     pub fn including<S: AsRef<str>>(mut self, names: &[S]) -> Result<Self, UnknownTool> {
         let names = self.known(names)?;
         self.included.get_or_insert_default().extend(names);
         Ok(self)
     }
 
-    /// Without these tools, also where they are included.
+    /// Excludes these tools, even if they are included.
     ///
     /// # Errors
-    /// As [`Self::including`].
+    /// Those of [`Self::including`].
     pub fn excluding<S: AsRef<str>>(mut self, names: &[S]) -> Result<Self, UnknownTool> {
         let names = self.known(names)?;
         self.excluded.extend(names);
         Ok(self)
     }
 
-    /// With images of up to this size (default 10 MiB) given as images. None: they are told of as
-    /// binary files, for models that see none.
+    /// Sets the largest image that is returned as an image (default: 10 MiB). With `None`, images are described as
+    /// binary files, for models without vision.
     pub fn with_images(mut self, most: Option<ByteCount>) -> Self {
         self.images = most;
         self
     }
 
-    /// With so many failures of the same call (default 5) before it is refused without being tried once
-    /// more; 0: it never is.
+    /// Sets the number of failures after which the same call is refused (default: 5). With 0, it is never refused.
     ///
-    /// The same call is one of the same tool with the same arguments. It is tried again as soon as
-    /// something was changed by another call of this client, or a look at files shows what it has not shown
-    /// before; and, since not all that others change is seen here, after a minute. What is wrong in the
-    /// arguments themselves stays refused. From the third failure on the answer tells a model to do something else. Never refused is what may come
-    /// about by itself: a look at what is not there yet, waiting, and what came too early.
+    /// Calls are the same if tool and arguments are. The call is accepted again once another call of this client has
+    /// made a change, or a read of files shows something new; and, since changes by others may go unnoticed, after a
+    /// minute. A call with invalid arguments remains refused. From the third failure on, the result advises the model
+    /// to do something else. Calls whose obstacle may pass by itself are never refused: reading something that does
+    /// not exist yet, waiting, and calls that came too early.
     pub fn with_repeats(mut self, most: u32) -> Self {
         self.repeats = most;
         self
     }
 
-    /// The dialect.
+    /// Returns the dialect.
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// The names of the tools that are offered where this can be done, in order.
+    /// Returns the names of the tools that are offered in an environment with these abilities, in order.
     #[must_use]
     pub fn names(&self, abilities: &BTreeSet<Ability>) -> Vec<&'static str> {
         self.offered(abilities)
             .tools()
             .iter()
-            .map(|spoken| spoken.name)
+            .map(|dialect_tool| dialect_tool.name)
             .collect()
     }
 
@@ -122,19 +121,27 @@ impl Toolset {
         self.repeats
     }
 
-    /// The tools that are offered where this can be done.
+    /// Returns the tools that are offered in an environment with these abilities.
     pub(crate) fn offered(&self, abilities: &BTreeSet<Ability>) -> Offered {
-        let is_offered = |spoken: &Spoken| {
-            let needs = spoken.tool.definition().needs;
+        let is_offered = |dialect_tool: &DialectTool| {
+            let needs = dialect_tool.tool.definition().needs;
             needs.iter().all(|need| abilities.contains(need))
-                && self.included.as_ref().is_none_or(|names| names.contains(spoken.name))
-                && !self.excluded.contains(spoken.name)
+                && self
+                    .included
+                    .as_ref()
+                    .is_none_or(|names| names.contains(dialect_tool.name))
+                && !self.excluded.contains(dialect_tool.name)
         };
         Offered::new(self.dialect, self.dialect.tools().into_iter().filter(is_offered))
     }
 
     fn known<S: AsRef<str>>(&self, names: &[S]) -> Result<Vec<&'static str>, UnknownTool> {
-        let known: Vec<&'static str> = self.dialect.tools().iter().map(|spoken| spoken.name).collect();
+        let known: Vec<&'static str> = self
+            .dialect
+            .tools()
+            .iter()
+            .map(|dialect_tool| dialect_tool.name)
+            .collect();
         let find = |name: &S| {
             let found = known.iter().find(|known| **known == name.as_ref());
             found.copied().ok_or_else(|| UnknownTool {
@@ -150,6 +157,19 @@ impl Toolset {
 impl From<Dialect> for Toolset {
     fn from(dialect: Dialect) -> Self {
         Self::new(dialect)
+    }
+}
+
+impl Offered {
+    /// Creates the set of all tools of a dialect.
+    pub(crate) fn all(dialect: Dialect) -> Self {
+        Toolset::new(dialect).offered(&BTreeSet::from(Ability::ALL))
+    }
+}
+
+impl Default for Offered {
+    fn default() -> Self {
+        Self::all(Dialect::default())
     }
 }
 
@@ -206,7 +226,7 @@ mod tests {
             can(&[Ability::ReadFiles])[2..],
             ["read_file", "ls", "glob", "grep", "stat"]
         );
-        // Whoever cannot read does not write either: the answers would tell what is there.
+        // Without reading there is no writing: the results of writes would reveal contents.
         assert_eq!(can(&[Ability::WriteFiles]).len(), 2);
         let commands = can(&[Ability::Commands, Ability::Jobs]);
         assert!(

@@ -1,14 +1,14 @@
-//! Text of strangers, made safe to look at: what would repaint a screen, reorder what is read or not
-//! show at all becomes visible. What is shown is never fed to a shell.
+//! Makes untrusted text safe to display: characters that would repaint a screen, reorder text or be invisible are
+//! escaped. The result is never passed to a shell.
 
 use std::fmt::Write as _;
 
-/// The text with such characters as `\x1b` and `\u{202e}`. Newlines and tabs stay.
+/// Escapes such characters as `\x1b` and `\u{202e}`. Newlines and tabs are kept.
 pub(crate) fn visible(text: &str) -> String {
     escaped(text, |c| matches!(c, '\n' | '\t'))
 }
 
-/// The same on one line, at most `limit` characters of it.
+/// Escapes a text, joins its lines, and cuts it to `limit` characters.
 pub(crate) fn line(text: &str, limit: usize) -> String {
     let shown = escaped(text, |_| false);
     match shown.char_indices().nth(limit) {
@@ -17,7 +17,7 @@ pub(crate) fn line(text: &str, limit: usize) -> String {
     }
 }
 
-/// The text, without its middle if it is longer than `limit` characters; a line says how much is missing.
+/// Cuts the middle out of a text of more than `limit` characters. A line gives the number of missing characters.
 pub(crate) fn within(text: &str, limit: usize) -> String {
     let shown = visible(text);
     let count = shown.chars().count();

@@ -1,22 +1,22 @@
-//! Which workplace a run works in: one that all share, one of its own, or another one just this once.
+//! Selects the workplace of a run: a shared one, one of its own, or a temporary override.
 //!
 //! ```text
-//! enter ─┬► an override is in force ──────────► that one; whoever made it closes it
-//!        ├► shared ──► count + 1 ──► leave ──► count − 1 ──► 0: closed, for good
+//! enter ─┬► an override is in force ──────────► that one; its owner closes it
+//!        ├► shared ──► count + 1 ──► leave ──► count − 1 ──► 0: closed for good
 //!        ├► factory ─► a new one ──► leave ──► closed
-//!        └► nothing ─► an error that says so
+//!        └► nothing ─► an error
 //! ```
 //!
-//! Rules for runs at the same time:
+//! Rules for concurrent runs:
 //!
-//! - Runs that share a workplace see each other's files, sessions and jobs. When one leaves, the
-//!   others go on; the last one closes it, and nobody can enter it after that, since what is closed
-//!   starts nothing any more.
-//! - A factory gives each run its own. Nothing is shared, and each is closed by its run.
-//! - An override holds for what is awaited inside of [`under`](Workplaces::under), on the same task, and
-//!   for these workplaces only. It beats both others, also where there is neither. The innermost holds.
-//! - A run that is dropped instead of left has left, too; where it was the last, what still runs ends
-//!   with the workplace itself, without the grace that closing gives.
+//! - Runs that share a workplace see each other's files, sessions and jobs. When one leaves, the others continue; the
+//!   last one closes the workplace. It cannot be entered again, since a closed library starts nothing.
+//! - A factory creates one workplace per run. Nothing is shared, and each is closed by its run.
+//! - An override applies to what is awaited within [`under`](Workplaces::under), in the same task, and to these
+//!   workplaces only. It takes precedence over both others, and also applies where there is neither. The innermost
+//!   override applies.
+//! - Dropping a run without leaving counts as leaving. If it was the last, what still runs is ended with the
+//!   workplace, without a grace period.
 
 use std::fmt;
 use std::future::Future;
@@ -24,16 +24,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::core::Workplace;
 
-/// Makes a workplace. An error says why it cannot, in lines.
-pub type Make = Box<dyn Fn() -> Result<Workplace, String> + Send + Sync>;
+/// Creates a workplace. The error explains in lines why it cannot.
+pub type WorkplaceFactory = Box<dyn Fn() -> Result<Workplace, String> + Send + Sync>;
 
 /// Where workplaces come from.
 #[non_exhaustive]
 pub enum Source {
-    /// All runs work in this one.
+    /// All runs share this one.
     Shared(Arc<Workplace>),
-    /// Each run gets one of its own.
-    Factory(Make),
+    /// Each run gets a new one.
+    Factory(WorkplaceFactory),
 }
 
 impl fmt::Debug for Source {
@@ -45,7 +45,7 @@ impl fmt::Debug for Source {
     }
 }
 
-/// Why no workplace could be entered.
+/// A workplace could not be entered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnterError {
@@ -55,12 +55,12 @@ pub enum EnterError {
     /// It is closed.
     #[error("the shared workplace was closed when the last run left it: give another one")]
     Closed,
-    /// The factory made none.
+    /// The factory failed.
     #[error("no workplace could be made: {0}")]
     Unmade(String),
 }
 
-/// The workplaces of a set of tools. Cheap to clone; the clones are the same.
+/// The workplaces of a set of tools. Clones share them.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -91,88 +91,87 @@ pub enum EnterError {
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Workplaces(Arc<Held>);
+pub struct Workplaces(Arc<Inner>);
 
-enum Held {
+enum Inner {
     Nothing,
     Shared(Mutex<Shared>),
-    Factory(Make),
+    Factory(WorkplaceFactory),
 }
 
-/// One that is shared.
+/// A shared workplace.
 struct Shared {
-    /// None once it is closed.
+    /// `None` after it was closed.
     workplace: Option<Arc<Workplace>>,
     inside: usize,
 }
 
 tokio::task_local! {
-    /// What is worked in instead, the innermost last.
+    /// The overrides, innermost last.
     static INSTEAD: Vec<(Workplaces, Arc<Workplace>)>;
 }
 
 impl Workplaces {
-    /// Those of a source.
+    /// Creates workplaces from a source.
     pub fn new(source: Source) -> Self {
         Self(Arc::new(match source {
-            Source::Shared(workplace) => Held::Shared(Mutex::new(Shared {
+            Source::Shared(workplace) => Inner::Shared(Mutex::new(Shared {
                 workplace: Some(workplace),
                 inside: 0,
             })),
-            Source::Factory(make) => Held::Factory(make),
+            Source::Factory(make) => Inner::Factory(make),
         }))
     }
 
-    /// None but those of overrides.
+    /// Creates workplaces without a source, which only overrides provide.
     #[must_use]
     pub fn none() -> Self {
-        Self(Arc::new(Held::Nothing))
+        Self(Arc::new(Inner::Nothing))
     }
 
-    /// Enters one, for a run.
+    /// Enters a workplace for a run.
     ///
     /// # Errors
-    /// [`EnterError`].
-    pub fn enter(&self) -> Result<Entered, EnterError> {
+    /// [`EnterError`] if there is none, it is closed, or the factory fails.
+    pub fn enter(&self) -> Result<EnteredWorkplace, EnterError> {
         let instead = INSTEAD.try_with(|all| all.iter().rfind(|(of, _)| Arc::ptr_eq(&of.0, &self.0)).cloned());
         if let Ok(Some((_, workplace))) = instead {
-            return Ok(Entered {
+            return Ok(EnteredWorkplace {
                 workplace,
-                stay: Stay::Lent,
+                stay: OnLeave::Lent,
             });
         }
         match &*self.0 {
-            Held::Nothing => Err(EnterError::Nothing),
-            Held::Shared(shared) => {
+            Inner::Nothing => Err(EnterError::Nothing),
+            Inner::Shared(shared) => {
                 let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
                 let workplace = shared.workplace.clone().ok_or(EnterError::Closed)?;
                 shared.inside += 1;
-                Ok(Entered {
+                Ok(EnteredWorkplace {
                     workplace,
-                    stay: Stay::Counted(self.clone()),
+                    stay: OnLeave::Counted(self.clone()),
                 })
             }
-            Held::Factory(make) => Ok(Entered {
+            Inner::Factory(make) => Ok(EnteredWorkplace {
                 workplace: Arc::new(make().map_err(EnterError::Unmade)?),
-                stay: Stay::Own,
+                stay: OnLeave::Own,
             }),
         }
     }
 
-    /// Runs something that enters this workplace instead, whatever there is otherwise. It is neither
-    /// started nor closed here.
+    /// Runs a future in which entering returns this workplace instead. It is neither started nor closed here.
     ///
     /// # Cancel safety
-    /// As what runs.
+    /// That of the future.
     pub async fn under<F: Future>(&self, workplace: Arc<Workplace>, run: F) -> F::Output {
         let mut all = INSTEAD.try_with(Clone::clone).unwrap_or_default();
         all.push((self.clone(), workplace));
         INSTEAD.scope(all, run).await
     }
 
-    /// One fewer is inside; whether that was the last.
+    /// Counts a run that leaves. Returns whether it was the last.
     fn out(&self) -> bool {
-        let Held::Shared(shared) = &*self.0 else { return false };
+        let Inner::Shared(shared) = &*self.0 else { return false };
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         shared.inside = shared.inside.saturating_sub(1);
         if shared.inside > 0 {
@@ -185,56 +184,55 @@ impl Workplaces {
 impl fmt::Debug for Workplaces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match &*self.0 {
-            Held::Nothing => "Workplaces(nothing)",
-            Held::Shared(_) => "Workplaces(shared)",
-            Held::Factory(_) => "Workplaces(factory)",
+            Inner::Nothing => "Workplaces(nothing)",
+            Inner::Shared(_) => "Workplaces(shared)",
+            Inner::Factory(_) => "Workplaces(factory)",
         })
     }
 }
 
 impl From<Workplace> for Workplaces {
-    /// One that all share.
+    /// Creates a shared workplace.
     fn from(workplace: Workplace) -> Self {
         Self::new(Source::Shared(Arc::new(workplace)))
     }
 }
 
-/// A workplace that a run is in.
+/// A run inside a workplace.
 #[derive(Debug)]
 #[must_use]
-pub struct Entered {
+pub struct EnteredWorkplace {
     workplace: Arc<Workplace>,
-    stay: Stay,
+    stay: OnLeave,
 }
 
-/// What leaving means.
+/// What happens when the run leaves.
 #[derive(Debug)]
-enum Stay {
-    /// Somebody else's; or left already.
+enum OnLeave {
+    /// Nothing: the workplace has another owner, or the run has left already.
     Lent,
-    /// Shared with others.
+    /// The last run closes it.
     Counted(Workplaces),
-    /// Nobody else's.
+    /// This run closes it.
     Own,
 }
 
-impl Entered {
-    /// It.
+impl EnteredWorkplace {
+    /// Returns the workplace.
     pub fn workplace(&self) -> &Arc<Workplace> {
         &self.workplace
     }
 
-    /// Leaves it, and closes it if nobody is left inside: ends every session and job, and gives back
-    /// what the environment holds.
+    /// Leaves the workplace. The last run closes it: ends every session and job, and releases the environment.
     ///
     /// # Cancel safety
-    /// Dropping the future breaks the closing off; nobody can enter any more, and what still runs ends
-    /// with the workplace.
+    /// Dropping the future interrupts the closing. The workplace can no longer be entered, and what still runs ends
+    /// with it.
     pub async fn leave(mut self) {
-        let last = match std::mem::replace(&mut self.stay, Stay::Lent) {
-            Stay::Lent => false,
-            Stay::Counted(shared) => shared.out(),
-            Stay::Own => true,
+        let last = match std::mem::replace(&mut self.stay, OnLeave::Lent) {
+            OnLeave::Lent => false,
+            OnLeave::Counted(shared) => shared.out(),
+            OnLeave::Own => true,
         };
         if last {
             self.workplace.core.close().await;
@@ -242,9 +240,9 @@ impl Entered {
     }
 }
 
-impl Drop for Entered {
+impl Drop for EnteredWorkplace {
     fn drop(&mut self) {
-        if let Stay::Counted(shared) = &self.stay {
+        if let OnLeave::Counted(shared) = &self.stay {
             shared.out();
         }
     }

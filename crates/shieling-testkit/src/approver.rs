@@ -1,4 +1,4 @@
-//! Approvers that answer from a list, and approvals for tests of what comes after them.
+//! Scripted approvers, and approved commands for tests of later stages.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -6,22 +6,23 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use shieling::approval::{Answer, Approvals, Approved, Approver, Asking, Case, Mode, Nobody, Question};
+use shieling::approval::{
+    Answer, AnswerFuture, ApprovalContext, Approvals, Approved, Approver, Mode, NoApprover, Question,
+};
 use shieling::policy::{Decision, Verdict};
 use shieling::request::{Command, Digest};
 use shieling::units::SystemClock;
 
-/// An approver that gives the answers it was told to give, in order, then is away, and remembers
-/// what it was asked.
+/// An approver that gives the listed answers in order, then is unavailable, and records the questions.
 #[derive(Default)]
-pub struct Scripted {
+pub struct ScriptedApprover {
     answers: Mutex<VecDeque<Answer>>,
     asked: Mutex<Vec<Question>>,
     meanwhile: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
-impl Scripted {
-    /// With these answers.
+impl ScriptedApprover {
+    /// Creates an approver with these answers.
     pub fn new(answers: impl IntoIterator<Item = Answer>) -> Arc<Self> {
         Arc::new(Self {
             answers: Mutex::new(answers.into_iter().collect()),
@@ -29,7 +30,7 @@ impl Scripted {
         })
     }
 
-    /// With these answers, and with something that happens each time before the answer is given.
+    /// Creates an approver with these answers that calls a function before each.
     pub fn with_meanwhile(
         answers: impl IntoIterator<Item = Answer>,
         meanwhile: impl Fn() + Send + Sync + 'static,
@@ -41,14 +42,14 @@ impl Scripted {
         })
     }
 
-    /// What it was asked so far.
+    /// Returns the questions so far.
     pub fn asked(&self) -> Vec<Question> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl Approver for Scripted {
-    fn ask<'a>(&'a self, question: &'a Question) -> Asking<'a> {
+impl Approver for ScriptedApprover {
+    fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async move {
             self.asked
                 .lock()
@@ -66,11 +67,11 @@ impl Approver for Scripted {
     }
 }
 
-/// A command as it is after everybody has agreed, for tests of environments and processes.
+/// Returns an approved command, for tests of environments and processes.
 ///
-/// It goes through [`Approvals`] like any other: there is no other maker.
+/// It passes through [`Approvals`] like any other, since nothing else can create one.
 pub fn approved(command: Command) -> Approved<Command> {
-    let approvals = Approvals::new(Mode::Never, Arc::new(Nobody), Arc::new(SystemClock));
+    let approvals = Approvals::new(Mode::Never, Arc::new(NoApprover), Arc::new(SystemClock));
     let (decision, policy) = (Decision::Allow, Digest::of(b"test"));
     let verdict = Verdict {
         decision,
@@ -78,7 +79,7 @@ pub fn approved(command: Command) -> Approved<Command> {
         commands: Vec::new(),
         effects: Vec::new(),
     };
-    let case = Case {
+    let case = ApprovalContext {
         verdict: &verdict,
         policy,
         environment: "test",
@@ -87,10 +88,10 @@ pub fn approved(command: Command) -> Approved<Command> {
     block_on(approvals.approve(command, &case, |_| Vec::new())).expect("an allowed command needs nobody")
 }
 
-/// Runs a future that never waits for anything outside this thread.
+/// Polls a future that completes without waiting.
 ///
 /// # Panics
-/// If it does wait: a test that needs a runtime says so with `#[tokio::test]`.
+/// If it does wait. A test that needs a runtime uses `#[tokio::test]`.
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {

@@ -1,18 +1,17 @@
-//! How much of the long tests runs: ordinarily a share, which is the same each time and has something of
-//! every class; all of it where `SHIELING_TESTS` is `full`, as `cargo xtask check --full`
-//! sets it. Decides nothing about tests that are quick: those always run whole.
+//! The extent of long tests: a share of their cases by default, which is the same each time and includes every class,
+//! or all of them if `SHIELING_TESTS` is `full`, as `cargo xtask check --full` sets it. Quick tests are not affected.
 
 use std::collections::BTreeMap;
 
-/// The variable that asks for all of it.
+/// The variable that requests all cases.
 const EXTENT: &str = "SHIELING_TESTS";
-/// The variable that chooses another share, and other random cases. A number; 0 if not set.
+/// The variable that selects another share and other random cases. A number; 0 by default.
 const SEED: &str = "SHIELING_TESTS_SEED";
 
-/// Whether all of the long tests runs.
+/// Returns whether all cases run.
 ///
 /// # Panics
-/// If the variable has a value that means nothing: less would run than somebody believes.
+/// If the variable has an unknown value, since fewer cases would run than expected.
 pub fn is_full() -> bool {
     match std::env::var(EXTENT) {
         Ok(value) if value == "full" => true,
@@ -21,10 +20,10 @@ pub fn is_full() -> bool {
     }
 }
 
-/// What chooses the share, and the random cases.
+/// Returns the seed of the share and of random cases.
 ///
 /// # Panics
-/// If the variable is set, and is no number.
+/// If the variable is set to something other than a number.
 pub fn seed() -> u64 {
     let number = |text: String| {
         text.parse()
@@ -33,19 +32,19 @@ pub fn seed() -> u64 {
     std::env::var(SEED).map_or(0, number)
 }
 
-/// How many rounds of something run: this many ordinarily, and that many of the full tests.
+/// Returns a number of rounds: `ordinarily` by default, `fully` for all cases.
 ///
 /// # Panics
-/// As [`is_full`].
+/// As [`is_full`] does.
 pub fn rounds<N: Ord>(ordinary: N, full: N) -> N {
     assert!(ordinary <= full, "the full tests do no less");
     if is_full() { full } else { ordinary }
 }
 
-/// One in `every` of each class, in their order, and at least one of each; all of them in the full tests.
+/// Returns one of `every` cases of each class in order, and at least one of each; all of them for full tests.
 ///
 /// # Panics
-/// As [`is_full`] and [`seed`].
+/// As [`is_full`] and [`seed`] do.
 pub fn share<T, C: Ord>(all: Vec<T>, every: usize, class: impl Fn(&T) -> C) -> Vec<T> {
     if is_full() {
         return all;

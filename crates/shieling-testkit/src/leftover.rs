@@ -1,32 +1,32 @@
-//! Counting what a command left behind, by a mark that its processes carry.
+//! Counts the processes that a command left behind, by a marker that they carry.
 //!
-//! Not by parent or group: those are what a process leaves by `setsid` and double forks.
+//! Parents and process groups do not identify them, since `setsid` and double forks change both.
 #![expect(clippy::disallowed_methods, reason = "processes are counted in /proc")]
 
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The variable that carries the mark.
+/// The variable that contains the marker.
 const VARIABLE: &str = "SHIELING_TEST_MARK";
 
-/// A mark that no other test has. Put it into the environment of a command, or into its text.
+/// A unique marker. Put it into the environment or the text of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marker(String);
 
 impl Marker {
-    /// A new one.
+    /// Creates a marker.
     pub fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let next = NEXT.fetch_add(1, Ordering::Relaxed);
         Self(format!("shieling-test-{}-{next}-", std::process::id()))
     }
 
-    /// The name and value of a variable that marks a process and all that it starts.
+    /// Returns the name and the value of a variable that marks a process and its descendants.
     pub fn variable(&self) -> (String, String) {
         (VARIABLE.to_owned(), self.0.clone())
     }
 
-    /// The mark, to be used as an argument.
+    /// Returns the marker as an argument.
     pub fn text(&self) -> &str {
         &self.0
     }
@@ -38,12 +38,12 @@ impl Default for Marker {
     }
 }
 
-/// The processes, other than this one, that carry the mark in their arguments or environment.
-/// Zombies have neither and are not counted.
+/// Returns the processes, other than this one, with the marker in their arguments or environment. Zombies have
+/// neither and are not counted.
 ///
 /// # Platform notes
-/// Linux; reads `/proc`. A process of another user hides its environment and is found by its
-/// arguments only.
+/// Linux only; reads `/proc`. The environment of another user's process is hidden, so it is only found by its
+/// arguments.
 pub fn leftovers(marker: &Marker) -> Vec<u32> {
     let carries = |pid: u32, file: &str| {
         fs::read(format!("/proc/{pid}/{file}")).is_ok_and(|bytes| {

@@ -1,11 +1,10 @@
-//! What Shieling's tests share: a clock that only moves when told, approvers and sinks that
-//! remember, a small workspace, the count of processes that were left behind, transcripts without
-//! what differs from run to run, and random shell scripts.
+//! Utilities for Shieling's tests: a fake clock, scripted approvers, recording sinks, a temporary workspace, a count
+//! of leftover processes, normalised transcripts, and random shell scripts.
 //!
-//! [`conformance`] is for authors of environments: what every environment has to hold to.
+//! [`conformance`] is the test suite for authors of environments.
 //!
-//! For integration tests only: a unit test inside `shieling` is compiled against another copy of
-//! that crate, whose types these helpers do not know.
+//! For integration tests only: unit tests inside of `shieling` are compiled against another copy of that crate, whose
+//! types differ.
 
 mod approver;
 mod clock;
@@ -21,10 +20,10 @@ mod transcript;
 mod user;
 mod workspace;
 
-pub use approver::{Scripted, approved, block_on};
+pub use approver::{ScriptedApprover, approved, block_on};
 pub use clock::FakeClock;
 pub use leftover::{Marker, leftovers};
-pub use sink::{Broken, Recording};
+pub use sink::{FailingSink, RecordingSink};
 pub use transcript::normalised;
 pub use user::{again_as_user, is_alone, is_user};
 pub use workspace::Workspace;

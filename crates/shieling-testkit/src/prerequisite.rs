@@ -1,7 +1,7 @@
-//! What some tests need beyond what the README asks for: programs above all. Where
-//! something is missing, the test says what, and is skipped; where `CI` is `true`, that is a failure.
+//! Prerequisites of tests beyond those in the README, mostly programs. If one is missing, the test reports it and is
+//! skipped; with `CI=true` it fails.
 //!
-//! No test looks for such things by itself: a test that does not say what it misses looks as if it passed.
+//! Tests must not check prerequisites by themselves: a test that skips silently looks as if it passed.
 
 #![expect(clippy::disallowed_methods, reason = "what is installed is looked for here")]
 
@@ -9,7 +9,7 @@ use std::fmt::Display;
 use std::io::Write as _;
 use std::path::Path;
 
-/// Where programs are looked for, as sandboxes and the tests' own commands do.
+/// The directories that are searched for programs, as in sandboxes and in the tests' own commands.
 const DIRECTORIES: [&str; 6] = [
     "/usr/local/sbin",
     "/usr/local/bin",
@@ -19,28 +19,28 @@ const DIRECTORIES: [&str; 6] = [
     "/bin",
 ];
 
-/// Whether nothing may be missing.
+/// Returns whether missing prerequisites are failures.
 pub fn is_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| value == "true")
 }
 
-/// Says that a test, or a part of it, does not run because this is missing.
+/// Reports that a test, or a part of it, is skipped because of a missing prerequisite.
 ///
 /// # Panics
-/// Where `CI` is `true`.
+/// If `CI` is `true`.
 #[track_caller]
 pub fn skip(missing: impl Display) {
     assert!(!is_ci(), "prerequisite missing: {missing}");
     let thread = std::thread::current();
     let test = thread.name().filter(|name| *name != "main").unwrap_or("a test");
-    // Not `eprintln!`, whose text the harness keeps of a test that passes.
+    // `eprintln!` is captured in tests that pass.
     let _ = writeln!(std::io::stderr(), "skipped: {test}: {missing}");
 }
 
-/// Whether all of these programs are installed. If not, [`skip`] has named the ones that are not.
+/// Returns whether all of these programs are installed. Calls [`skip`] for those that are not.
 ///
 /// # Panics
-/// As [`skip`].
+/// As [`skip`] does.
 #[must_use]
 #[track_caller]
 pub fn has(programs: &[&str]) -> bool {
@@ -55,8 +55,7 @@ pub fn has(programs: &[&str]) -> bool {
     missing.is_empty()
 }
 
-/// Whether there is such a program. For what a test does in addition where it is there; what it cannot do
-/// without, it asks [`has`] for.
+/// Returns whether a program is installed, for optional parts of a test. For required programs use [`has`].
 pub fn is_installed(program: &str) -> bool {
     DIRECTORIES
         .iter()

@@ -1,13 +1,12 @@
-//! Shell scripts made at random from a grammar: what a model might type, and what it should not.
+//! Random shell scripts from a grammar: texts that a model might write, and ones that it should not.
 //!
-//! Programs with options that are harmless, harmful or made up; redirections; substitutions; loops;
-//! wrappers; quoting tricks. Every loop ends, and nothing is named outside the working directory but
-//! [`WORKSPACE`]'s files, `/dev/null` and a few readable places. Whoever runs a script still runs it
-//! where it can do no harm.
+//! They contain programs with harmless, harmful and invented options, redirections, substitutions, loops, wrappers
+//! and unusual quoting. Every loop ends, and paths outside of the working directory are limited to `/dev/null` and a
+//! few readable ones. Still, run a script only where it can do no harm.
 
 use crate::random::Random;
 
-/// The files that scripts expect in their working directory; a name that ends in `/` is a directory.
+/// The files that scripts expect in their working directory. A name with a trailing `/` is a directory.
 pub const WORKSPACE: &[(&str, &str)] = &[
     ("a.txt", "pear\napple\nfig\napple\n"),
     ("b.txt", "one 1\ntwo 2\nthree 3\n"),
@@ -48,21 +47,21 @@ const TARGETS: &[&str] = &[
     "/tmp/x",
 ];
 
-/// A program: its name, harmless options, options that write, start or talk, and what its operands are.
+/// A program: its name, harmless options, options that write, start processes or use the network, and its operands.
 #[derive(Clone, Copy)]
 struct Program(&'static str, &'static [&'static str], &'static [&'static str], Operands);
 
 #[derive(Clone, Copy)]
 enum Operands {
-    /// Files that are read.
+    /// Files to read.
     Files,
     /// A pattern, then files.
     Pattern(&'static [&'static str]),
     /// Any words.
     Words,
-    /// Files that are written.
+    /// Files to write.
     Targets,
-    /// Nothing.
+    /// No operands.
     None,
 }
 
@@ -545,7 +544,7 @@ const WORDS: &[&str] = &[
     "> x",
 ];
 
-/// A script of moderate size; `wildness` from 0 (what is mostly harmless) to 100.
+/// Generates a script of moderate size. `wildness` ranges from 0 (mostly harmless) to 100.
 pub fn script(random: &mut Random, wildness: usize) -> String {
     let mut text = String::new();
     if random.once_in(3) {
@@ -559,7 +558,7 @@ fn wild(random: &mut Random, wildness: usize) -> bool {
     random.below(100) < wildness
 }
 
-/// Commands joined by operators.
+/// Generates commands joined by operators.
 fn list(random: &mut Random, wildness: usize, depth: usize) -> String {
     let mut text = pipeline(random, wildness, depth);
     for _ in 0..random.below(3) {
@@ -578,7 +577,7 @@ fn pipeline(random: &mut Random, wildness: usize, depth: usize) -> String {
     text
 }
 
-/// A simple or a compound command.
+/// Generates a simple or a compound command.
 fn command(random: &mut Random, wildness: usize, depth: usize) -> String {
     if depth == 0 || !random.once_in(4) {
         return simple(random, wildness, depth);
@@ -667,7 +666,7 @@ fn redirection(random: &mut Random, wildness: usize) -> String {
     random.pick(choices).to_owned()
 }
 
-/// The same program under another spelling.
+/// Generates another spelling of a program's name.
 fn disguise(random: &mut Random, name: &str) -> String {
     let Some(first) = name.chars().next() else {
         return name.to_owned();

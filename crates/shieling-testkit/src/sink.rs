@@ -1,34 +1,34 @@
-//! Audit sinks that remember, or fail.
+//! Audit sinks that record or fail.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use shieling::audit::{Kind, Record, Sink};
+use shieling::audit::{Record, RecordKind, Sink};
 
 /// A sink that keeps every record in memory.
 #[derive(Debug, Default)]
-pub struct Recording {
+pub struct RecordingSink {
     records: Mutex<Vec<Record>>,
 }
 
-impl Recording {
-    /// An empty one.
+impl RecordingSink {
+    /// Creates a sink without records.
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    /// What was recorded so far, in order.
+    /// Returns the records so far, in order.
     pub fn records(&self) -> Vec<Record> {
         self.records.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The kinds of what was recorded, in order.
-    pub fn kinds(&self) -> Vec<Kind> {
+    /// Returns the kinds of the records, in order.
+    pub fn kinds(&self) -> Vec<RecordKind> {
         self.records().iter().map(|record| record.kind).collect()
     }
 }
 
-impl Sink for Recording {
+impl Sink for RecordingSink {
     fn append(&self, record: &Record) -> io::Result<()> {
         self.records
             .lock()
@@ -38,11 +38,11 @@ impl Sink for Recording {
     }
 }
 
-/// A sink that refuses records of one kind and takes all others.
+/// A sink that fails for records of one kind.
 #[derive(Debug)]
-pub struct Broken(pub Kind);
+pub struct FailingSink(pub RecordKind);
 
-impl Sink for Broken {
+impl Sink for FailingSink {
     fn append(&self, record: &Record) -> io::Result<()> {
         if record.kind == self.0 {
             Err(io::Error::other("the disk is full"))

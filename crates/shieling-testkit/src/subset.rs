@@ -1,9 +1,9 @@
-//! Scripts whose output every bash agrees on: made at random from pieces that use variables, arithmetic,
-//! arrays, loops, functions, pipes of the usual programs with plain options, redirections, here-documents,
-//! patterns, substitutions, subshells and the options that end scripts.
+//! Random scripts with the same output in every bash. They use variables, arithmetic, arrays, loops, functions, pipes
+//! of common programs with simple options, redirections, here-documents, patterns, substitutions, subshells, and the
+//! options that end scripts.
 //!
-//! They print what they find, write below their working directory only, need nothing that is there,
-//! take no time and no random numbers, and name no path of their directory.
+//! They print their results, write only below their working directory, need no existing files, do not depend on time
+//! or random numbers, and do not print the path of their directory.
 
 use std::fmt::Write as _;
 
@@ -28,7 +28,7 @@ const WORDS: &[&str] = &[
 ];
 const PLAIN: &[&str] = &["pear", "apple", "fig", "plum", "kiwi", "date", "lime", "nut"];
 
-/// One script. The same source makes the same scripts.
+/// Generates a script. It depends on the generator only.
 pub fn script(random: &mut Random) -> String {
     let mut text = String::new();
     if random.once_in(5) {
@@ -43,7 +43,7 @@ pub fn script(random: &mut Random) -> String {
     text
 }
 
-/// Some complete commands, each on lines of their own, with names that end in `n`.
+/// Generates complete commands, each on its own lines, with names that end in `n`.
 fn piece(text: &mut String, random: &mut Random, n: usize, depth: usize) {
     let (word, other) = (random.pick(WORDS), random.pick(WORDS));
     let (a, b) = (random.below(40), 1 + random.below(9));

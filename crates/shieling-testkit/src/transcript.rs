@@ -1,11 +1,11 @@
-//! Transcripts without what differs from run to run.
+//! Transcripts without the parts that differ between runs.
 
 use std::path::Path;
 
-/// The text with `paths` replaced by their names, durations by `N ms` or `N s`, process numbers
-/// after `pid` by `N`, and runs of 64 hexadecimal digits by `<digest>`.
+/// Replaces `paths` by their names, durations by `N ms` or `N s`, process ids after `pid` by `N`, and sequences of 64
+/// hexadecimal digits by `<digest>`.
 ///
-/// Longer paths first: a workspace below a home directory is still the workspace.
+/// Longer paths are replaced first, so that a workspace below a home directory remains recognisable.
 pub fn normalised(text: &str, paths: &[(&Path, &str)]) -> String {
     let mut text = text.to_owned();
     let mut paths: Vec<_> = paths

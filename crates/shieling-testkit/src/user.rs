@@ -1,4 +1,4 @@
-//! Tests of this program once more in another process: as an ordinary user, or one of them alone.
+//! Runs the tests of this program again in another process: as an ordinary user, or a single one.
 #![expect(clippy::disallowed_methods, reason = "a test program is copied and run")]
 #![expect(clippy::print_stderr, reason = "what the copy told is shown")]
 
@@ -6,21 +6,21 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::process::Command;
 
-/// A user and a group without a name.
+/// A user id and a group id without names.
 const USER: &str = "47111";
-/// Set in the copy of a test program that runs as that user.
+/// Set in the copy of the test program that runs as that user.
 const AGAIN: &str = "SHIELING_TEST_AS_USER";
 
-/// Set in the process that runs one test alone.
+/// Set in the process that runs a single test.
 const ALONE: &str = "SHIELING_TEST_ALONE";
 
-/// Runs one test of this program in a process of its own, and returns whether this is that process.
+/// Runs one test of this program in a process of its own. Returns whether this is that process.
 ///
-/// For tests that count what the whole process holds, its descriptors or children, which other tests of
-/// the same program would change. `test` is the name that `--exact` takes.
+/// For tests that count the resources of the whole process, such as descriptors or children, which other tests of the
+/// program would change. `test` is the name that `--exact` accepts.
 ///
 /// # Panics
-/// If the test fails there, or there is none of that name.
+/// If the test fails there, or no test has this name.
 pub fn is_alone(test: &str) -> bool {
     if std::env::var_os(ALONE).is_some() {
         return true;
@@ -36,28 +36,28 @@ pub fn is_alone(test: &str) -> bool {
     false
 }
 
-/// Whether this is a copy that [`again_as_user`] runs.
+/// Returns whether this process was started by [`again_as_user`].
 pub fn is_user() -> bool {
     std::env::var_os(AGAIN).is_some()
 }
 
-/// Runs this very test program again as a user without a name and without any power, with these
-/// arguments, which select its tests. Does nothing in that copy, nor for whom is no root: then the
-/// tests run as an ordinary user anyway.
+/// Runs this test program again as an unprivileged user without a name, with these arguments, which select tests.
+/// Does nothing in that process, or if this process is not run by root, in which case the tests run as an ordinary
+/// user anyway.
 ///
 /// # Panics
-/// If one of them fails, or if none of them runs.
+/// If a test fails, or none runs.
 pub fn again_as_user(arguments: &[&str]) {
     let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     if is_user() || !is_root {
         return;
     }
-    // Where this program stands, others may not be allowed to look.
+    // The directory of this program may not be accessible to other users.
     let folder = tempfile::tempdir().expect("a temporary directory");
     let program = std::env::current_exe().expect("it runs");
     let copy = folder.path().join("tests");
-    // By another process: a program is not executed while anybody has it open for writing, and what other
-    // tests of this process start meanwhile would hold our descriptor for a moment.
+    // Copied by another process: a program cannot be executed while it is open for writing, and processes that other
+    // tests start would briefly inherit our descriptor.
     let copied = Command::new("cp")
         .arg(&program)
         .arg(&copy)

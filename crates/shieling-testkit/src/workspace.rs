@@ -1,11 +1,11 @@
-//! A small workspace that disappears with the test.
+//! A temporary workspace.
 #![expect(clippy::disallowed_methods, reason = "a workspace is files")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// A temporary directory with files in it.
+/// A temporary directory with files, removed on drop.
 #[derive(Debug)]
 pub struct Workspace {
     directory: tempfile::TempDir,
@@ -13,25 +13,25 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// An empty one.
+    /// Creates an empty workspace.
     ///
     /// # Panics
-    /// Without a temporary directory no test can go on; the same holds for all that follows.
+    /// If there is no temporary directory. All methods panic on errors, since no test could continue.
     pub fn new() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        // Resolved, so that paths compare equal to what a shell reports with `pwd -P`.
+        // Resolved, so that paths compare equal to the output of `pwd -P`.
         let root = directory.path().canonicalize().expect("it was just made");
         Self { directory, root }
     }
 
-    /// With this file, and the directories above it; written anew if it is there.
+    /// Writes a file, and creates its parent directories.
     #[must_use]
     pub fn with(self, path: &str, content: &str) -> Self {
         self.write(path, content);
         self
     }
 
-    /// With this program.
+    /// Writes an executable file.
     #[must_use]
     pub fn with_program(self, path: &str, content: &str) -> Self {
         self.write(path, content);
@@ -45,24 +45,24 @@ impl Workspace {
         self.write_bytes(path, content.as_bytes());
     }
 
-    /// Writes a file that may be no text.
+    /// Writes a file with any bytes.
     pub fn write_bytes(&self, path: impl AsRef<Path>, content: &[u8]) {
         let path = self.root.join(path);
         fs::create_dir_all(path.parent().expect("below the root")).expect("a writable temporary directory");
         fs::write(path, content).expect("a writable temporary directory");
     }
 
-    /// Its directory, without links.
+    /// Returns the directory, without links.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// A path in it.
+    /// Returns a path in the workspace.
     pub fn path(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
 
-    /// Leaves the directory where it is, to look at after a failure.
+    /// Keeps the directory, for inspection after a failure.
     pub fn keep(self) -> PathBuf {
         self.directory.keep()
     }

@@ -1,12 +1,11 @@
-//! The environment as a model should be told of it: where it stands, what is there, what holds.
+//! The description of an environment for a model: its location, its tools, its limits.
 //!
-//! Data and wording only. It starts nothing and reads nothing itself: what is the same for the whole
-//! environment comes in as a [`Basis`], and each tool is asked for its version through a [`Probe`],
-//! which the façade lets run in the environment like any other command. A tool that is missing,
-//! broken or hanging is left out; it never makes the description fail.
+//! This module contains only data and wording. The facts about the environment come in as an [`EnvironmentInfo`], and
+//! a [`Probe`] asks each tool for its version, in the environment like any other command. A tool that is missing,
+//! broken or hanging is left out, and never makes the description fail.
 //!
-//! What a probe answers is printed by a program that the workspace may have brought along, and is
-//! read by a model. It is therefore cut to one short line without control characters.
+//! The output of a probe comes from a program that may be part of the workspace, and a model reads it. It is
+//! therefore cut to one short line without control characters.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -18,23 +17,23 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::outcome::{Confinement, Places};
+use crate::outcome::{Confinement, WritablePaths};
 use crate::units::ByteCount;
 
-/// The tools that are looked for unless the caller names others.
+/// The tools that are probed by default.
 pub const DEFAULT_TOOLS: [&str; 10] = [
     "git", "python3", "python", "node", "docker", "gcc", "make", "cargo", "rg", "jq",
 ];
 
-/// The longest version line that is passed on, in characters.
+/// The longest version line, in characters.
 const VERSION_CHARACTERS: usize = 100;
 
-/// The name of a program that may be probed: nothing in it means anything to a shell.
+/// The name of a program to probe, without characters that are special to a shell.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct ToolName(String);
 
-/// Why a text is no [`ToolName`].
+/// A text that is not a [`ToolName`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{}` is not the name of a tool: 1 to 64 of the characters A-Z a-z 0-9 . _ + -, the first a letter or digit",
@@ -43,12 +42,12 @@ pub struct ToolName(String);
 pub struct ToolNameError(String);
 
 impl ToolName {
-    /// The name, as it is started and looked up on the PATH.
+    /// Returns the name, by which the program is searched on the `PATH`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// [`DEFAULT_TOOLS`], ready to be probed.
+    /// Returns [`DEFAULT_TOOLS`].
     pub fn defaults() -> Vec<Self> {
         DEFAULT_TOOLS.iter().map(|name| Self((*name).to_owned())).collect()
     }
@@ -76,25 +75,25 @@ impl fmt::Display for ToolName {
 
 /// Asks tools for their version, inside the environment that is described.
 pub trait Probe {
-    /// What `TOOL --version` says, see [`version_of`]; nothing if the tool is not there.
+    /// Returns the output of `TOOL --version`, see [`version_of`]; `None` if the tool is missing.
     ///
     /// # Cancel safety
-    /// Dropped when the tool's time is over, and must then end what it started.
+    /// The future is dropped at the time limit, and must then end what it started.
     fn version(&self, tool: &ToolName) -> impl Future<Output = Option<String>> + Send;
 }
 
-/// How long tools are waited for.
+/// The bounds of probing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
-    /// For each tool (default 2 s).
+pub struct ProbeLimits {
+    /// The time limit for each tool (default: 2 s).
     pub each: Duration,
-    /// For all of them (default 6 s); those not asked by then count as absent.
+    /// The time limit for all tools (default: 6 s). Tools that were not probed by then count as absent.
     pub total: Duration,
-    /// How many are asked at the same time (default 4).
+    /// The number of tools that are probed in parallel (default: 4).
     pub at_once: usize,
 }
 
-impl Default for Patience {
+impl Default for ProbeLimits {
     fn default() -> Self {
         Self {
             each: Duration::from_secs(2),
@@ -104,55 +103,55 @@ impl Default for Patience {
     }
 }
 
-/// Who is asked before something starts.
+/// When an approver is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Asking {
-    /// A person, about every command.
+pub enum ApprovalSetting {
+    /// About every command.
     Always,
-    /// A person, where the policy cannot decide.
+    /// Where the policy cannot decide.
     Policy,
-    /// Nobody: what the policy cannot decide is refused.
+    /// Never: what the policy cannot decide is refused.
     Never,
 }
 
-/// What lasts from one command to the next.
+/// What is kept from one command to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Persistence {
-    /// Nothing but files: each command has a shell of its own.
+    /// Only files: each command has a new shell.
     Files,
-    /// Directory, variables and functions too, in a session.
+    /// Also the directory, variables and functions, in a session.
     Session,
 }
 
-/// The shell that reads the commands.
+/// The shell that runs the commands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Shell {
-    /// Where it is.
+pub struct ShellInfo {
+    /// Its path.
     pub path: PathBuf,
     /// Its version, such as `5.2.15`.
     pub version: String,
 }
 
-/// The bounds of each command. What is not limited is absent.
+/// The limits of each command. Limits that are not set are absent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Limits {
-    /// How long a command may run, in milliseconds.
+pub struct CommandLimits {
+    /// The deadline, in milliseconds.
     #[serde(rename = "timeout_ms", serialize_with = "milliseconds")]
     pub timeout: Duration,
-    /// How much is kept of each output stream, in bytes.
+    /// The amount that is kept of each output stream, in bytes.
     #[serde(rename = "output_bytes")]
     pub output: ByteCount,
-    /// The memory of all its processes together, in bytes.
+    /// The memory of all processes of the command together, in bytes.
     #[serde(rename = "memory_bytes")]
     pub memory: Option<ByteCount>,
-    /// The number of its processes.
+    /// The number of processes.
     pub pids: Option<u64>,
-    /// The largest file it may write, in bytes.
+    /// The largest file that it may write, in bytes.
     #[serde(rename = "file_size_bytes")]
     pub file_size: Option<ByteCount>,
-    /// How many commands may start, as people read it, such as `3 commands in 10 s and 10 in 60 s`.
+    /// The rate limit in words, such as `3 commands in 10 s and 10 in 60 s`.
     pub rate: Option<String>,
 }
 
@@ -163,69 +162,69 @@ fn milliseconds<S: serde::Serializer>(duration: &Duration, serializer: S) -> Res
 /// A policy in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PolicyInForce {
-    /// Its name, such as `readonly` or the file it came from.
+    /// Its name, such as `readonly`, or the file that it came from.
     pub name: String,
-    /// What it means, in half a sentence.
+    /// Its meaning, in half a sentence.
     pub means: String,
-    /// What a model should do instead of what it refuses, where there is something to say.
+    /// What a model should do instead of what it refuses, if there is advice.
     pub instead: Option<String>,
 }
 
-/// What is known of an environment before any tool is asked.
+/// The facts about an environment, without its tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Basis {
-    /// The environment's name: `local`, `sandbox`, …
+pub struct EnvironmentInfo {
+    /// The name of the environment: `local`, `sandbox`, …
     pub environment: String,
-    /// The operating system as it names itself, see [`os_name`].
+    /// The name of the operating system, see [`os_name`].
     pub os: String,
-    /// The kernel with its version and the machine's architecture, such as `Linux 6.1.0 x86_64`.
+    /// The kernel version and the architecture, such as `Linux 6.1.0 x86_64`.
     pub kernel: String,
-    /// The shell that reads the commands.
-    pub shell: Shell,
-    /// Where commands start.
+    /// The shell that runs the commands.
+    pub shell: ShellInfo,
+    /// The initial working directory.
     pub cwd: PathBuf,
-    /// What a command can reach: `none`, `loopback` or `host`.
+    /// The network that commands can reach: `none`, `loopback` or `host`.
     pub network: String,
-    /// The bounds of each command.
-    pub limits: Limits,
-    /// The policies in force; the strictest verdict wins.
+    /// The limits of each command.
+    pub limits: CommandLimits,
+    /// The policies in force. The strictest verdict applies.
     pub policies: Vec<PolicyInForce>,
-    /// Who is asked.
-    pub asking: Asking,
-    /// What lasts from one command to the next.
+    /// When an approver is asked.
+    pub asking: ApprovalSetting,
+    /// What is kept from one command to the next.
     pub persistence: Persistence,
     /// What the environment enforces.
     pub confinement: Confinement,
-    /// Where what is written lasts, and where not, if that differs.
-    pub places: Option<Places>,
+    /// Which paths can be written, and which of them last, if the environment distinguishes them.
+    pub places: Option<WritablePaths>,
 }
 
-/// A tool that answered.
+/// A tool that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Tool {
+pub struct ToolVersion {
     /// Its name.
     pub name: ToolName,
-    /// What it said of its version.
+    /// Its version.
     pub version: String,
 }
 
-/// The whole description; [`fmt::Display`] is its form for a model, [`Serialize`] for a program.
+/// The whole description. [`fmt::Display`] formats it for a model, [`Serialize`] for a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Description {
-    /// What holds for the whole environment.
+    /// The facts about the environment.
     #[serde(flatten)]
-    pub basis: Basis,
-    /// The tools that answered, in the order asked for.
-    pub tools: Vec<Tool>,
-    /// The tools that did not.
+    pub basis: EnvironmentInfo,
+    /// The tools that were found, in the order of the request.
+    pub tools: Vec<ToolVersion>,
+    /// The tools that were not found.
     pub absent: Vec<ToolName>,
-    /// What a model should know to work here, one piece of advice each: for its system prompt.
+    /// Advice for a model, one sentence each, for its system prompt.
     pub advice: Vec<String>,
 }
 
 impl Description {
-    /// Puts a description together from what was found out.
-    pub fn new(basis: Basis, tools: Vec<Tool>, absent: Vec<ToolName>) -> Self {
+    /// Creates a description from its parts.
+    pub fn new(basis: EnvironmentInfo, tools: Vec<ToolVersion>, absent: Vec<ToolName>) -> Self {
         let advice = advice(&basis);
         Self {
             basis,
@@ -235,18 +234,23 @@ impl Description {
         }
     }
 
-    /// Asks `probe` for each of `tools`, and describes what it found.
+    /// Probes the tools, and creates a description.
     ///
-    /// Takes no longer than [`Patience::total`], whatever the tools do.
+    /// Takes at most [`ProbeLimits::total`], whatever the tools do.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the probes under way; nothing else is held.
-    pub async fn probe<P: Probe + Sync>(basis: Basis, tools: &[ToolName], probe: &P, patience: Patience) -> Self {
+    /// Dropping the future drops the probes in progress.
+    pub async fn probe<P: Probe + Sync>(
+        basis: EnvironmentInfo,
+        tools: &[ToolName],
+        probe: &P,
+        limits: ProbeLimits,
+    ) -> Self {
         let mut found = Vec::new();
         let mut absent = Vec::new();
-        for (name, version) in tools.iter().zip(versions(tools, probe, patience).await) {
+        for (name, version) in tools.iter().zip(versions(tools, probe, limits).await) {
             match version.as_deref().and_then(one_line) {
-                Some(version) => found.push(Tool {
+                Some(version) => found.push(ToolVersion {
                     name: name.clone(),
                     version,
                 }),
@@ -257,56 +261,56 @@ impl Description {
     }
 }
 
-/// A probe under way: the tool's index, and its version in the end.
-type Asked<'a> = Pin<Box<dyn Future<Output = (usize, Option<String>)> + Send + 'a>>;
+/// A probe in progress: the index of the tool, and its version.
+type PendingProbe<'a> = Pin<Box<dyn Future<Output = (usize, Option<String>)> + Send + 'a>>;
 
-/// Asks for all versions, a few at a time; a tool that does not answer in time has none.
-async fn versions<P: Probe + Sync>(tools: &[ToolName], probe: &P, patience: Patience) -> Vec<Option<String>> {
+/// Probes all tools, a few in parallel. A tool that does not answer in time has no version.
+async fn versions<P: Probe + Sync>(tools: &[ToolName], probe: &P, limits: ProbeLimits) -> Vec<Option<String>> {
     let mut versions: Vec<Option<String>> = vec![None; tools.len()];
     let mut waiting = tools.iter().enumerate();
-    let mut asked: Vec<Asked<'_>> = Vec::new();
+    let mut pending: Vec<PendingProbe<'_>> = Vec::new();
     let all = poll_fn(|context| {
         loop {
-            while asked.len() < patience.at_once.max(1)
+            while pending.len() < limits.at_once.max(1)
                 && let Some((index, tool)) = waiting.next()
             {
-                let answer = tokio::time::timeout(patience.each, probe.version(tool));
-                asked.push(Box::pin(async move { (index, answer.await.ok().flatten()) }));
+                let answer = tokio::time::timeout(limits.each, probe.version(tool));
+                pending.push(Box::pin(async move { (index, answer.await.ok().flatten()) }));
             }
-            let before = asked.len();
-            asked.retain_mut(|answer| match answer.as_mut().poll(context) {
+            let before = pending.len();
+            pending.retain_mut(|answer| match answer.as_mut().poll(context) {
                 Poll::Ready((index, version)) => {
                     versions[index] = version;
                     false
                 }
                 Poll::Pending => true,
             });
-            if asked.is_empty() && waiting.len() == 0 {
+            if pending.is_empty() && waiting.len() == 0 {
                 return Poll::Ready(());
             }
-            // Nothing ended: everything that is asked will wake us. Otherwise there is room for more.
-            if asked.len() == before {
+            // Nothing completed, so every pending probe will wake this task. Otherwise there is room for more.
+            if pending.len() == before {
                 return Poll::Pending;
             }
         }
     });
-    // What was answered until then counts, so running out of time is no error.
-    let _in_time = tokio::time::timeout(patience.total, all).await;
-    drop(asked);
+    // Answers that arrived in time count, so the timeout is not an error.
+    let _in_time = tokio::time::timeout(limits.total, all).await;
+    drop(pending);
     versions
 }
 
-/// What an ended `TOOL --version` says: the first line of its standard output, else of its standard
-/// error; nothing if it failed or was silent.
+/// Returns the version in the output of `TOOL --version`: the first line of standard output, or else of standard
+/// error; `None` if it failed or printed nothing.
 pub fn version_of(exit_code: Option<i32>, stdout: &str, stderr: &str) -> Option<String> {
     (exit_code == Some(0))
         .then(|| one_line(stdout).or_else(|| one_line(stderr)))
         .flatten()
 }
 
-/// The first line that holds something, short and without control characters.
+/// Returns the first line that is not blank, shortened and without control characters.
 fn one_line(text: &str) -> Option<String> {
-    // A bidirectional control could make the line read as another, in a terminal or a prompt.
+    // A bidirectional control could change how the line reads, in a terminal or a prompt.
     let hidden = |c: char| {
         c.is_control()
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
@@ -317,7 +321,7 @@ fn one_line(text: &str) -> Option<String> {
     (!clean.is_empty()).then(|| clean.to_owned())
 }
 
-/// The name that an operating system gives itself in the text of its `os-release` file.
+/// Returns the name of the operating system from its `os-release` file.
 pub fn os_name(os_release: &str) -> Option<String> {
     let value = |key: &str| {
         let line = os_release
@@ -328,8 +332,8 @@ pub fn os_name(os_release: &str) -> Option<String> {
     value("PRETTY_NAME").or_else(|| value("NAME"))
 }
 
-/// How long, as people say it: `60 s`, `1.5 s`, `500 ms`.
-fn spoken(duration: Duration) -> String {
+/// Formats a duration: `60 s`, `1.5 s`, `500 ms`.
+fn format_duration(duration: Duration) -> String {
     match duration.as_millis() {
         ms if ms % 1_000 == 0 => format!("{} s", ms / 1_000),
         ms if ms > 1_000 => format!("{:.1} s", duration.as_secs_f64()),
@@ -337,8 +341,8 @@ fn spoken(duration: Duration) -> String {
     }
 }
 
-/// What a model should know to work here. Short: every line is paid for in each of its prompts.
-fn advice(basis: &Basis) -> Vec<String> {
+/// Returns the advice for a model. It is short, since every line is part of each of its prompts.
+fn advice(basis: &EnvironmentInfo) -> Vec<String> {
     let mut advice = vec![match basis.persistence {
         Persistence::Files => format!(
             "Each command runs in a fresh bash in {}. Only files last: join steps with `&&`, and name paths from there.",
@@ -350,7 +354,7 @@ fn advice(basis: &Basis) -> Vec<String> {
         ),
     }];
     advice.extend(basis.places.iter().flat_map(of_places));
-    let time = spoken(basis.limits.timeout);
+    let time = format_duration(basis.limits.timeout);
     advice.push(match basis.persistence {
         Persistence::Files => format!(
             "A command may take {time}. Then it is ended with everything it started, and what it printed until then is kept."
@@ -369,12 +373,16 @@ fn advice(basis: &Basis) -> Vec<String> {
     }.to_owned());
     advice.extend(basis.policies.iter().filter_map(|policy| policy.instead.clone()));
     advice.push(match basis.asking {
-        Asking::Always => "A person is asked before every command: few and clear ones get an answer sooner.".to_owned(),
-        Asking::Policy => {
+        ApprovalSetting::Always => {
+            "A person is asked before every command: few and clear ones get an answer sooner.".to_owned()
+        }
+        ApprovalSetting::Policy => {
             "What the policy cannot decide is put to a person; plain commands with known options need no asking."
                 .to_owned()
         }
-        Asking::Never => "What the policy cannot decide is refused: use plain commands with known options.".to_owned(),
+        ApprovalSetting::Never => {
+            "What the policy cannot decide is refused: use plain commands with known options.".to_owned()
+        }
     });
     advice.push(
         "A refusal names its rule and what is allowed instead. It is the answer: other spellings of the same thing are refused too."
@@ -397,8 +405,8 @@ fn list(paths: &[PathBuf]) -> String {
     names.join(", ")
 }
 
-/// What lasts of what is written, and what does not.
-fn of_places(places: &Places) -> Vec<String> {
+/// Describes which changes last.
+fn of_places(places: &WritablePaths) -> Vec<String> {
     let private = match places.private.as_slice() {
         [] => String::new(),
         private => format!(" Private, and gone with the environment: {}.", list(private)),
@@ -433,7 +441,7 @@ fn of_places(places: &Places) -> Vec<String> {
 
 impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Basis {
+        let EnvironmentInfo {
             environment,
             os,
             kernel,
@@ -480,7 +488,7 @@ impl fmt::Display for Description {
         for (index, PolicyInForce { name, means, .. }) in policies.iter().enumerate() {
             writeln!(f, "{:<12} {name}: {means}", if index == 0 { "Policies" } else { "" })?;
         }
-        for (index, Tool { name, version }) in self.tools.iter().enumerate() {
+        for (index, ToolVersion { name, version }) in self.tools.iter().enumerate() {
             writeln!(
                 f,
                 "{:<12} {:<9} {version}",
@@ -508,8 +516,8 @@ fn confined(confinement: &Confinement) -> String {
     }
 }
 
-fn bounds(limits: &Limits) -> String {
-    let Limits {
+fn bounds(limits: &CommandLimits) -> String {
+    let CommandLimits {
         timeout,
         output,
         memory,
@@ -518,7 +526,7 @@ fn bounds(limits: &Limits) -> String {
         rate,
     } = limits;
     let mut parts = vec![
-        format!("{} a command", spoken(*timeout)),
+        format!("{} a command", format_duration(*timeout)),
         format!("{output} kept of each output stream"),
     ];
     parts.extend(memory.map(|memory| format!("{memory} of memory")));
@@ -535,18 +543,18 @@ mod tests {
 
     use super::*;
 
-    fn basis() -> Basis {
-        Basis {
+    fn basis() -> EnvironmentInfo {
+        EnvironmentInfo {
             environment: "local".to_owned(),
             os: "Debian GNU/Linux 12 (bookworm)".to_owned(),
             kernel: "Linux 6.1.0 x86_64".to_owned(),
-            shell: Shell {
+            shell: ShellInfo {
                 path: "/usr/bin/bash".into(),
                 version: "5.2.15".to_owned(),
             },
             cwd: "/work/app".into(),
             network: "host".to_owned(),
-            limits: Limits {
+            limits: CommandLimits {
                 timeout: Duration::from_secs(60),
                 output: ByteCount::kib(64),
                 memory: None,
@@ -562,7 +570,7 @@ mod tests {
                         .to_owned(),
                 ),
             }],
-            asking: Asking::Policy,
+            asking: ApprovalSetting::Policy,
             persistence: Persistence::Files,
             confinement: Confinement::default(),
             places: None,
@@ -587,7 +595,12 @@ mod tests {
         }
     }
 
-    fn describe(basis: Basis, tools: &[&str], shelf: &[(&'static str, Answer)], patience: Patience) -> Description {
+    fn describe(
+        basis: EnvironmentInfo,
+        tools: &[&str],
+        shelf: &[(&'static str, Answer)],
+        limits: ProbeLimits,
+    ) -> Description {
         let tools: Vec<ToolName> = tools.iter().map(|tool| tool.parse().unwrap()).collect();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
@@ -597,7 +610,7 @@ mod tests {
             basis,
             &tools,
             &Shelf(shelf.iter().cloned().collect()),
-            patience,
+            limits,
         ))
     }
 
@@ -606,7 +619,7 @@ mod tests {
             ("git", Answer::Version("git version 2.47.1")),
             ("python3", Answer::Version("Python 3.11.7")),
         ];
-        describe(basis(), &["git", "python3", "docker"], &shelf, Patience::default())
+        describe(basis(), &["git", "python3", "docker"], &shelf, ProbeLimits::default())
     }
 
     #[test]
@@ -624,10 +637,10 @@ mod tests {
         let mut basis = basis();
         basis.environment = "sandbox".to_owned();
         basis.network = "none".to_owned();
-        basis.asking = Asking::Never;
+        basis.asking = ApprovalSetting::Never;
         basis.persistence = Persistence::Session;
         basis.policies = Vec::new();
-        basis.places = Some(Places {
+        basis.places = Some(WritablePaths {
             lasting: vec!["/work/app".into(), "/work/lib".into()],
             private: vec!["/tmp".into()],
             caches: vec!["/home/u/.npm/_cacache".into()],
@@ -639,7 +652,7 @@ mod tests {
             enforced: vec!["mount".to_owned(), "pid".to_owned()],
             missing: vec!["landlock".to_owned()],
         };
-        basis.limits = Limits {
+        basis.limits = CommandLimits {
             timeout: Duration::from_millis(1_500),
             output: ByteCount::mib(1),
             memory: Some(ByteCount::mib(4_096)),
@@ -652,13 +665,13 @@ mod tests {
 
     #[test]
     fn a_hanging_tool_is_absent_and_holds_up_nobody() {
-        let patience = Patience {
+        let limits = ProbeLimits {
             each: Duration::from_millis(20),
             total: Duration::from_secs(5),
             at_once: 1,
         };
         let shelf = [("hangs", Answer::Never), ("git", Answer::Version("2"))];
-        let described = describe(basis(), &["hangs", "git"], &shelf, patience);
+        let described = describe(basis(), &["hangs", "git"], &shelf, limits);
         assert_eq!(
             described
                 .tools
@@ -675,7 +688,7 @@ mod tests {
 
     #[test]
     fn the_whole_probing_has_a_bound_and_what_was_answered_counts() {
-        let patience = Patience {
+        let limits = ProbeLimits {
             each: Duration::from_secs(3_600),
             total: Duration::from_millis(20),
             at_once: 2,
@@ -686,7 +699,7 @@ mod tests {
             ("b", Answer::Never),
             ("jq", Answer::Version("1")),
         ];
-        let described = describe(basis(), &["git", "a", "b", "jq"], &shelf, patience);
+        let described = describe(basis(), &["git", "a", "b", "jq"], &shelf, limits);
         assert_eq!(
             described
                 .tools

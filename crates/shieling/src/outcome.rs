@@ -1,7 +1,7 @@
-//! What really happened to one command: facts, with units.
+//! The outcome of a command: facts with units.
 //!
-//! This is the shape of contract section 2, the same in the CLI's `--json`, in MCP and in Python.
-//! Wording for people and models is made elsewhere.
+//! The JSON form is the same in the command line's `--json`, in MCP and in Python. Messages for people and models are
+//! worded elsewhere.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,36 +10,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::{Decision, Reason};
 
-/// The typed end, or present state, of a command.
+/// How a command ended, or that it still runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It ended by itself; `exit_code` says how.
+    /// It exited; `exit_code` is its exit code.
     Exited,
     /// A signal ended it.
     Signalled,
-    /// Its time was over and it was ended.
+    /// It was ended at its deadline.
     TimedOut,
-    /// The memory limit ended it.
+    /// It was ended at the memory limit.
     OutOfMemory,
-    /// The output limit ended it.
+    /// It was ended at the output limit.
     OutputLimit,
-    /// A policy refused it; nothing started.
+    /// A policy denied it. Nothing was started.
     Denied,
-    /// It needs a yes that nobody gave; nothing started.
+    /// It needs an approval that was not given. Nothing was started.
     NeedsApproval,
-    /// Too many commands in too short a time; nothing started.
+    /// It exceeded the rate limit. Nothing was started.
     RateLimited,
     /// It is still running.
     Running,
-    /// Contact to the environment is lost; it may still be running.
+    /// Contact with the environment was lost. It may still be running.
     Lost,
-    /// Shieling could not start it.
+    /// It could not be started.
     Failed,
 }
 
 impl Status {
-    /// Its name, as in JSON.
+    /// Returns the name, as in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Exited => "exited",
@@ -57,25 +57,25 @@ impl Status {
     }
 }
 
-/// Where in an environment what is written lasts, and where not. What is in neither list is read-only.
+/// Which paths of an environment can be written, and which of them last. All other paths are read-only.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Places {
-    /// Files and directories of the host that commands write, absolute.
+pub struct WritablePaths {
+    /// Files and directories of the host, absolute. Changes to them last.
     pub lasting: Vec<PathBuf>,
-    /// Directories of the environment's own, absolute: what is in them is gone with it.
+    /// Directories of the environment, absolute. Their contents are removed with it.
     pub private: Vec<PathBuf>,
-    /// Of these, caches of the user: read as they are, and written privately; or only read.
+    /// Those of them that are the user's caches: readable, and written privately or not at all.
     pub caches: Vec<PathBuf>,
-    /// Whether caches are only read.
+    /// Whether caches are read-only.
     pub caches_are_readonly: bool,
-    /// The home, and where on the host it is kept, if it is.
+    /// The home directory, and the directory of the host that it is stored in, if it lasts.
     pub kept_home: Option<(PathBuf, PathBuf)>,
-    /// What else there is to know of them, one sentence each.
+    /// Remarks about the paths, one sentence each.
     pub notes: Vec<String>,
 }
 
-impl Places {
-    /// Whether what is written at a path is gone with the environment.
+impl WritablePaths {
+    /// Returns whether changes at a path are removed with the environment.
     pub fn is_private(&self, path: &Path) -> bool {
         let depth = |places: &[PathBuf]| {
             let above = places.iter().filter(|place| path.starts_with(place));
@@ -90,16 +90,16 @@ impl Places {
     }
 }
 
-/// What the environment really enforced, read back and not wished.
+/// What the environment enforces, as verified and not as requested.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Confinement {
-    /// The layers in force.
+    /// The layers that are enforced.
     pub enforced: Vec<String>,
-    /// The layers that were asked for and are not in force.
+    /// The layers that were requested and are not enforced.
     pub missing: Vec<String>,
 }
 
-/// Which stage refused.
+/// The stage that refused a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layer {
@@ -109,71 +109,71 @@ pub enum Layer {
     Rate,
     /// The approver.
     Approval,
-    /// The environment cannot do it as asked.
+    /// The environment, which cannot do what was requested.
     Environment,
 }
 
-/// A refusal, with all that a caller needs to do better.
+/// A refusal, with everything that a caller needs to improve its request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Denial {
     /// The stage that refused.
     pub layer: Layer,
-    /// `deny`, or `ask` where a yes would help.
+    /// `deny`, or `ask` if an approval would help.
     pub decision: Decision,
-    /// Why.
+    /// The reasons.
     pub reasons: Vec<Reason>,
-    /// After how many milliseconds a retry can help, for a rate limit.
+    /// For a rate limit, the time after which a retry can succeed.
     pub retry_after_ms: Option<u64>,
 }
 
 impl Denial {
-    /// The rule of what cannot be shown whole to whoever would have to say yes.
+    /// The rule id of a refusal because a request cannot be shown whole to the approver.
     pub(crate) const LENGTH: &str = "approval length";
 
-    /// Whether nobody was asked, since not all of it can be shown to whoever would say yes: in smaller
-    /// parts, it can be asked for again.
+    /// Returns whether the request was too long to be shown whole to the approver. It can be repeated in smaller
+    /// parts.
     pub fn is_for_length(&self) -> bool {
         self.reasons.iter().any(|reason| reason.rule == Self::LENGTH)
     }
 }
 
-/// Where a command's changes of the workspace went.
+/// Where a command's changes to the workspace are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeMode {
-    /// Into the workspace itself, as they were made.
+    /// In the workspace itself, at once.
     Direct,
 }
 
-/// What became of a command's changes.
+/// The state of a command's changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeState {
-    /// They are in the workspace, but for what was held back.
+    /// They are in the workspace, except for what was held back.
     Committed,
 }
 
-/// What became of what a command changed in the workspace.
+/// A command's changes to the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Changes {
-    /// The name of a set of changes that waits; none does here.
+    /// The id of changes that are pending; `None` in the mode `direct`.
     pub id: Option<String>,
-    /// Where changes went.
+    /// Where the changes were made.
     pub mode: ChangeMode,
-    /// What became of them.
+    /// Their state.
     pub state: ChangeState,
-    /// What was added, where that is known: in `direct` nobody counts.
+    /// The files that were added, if known; unknown in the mode `direct`.
     pub added: Option<Vec<PathBuf>>,
-    /// What was changed, where that is known.
+    /// The files that were modified, if known.
     pub modified: Option<Vec<PathBuf>>,
-    /// What was removed, where that is known.
+    /// The files that were deleted, if known.
     pub deleted: Option<Vec<PathBuf>>,
-    /// What was not let into the workspace as it was made.
+    /// What was kept out of the workspace.
     pub held_back: Vec<HeldBack>,
 }
 
 impl Changes {
-    /// Those of a command that writes the workspace directly, of which nothing is known.
+    /// Returns unknown changes, made in the workspace itself.
     fn direct() -> Self {
         Self {
             id: None,
@@ -187,86 +187,86 @@ impl Changes {
     }
 }
 
-/// Something that a command made, and that was not left where the user's own tools would run code from it.
+/// Something that a command created where the user's own tools would run code from it, and that was moved elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HeldBack {
-    /// Where it was made; relative to the workspace if it lies there.
+    /// Its path, relative to the workspace if it is inside.
     pub path: PathBuf,
     /// Why it was held back.
     pub because: String,
-    /// Where it is now, and how it can be had.
+    /// Where it is now, and how to get it.
     pub instead: String,
 }
 
-/// What a hint is about.
+/// The subject of a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HintKind {
-    /// Something that is protected and cannot be changed.
+    /// A protected path that cannot be changed.
     Protected,
-    /// Permission bits that no command can set.
+    /// Permission bits that commands cannot set.
     Permissions,
-    /// A place that is read-only here.
+    /// A path that is read-only in the environment.
     ReadOnly,
-    /// Something outside that commands do not see.
+    /// A path of the host that is not visible to commands.
     NotShown,
-    /// A network that there is not.
+    /// A network that the environment does not have.
     Network,
 }
 
-/// A failure that the environment can explain: the command's own message says `EBUSY`, `EROFS` or that a host is
-/// unknown, and not why.
+/// An explanation of a failure that the environment caused. The command's own message only says `EBUSY`, `EROFS` or
+/// that a host is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hint {
-    /// What it is about.
+    /// The subject.
     pub kind: HintKind,
-    /// The path that it could not change, if it is about one; relative to the workspace if it lies there.
+    /// The path that could not be changed, if there is one; relative to the workspace if it is inside.
     pub path: Option<PathBuf>,
-    /// Why.
+    /// The explanation.
     pub because: String,
     /// What to do instead.
     pub instead: String,
 }
 
-/// A resource whose limit was reached.
+/// A limited resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Limited {
-    /// Memory of all processes together: processes were killed.
+pub enum LimitedResource {
+    /// The memory of all processes together. Processes are killed at the limit.
     Memory,
-    /// The number of processes and threads: no more could be started.
+    /// The number of processes and threads. No more can be started at the limit.
     Pids,
 }
 
 /// A process that was killed at a limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KilledProcess {
-    /// Its number, as commands see it.
+    /// Its process id, as commands see it.
     pub pid: i32,
     /// The name of its program, cut to 15 bytes.
     pub name: String,
-    /// The memory that it was last seen to have, in bytes.
+    /// The last known size of its memory, in bytes.
     pub bytes: u64,
 }
 
-/// A limit that was reached while a command ran, whatever became of the command.
+/// A limit that was reached while a command ran, whether or not the command failed because of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LimitHit {
-    /// Which.
-    pub limit: Limited,
-    /// The limit: bytes, or processes and threads.
+    /// The resource.
+    pub limit: LimitedResource,
+    /// The limit, in bytes or in processes and threads.
     pub bound: u64,
-    /// The most that all processes of the environment had together, where it is known.
+    /// The peak usage of all processes of the environment together, if known.
     pub peak: Option<u64>,
-    /// How often it was reached: processes killed, or processes and threads refused; none if nobody counts.
+    /// The number of processes that were killed, or of processes and threads that were refused, if known.
     pub times: Option<u64>,
-    /// Who was killed, as far as it is known: the last [`KILLED_TOLD`] of them.
+    /// The processes that were killed, as far as known: the last [`KILLED_TOLD`].
     pub killed: Vec<KilledProcess>,
-    /// The option that allows more.
+    /// The option that raises the limit.
     pub instead: String,
 }
 
-/// How many killed processes one [`LimitHit`] names at most.
+/// The largest number of killed processes in one [`LimitHit`].
 pub const KILLED_TOLD: usize = 8;
 
 /// The outcome of one command.
@@ -274,63 +274,63 @@ pub const KILLED_TOLD: usize = 8;
 pub struct Outcome {
     /// How it ended.
     pub status: Status,
-    /// The exit code; 124 for a timeout, 128+N for signal N, otherwise null unless it exited.
+    /// The exit code: 124 for a timeout, 128+N for signal N; `None` if there is none.
     pub exit_code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Standard output, invalid UTF-8 replaced, bounded.
+    /// Standard output, bounded; invalid UTF-8 is replaced.
     pub stdout: String,
-    /// Standard error, likewise.
+    /// Standard error, in the same form.
     pub stderr: String,
-    /// How many bytes it wrote to standard output in all.
+    /// The number of bytes that it wrote to standard output.
     pub stdout_bytes: u64,
-    /// How many bytes it wrote to standard error in all.
+    /// The number of bytes that it wrote to standard error.
     pub stderr_bytes: u64,
-    /// Whether any byte was left out of `stdout` or `stderr`.
+    /// Whether any byte is missing from `stdout` or `stderr`.
     pub truncated: bool,
-    /// The key under which the whole output can be read.
+    /// The id of the whole output, if it is stored.
     pub output_id: Option<String>,
-    /// How long it ran, in milliseconds of the monotonic clock.
+    /// The time that it ran, in milliseconds of the monotonic clock.
     pub duration_ms: f64,
-    /// Where the session stands afterwards.
+    /// The working directory of the session after the command.
     pub cwd: PathBuf,
-    /// The environment's name.
+    /// The name of the environment.
     pub environment: String,
-    /// What that environment enforced.
+    /// What the environment enforced.
     pub confinement: Confinement,
-    /// Processes of this command that were still alive after everything was done to end them.
+    /// The number of processes of the command that could not be ended.
     pub survivors: u32,
-    /// Processes that the command left behind and that were ended.
+    /// The number of processes that the command left behind and that were ended.
     pub ended_processes: u32,
-    /// The session, if it ran in one.
+    /// The session that it ran in, if any.
     pub session: Option<String>,
-    /// Whether the session's shell had to be started anew.
+    /// Whether the session's shell was restarted.
     pub session_restarted: bool,
-    /// The job, if it goes on.
+    /// The job, if it still runs.
     pub job: Option<String>,
-    /// Its recording, or its session's, if it is recorded: `shieling log replay` plays it.
+    /// The recording of the command or of its session, if there is one. `shieling log replay` plays it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recording: Option<String>,
-    /// What became of its changes of the workspace, where there is something to tell of them. Also what an
-    /// earlier command's job has made since.
+    /// Its changes to the workspace, if there is something to report. Includes changes that an earlier command's job
+    /// has made since.
     pub changes: Option<Changes>,
-    /// What explains its failure: what its output names and the environment does not let it change or reach.
+    /// Explanations of its failure: what its output names and the environment does not let it change or reach.
     pub hints: Vec<Hint>,
-    /// Limits of the environment that were reached while it ran, by it or by what ran beside it.
+    /// Limits of the environment that were reached while it ran, by this or another command.
     pub limits_hit: Vec<LimitHit>,
-    /// Why it was refused, if it was.
+    /// The refusal, if it was refused.
     pub denial: Option<Denial>,
-    /// What went wrong, for `failed` and `lost`.
+    /// The error, for `failed` and `lost`.
     pub error: Option<String>,
 }
 
 impl Outcome {
-    /// How long it ran.
+    /// Returns the time that it ran.
     pub fn took(&self) -> Duration {
         Duration::try_from_secs_f64(self.duration_ms / 1_000.0).unwrap_or_default()
     }
 
-    /// Adds what was held back to what is told of its changes.
+    /// Adds to the list of what was held back.
     pub fn add_held_back(&mut self, held_back: Vec<HeldBack>) {
         if !held_back.is_empty() {
             self.changes
@@ -340,7 +340,7 @@ impl Outcome {
         }
     }
 
-    /// An outcome in which nothing has happened yet, and of which nothing is known to be enforced.
+    /// Creates an outcome without results, with nothing known to be enforced.
     pub fn blank(status: Status, cwd: impl Into<PathBuf>, environment: impl Into<String>) -> Self {
         Self {
             status,
@@ -371,7 +371,7 @@ impl Outcome {
     }
 }
 
-/// The names of the signals that end commands in practice; the rest go by number.
+/// Returns the names of common signals; other signals have only a number.
 pub fn signal_name(signal: i32) -> Option<&'static str> {
     Some(match signal {
         1 => "SIGHUP",

@@ -1,12 +1,11 @@
-//! How many commands may be tried in how much time: a burst and a sustained window.
+//! A rate limit for commands: several time windows, such as one for bursts and one for the sustained rate.
 //!
-//! Every attempt that is let through to judgement counts, whatever becomes of it: a command that is
-//! then denied or times out has used its place. An attempt that the limit itself refuses uses none,
-//! so that somebody who keeps knocking is let in as soon as the window allows. The time is the
-//! monotonic one; nothing here waits or sleeps, it only says how long a wait would help.
+//! Every attempt that passes the limit counts, even if the command is then denied or times out. An attempt that the
+//! limit refuses does not count, so that repeated attempts do not extend the wait. Time is measured on the monotonic
+//! clock. Nothing here sleeps; the error contains the time to wait.
 //!
-//! A log of past attempts, and not a token bucket: a bucket of N that refills over W lets up to 2N
-//! through within one W, while "at most N in any W" is what people who write `3/10` mean.
+//! The limiter keeps a log of attempts instead of a token bucket: a bucket of N that refills over W lets up to 2N
+//! attempts through within W, but `3/10` is meant as "at most 3 in any 10 seconds".
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,14 +16,13 @@ use std::time::{Duration, Instant};
 
 use crate::units::{Clock, parse_duration};
 
-/// The largest number of attempts that one window may hold. It bounds the memory of the log, which
-/// keeps one [`Instant`] for each.
+/// The largest count of one window. It bounds the log, which keeps one [`Instant`] per attempt.
 pub const MAX_COUNT: usize = 10_000;
 
 /// The largest number of windows.
 pub const MAX_WINDOWS: usize = 8;
 
-/// At most `count` attempts in any stretch of time as long as `window`.
+/// At most `count` attempts in any interval of length `window`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     count: usize,
@@ -32,12 +30,12 @@ pub struct Window {
 }
 
 impl Window {
-    /// The number of attempts, at least 1.
+    /// Returns the number of attempts, at least 1.
     pub fn count(self) -> usize {
         self.count
     }
 
-    /// The length of the window, more than zero.
+    /// Returns the length of the window, greater than zero.
     pub fn window(self) -> Duration {
         self.window
     }
@@ -49,29 +47,29 @@ impl fmt::Display for Window {
     }
 }
 
-/// All the windows that must have room at once, written `3/10,10/60`: 3 in 10 seconds and 10 in 60.
+/// Time windows that must all have room, written `3/10,10/60`: 3 in 10 seconds and 10 in 60 seconds.
 ///
 /// ```
-/// use shieling::rate::Limit;
+/// use shieling::rate::RateLimit;
 ///
-/// let limit: Limit = "3/10,10/60".parse().expect("two windows");
+/// let limit: RateLimit = "3/10,10/60".parse().expect("two windows");
 /// assert_eq!(limit.windows().len(), 2);
-/// let error = "3/10,x/60".parse::<Limit>().expect_err("x is no number");
+/// let error = "3/10,x/60".parse::<RateLimit>().expect_err("x is no number");
 /// assert_eq!(error.at, 5..6);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limit {
+pub struct RateLimit {
     windows: Vec<Window>,
 }
 
-impl Limit {
-    /// The windows, in the order in which they were written.
+impl RateLimit {
+    /// Returns the windows in the order in which they were written.
     pub fn windows(&self) -> &[Window] {
         &self.windows
     }
 }
 
-impl fmt::Display for Limit {
+impl fmt::Display for RateLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, window) in self.windows.iter().enumerate() {
             write!(f, "{}{window}", if index == 0 { "" } else { "," })?;
@@ -80,30 +78,30 @@ impl fmt::Display for Limit {
     }
 }
 
-/// A rate limit that could not be read, with the place.
+/// A malformed rate limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("rate `{text}`: {} {expected}, such as `3/10,10/60`", place(.text, .at))]
-pub struct LimitError {
-    /// What was written.
+#[error("rate `{text}`: {} {expected}, such as `3/10,10/60`", describe_part(.text, .at))]
+pub struct RateLimitError {
+    /// The text.
     pub text: String,
-    /// The part that is wrong, in bytes.
+    /// The malformed part, in bytes.
     pub at: Range<usize>,
     /// What is wrong with it.
     pub expected: &'static str,
 }
 
-fn place(text: &str, at: &Range<usize>) -> String {
+fn describe_part(text: &str, at: &Range<usize>) -> String {
     match text.get(at.clone()) {
         Some(part) if !part.is_empty() => format!("`{part}` at byte {}", at.start),
         _ => format!("what stands at byte {}", at.start),
     }
 }
 
-impl FromStr for Limit {
-    type Err = LimitError;
+impl FromStr for RateLimit {
+    type Err = RateLimitError;
 
-    fn from_str(text: &str) -> Result<Self, LimitError> {
-        let error = |at: Range<usize>, expected| LimitError {
+    fn from_str(text: &str) -> Result<Self, RateLimitError> {
+        let error = |at: Range<usize>, expected| RateLimitError {
             text: text.to_owned(),
             at,
             expected,
@@ -137,28 +135,28 @@ impl FromStr for Limit {
     }
 }
 
-/// An attempt came too soon.
+/// An attempt exceeds the rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("at most {} in {} s; there is room again in {:.1} s", .window.count, .window.window.as_secs_f64(), .wait.as_secs_f64())]
-pub struct TooSoon {
-    /// The window that is full; of several, the one that stays full longest.
+pub struct RateLimitExceeded {
+    /// The full window; of several, the one that stays full longest.
     pub window: Window,
-    /// After how long there is room again, if nobody else takes it.
+    /// The time until there is room again, if no other attempt takes it.
     pub wait: Duration,
 }
 
-impl TooSoon {
-    /// The wait in whole milliseconds, rounded up: a retry after exactly this long is not too soon.
+impl RateLimitExceeded {
+    /// Returns the wait in milliseconds, rounded up, so that a retry after exactly this time succeeds.
     pub fn retry_after_ms(self) -> u64 {
         u64::try_from(self.wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
 }
 
-/// Counts attempts against a [`Limit`]. Shared by reference; exact under any concurrency.
+/// Counts attempts against a [`RateLimit`]. Shared by reference; exact under concurrency.
 pub struct RateLimiter {
-    limit: Limit,
+    limit: RateLimit,
     clock: Arc<dyn Clock>,
-    /// The attempts that were let through, oldest first, at most as many as the largest window holds.
+    /// The attempts that passed, oldest first, at most as many as the largest window holds.
     log: Mutex<VecDeque<Instant>>,
 }
 
@@ -171,8 +169,8 @@ impl fmt::Debug for RateLimiter {
 }
 
 impl RateLimiter {
-    /// A limiter with an empty log.
-    pub fn new(limit: Limit, clock: Arc<dyn Clock>) -> Self {
+    /// Creates a limiter with an empty log.
+    pub fn new(limit: RateLimit, clock: Arc<dyn Clock>) -> Self {
         Self {
             limit,
             clock,
@@ -180,19 +178,19 @@ impl RateLimiter {
         }
     }
 
-    /// What it limits to.
-    pub fn limit(&self) -> &Limit {
+    /// Returns the limit.
+    pub fn limit(&self) -> &RateLimit {
         &self.limit
     }
 
-    /// Takes a place in every window, or in none.
+    /// Counts an attempt in every window, or in none.
     ///
     /// # Errors
-    /// [`TooSoon`] if a window is full. Such an attempt does not count.
-    pub fn attempt(&self) -> Result<(), TooSoon> {
+    /// [`RateLimitExceeded`] if a window is full. Such an attempt does not count.
+    pub fn attempt(&self) -> Result<(), RateLimitExceeded> {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        // Read under the lock, so that the log is in order: two threads that read before it could
-        // enter their times the wrong way round.
+        // Read under the lock, so that the log is sorted: two threads that read the clock before could append in the
+        // wrong order.
         let now = self.clock.now();
         if let Some(full) = self.fullest(&log, now) {
             return Err(full);
@@ -205,7 +203,7 @@ impl RateLimiter {
         Ok(())
     }
 
-    /// How many more attempts would be let through at this moment, by the window with the least room.
+    /// Returns the number of attempts that would pass now.
     pub fn room(&self) -> usize {
         let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.clock.now();
@@ -222,15 +220,16 @@ impl RateLimiter {
             .unwrap_or(usize::MAX)
     }
 
-    /// A window of `count` is full as long as the `count`-th last attempt lies within it.
-    fn fullest(&self, log: &VecDeque<Instant>, now: Instant) -> Option<TooSoon> {
+    /// Returns the window that stays full longest. A window of `count` is full while the `count`-th last attempt lies
+    /// within it.
+    fn fullest(&self, log: &VecDeque<Instant>, now: Instant) -> Option<RateLimitExceeded> {
         self.limit
             .windows
             .iter()
             .filter_map(|window| {
                 let first = log.get(log.len().checked_sub(window.count)?)?;
                 let wait = window.window.checked_sub(now.saturating_duration_since(*first))?;
-                (!wait.is_zero()).then_some(TooSoon { window: *window, wait })
+                (!wait.is_zero()).then_some(RateLimitExceeded { window: *window, wait })
             })
             .max_by_key(|full| full.wait)
     }

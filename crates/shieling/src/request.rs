@@ -1,7 +1,7 @@
-//! What is asked: one command, or one operation on files, with everything that decides what it does.
+//! Requests: a command or a file operation, with everything that determines its effect.
 //!
-//! Built once at the edge and not changed afterwards: the policy judges exactly this value and the
-//! environment starts, or the operation makes, exactly this value.
+//! A request is built once at the edge and not changed afterwards: the policy judges exactly the value that the
+//! environment starts or the operation performs.
 
 mod file;
 
@@ -16,49 +16,48 @@ use crate::units::ByteCount;
 
 pub use file::{Access, FileOp, Operation, Touched};
 
-/// What kind of thing is asked. A yes to one kind never covers another.
+/// The kind of a request. An approval of one kind never covers the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestKind {
     /// A shell command.
     Command,
-    /// An operation on files.
+    /// A file operation.
     Files,
 }
 
-/// Something that is judged, asked about and recorded before it happens.
+/// Something that is judged, approved and recorded before it happens.
 pub trait Request {
-    /// What kind of thing it is.
+    /// Returns the kind of the request.
     fn kind(&self) -> RequestKind;
 
-    /// How it reads.
+    /// Returns the text of the request.
     fn text(&self) -> &str;
 
-    /// Where it happens.
+    /// Returns the working directory.
     fn cwd(&self) -> &Path;
 
-    /// The names of the variables that it gets.
+    /// Returns the names of the environment variables.
     fn variable_names(&self) -> Vec<String>;
 
-    /// The digest of everything that a yes to it is bound to. Two kinds never share one.
+    /// Returns the digest of everything that an approval is bound to. The kinds never share a digest.
     fn digest(&self) -> Digest;
 
-    /// The digest of all that decides what its text means, but the text.
+    /// Returns the digest of everything except the text that determines its meaning.
     fn place(&self) -> Digest;
 
-    /// What it would change, for whoever has to say yes, as far as that can be shown.
+    /// Returns the change that it would make, for an approver, as far as it can be shown.
     fn change(&self) -> Option<&str>;
 
-    /// How much of it is shown at most, where that is not all that it would change: nobody can say yes
-    /// to it then.
+    /// Returns the bound at which the change was cut, if it was. A cut change cannot be approved.
     fn change_cut_at(&self) -> Option<ByteCount>;
 }
 
-/// The longest command text that is passed on, in bytes. The kernel refuses a single argument of
-/// 128 KiB and more (`MAX_ARG_STRLEN`), so a longer text travels by another way than an argument.
+/// The longest command text in bytes. The kernel refuses a single argument of 128 KiB or more (`MAX_ARG_STRLEN`), so
+/// longer texts are passed in another way.
 pub const MAX_COMMAND_BYTES: usize = 1024 * 1024;
 
-/// One shell command that is to be judged and run.
+/// A shell command that is to be judged and run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Command {
     text: String,
@@ -70,41 +69,41 @@ pub struct Command {
     file_size: Option<ByteCount>,
 }
 
-/// Why a command cannot even be asked for.
+/// An invalid command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommandError {
-    /// The text has no command in it.
+    /// The text contains no command.
     #[error("the command is empty")]
     Empty,
-    /// A NUL byte cannot be passed to any program.
+    /// The text contains a NUL byte, which cannot be passed to a program.
     #[error("the command holds a NUL byte at byte {at}, which no program can be given")]
     Nul {
-        /// Where the byte stands.
+        /// The position of the byte.
         at: usize,
     },
-    /// The text is beyond [`MAX_COMMAND_BYTES`].
+    /// The text is longer than [`MAX_COMMAND_BYTES`].
     #[error("the command is {bytes} bytes long, the limit is {MAX_COMMAND_BYTES}; write it to a file and run that")]
     TooLong {
-        /// How long it is.
+        /// The length of the text in bytes.
         bytes: usize,
     },
-    /// A command that may take no time cannot run.
+    /// The deadline is zero.
     #[error("a timeout of 0 leaves no time to run; give at least 1ms")]
     NoTime,
-    /// Nothing of the output could be kept.
+    /// The output limit is zero.
     #[error("an output limit of 0 keeps nothing; give at least 1 byte")]
     NoOutput,
-    /// A relative directory would depend on who reads it.
+    /// The working directory is relative, so its meaning would depend on the reader.
     #[error("the working directory `{}` is not absolute", .0.display())]
     RelativeDirectory(PathBuf),
 }
 
 impl Command {
-    /// A command in `cwd`, with the defaults: 60 s, 64 KiB kept of each stream, no variables.
+    /// Creates a command that runs in `cwd`, with a deadline of 60 s, 64 KiB kept of each stream, and no variables.
     ///
     /// # Errors
-    /// An empty text, a NUL, a text beyond [`MAX_COMMAND_BYTES`], a relative `cwd`.
+    /// If the text is empty, contains a NUL or is longer than [`MAX_COMMAND_BYTES`], or `cwd` is relative.
     pub fn new(text: impl Into<String>, cwd: impl Into<PathBuf>) -> Result<Self, CommandError> {
         let (text, cwd) = (text.into(), cwd.into());
         if text.trim().is_empty() {
@@ -128,10 +127,10 @@ impl Command {
         command.with_cwd(cwd)
     }
 
-    /// The command in this directory.
+    /// Sets the working directory.
     ///
     /// # Errors
-    /// [`CommandError::RelativeDirectory`]: it is not absolute.
+    /// [`CommandError::RelativeDirectory`] if it is not absolute.
     pub fn with_cwd(mut self, cwd: impl Into<PathBuf>) -> Result<Self, CommandError> {
         self.cwd = cwd.into();
         if !self.cwd.is_absolute() {
@@ -140,14 +139,14 @@ impl Command {
         Ok(self)
     }
 
-    /// The command with this whole environment and no other variable.
+    /// Sets the whole environment of the command.
     #[must_use]
     pub fn with_variables(mut self, variables: BTreeMap<String, String>) -> Self {
         self.variables = variables;
         self
     }
 
-    /// The command in this directory, which is absolute, with this whole environment.
+    /// Sets the working directory, which must be absolute, and the whole environment.
     #[must_use]
     pub(crate) fn with_place(mut self, cwd: PathBuf, variables: BTreeMap<String, String>) -> Self {
         self.cwd = cwd;
@@ -155,10 +154,10 @@ impl Command {
         self
     }
 
-    /// The command with this much time, measured on the monotonic clock from its start.
+    /// Sets the deadline, measured on the monotonic clock from the start.
     ///
     /// # Errors
-    /// [`CommandError::NoTime`] for zero.
+    /// [`CommandError::NoTime`] if it is zero.
     pub fn with_deadline(mut self, deadline: Duration) -> Result<Self, CommandError> {
         if deadline.is_zero() {
             return Err(CommandError::NoTime);
@@ -167,17 +166,17 @@ impl Command {
         Ok(self)
     }
 
-    /// The command with this long between SIGTERM and SIGKILL once it must end (default 500 ms).
+    /// Sets the time between SIGTERM and SIGKILL when the command has to be ended (default: 500 ms).
     #[must_use]
     pub fn with_grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// The command with this much kept of each output stream, half head and half tail.
+    /// Sets how much is kept of each output stream: half of it the head, half the tail.
     ///
     /// # Errors
-    /// [`CommandError::NoOutput`] for zero.
+    /// [`CommandError::NoOutput`] if it is zero.
     pub fn with_output_kept(mut self, keep: ByteCount) -> Result<Self, CommandError> {
         if keep.get() == 0 {
             return Err(CommandError::NoOutput);
@@ -186,49 +185,49 @@ impl Command {
         Ok(self)
     }
 
-    /// The command with a limit on the size of any file it writes.
+    /// Sets a limit for the size of files that the command writes.
     #[must_use]
     pub fn with_file_size(mut self, limit: Option<ByteCount>) -> Self {
         self.file_size = limit;
         self
     }
 
-    /// The shell text.
+    /// Returns the shell text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Where it runs.
+    /// Returns the working directory.
     pub fn cwd(&self) -> &Path {
         &self.cwd
     }
 
-    /// The whole environment of the child.
+    /// Returns the whole environment.
     pub fn variables(&self) -> &BTreeMap<String, String> {
         &self.variables
     }
 
-    /// How long it may run.
+    /// Returns the deadline.
     pub fn deadline(&self) -> Duration {
         self.deadline
     }
 
-    /// The time between SIGTERM and SIGKILL.
+    /// Returns the time between SIGTERM and SIGKILL.
     pub fn grace(&self) -> Duration {
         self.grace
     }
 
-    /// How much is kept of each stream.
+    /// Returns how much is kept of each output stream.
     pub fn output_kept(&self) -> ByteCount {
         self.keep
     }
 
-    /// The largest file it may write, if limited.
+    /// Returns the largest file that it may write, if limited.
     pub fn file_size(&self) -> Option<ByteCount> {
         self.file_size
     }
 
-    /// A digest of everything an approval is bound to: text, directory and environment.
+    /// Returns the digest of everything that an approval is bound to: text, directory and environment.
     pub fn digest(&self) -> Digest {
         let mut fields = Fields::default();
         fields.add(self.text.as_bytes());
@@ -245,8 +244,8 @@ impl Command {
     }
 }
 
-/// Variables that bash itself exports once it runs, about where it stands: a session's second command has
-/// them and its first has not.
+/// Variables about the directory that bash exports itself. They are set for a session's second command, but not for
+/// its first.
 const KEPT_BY_BASH: [&str; 3] = ["OLDPWD", "PWD", "SHLVL"];
 
 impl Request for Command {
@@ -285,12 +284,13 @@ impl Request for Command {
     }
 }
 
-/// A digest over fields, of which each is told from the next by its length.
+/// A digest of fields, which are separated by their lengths.
 #[derive(Default)]
 struct Fields(Sha256);
 
 impl Fields {
-    /// Those of an operation on files. No field is so long, and so no command has the same.
+    /// Begins the digest of a file operation. Its first value is longer than any field, so that no command has the
+    /// same digest.
     fn of_files() -> Self {
         let mut hasher = Sha256::new();
         hasher.update(u64::MAX.to_le_bytes());
@@ -307,12 +307,12 @@ impl Fields {
     }
 }
 
-/// A SHA-256 digest, shown in hexadecimal.
+/// A SHA-256 digest. Its text form is hexadecimal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
-    /// The digest of these bytes.
+    /// Returns the digest of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }

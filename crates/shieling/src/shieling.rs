@@ -27,18 +27,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::approval::{Approvals, Approved, Approver, Case, Mode, Nobody, Refused};
+use crate::approval::{ApprovalContext, Approvals, Approved, Approver, Mode, NoApprover, Refused};
 use crate::audit::Sink;
 use crate::enforcement::{EnforceError, Enforced};
 use crate::environment::Environment;
-use crate::files::Remembered;
+use crate::files::ContentCache;
 use crate::outcome::{Denial, Outcome, Status};
 use crate::output::{SpillTo, Stream, Tee};
 use crate::policy::{Decision, Left, Policy, Text, Verdict};
 use crate::process::{Limits, SpawnError, Streams, run_to_end};
-use crate::rate::{Limit, RateLimiter};
+use crate::rate::{RateLimit, RateLimiter};
 use crate::request::{Command, Digest, Request};
-use crate::session::{Human, Jobs, NobodyThere, RecordTo, SessionName, Sessions};
+use crate::session::{Human, Jobs, NoHuman, RecordingSettings, SessionName, Sessions};
 use crate::units::{ByteCount, Clock, SystemClock};
 
 use entry::{Entry, blank};
@@ -86,11 +86,11 @@ pub struct Shieling {
     jobs: Jobs,
     sessions: Sessions,
     left: LeftBehind,
-    recordings: Option<RecordTo>,
+    recordings: Option<RecordingSettings>,
     human: Arc<dyn Human>,
     requires: Requires,
     own: Vec<PathBuf>,
-    remembered: Arc<Remembered>,
+    file_cache: Arc<ContentCache>,
     turns: files::Turns,
     born: Instant,
     /// Nothing is begun any more.
@@ -122,7 +122,7 @@ impl Shieling {
             environment,
             policy,
             workspace: workspace.into(),
-            approver: Arc::new(Nobody),
+            approver: Arc::new(NoApprover),
             mode: None,
             patience: None,
             rate: None,
@@ -130,7 +130,7 @@ impl Shieling {
             spill: None,
             output_limit: None,
             recordings: None,
-            human: Arc::new(NobodyThere),
+            human: Arc::new(NoHuman),
             clock: Arc::new(SystemClock),
             requires: Requires::default(),
             own: Vec::new(),
@@ -267,7 +267,7 @@ impl Shieling {
         }
 
         let session = session.map(ToString::to_string);
-        let case = Case {
+        let case = ApprovalContext {
             verdict: &verdict,
             policy: self.policy_digest,
             environment: here.name(),
@@ -464,11 +464,11 @@ pub struct Builder {
     approver: Arc<dyn Approver>,
     mode: Option<Mode>,
     patience: Option<Duration>,
-    rate: Option<Limit>,
+    rate: Option<RateLimit>,
     audit: Option<Arc<dyn Sink>>,
     spill: Option<SpillTo>,
     output_limit: Option<ByteCount>,
-    recordings: Option<RecordTo>,
+    recordings: Option<RecordingSettings>,
     human: Arc<dyn Human>,
     clock: Arc<dyn Clock>,
     requires: Requires,
@@ -518,7 +518,7 @@ impl Builder {
     }
 
     /// With a rate limit. It counts commands, and no operations on files.
-    pub fn rate(mut self, limit: Limit) -> Self {
+    pub fn rate(mut self, limit: RateLimit) -> Self {
         self.rate = Some(limit);
         self
     }
@@ -543,7 +543,7 @@ impl Builder {
 
     /// With recordings of sessions and jobs: their output, and marks for what happened besides. What is
     /// typed is never recorded.
-    pub fn recordings(mut self, to: RecordTo) -> Self {
+    pub fn recordings(mut self, to: RecordingSettings) -> Self {
         self.recordings = Some(to);
         self
     }
@@ -571,7 +571,7 @@ impl Builder {
         let mode = self.mode.unwrap_or(if contains { Mode::OnAsk } else { Mode::Always });
         let mut approvals = Approvals::new(mode, self.approver, self.clock.clone());
         if let Some(patience) = self.patience {
-            approvals = approvals.with_patience(patience);
+            approvals = approvals.with_timeout(patience);
         }
         Ok(Shieling {
             policy_digest: self.policy.digest(),
@@ -591,7 +591,7 @@ impl Builder {
             human: self.human,
             requires: self.requires,
             own: self.own,
-            remembered: Arc::default(),
+            file_cache: Arc::default(),
             turns: files::Turns::default(),
             born: Instant::now(),
             closed: AtomicBool::new(false),

@@ -1,6 +1,6 @@
-//! Quantities that carry their unit: bytes, durations as people write them, and the clock.
+//! Quantities with units: bytes, durations in text form, and the clock.
 //!
-//! Deadlines and rate limits are measured on the monotonic clock only, since wall clocks jump.
+//! Deadlines and rate limits use the monotonic clock only, since wall clocks jump.
 
 mod time;
 
@@ -10,32 +10,32 @@ use std::time::{Duration, Instant};
 
 pub use time::{civil, rfc3339, spoken};
 
-/// A number of bytes, written by people as `64KiB`, `4GiB`, `10MB` or `512`.
+/// A number of bytes. Its text form is `64KiB`, `4GiB`, `10MB` or `512`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct ByteCount(u64);
 
 impl ByteCount {
-    /// So many bytes.
+    /// Creates a count of bytes.
     pub const fn bytes(count: u64) -> Self {
         Self(count)
     }
 
-    /// So many times 1,024 bytes.
+    /// Creates a count of kibibytes (1,024 bytes).
     pub const fn kib(count: u64) -> Self {
         Self(count * 1024)
     }
 
-    /// So many times 1,048,576 bytes.
+    /// Creates a count of mebibytes (1,048,576 bytes).
     pub const fn mib(count: u64) -> Self {
         Self(count * 1024 * 1024)
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The number of bytes, as an index into memory; saturates on 32-bit machines.
+    /// Returns the number of bytes as an index into memory. Saturates on 32-bit machines.
     pub fn as_usize(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
@@ -59,13 +59,13 @@ impl fmt::Display for ByteCount {
     }
 }
 
-/// A quantity that could not be read.
+/// A malformed quantity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {expected}")]
 pub struct UnitError {
-    /// What was written.
+    /// The text.
     pub text: String,
-    /// What would have been understood.
+    /// The expected form.
     pub expected: &'static str,
 }
 
@@ -94,10 +94,10 @@ impl FromStr for ByteCount {
     }
 }
 
-/// Reads a duration as people write it: `30s`, `2m`, `500ms`, `1h`; a bare number is seconds.
+/// Parses a duration such as `30s`, `2m`, `500ms` or `1h`. A number without a unit is in seconds.
 ///
 /// # Errors
-/// Anything else, and an overflow. Zero is a duration here; whoever needs more than zero says so.
+/// If the text is malformed or the duration too long. Zero is valid here.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     let error = || UnitError {
         text: text.to_owned(),
@@ -118,13 +118,13 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     Duration::try_from_secs_f64(seconds).map_err(|_| error())
 }
 
-/// Where the time comes from. Tests bring a clock of their own.
+/// A source of monotonic time. Tests provide their own.
 pub trait Clock: Send + Sync {
-    /// The monotonic time.
+    /// Returns the current monotonic time.
     fn now(&self) -> Instant;
 }
 
-/// The clock of this machine.
+/// The monotonic clock of this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

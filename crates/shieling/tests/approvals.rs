@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use shieling::approval::{
-    Answer, Approvals, Approved, Approver, Basis, Callback, Case, Limits, Mode, Nobody, Question, Refused, Scope,
+    Answer, ApprovalContext, Approvals, Approved, Approver, ApproverFn, Basis, GrantLimits, Mode, NoApprover, Question,
+    Refused, Scope,
 };
 use shieling::policy::{Decision, Facts, Policy, Verdict};
 use shieling::request::{Command, Digest};
 use shieling::units::ByteCount;
-use shieling_testkit::{FakeClock, Scripted};
+use shieling_testkit::{FakeClock, ScriptedApprover};
 
 type Files = Vec<(PathBuf, Digest)>;
 
@@ -60,7 +61,7 @@ impl Attempt {
     async fn make(&self, approvals: &Approvals) -> Result<Approved<Command>, Refused> {
         let verdict = self.verdict();
         let (policy, environment, session) = (self.policy.digest(), self.environment, self.session);
-        let case = Case {
+        let case = ApprovalContext {
             verdict: &verdict,
             policy,
             environment,
@@ -82,21 +83,21 @@ fn approvals(mode: Mode, approver: Arc<dyn Approver>) -> (Approvals, Arc<FakeClo
 
 /// Where one yes was given to this attempt and nobody is there any more.
 async fn after_yes(to: &Attempt, scope: Scope) -> (Approvals, Arc<FakeClock>) {
-    let (approvals, clock) = approvals(Mode::Always, Scripted::new([Answer::Yes(scope)]));
+    let (approvals, clock) = approvals(Mode::Always, ScriptedApprover::new([Answer::Yes(scope)]));
     let approved = to.make(&approvals).await.expect("the answer is yes");
     assert_eq!(approved.basis(), Basis::Answer);
     (approvals, clock)
 }
 
-fn limits(uses: u32, seconds: u64) -> Limits {
-    Limits {
+fn limits(uses: u32, seconds: u64) -> GrantLimits {
+    GrantLimits {
         uses: NonZeroU32::new(uses).expect("more than 0"),
         lasts: Duration::from_secs(seconds),
     }
 }
 
 fn prefix(words: &str) -> Scope {
-    Scope::Prefix(words.split(' ').map(str::to_owned).collect(), Limits::default())
+    Scope::Prefix(words.split(' ').map(str::to_owned).collect(), GrantLimits::default())
 }
 
 #[tokio::test]
@@ -120,7 +121,7 @@ async fn the_mode_says_which_verdicts_are_asked_about_and_a_denied_one_never_is(
             Deny => "rm x",
         };
         assert_eq!(attempt(text).verdict().decision, decision, "{text}");
-        let approver = Scripted::new([Answer::Yes(Scope::Once)]);
+        let approver = ScriptedApprover::new([Answer::Yes(Scope::Once)]);
         let (approvals, _) = approvals(mode, approver.clone());
         let answer = attempt(text).make(&approvals).await;
         assert_eq!(
@@ -134,7 +135,7 @@ async fn the_mode_says_which_verdicts_are_asked_about_and_a_denied_one_never_is(
 
 #[tokio::test]
 async fn a_question_tells_all_that_a_yes_is_bound_to() {
-    let approver = Scripted::new([]);
+    let approver = ScriptedApprover::new([]);
     let (approvals, _) = approvals(Mode::OnAsk, approver.clone());
     let make = Attempt {
         session: Some("main"),
@@ -157,7 +158,7 @@ async fn a_question_tells_all_that_a_yes_is_bound_to() {
 #[tokio::test]
 async fn a_no_is_passed_on_with_its_words_and_nobody_is_no_yes() {
     let answers = [Answer::No("use the staging database".to_owned()), Answer::Nobody];
-    let (approvals, _) = approvals(Mode::OnAsk, Scripted::new(answers));
+    let (approvals, _) = approvals(Mode::OnAsk, ScriptedApprover::new(answers));
     let refused = attempt("make").make(&approvals).await.expect_err("no");
     assert_eq!(refused.to_string(), "the approver said no: use the staging database");
     assert_eq!(
@@ -170,7 +171,7 @@ async fn a_no_is_passed_on_with_its_words_and_nobody_is_no_yes() {
 async fn what_an_approver_cannot_show_is_no_no_and_is_not_kept_for_later() {
     let most = ByteCount::kib(8);
     let answers = [Answer::TooLong { most }, Answer::Yes(Scope::Once)];
-    let (approvals, _) = approvals(Mode::OnAsk, Scripted::new(answers));
+    let (approvals, _) = approvals(Mode::OnAsk, ScriptedApprover::new(answers));
     let refused = attempt("make").make(&approvals).await.expect_err("nobody was asked");
     assert_eq!(refused, Refused::TooLong { most });
     assert_eq!(
@@ -184,13 +185,13 @@ async fn what_an_approver_cannot_show_is_no_no_and_is_not_kept_for_later() {
 async fn an_approver_who_never_answers_is_not_waited_for_for_ever() {
     struct Silent;
     impl Approver for Silent {
-        fn ask<'a>(&'a self, _: &'a Question) -> shieling::approval::Asking<'a> {
+        fn ask<'a>(&'a self, _: &'a Question) -> shieling::approval::AnswerFuture<'a> {
             Box::pin(std::future::pending())
         }
     }
     let approvals = approvals(Mode::OnAsk, Arc::new(Silent))
         .0
-        .with_patience(Duration::from_millis(10));
+        .with_timeout(Duration::from_millis(10));
     assert_eq!(
         attempt("make").make(&approvals).await.map(drop),
         Err(Refused::Unanswered)
@@ -209,7 +210,7 @@ async fn an_exact_grant_covers_the_same_command_and_none_that_differs_in_anythin
         files: vec![("/work/Makefile".into(), Digest::of(b"1"))],
         ..attempt("make")
     };
-    let (approvals, _) = after_yes(&make, Scope::Exact(Limits::default())).await;
+    let (approvals, _) = after_yes(&make, Scope::Exact(GrantLimits::default())).await;
     let others = [
         (
             "text",
@@ -305,7 +306,7 @@ async fn a_grant_ends_after_its_uses_and_after_its_time() {
 
     let (approvals, clock) = after_yes(
         &make,
-        Scope::Exact(Limits {
+        Scope::Exact(GrantLimits {
             lasts: Duration::MAX,
             ..limits(3, 1)
         }),
@@ -427,7 +428,7 @@ async fn a_prefix_that_does_not_fit_its_own_question_is_a_yes_for_one_start() {
         let (approvals, _) = after_yes(&attempt("make"), prefix(words)).await;
         assert!(!attempt("make").is_covered(&approvals).await, "{words}");
     }
-    let none = Scope::Prefix(Vec::new(), Limits::default());
+    let none = Scope::Prefix(Vec::new(), GrantLimits::default());
     let (approvals, _) = after_yes(&attempt("make"), none).await;
     assert!(!attempt("make").is_covered(&approvals).await);
 }
@@ -445,7 +446,7 @@ async fn a_session_grant_covers_the_program_and_the_rule_that_were_shown_and_not
         text: text.to_owned(),
         ..shown.clone()
     };
-    let (approvals, _) = after_yes(&shown, Scope::Session(Limits::default())).await;
+    let (approvals, _) = after_yes(&shown, Scope::Session(GrantLimits::default())).await;
     for covered in ["make", "make other", "cat b; make -C sub", "cat c"] {
         assert!(text(covered).is_covered(&approvals).await, "{covered}");
     }
@@ -538,7 +539,7 @@ async fn a_session_grant_that_can_be_bound_to_no_program_is_a_yes_for_one_start(
             policy: Policy::open(),
             ..attempt(shown)
         };
-        let (approvals, _) = after_yes(&shown, Scope::Session(Limits::default())).await;
+        let (approvals, _) = after_yes(&shown, Scope::Session(GrantLimits::default())).await;
         assert!(!shown.is_covered(&approvals).await, "{:?}", shown.text);
     }
 }
@@ -551,11 +552,11 @@ async fn a_file_that_changes_between_the_yes_and_the_start_is_asked_about_again(
         let look = looks.fetch_add(1, Ordering::Relaxed).min(1);
         vec![("/work/x.sh".into(), Digest::of(&[u8::try_from(look).expect("0 or 1")]))]
     };
-    let approver = Scripted::new([Answer::Yes(Scope::Once), Answer::Yes(Scope::Once)]);
+    let approver = ScriptedApprover::new([Answer::Yes(Scope::Once), Answer::Yes(Scope::Once)]);
     let (approvals, _) = approvals(Mode::OnAsk, approver.clone());
     let bash = attempt("bash x.sh");
     let verdict = bash.verdict();
-    let case = Case {
+    let case = ApprovalContext {
         verdict: &verdict,
         policy: bash.policy.digest(),
         environment: "local",
@@ -582,11 +583,14 @@ async fn a_no_to_the_changed_file_is_a_no() {
             Digest::of(&looks.fetch_add(1, Ordering::Relaxed).to_le_bytes()),
         )]
     };
-    let answers = [Answer::Yes(Scope::Exact(Limits::default())), Answer::No(String::new())];
-    let (approvals, _) = approvals(Mode::OnAsk, Scripted::new(answers));
+    let answers = [
+        Answer::Yes(Scope::Exact(GrantLimits::default())),
+        Answer::No(String::new()),
+    ];
+    let (approvals, _) = approvals(Mode::OnAsk, ScriptedApprover::new(answers));
     let bash = attempt("bash x.sh");
     let verdict = bash.verdict();
-    let case = Case {
+    let case = ApprovalContext {
         verdict: &verdict,
         policy: bash.policy.digest(),
         environment: "local",
@@ -606,10 +610,13 @@ async fn a_file_that_changes_at_every_question_is_refused_in_the_end() {
             Digest::of(&looks.fetch_add(1, Ordering::Relaxed).to_le_bytes()),
         )]
     };
-    let (approvals, _) = approvals(Mode::OnAsk, Arc::new(Callback(|_: &Question| Answer::Yes(Scope::Once))));
+    let (approvals, _) = approvals(
+        Mode::OnAsk,
+        Arc::new(ApproverFn(|_: &Question| Answer::Yes(Scope::Once))),
+    );
     let bash = attempt("bash x.sh");
     let verdict = bash.verdict();
-    let case = Case {
+    let case = ApprovalContext {
         verdict: &verdict,
         policy: bash.policy.digest(),
         environment: "local",
@@ -636,7 +643,7 @@ fn a_grant_for_one_start_is_used_by_exactly_one_of_sixteen() {
             .expect("a runtime")
     };
     for _ in 0..20 {
-        let approver = Scripted::new([]);
+        let approver = ScriptedApprover::new([]);
         let (approvals, _) = approvals(Mode::OnAsk, approver.clone());
         runtime().block_on(async { attempt("make").make(&approvals).await.expect_err("nobody is there") });
         approvals.grant(&approver.asked()[0], Scope::Once);
@@ -656,7 +663,7 @@ fn a_grant_for_one_start_is_used_by_exactly_one_of_sixteen() {
 
 #[tokio::test]
 async fn the_narrowest_grant_is_used_first() {
-    let approver = Scripted::new([]);
+    let approver = ScriptedApprover::new([]);
     let (approvals, _) = approvals(Mode::OnAsk, approver.clone());
     attempt("make").make(&approvals).await.expect_err("nobody is there");
     let question = &approver.asked()[0];
@@ -672,26 +679,26 @@ async fn the_narrowest_grant_is_used_first() {
 
 #[tokio::test]
 async fn a_grant_that_was_taken_back_covers_nothing() {
-    let approver = Scripted::new([]);
+    let approver = ScriptedApprover::new([]);
     let (approvals, _) = approvals(Mode::OnAsk, approver.clone());
     attempt("make").make(&approvals).await.expect_err("nobody is there");
     let question = &approver.asked()[0];
-    let grant = approvals.grant(question, Scope::Exact(Limits::default()));
+    let grant = approvals.grant(question, Scope::Exact(GrantLimits::default()));
     assert!(attempt("make").is_covered(&approvals).await);
     assert!(approvals.revoke(grant));
     assert!(!approvals.revoke(grant));
     assert!(!attempt("make").is_covered(&approvals).await);
-    approvals.grant(question, Scope::Session(Limits::default()));
+    approvals.grant(question, Scope::Session(GrantLimits::default()));
     approvals.revoke_all();
     assert!(!attempt("make").is_covered(&approvals).await);
 }
 
 #[tokio::test]
 async fn an_earlier_grant_holds_where_nobody_is_to_be_asked() {
-    let asker = Scripted::new([]);
+    let asker = ScriptedApprover::new([]);
     let (asking, _) = approvals(Mode::OnAsk, asker.clone());
     attempt("make").make(&asking).await.expect_err("nobody is there");
-    let (never, _) = approvals(Mode::Never, Arc::new(Nobody));
+    let (never, _) = approvals(Mode::Never, Arc::new(NoApprover));
     never.grant(&asker.asked()[0], Scope::Once);
     assert!(attempt("make").is_covered(&never).await);
     assert_eq!(attempt("make").make(&never).await.map(drop), Err(Refused::NobodyToAsk));

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use shieling::audit::{Callback, Durability, File, Head, Kind, Record, Settings, Sink, Why, verify};
+use shieling::audit::{Defect, Durability, LogFile, LogHead, LogSettings, Record, RecordKind, Sink, SinkFn, verify};
 use shieling::request::{Command, Digest};
 use shieling::units::ByteCount;
 use shieling_testkit::Workspace;
@@ -18,7 +18,7 @@ fn record(text: &str) -> Record {
         .expect("a command")
         .with_variables(variables);
     Record::new(
-        Kind::Intent,
+        RecordKind::Intent,
         "run-1".to_owned(),
         1.5,
         &command,
@@ -27,8 +27,8 @@ fn record(text: &str) -> Record {
     )
 }
 
-fn log(workspace: &Workspace) -> File {
-    File::open(workspace.path("audit.jsonl"), Settings::default()).expect("a new log")
+fn log(workspace: &Workspace) -> LogFile {
+    LogFile::open(workspace.path("audit.jsonl"), LogSettings::default()).expect("a new log")
 }
 
 /// A log of so many records.
@@ -184,11 +184,11 @@ fn a_log_that_was_cut_off_or_rewritten_is_noticed_with_a_head_noted_before() {
     put(&path, &all);
     verify(&path, None).expect("a shorter chain is a chain");
     let broken = verify(&path, head).expect_err("the head is gone");
-    assert!(matches!(broken.why, Why::CutOff) && broken.line == 4, "{broken}");
+    assert!(matches!(broken.why, Defect::CutOff) && broken.line == 4, "{broken}");
 
     let (_other, path) = written(5);
     let broken = verify(&path, head).expect_err("another log, with other times");
-    assert!(matches!(broken.why, Why::Rewritten) && broken.line == 5, "{broken}");
+    assert!(matches!(broken.why, Defect::Rewritten) && broken.line == 5, "{broken}");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn a_log_that_has_grown_since_the_head_was_noted_still_holds_it() {
     let workspace = Workspace::new();
     let log = log(&workspace);
     log.append(&record("one")).expect("room");
-    let noted: Head = log.head().expect("one line");
+    let noted: LogHead = log.head().expect("one line");
     log.append(&record("two")).expect("room");
     assert_eq!(verify(log.path(), Some(noted)).expect("grown").records, 2);
 }
@@ -206,17 +206,17 @@ fn an_empty_log_is_whole_unless_a_head_is_expected() {
     let workspace = Workspace::new();
     let log = log(&workspace);
     assert_eq!(verify(log.path(), None).expect("empty").head, None);
-    let head = Head {
+    let head = LogHead {
         seq: 1,
         digest: Digest::of(b""),
     };
     assert!(matches!(
         verify(log.path(), Some(head)).expect_err("cut off").why,
-        Why::CutOff
+        Defect::CutOff
     ));
     assert!(matches!(
         verify(&workspace.path("none"), None).expect_err("no file").why,
-        Why::Unreadable(_)
+        Defect::Unreadable(_)
     ));
 }
 
@@ -257,11 +257,11 @@ fn letters_of_every_language_stay_readable() {
 #[test]
 fn a_log_is_continued_where_it_ended() {
     let (_workspace, path) = written(2);
-    let log = File::open(
+    let log = LogFile::open(
         &path,
-        Settings {
+        LogSettings {
             durability: Durability::Disk,
-            ..Settings::default()
+            ..LogSettings::default()
         },
     )
     .expect("there");
@@ -286,8 +286,10 @@ fn a_torn_last_line_is_refused_and_the_remedy_works() {
         let whole = fs::metadata(&path).expect("there").len();
         let text = fs::read(&path).expect("there");
         fs::write(&path, [&text[..], torn.as_bytes()].concat()).expect("ours");
-        assert!(matches!(verify(&path, None).expect_err("torn").why, Why::Torn));
-        let error = File::open(&path, Settings::default()).expect_err("torn").to_string();
+        assert!(matches!(verify(&path, None).expect_err("torn").why, Defect::Torn));
+        let error = LogFile::open(&path, LogSettings::default())
+            .expect_err("torn")
+            .to_string();
         assert!(error.contains(&format!("truncate -s {whole}")), "{error}");
         fs::File::options()
             .write(true)
@@ -295,7 +297,7 @@ fn a_torn_last_line_is_refused_and_the_remedy_works() {
             .expect("ours")
             .set_len(whole)
             .expect("ours");
-        File::open(&path, Settings::default())
+        LogFile::open(&path, LogSettings::default())
             .expect("mended")
             .append(&record("on"))
             .expect("room");
@@ -309,7 +311,7 @@ fn a_last_line_that_is_no_record_is_not_continued() {
     let mut all = lines(&path);
     all[2] = all[2].replace("echo", "ohce");
     put(&path, &all);
-    let error = File::open(&path, Settings::default()).expect_err("edited");
+    let error = LogFile::open(&path, LogSettings::default()).expect_err("edited");
     assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
 }
 
@@ -345,11 +347,11 @@ fn a_log_that_is_moved_or_cut_while_in_use_takes_no_more_records() {
 #[test]
 fn a_full_log_takes_no_more_records_and_stays_whole() {
     let workspace = Workspace::new();
-    let settings = Settings {
+    let settings = LogSettings {
         bound: ByteCount::bytes(2_000),
-        ..Settings::default()
+        ..LogSettings::default()
     };
-    let log = File::open(workspace.path("audit.jsonl"), settings).expect("new");
+    let log = LogFile::open(workspace.path("audit.jsonl"), settings).expect("new");
     let refused = (0..10)
         .find_map(|_| log.append(&record("true")).err())
         .expect("2,000 bytes are soon full");
@@ -362,12 +364,12 @@ fn a_log_is_for_its_owner_alone_and_reached_by_no_link() {
     let (workspace, path) = written(1);
     assert_eq!(fs::metadata(&path).expect("there").mode() & 0o777, 0o600);
     symlink(&path, workspace.path("link")).expect("ours");
-    File::open(workspace.path("link"), Settings::default()).expect_err("a link");
+    LogFile::open(workspace.path("link"), LogSettings::default()).expect_err("a link");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).expect("ours");
-    let error = File::open(&path, Settings::default()).expect_err("anybody may write");
+    let error = LogFile::open(&path, LogSettings::default()).expect_err("anybody may write");
     assert!(error.to_string().contains("chmod go-w"), "{error}");
-    File::open(workspace.root(), Settings::default()).expect_err("a directory");
-    File::open("/dev/null", Settings::default()).expect_err("a device");
+    LogFile::open(workspace.root(), LogSettings::default()).expect_err("a directory");
+    LogFile::open("/dev/null", LogSettings::default()).expect_err("a device");
 }
 
 #[test]
@@ -399,7 +401,7 @@ fn writers_at_the_same_time_lose_nothing_and_keep_one_chain() {
 #[test]
 fn a_function_can_be_a_sink() {
     let seen = Mutex::new(Vec::new());
-    let sink = Callback(|record: &Record| {
+    let sink = SinkFn(|record: &Record| {
         seen.lock().expect("no panic").push(record.command.clone());
         Ok(())
     });
@@ -408,13 +410,13 @@ fn a_function_can_be_a_sink() {
 }
 
 /// A log that is rotated after a few records.
-fn small(workspace: &Workspace) -> File {
-    let settings = Settings {
+fn small(workspace: &Workspace) -> LogFile {
+    let settings = LogSettings {
         bound: ByteCount::bytes(2_000),
         generations: 3,
-        ..Settings::default()
+        ..LogSettings::default()
     };
-    File::open(workspace.path("audit.jsonl"), settings).expect("it opens")
+    LogFile::open(workspace.path("audit.jsonl"), settings).expect("it opens")
 }
 
 #[test]
@@ -441,10 +443,10 @@ fn a_log_that_keeps_generations_never_fills_up_and_its_chain_goes_on_across_them
     verify(&path, Some(noted)).expect("an older head is in it");
     assert_eq!(log.head(), Some(head));
     // What was noted before the oldest cannot be looked for any more, and that is said.
-    let gone = Head { seq: 1, ..head };
+    let gone = LogHead { seq: 1, ..head };
     assert!(matches!(
         verify(&path, Some(gone)).expect_err("rotated away").why,
-        Why::RotatedAway
+        Defect::RotatedAway
     ));
 }
 
@@ -493,16 +495,16 @@ fn a_generation_that_was_changed_removed_or_exchanged_is_noticed() {
 #[test]
 fn writers_of_a_log_that_is_rotated_lose_nothing_and_keep_one_chain() {
     let workspace = Workspace::new();
-    let settings = Settings {
+    let settings = LogSettings {
         bound: ByteCount::kib(8),
         generations: 1_000,
-        ..Settings::default()
+        ..LogSettings::default()
     };
     let path = workspace.path("audit.jsonl");
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                let log = File::open(&path, settings).expect("it opens");
+                let log = LogFile::open(&path, settings).expect("it opens");
                 for index in 0..50 {
                     log.append(&record(&format!("echo {index}"))).expect("room");
                 }
@@ -513,8 +515,8 @@ fn writers_of_a_log_that_is_rotated_lose_nothing_and_keep_one_chain() {
     assert_eq!((whole.records, whole.head.expect("not empty").seq), (200, 200));
     // One that has written nothing for a while goes on after what the others have written.
     let (idle, busy) = (
-        File::open(&path, settings).expect("it opens"),
-        File::open(&path, settings).expect("it opens"),
+        LogFile::open(&path, settings).expect("it opens"),
+        LogFile::open(&path, settings).expect("it opens"),
     );
     for _ in 0..60 {
         busy.append(&record("echo busy")).expect("room");
@@ -554,17 +556,17 @@ fn a_rotation_that_was_interrupted_is_taken_up_again() {
 #[test]
 fn a_log_that_cannot_be_written_says_which_file_and_what_to_do() {
     let workspace = Workspace::new();
-    let full = Settings {
+    let full = LogSettings {
         bound: ByteCount::bytes(100),
-        ..Settings::default()
+        ..LogSettings::default()
     };
-    let log = File::open(workspace.path("audit.jsonl"), full).expect("new");
+    let log = LogFile::open(workspace.path("audit.jsonl"), full).expect("new");
     let refused = log.append(&record("true")).expect_err("it is full").to_string();
     assert!(
         refused.contains("audit.jsonl") && refused.contains("--audit FILE"),
         "{refused}"
     );
-    let refused = File::open("/dev/full", Settings::default())
+    let refused = LogFile::open("/dev/full", LogSettings::default())
         .expect_err("no file")
         .to_string();
     assert!(refused.contains("/dev/full"), "{refused}");

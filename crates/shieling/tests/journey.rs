@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shieling::approval::{Answer, Mode, Scope};
-use shieling::audit::{self, Kind};
+use shieling::audit::{self, RecordKind};
 use shieling::environment::{Local, Shell};
 use shieling::outcome::{Layer, Outcome, Status};
 use shieling::policy::{Decision, Policy};
 use shieling::request::Command;
 use shieling::{Builder, Shieling};
-use shieling_testkit::{Broken, FakeClock, Marker, Recording, Scripted, Workspace, leftovers};
+use shieling_testkit::{FailingSink, FakeClock, Marker, RecordingSink, ScriptedApprover, Workspace, leftovers};
 
 fn builder(workspace: &Workspace, policy: Policy) -> Builder {
     let shell = Shell::find(None).expect("there is a shell on every host that runs tests");
@@ -42,7 +42,7 @@ async fn run(shieling: &Shieling, workspace: &Workspace, text: &str) -> Outcome 
 
 #[tokio::test]
 async fn a_command_that_is_allowed_runs_and_leaves_an_intent_and_an_outcome() {
-    let (workspace, log) = (Workspace::new(), Recording::new());
+    let (workspace, log) = (Workspace::new(), RecordingSink::new());
     let shieling = open(&workspace)
         .audit(log.clone())
         .build()
@@ -61,7 +61,7 @@ async fn a_command_that_is_allowed_runs_and_leaves_an_intent_and_an_outcome() {
     assert_eq!((outcome.denial, outcome.error, outcome.survivors), (None, None, 0));
 
     let records = log.records();
-    assert_eq!(log.kinds(), [Kind::Intent, Kind::Outcome]);
+    assert_eq!(log.kinds(), [RecordKind::Intent, RecordKind::Outcome]);
     assert_eq!(records[0].run, records[1].run);
     assert_eq!(records[0].outcome, None);
     let ended = records[1].outcome.as_ref().expect("an outcome");
@@ -95,8 +95,8 @@ async fn ends_by_signals_and_at_the_deadline_are_told_as_the_contract_says() {
 
 #[tokio::test]
 async fn what_the_policy_denies_does_not_start_and_is_recorded() {
-    let (workspace, log) = (Workspace::new().with("file", "content"), Recording::new());
-    let approver = Scripted::new([Answer::Yes(Scope::Once)]);
+    let (workspace, log) = (Workspace::new().with("file", "content"), RecordingSink::new());
+    let approver = ScriptedApprover::new([Answer::Yes(Scope::Once)]);
     let shieling = readonly(&workspace)
         .approver(approver.clone())
         .audit(log.clone())
@@ -109,7 +109,7 @@ async fn what_the_policy_denies_does_not_start_and_is_recorded() {
     assert_eq!(denial.reasons[0].rule, "readonly");
     assert!(workspace.path("file").exists());
     assert!(approver.asked().is_empty(), "a denied command is not asked about");
-    assert_eq!(log.kinds(), [Kind::Denied]);
+    assert_eq!(log.kinds(), [RecordKind::Denied]);
     assert_eq!(
         log.records()[0].verdict.as_ref().expect("judged").decision,
         Decision::Deny
@@ -118,8 +118,8 @@ async fn what_the_policy_denies_does_not_start_and_is_recorded() {
 
 #[tokio::test]
 async fn a_yes_starts_the_command_and_stands_in_the_log_before_its_outcome() {
-    let (workspace, log) = (Workspace::new().with("x.sh", "echo ran"), Recording::new());
-    let approver = Scripted::new([Answer::Yes(Scope::Once)]);
+    let (workspace, log) = (Workspace::new().with("x.sh", "echo ran"), RecordingSink::new());
+    let approver = ScriptedApprover::new([Answer::Yes(Scope::Once)]);
     let shieling = readonly(&workspace)
         .approver(approver)
         .audit(log.clone())
@@ -127,7 +127,10 @@ async fn a_yes_starts_the_command_and_stands_in_the_log_before_its_outcome() {
         .expect("it serves no other policy");
     let outcome = run(&shieling, &workspace, "bash x.sh").await;
     assert_eq!(outcome.stdout, "ran\n", "{outcome:?}");
-    assert_eq!(log.kinds(), [Kind::Intent, Kind::Approved, Kind::Outcome]);
+    assert_eq!(
+        log.kinds(),
+        [RecordKind::Intent, RecordKind::Approved, RecordKind::Outcome]
+    );
     let grant = log.records()[1].grant.clone().expect("the yes");
     assert_eq!(grant.basis, "answer");
     assert_eq!(grant.files[0].path, workspace.path("x.sh").display().to_string());
@@ -160,10 +163,10 @@ async fn no_yes_is_a_refusal_that_says_whether_somebody_said_no() {
         ),
     ];
     for (mode, answers, status, decision, because) in cases {
-        let log = Recording::new();
+        let log = RecordingSink::new();
         let shieling = readonly(&workspace)
             .approval(mode)
-            .approver(Scripted::new(answers))
+            .approver(ScriptedApprover::new(answers))
             .audit(log.clone())
             .build()
             .expect("it serves no other policy");
@@ -180,7 +183,7 @@ async fn no_yes_is_a_refusal_that_says_whether_somebody_said_no() {
             "the policy's own reasons come first"
         );
         assert_eq!(denial.reasons.last().expect("a reason").because, because);
-        assert_eq!(log.kinds(), [Kind::Intent, Kind::Denied]);
+        assert_eq!(log.kinds(), [RecordKind::Intent, RecordKind::Denied]);
     }
 }
 
@@ -192,7 +195,7 @@ async fn a_script_that_is_changed_while_the_person_reads_it_is_asked_about_again
         Answer::No("that is another script".to_owned()),
     ];
     let changing = workspace.clone();
-    let approver = Scripted::with_meanwhile(answers, move || changing.write("x.sh", "echo evil"));
+    let approver = ScriptedApprover::with_meanwhile(answers, move || changing.write("x.sh", "echo evil"));
     let shieling = readonly(&workspace)
         .approver(approver.clone())
         .build()
@@ -214,7 +217,7 @@ async fn where_nothing_is_enforced_every_command_is_asked_about_unless_told_othe
 
 #[tokio::test]
 async fn the_rate_limit_counts_refused_and_timed_out_commands_and_tells_the_wait() {
-    let (workspace, log, clock) = (Workspace::new(), Recording::new(), FakeClock::new());
+    let (workspace, log, clock) = (Workspace::new(), RecordingSink::new(), FakeClock::new());
     let limit = "3/10".parse().expect("a limit");
     let shieling = readonly(&workspace)
         .rate(limit)
@@ -237,20 +240,20 @@ async fn the_rate_limit_counts_refused_and_timed_out_commands_and_tells_the_wait
     let denial = outcome.denial.expect("too soon");
     assert_eq!((denial.layer, denial.retry_after_ms), (Layer::Rate, Some(6_000)));
     assert_eq!(denial.reasons[0].rule, "rate 3/10");
-    assert_eq!(log.kinds().last(), Some(&Kind::Denied));
+    assert_eq!(log.kinds().last(), Some(&RecordKind::Denied));
     clock.advance(Duration::from_secs(6));
     assert_eq!(run(&shieling, &workspace, "true").await.status, Status::Exited);
 }
 
 #[tokio::test]
 async fn nothing_starts_if_the_log_takes_no_intent_or_no_yes() {
-    for kind in [Kind::Intent, Kind::Approved] {
+    for kind in [RecordKind::Intent, RecordKind::Approved] {
         let workspace = Workspace::new();
-        let approver = Scripted::new([Answer::Yes(Scope::Once)]);
+        let approver = ScriptedApprover::new([Answer::Yes(Scope::Once)]);
         let shieling = open(&workspace)
             .approval(Mode::Always)
             .approver(approver)
-            .audit(Arc::new(Broken(kind)))
+            .audit(Arc::new(FailingSink(kind)))
             .build()
             .expect("it serves no other policy");
         let outcome = run(&shieling, &workspace, "touch made").await;
@@ -264,14 +267,14 @@ async fn nothing_starts_if_the_log_takes_no_intent_or_no_yes() {
 async fn an_end_that_could_not_be_recorded_is_told_beside_the_true_outcome() {
     let workspace = Workspace::new();
     let shieling = open(&workspace)
-        .audit(Arc::new(Broken(Kind::Outcome)))
+        .audit(Arc::new(FailingSink(RecordKind::Outcome)))
         .build()
         .expect("it serves no other policy");
     let outcome = run(&shieling, &workspace, "exit 5").await;
     assert_eq!((outcome.status, outcome.exit_code), (Status::Exited, Some(5)));
     assert!(outcome.error.expect("told").contains("could not be recorded"));
     let shieling = readonly(&workspace)
-        .audit(Arc::new(Broken(Kind::Denied)))
+        .audit(Arc::new(FailingSink(RecordKind::Denied)))
         .build()
         .expect("it serves no other policy");
     let outcome = run(&shieling, &workspace, "rm x").await;
@@ -281,7 +284,7 @@ async fn an_end_that_could_not_be_recorded_is_told_beside_the_true_outcome() {
 
 #[tokio::test]
 async fn a_command_that_cannot_be_started_is_failed_with_the_cause() {
-    let (workspace, log) = (Workspace::new(), Recording::new());
+    let (workspace, log) = (Workspace::new(), RecordingSink::new());
     let shieling = open(&workspace)
         .audit(log.clone())
         .build()
@@ -291,12 +294,12 @@ async fn a_command_that_cannot_be_started_is_failed_with_the_cause() {
     assert_eq!((outcome.status, outcome.exit_code), (Status::Failed, None));
     let error = outcome.error.expect("the cause");
     assert!(error.contains("nowhere") && error.contains("No such file"), "{error}");
-    assert_eq!(log.kinds(), [Kind::Intent, Kind::Outcome]);
+    assert_eq!(log.kinds(), [RecordKind::Intent, RecordKind::Outcome]);
 }
 
 #[tokio::test]
 async fn a_caller_who_goes_away_leaves_no_process_and_an_outcome_in_the_log() {
-    let (workspace, log, marker) = (Workspace::new(), Recording::new(), Marker::new());
+    let (workspace, log, marker) = (Workspace::new(), RecordingSink::new(), Marker::new());
     let shieling = open(&workspace)
         .audit(log.clone())
         .build()
@@ -313,7 +316,7 @@ async fn a_caller_who_goes_away_leaves_no_process_and_an_outcome_in_the_log() {
         outcome = running => panic!("it runs a minute: {outcome:?}"),
         () = started => {}
     }
-    assert_eq!(log.kinds(), [Kind::Intent, Kind::Outcome]);
+    assert_eq!(log.kinds(), [RecordKind::Intent, RecordKind::Outcome]);
     let ended = log.records()[1].outcome.clone().expect("an outcome");
     assert_eq!(ended.status, Status::Lost);
     assert!(ended.error.expect("why").contains("the caller went away"));
@@ -332,11 +335,11 @@ async fn a_caller_who_goes_away_leaves_no_process_and_an_outcome_in_the_log() {
 async fn a_caller_who_goes_away_during_the_question_starts_nothing_and_is_recorded() {
     struct Silent;
     impl shieling::approval::Approver for Silent {
-        fn ask<'a>(&'a self, _: &'a shieling::approval::Question) -> shieling::approval::Asking<'a> {
+        fn ask<'a>(&'a self, _: &'a shieling::approval::Question) -> shieling::approval::AnswerFuture<'a> {
             Box::pin(std::future::pending())
         }
     }
-    let (workspace, log) = (Workspace::new(), Recording::new());
+    let (workspace, log) = (Workspace::new(), RecordingSink::new());
     let shieling = open(&workspace)
         .approval(Mode::Always)
         .approver(Arc::new(Silent))
@@ -347,7 +350,7 @@ async fn a_caller_who_goes_away_during_the_question_starts_nothing_and_is_record
     tokio::time::timeout(Duration::from_millis(20), running)
         .await
         .expect_err("nobody answers");
-    assert_eq!(log.kinds(), [Kind::Intent, Kind::Outcome]);
+    assert_eq!(log.kinds(), [RecordKind::Intent, RecordKind::Outcome]);
     assert_eq!(
         log.records()[1].outcome.as_ref().expect("an outcome").status,
         Status::Failed
@@ -358,7 +361,7 @@ async fn a_caller_who_goes_away_during_the_question_starts_nothing_and_is_record
 #[tokio::test]
 async fn a_log_in_a_file_holds_every_run_of_many_at_once() {
     let (workspace, place) = (Workspace::new(), Workspace::new());
-    let file = audit::File::open(place.path("audit.jsonl"), audit::Settings::default()).expect("a new log");
+    let file = audit::LogFile::open(place.path("audit.jsonl"), audit::LogSettings::default()).expect("a new log");
     let shieling = open(&workspace)
         .audit(Arc::new(file))
         .build()

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use shieling::rate::{Limit, RateLimiter};
+use shieling::rate::{RateLimit, RateLimiter};
 use shieling::units::SystemClock;
 use shieling_testkit::FakeClock;
 
@@ -67,7 +67,7 @@ fn an_attempt_that_the_limit_refuses_does_not_push_the_next_one_away() {
 #[test]
 fn six_at_once_get_exactly_as_many_places_as_there_are() {
     for _ in 0..50 {
-        let limit: Limit = "7/3600".parse().expect("a limit");
+        let limit: RateLimit = "7/3600".parse().expect("a limit");
         let limiter = RateLimiter::new(limit, Arc::new(SystemClock));
         let let_through = AtomicUsize::new(0);
         std::thread::scope(|scope| {
@@ -103,11 +103,11 @@ fn a_limit_that_cannot_be_read_shows_the_place() {
         ("3/10/5", 2..6, "is not a number of seconds above 0"),
     ];
     for (text, at, expected) in cases {
-        let error = text.parse::<Limit>().expect_err(text);
+        let error = text.parse::<RateLimit>().expect_err(text);
         assert_eq!((error.at, error.expected), (at, expected), "{text}");
     }
     insta::assert_snapshot!(
-        "3/10,10/soon".parse::<Limit>().expect_err("no number"),
+        "3/10,10/soon".parse::<RateLimit>().expect_err("no number"),
         @"rate `3/10,10/soon`: `soon` at byte 8 is not a number of seconds above 0, such as `3/10,10/60`"
     );
 }
@@ -115,10 +115,10 @@ fn a_limit_that_cannot_be_read_shows_the_place() {
 #[test]
 fn what_is_read_is_shown_as_it_was_written() {
     for text in ["3/10,10/60", "1/0.5", "10000/3600"] {
-        assert_eq!(text.parse::<Limit>().expect(text).to_string(), text);
+        assert_eq!(text.parse::<RateLimit>().expect(text).to_string(), text);
     }
     assert_eq!(
-        " 3/10s, 10/1m".parse::<Limit>().expect("units").to_string(),
+        " 3/10s, 10/1m".parse::<RateLimit>().expect("units").to_string(),
         "3/10,10/60"
     );
 }

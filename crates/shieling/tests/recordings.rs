@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shieling::Shieling;
-use shieling::approval::{Answer, Callback, Mode, Question, Scope};
+use shieling::approval::{Answer, ApproverFn, Mode, Question, Scope};
 use shieling::environment::{Local, Shell};
 use shieling::outcome::{Outcome, Status};
 use shieling::policy::{Policy, RuleFile};
 use shieling::request::Command;
 use shieling::session::{
-    Asking, Call, Human, HumanQuestion, HumanReply, Input, RecordTo, RecordingId, Size, ViewAsk, WaitFor, recorded,
+    Human, HumanQuestion, HumanReply, JobInput, JobRequest, RecordingId, RecordingSettings, ReplyFuture, TerminalSize,
+    ViewRequest, WaitFor, list_recordings,
 };
 use shieling::units::ByteCount;
 
@@ -21,7 +22,7 @@ use shieling::units::ByteCount;
 struct Person;
 
 impl Human for Person {
-    fn ask<'a>(&'a self, _: HumanQuestion) -> Asking<'a> {
+    fn ask<'a>(&'a self, _: HumanQuestion) -> ReplyFuture<'a> {
         Box::pin(std::future::ready(HumanReply::Answer("blue".to_owned())))
     }
 }
@@ -32,7 +33,7 @@ struct Place {
 }
 
 impl Place {
-    fn new(bounds: impl FnOnce(RecordTo) -> RecordTo) -> Self {
+    fn new(bounds: impl FnOnce(RecordingSettings) -> RecordingSettings) -> Self {
         let place = tempfile::tempdir().expect("a directory can be made");
         let local = Arc::new(Local::new(Shell::find(None).expect("there is a bash")));
         let rules = "[[rule]]\nid = \"no\"\ndecision = \"deny\"\ncommand = \"rm\"\nbecause = \"it removes\"\n\
@@ -40,20 +41,20 @@ impl Place {
         let policy = Policy::open().with_rules(RuleFile::parse("rules.toml", rules).expect("rules"));
         let shieling = Shieling::builder(local, policy, place.path())
             .approval(Mode::OnAsk)
-            .approver(Arc::new(Callback(|_: &Question| Answer::Yes(Scope::Once))))
+            .approver(Arc::new(ApproverFn(|_: &Question| Answer::Yes(Scope::Once))))
             .human(Arc::new(Person))
-            .recordings(bounds(RecordTo::new(place.path().join("recordings"))))
+            .recordings(bounds(RecordingSettings::new(place.path().join("recordings"))))
             .build()
             .expect("it serves no other policy");
         Self { place, shieling }
     }
 
-    fn call(&self, text: &str) -> Call {
+    fn call(&self, text: &str) -> JobRequest {
         let path = BTreeMap::from([("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())]);
         let command = Command::new(text, self.place.path())
             .expect("a command")
             .with_variables(path);
-        Call::new(command)
+        JobRequest::new(command)
     }
 
     async fn run(&self, text: &str) -> Outcome {
@@ -128,7 +129,7 @@ async fn a_session_is_one_recording_of_all_its_commands_and_of_those_refused() {
     );
     let sessions = place.shieling.list().sessions;
     assert_eq!(sessions[0].recording.as_ref().map(ToString::to_string), first.recording);
-    let listed = recorded(&place.place.path().join("recordings")).expect("it can be read");
+    let listed = list_recordings(&place.place.path().join("recordings")).expect("it can be read");
     assert_eq!(
         (listed.len(), listed[0].title.as_str(), listed[0].open),
         (1, "session main", true)
@@ -143,7 +144,7 @@ async fn jobs_of_their_own_and_single_commands_have_recordings_of_their_own() {
     call.background = true;
     let piped = shieling.shell(call).await;
     let mut call = place.call("stty -echo; echo 'password: '; read -r word; stty size");
-    call.terminal = Some(Size { rows: 7, columns: 40 });
+    call.terminal = Some(TerminalSize { rows: 7, columns: 40 });
     call.background = true;
     let terminal = shieling.shell(call).await;
     let single = shieling.run(place.call("echo alone").command, None).await;
@@ -162,10 +163,10 @@ async fn jobs_of_their_own_and_single_commands_have_recordings_of_their_own() {
             .await
             .expect("it is there");
         assert!(ready);
-        let word = Input {
+        let word = JobInput {
             text: "hunter2".to_owned(),
             enter: true,
-            ..Input::default()
+            ..JobInput::default()
         };
         let typed = shieling.write(&job.job, word, Duration::from_secs(5)).await;
         typed.expect("it reads");
@@ -180,7 +181,7 @@ async fn jobs_of_their_own_and_single_commands_have_recordings_of_their_own() {
         assert!(ended);
         assert_eq!(
             shieling
-                .view(ViewAsk::new(job.job.clone()))
+                .view(ViewRequest::new(job.job.clone()))
                 .await
                 .expect("a view")
                 .outcome
@@ -217,7 +218,7 @@ async fn jobs_of_their_own_and_single_commands_have_recordings_of_their_own() {
         )
     );
 
-    let listed = recorded(&place.place.path().join("recordings")).expect("it can be read");
+    let listed = list_recordings(&place.place.path().join("recordings")).expect("it can be read");
     assert_eq!(listed.len(), 3);
     for one in listed {
         assert!(!one.open || one.title != "echo alone", "{one:?}");
@@ -231,7 +232,7 @@ async fn jobs_of_their_own_and_single_commands_have_recordings_of_their_own() {
 
 #[tokio::test]
 async fn a_recording_is_cut_off_at_its_bound_and_what_has_no_room_runs_all_the_same() {
-    let place = Place::new(|to| RecordTo {
+    let place = Place::new(|to| RecordingSettings {
         per_recording: ByteCount::kib(64),
         in_all: ByteCount::kib(100),
         ..to
@@ -244,13 +245,13 @@ async fn a_recording_is_cut_off_at_its_bound_and_what_has_no_room_runs_all_the_s
         (kind.as_str(), last.as_str()),
         ("m", "cut off: a recording takes at most 64 KiB")
     );
-    let listed = recorded(&place.place.path().join("recordings")).expect("it can be read");
+    let listed = list_recordings(&place.place.path().join("recordings")).expect("it can be read");
     assert!(listed[0].size <= ByteCount::kib(64), "{listed:?}");
 
     place.shieling.close().await;
 
     // The first session takes all the room that there is.
-    let place = Place::new(|to| RecordTo {
+    let place = Place::new(|to| RecordingSettings {
         per_recording: ByteCount::kib(64),
         in_all: ByteCount::kib(100),
         ..to
@@ -289,7 +290,7 @@ fn what_is_not_ours_is_not_listed() {
     std::fs::write(path("20261123T070754Z-0123456789abcdef0123.cast"), "{\"version\": 2}\n").expect("written");
     std::fs::write(path("other.cast"), ours).expect("written");
     std::os::unix::fs::symlink(path(older), path("20261124T070754Z-0123456789abcdef0123.cast")).expect("linked");
-    let listed = recorded(place.path()).expect("it can be read");
+    let listed = list_recordings(place.path()).expect("it can be read");
     let told = listed.iter().map(|one| (one.id.to_string(), one.seconds, one.open));
     let told: Vec<_> = told
         .map(|(id, seconds, open)| (id[..8].to_owned(), seconds, open))
@@ -299,5 +300,5 @@ fn what_is_not_ours_is_not_listed() {
         told,
         expected.map(|(day, seconds)| (day.to_owned(), Some(seconds), false))
     );
-    assert_eq!(recorded(&path("nowhere")).expect("nothing is no error"), []);
+    assert_eq!(list_recordings(&path("nowhere")).expect("nothing is no error"), []);
 }

@@ -17,7 +17,7 @@ use shieling::environment::{Local, Shell};
 use shieling::outcome::{Outcome, Status};
 use shieling::policy::Policy;
 use shieling::request::Command;
-use shieling::session::Call;
+use shieling::session::JobRequest;
 use shieling_testkit::Workspace;
 
 /// What is in the file that is hidden.
@@ -73,7 +73,7 @@ async fn steps(name: &str, texts: &[&str]) -> (Workspace, Vec<Outcome>) {
             .with_variables(variables.clone())
             .with_deadline(Duration::from_secs(20))
             .expect("some time");
-        outcomes.push(shieling.shell(Call::new(command)).await);
+        outcomes.push(shieling.shell(JobRequest::new(command)).await);
     }
     shieling.close().await;
     (workspace, outcomes)
@@ -159,10 +159,10 @@ async fn the_name_of_a_job_repeats_its_own_call_and_no_other() {
         .approval(Mode::OnAsk)
         .build()
         .expect("it serves no other policy");
-    let call = |text: &str, session: Option<&str>| Call {
+    let call = |text: &str, session: Option<&str>| JobRequest {
         id: Some("build".parse().expect("a name")),
         session: session.map(|name| name.parse().expect("a name")),
-        ..Call::new(Command::new(text, workspace.root()).expect("a command"))
+        ..JobRequest::new(Command::new(text, workspace.root()).expect("a command"))
     };
     let first = shieling.shell(call("echo built", Some("main"))).await;
     let again = shieling.shell(call("echo built", Some("main"))).await;

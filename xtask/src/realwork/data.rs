@@ -32,11 +32,15 @@ pub(super) struct Source {
 #[serde(deny_unknown_fields)]
 pub(super) struct Project {
     pub(super) name: String,
-    /// Directories of sources, each with `:DIRECTORY` where it is not to be copied to the top.
+    /// Directories of sources, each with `:DIRECTORY` where it is not to be copied to the top, which may be in the home
+    /// (`:~/DIRECTORY`).
     #[serde(default)]
     pub(super) sources: Vec<String>,
     #[serde(default)]
     pub(super) needs: Vec<String>,
+    /// Directories of sources that the home has a link to, each with `:PATH` in the home.
+    #[serde(default)]
+    pub(super) caches: Vec<String>,
     #[serde(default)]
     pub(super) users: Users,
     #[serde(default)]
@@ -119,7 +123,7 @@ pub(super) enum Compare {
 
 impl Steps {
     pub(super) fn read() -> anyhow::Result<Self> {
-        let text = std::fs::read_to_string(crate::root().join("xtask/src/realwork/steps.toml"))?;
+        let text = std::fs::read_to_string(crate::workspace::root().join("xtask/src/realwork/steps.toml"))?;
         let steps: Self = toml::from_str(&text).context("steps.toml")?;
         let mut names = std::collections::BTreeSet::new();
         for step in steps.projects.iter().flat_map(|project| &project.steps) {
@@ -130,16 +134,34 @@ impl Steps {
         }
         Ok(steps)
     }
+
+    /// The projects with these names, or all where none is named.
+    pub(super) fn chosen<'a>(&'a self, names: &'a [String]) -> impl Iterator<Item = &'a Project> {
+        self.projects
+            .iter()
+            .filter(|project| names.is_empty() || names.contains(&project.name))
+    }
 }
 
 impl Project {
+    /// The directories of sources that it has: copies and caches.
+    fn directories(&self) -> impl Iterator<Item = &str> {
+        let named = self.sources.iter().chain(&self.caches);
+        named.map(|named| named.split(':').next().unwrap_or_default())
+    }
+
+    /// Whether something of this source is in it.
+    pub(super) fn uses(&self, source: &str) -> bool {
+        self.directories()
+            .any(|directory| Path::new(directory).starts_with(source))
+    }
+
     /// What of its programs, files and sources is not here.
-    pub(super) fn missing(&self, base: &Path) -> Vec<String> {
+    pub(super) fn missing(&self, sources: &Path) -> Vec<String> {
         let programs = self.needs.iter().chain(self.steps.iter().flat_map(|step| &step.needs));
         let mut missing = missing(programs);
-        for source in &self.sources {
-            let directory = source.split(':').next().unwrap_or_default();
-            if !base.join("sources").join(directory).exists() {
+        for directory in self.directories() {
+            if !sources.join(directory).exists() {
                 missing.push(format!("the source `{directory}`"));
             }
         }

@@ -6,13 +6,14 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use shieling_testkit::prerequisite;
 
 use super::data::{Project, Source, Steps, missing};
-use super::{fresh, within};
+use super::{AT_ONCE, fresh};
 
 /// Where the directory of the work is seen in the namespace.
 pub(super) const SHORT: &str = "/srv";
@@ -23,8 +24,17 @@ const USER: u32 = 47_112;
 /// How long one text may take.
 const LONGEST: Duration = Duration::from_secs(480);
 
-/// How long a source may take, with the network's delays and what is built of it.
-const LONGEST_FETCH: Duration = Duration::from_secs(600);
+/// How long one attempt to fetch a source may take, with what is built of it.
+const LONGEST_FETCH: Duration = Duration::from_secs(420);
+
+/// How often a source is tried.
+const ATTEMPTS: u32 = 3;
+
+/// Names the directory in which sources are kept, instead of one in the target directory.
+const SOURCES: &str = "SHIELING_REALWORK_SOURCES";
+
+/// Where the distribution's programs are found, as all but the Rust toolchain is.
+const SYSTEM: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// As whom something is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,49 +103,97 @@ impl Ended {
     }
 }
 
-/// Fetches what is not there yet. What cannot be fetched is missing, as a program is.
-pub(super) fn fetch(steps: &Steps, base: &Path) -> anyhow::Result<()> {
+/// The directory in which sources are kept from run to run.
+pub(super) fn sources(base: &Path) -> anyhow::Result<PathBuf> {
+    let named = std::env::var_os(SOURCES).filter(|named| !named.is_empty());
+    let path = named.map_or_else(|| base.join("sources"), PathBuf::from);
+    fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+    Ok(path.canonicalize()?)
+}
+
+/// Fetches the sources that these projects need and that are not there yet. A source that cannot be fetched is
+/// missing, as a program is.
+pub(super) fn fetch(steps: &Steps, names: &[String], kept: &Path) -> anyhow::Result<()> {
+    println!("sources are kept in {} ({SOURCES} names another place)", kept.display());
+    let mut wanted = Vec::new();
     for source in &steps.sources {
-        let kept = base.join("sources").join(&source.name);
-        let stamp = base.join("sources").join(format!("{}.fetch", source.name));
-        if kept.exists() && fs::read_to_string(&stamp).is_ok_and(|text| text == source.fetch) {
+        let stamp = kept.join(format!("{}.fetch", source.name));
+        let needed = steps.chosen(names).any(|project| project.uses(&source.name));
+        let there =
+            kept.join(&source.name).exists() && fs::read_to_string(&stamp).is_ok_and(|text| text == source.fetch);
+        if !needed || there {
             continue;
         }
         let lacking = missing(source.needs.iter());
-        if !lacking.is_empty() {
-            prerequisite::skip(format!("{}: {}", source.name, lacking.join(", ")));
-            continue;
+        match lacking.is_empty() {
+            true => wanted.push((source, stamp)),
+            false => prerequisite::skip(format!("{}: {}", source.name, lacking.join(", "))),
         }
-        println!("fetching {}", source.name);
-        if let Err(error) = fetched(source, base) {
-            prerequisite::skip(format!("the source `{}`: {error:#}", source.name));
-            continue;
+    }
+    let queue = Mutex::new(wanted.iter());
+    let failed = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().expect("nobody panics with it").next();
+                    let Some((source, stamp)) = next else { break };
+                    if let Err(error) = fetched(source, kept, stamp) {
+                        let why = format!("the source `{}`: {error:#}", source.name);
+                        failed.lock().expect("nobody panics with it").push(why);
+                    }
+                }
+            });
         }
-        let _ = fs::remove_dir_all(&kept);
-        fs::rename(base.join("fetching"), &kept)?;
-        fs::write(&stamp, &source.fetch)?;
+    });
+    for why in failed.into_inner().expect("nobody panics with it") {
+        prerequisite::skip(why);
     }
     Ok(())
 }
 
-fn fetched(source: &Source, base: &Path) -> anyhow::Result<()> {
-    fs::create_dir_all(base.join("sources"))?;
-    let directory = fresh(base.join("fetching"))?;
-    let mut command = Command::new("bash");
-    command
-        .args(["-euc", &source.fetch])
-        .current_dir(&directory)
-        .stdin(Stdio::null());
-    match within(&mut command, LONGEST_FETCH)? {
-        Some(status) if status.success() => Ok(()),
-        _ => bail!("it could not be fetched"),
+/// Fetches one source, with as many attempts as it may have.
+fn fetched(source: &Source, kept: &Path, stamp: &Path) -> anyhow::Result<()> {
+    let start = Instant::now();
+    let partial = kept.join(format!("{}.partial", source.name));
+    let path = std::env::var("PATH").unwrap_or_default();
+    for attempt in 1..=ATTEMPTS {
+        let mut command = Command::new("bash");
+        command
+            .args(["-euo", "pipefail", "-c", &source.fetch])
+            .current_dir(fresh(partial.clone())?)
+            // What is fetched is used with the distribution's programs.
+            .env("PATH", format!("{SYSTEM}:{path}"))
+            .stdin(Stdio::null())
+            .process_group(0);
+        let ended = ended(&mut command, LONGEST_FETCH)?;
+        if ended != 0 {
+            println!(
+                "fetching {}: attempt {attempt} of {ATTEMPTS} ended with {ended}",
+                source.name
+            );
+            std::thread::sleep(Duration::from_secs(5 * u64::from(attempt)));
+            continue;
+        }
+        let mut open = Command::new("chmod");
+        if !open.args(["-R", "a+rX"]).arg(&partial).status()?.success() {
+            bail!("it cannot be made readable");
+        }
+        let whole = fresh(kept.join(&source.name))?;
+        fs::rename(&partial, &whole)?;
+        fs::write(stamp, &source.fetch)?;
+        println!("fetched {} ({:.1} s)", source.name, start.elapsed().as_secs_f64());
+        return Ok(());
     }
+    bail!("it could not be fetched")
 }
 
 /// Makes the directory ready, with the program in it.
 pub(super) fn begin(base: &Path, program: &Path) -> anyhow::Result<()> {
     fresh(base.join("run"))?;
-    fs::create_dir_all(base.join("rust"))?;
+    for place in ["rust", "sources"] {
+        fs::create_dir_all(base.join(place))?;
+    }
     if is_root() {
         let known = fs::read_to_string("/etc/passwd")?;
         fs::write(
@@ -150,21 +208,26 @@ pub(super) fn begin(base: &Path, program: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Removes all but the sources.
+/// Removes what was worked on.
 pub(super) fn end(base: &Path) -> anyhow::Result<()> {
     fs::remove_dir_all(base.join("run"))?;
     Ok(())
 }
 
-/// Starts us again where the directory has a short path, below which the Rust toolchain stands as well.
-pub(super) fn in_namespace(base: &Path, names: &[String]) -> anyhow::Result<ExitCode> {
-    const MOUNT: &str = "mount --bind \"$2\" \"$1/rust\" && mount --bind \"$1/run/passwd\" /etc/passwd && \
-                         mount --rbind \"$1\" \"$3\" && shift 3 && exec \"$@\"";
+/// Starts us again where the directory has a short path, below which the sources and the Rust toolchain stand as well.
+pub(super) fn in_namespace(base: &Path, sources: &Path, names: &[String]) -> anyhow::Result<ExitCode> {
+    const MOUNT: &str = "mount --bind \"$2\" \"$1/rust\" && mount --bind \"$3\" \"$1/sources\" && \
+                         mount --bind \"$1/run/passwd\" /etc/passwd && mount --rbind \"$1\" \"$4\" && shift 4 && exec \"$@\"";
     let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output()?;
     let sysroot = String::from_utf8(sysroot.stdout)?;
     let status = Command::new("unshare")
         .args(["--mount", "--propagation", "private", "sh", "-c", MOUNT, "sh"])
-        .args([base.as_os_str(), sysroot.trim().as_ref(), SHORT.as_ref()])
+        .args([
+            base.as_os_str(),
+            sysroot.trim().as_ref(),
+            sources.as_os_str(),
+            SHORT.as_ref(),
+        ])
         .arg(std::env::current_exe()?)
         .args(["realwork", "--inside"])
         .args(names)
@@ -177,6 +240,127 @@ pub(super) fn in_namespace(base: &Path, names: &[String]) -> anyhow::Result<Exit
     })
 }
 
+/// A project, prepared once. Its workspaces are copies, and stand one after another at the path where it was prepared,
+/// which what was prepared may hold.
+pub(super) struct Prepared<'a> {
+    project: &'a Project,
+    base: &'a Path,
+    place: PathBuf,
+    kept: PathBuf,
+}
+
+impl<'a> Prepared<'a> {
+    pub(super) fn make(project: &'a Project, base: &'a Path, sources: &Path) -> anyhow::Result<Self> {
+        let own = fresh(base.join("run").join(&project.name))?;
+        let prepared = Self {
+            project,
+            base,
+            place: own.join("place"),
+            kept: own.join("kept"),
+        };
+        let account = Account::all().remove(0);
+        let workspace = prepared.at(account);
+        fresh(workspace.work.clone())?;
+        fresh(workspace.home.clone())?;
+        for source in &project.sources {
+            let (directory, name) = source.split_once(':').unwrap_or((source, "."));
+            let to = match name.strip_prefix("~/") {
+                Some(name) => workspace.home.join(name),
+                None => workspace.work.join(name),
+            };
+            fs::create_dir_all(&to)?;
+            copy(&sources.join(directory).join("."), &to)?;
+        }
+        // What a person has who works here.
+        let config = "[user]\n\tname = Worker\n\temail = worker@example.org\n[init]\n\tdefaultBranch = main\n";
+        fs::write(workspace.home.join(".gitconfig"), config)?;
+        for cache in &project.caches {
+            let (directory, name) = cache.split_once(':').context("a cache is `SOURCE:PATH-IN-THE-HOME`")?;
+            let link = workspace.home.join(name);
+            fs::create_dir_all(link.parent().context("it is below the home")?)?;
+            std::os::unix::fs::symlink(sources.join(directory), link)?;
+        }
+        if let Some(user) = account.number() {
+            own_all(&prepared.place, user)?;
+        }
+        if !project.prepare.is_empty() {
+            let text = format!("set -e\n{}", project.prepare);
+            let ended = workspace.run(Place::Outside, &[], &text)?;
+            if ended.status != 0 {
+                bail!("it could not be prepared: {}", ended.told());
+            }
+        }
+        fs::rename(&prepared.place, &prepared.kept)?;
+        Ok(prepared)
+    }
+
+    fn at(&self, account: Account) -> Workspace {
+        Workspace {
+            account,
+            work: self.place.join("work"),
+            home: self.place.join("home"),
+            base: self.base.to_path_buf(),
+        }
+    }
+
+    /// A fresh workspace, as it was prepared, of this user.
+    pub(super) fn workspace(&self, account: Account) -> anyhow::Result<Workspace> {
+        copy(&self.kept.join("."), &fresh(self.place.clone())?)?;
+        if let Some(user) = account.number() {
+            own_all(&self.place, user).with_context(|| format!("`{}`", self.project.name))?;
+        }
+        Ok(self.at(account))
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let mut copy = Command::new("cp");
+    if !copy.args(["-a", "--reflink=auto"]).args([from, to]).status()?.success() {
+        bail!("{} cannot be copied", from.display());
+    }
+    Ok(())
+}
+
+/// Gives all of a directory to a user. Archives bring the numbers of whoever made them.
+fn own_all(path: &Path, user: u32) -> anyhow::Result<()> {
+    let mut own = Command::new("chown");
+    if !own
+        .args(["-R", &format!("{user}:{user}")])
+        .arg(path)
+        .status()?
+        .success()
+    {
+        bail!("{} cannot be given away", path.display());
+    }
+    Ok(())
+}
+
+/// Waits for the end of a command that leads a group of its own, and ends what it left in it: its status as a shell says it,
+/// 124 if it took longer than this.
+fn ended(command: &mut Command, longest: Duration) -> anyhow::Result<i32> {
+    let mut child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
+    let group = format!("-{}", child.id());
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status
+                .code()
+                .or_else(|| status.signal().map(|signal| 128 + signal))
+                .unwrap_or(-1);
+        }
+        if start.elapsed() > longest {
+            break 124;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    // Nobody is in it, as a rule.
+    let mut kill = Command::new("kill");
+    kill.args(["-KILL", "--", &group]).stderr(Stdio::null());
+    kill.status()?;
+    child.wait()?;
+    Ok(status)
+}
+
 /// A project's workspace, with a home beside it.
 pub(super) struct Workspace {
     account: Account,
@@ -186,45 +370,6 @@ pub(super) struct Workspace {
 }
 
 impl Workspace {
-    /// A fresh one, at the same path each time, with its sources, prepared.
-    pub(super) fn make(project: &Project, account: Account, base: &Path) -> anyhow::Result<Self> {
-        let place = fresh(base.join("run").join(account.name()).join(&project.name))?;
-        let made = Self {
-            account,
-            work: fresh(place.join("work"))?,
-            home: fresh(place.join("home"))?,
-            base: base.to_path_buf(),
-        };
-        for source in &project.sources {
-            let (directory, name) = source.split_once(':').unwrap_or((source, "."));
-            let mut copy = Command::new("cp");
-            let from = base.join("sources").join(directory).join(".");
-            let to = made.work.join(name);
-            fs::create_dir_all(&to)?;
-            if !copy.arg("-a").args([from, to]).status()?.success() {
-                bail!("the source `{source}` cannot be copied");
-            }
-        }
-        // What a person has who works here.
-        let config = "[user]\n\tname = Worker\n\temail = worker@example.org\n[init]\n\tdefaultBranch = main\n";
-        fs::write(made.home.join(".gitconfig"), config)?;
-        // Archives bring the numbers of whoever made them.
-        if let Some(user) = account.number() {
-            let mut own = Command::new("chown");
-            own.args(["-R", &format!("{user}:{user}")]).arg(&place);
-            if !own.status()?.success() {
-                bail!("the workspace of `{}` cannot be given away", project.name);
-            }
-        }
-        if !project.prepare.is_empty() {
-            let ended = made.run(Place::Outside, &[], &format!("set -e\n{}", project.prepare))?;
-            if ended.status != 0 {
-                bail!("it could not be prepared: {}", ended.told());
-            }
-        }
-        Ok(made)
-    }
-
     /// Runs a text. Its output goes to files, so that nothing that it leaves behind keeps us waiting.
     pub(super) fn run(&self, place: Place, options: &[String], text: &str) -> anyhow::Result<Ended> {
         let mut command = match place {
@@ -253,7 +398,7 @@ impl Workspace {
             command.uid(USER).gid(USER);
         }
         let start = Instant::now();
-        let status = self.ended(&mut command)?;
+        let status = ended(&mut command, LONGEST)?;
         let read =
             |path: &Path| -> anyhow::Result<String> { Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned()) };
         Ok(Ended {
@@ -262,31 +407,6 @@ impl Workspace {
             stderr: read(&err)?,
             took: start.elapsed(),
         })
-    }
-
-    /// Waits for its end, and ends what it left in its group.
-    fn ended(&self, command: &mut Command) -> anyhow::Result<i32> {
-        let mut child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
-        let group = format!("-{}", child.id());
-        let start = Instant::now();
-        let status = loop {
-            if let Some(status) = child.try_wait()? {
-                break status
-                    .code()
-                    .or_else(|| status.signal().map(|signal| 128 + signal))
-                    .unwrap_or(-1);
-            }
-            if start.elapsed() > LONGEST {
-                break 124;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        };
-        // Nobody is in it, as a rule.
-        let mut kill = Command::new("kill");
-        kill.args(["-KILL", "--", &group]).stderr(Stdio::null());
-        kill.status()?;
-        child.wait()?;
-        Ok(status)
     }
 
     fn user(&self) -> String {
@@ -301,7 +421,7 @@ impl Workspace {
     fn path(&self) -> String {
         match self.account {
             Account::Own => std::env::var("PATH").unwrap_or_default(),
-            Account::Root | Account::Other => format!("{}/rust/bin:/usr/local/bin:/usr/bin:/bin", self.base.display()),
+            Account::Root | Account::Other => format!("{}/rust/bin:{SYSTEM}", self.base.display()),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 
 use super::data::Steps;
-use crate::root;
+use crate::workspace::root;
 
 const FILE: &str = "PLATFORM.md";
 const BEGIN: &str = "<!-- made by `cargo xtask realwork --table` -->\n";

@@ -12,12 +12,12 @@ use anyhow::{Context as _, ensure};
 use shieling::Shieling;
 use shieling::approval::Mode;
 use shieling::environment::{Environment, Local, Restrictions, Sandbox, Shell};
-use shieling::files::{FileAnswer, FileAsk};
+use shieling::files::{FileRequest, FileResponse};
 use shieling::outcome::Outcome;
 use shieling::policy::Policy;
 use shieling::process::Jail;
 use shieling::request::Command;
-use shieling::session::Call;
+use shieling::session::JobRequest;
 use tokio::runtime::Runtime;
 
 /// The limits of a sandbox where nobody sets one, as the command line has them.
@@ -152,7 +152,7 @@ impl Place<'_> {
     }
 
     /// Does what is asked of files.
-    pub(crate) fn file(&self, ask: FileAsk) -> anyhow::Result<FileAnswer> {
+    pub(crate) fn file(&self, ask: FileRequest) -> anyhow::Result<FileResponse> {
         Ok(self.library.runtime.block_on(self.shieling.file(ask))?)
     }
 
@@ -177,7 +177,7 @@ impl Place<'_> {
                     let (first, command) = calls;
                     let mut count = 0;
                     while Instant::now() < end {
-                        let mut call = Call::new(command.clone());
+                        let mut call = JobRequest::new(command.clone());
                         call.session.clone_from(&first.session);
                         let outcome = shieling.shell(call).await;
                         ensure!(outcome.exit_code == Some(0), "it did not run: {outcome:?}");
@@ -190,8 +190,8 @@ impl Place<'_> {
         })
     }
 
-    fn call(&self, session: &str, text: &str) -> anyhow::Result<Call> {
-        let mut call = Call::new(self.command(text)?);
+    fn call(&self, session: &str, text: &str) -> anyhow::Result<JobRequest> {
+        let mut call = JobRequest::new(self.command(text)?);
         call.session = Some(session.parse()?);
         Ok(call)
     }

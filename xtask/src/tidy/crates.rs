@@ -1,11 +1,11 @@
-//! The directions between crates, from `cargo metadata`.
+//! Checks the dependencies between crates, as reported by `cargo metadata`.
 
 use anyhow::Context as _;
 use serde_json::Value;
 
-use super::Finding;
+use super::finding::Finding;
 
-/// For each crate, which crates of this workspace it may depend on, not counting dev-dependencies.
+/// For each crate, the crates of this workspace that it may depend on, not counting dev-dependencies.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("shieling", &["shieling-shell", "shieling-jail", "shieling-bash"]),
     ("shieling-shell", &[]),
@@ -20,7 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("xtask", &["shieling", "shieling-memory", "shieling-testkit"]),
 ];
 
-/// What a crate must not depend on, however useful: (crate, dependency, where it belongs).
+/// Dependencies that a crate must not have: (crate, dependency, reason).
 const KEPT_OUT: &[(&str, &str, &str)] = &[
     (
         "shieling",
@@ -48,7 +48,7 @@ const KEPT_OUT: &[(&str, &str, &str)] = &[
     ("shieling", "bashkit", "the shell in memory is shieling-memory's"),
 ];
 
-/// Compares the dependencies with the tables above.
+/// Compares the dependencies with the tables.
 pub(super) fn check(metadata: &Value) -> anyhow::Result<Vec<Finding>> {
     let packages = metadata["packages"]
         .as_array()
@@ -74,7 +74,7 @@ pub(super) fn check(metadata: &Value) -> anyhow::Result<Vec<Finding>> {
         };
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
             let used = dependency["name"].as_str().unwrap_or_default();
-            // Dev-dependencies may point anywhere: they are in no artifact.
+            // Dev-dependencies are not restricted: they are in no artifact.
             if dependency["kind"] == "dev" {
                 continue;
             }

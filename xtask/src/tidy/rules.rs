@@ -1,32 +1,35 @@
-//! The rules for one file, as tables.
+//! The rules for single files, and for the directions between the library's modules, as tables.
 //!
-//! Directions follow the design: a module uses what stands below it and is never used by it. A new
-//! module needs a line here, which is the moment to ask where it stands.
+//! A module uses only modules below it. A new module needs an entry here, which is the occasion to decide on its
+//! position.
 
-use super::Finding;
+use std::collections::BTreeSet;
+
+use super::finding::Finding;
+use super::modules::Arrow;
 use super::source::{Source, identifier, words};
 
-/// Where the library's source stands.
+/// The folder of the library's sources.
 const LIBRARY: &str = "crates/shieling/src/";
 
-/// Where the reader of shell text stands.
+/// The folder of the reader of shell text.
 const SHELL: &str = "crates/shieling-shell/src/";
 
-/// For each module of `shieling`, which of its sisters it may use. `*` is everything.
+/// For each module of `shieling`, the modules that it may use. `*` means all.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("path", &["units"]),
     ("request", &["units", "path"]),
-    // What a policy asks of an environment, and what that answers: known to both.
+    // What a policy requires of an environment, and the environment's reply. Both sides know it.
     ("enforcement", &[]),
     ("policy", &["units", "path", "request", "enforcement"]),
     ("approval", &["units", "path", "request", "policy"]),
     ("rate", &["units"]),
     ("output", &["units"]),
-    // A refusal is part of an outcome, and its reasons are the policy's data.
+    // A refusal is part of an outcome, and its reasons are data of the policy.
     ("outcome", &["units", "path", "request", "policy"]),
     ("process", &["units", "path", "request", "output", "outcome"]),
-    // Takes `Approved<T>`; cannot see policy.
+    // Takes `Approved<T>`, and cannot see the policy.
     (
         "environment",
         &[
@@ -66,7 +69,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("describe", &["units", "outcome"]),
-    // Written by the façade, read by no one: it is in no other list.
+    // Written by the façade and read by no module, so it is in no other list.
     (
         "audit",
         &[
@@ -84,7 +87,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("shieling", &["*"]),
 ];
 
-/// What a module must not name, however it is imported: (module, paths, why).
+/// Paths that a module must not name, however they are imported: (module, paths, reason).
 const MUST_NOT_NAME: &[(&str, &[&str], &str)] = &[
     (
         "policy",
@@ -115,7 +118,7 @@ const MUST_NOT_NAME: &[(&str, &[&str], &str)] = &[
         &["std::process", "tokio::process", "std::net"],
         "output captures bytes; whose they are is not its business",
     ),
-    // It waits with a bound, and so has tokio's clock; it starts and opens nothing.
+    // It waits with a timeout, and so uses tokio's clock; it starts and opens nothing.
     (
         "describe",
         &[
@@ -144,7 +147,7 @@ const OUTSIDE_WORLD: &[&str] = &[
     "std::thread",
 ];
 
-/// What the whole library must not name outside its tests: (path, why).
+/// Paths that the library must not name outside of its tests: (path, reason).
 const LIBRARY_MUST_NOT_NAME: &[(&str, &str)] = &[
     (
         "std::env",
@@ -158,7 +161,7 @@ const LIBRARY_MUST_NOT_NAME: &[(&str, &str)] = &[
     ("UnboundedSender", "every queue has a bound"),
 ];
 
-/// Where `std::fs` and `Command::new` may be used, and so `disallowed_methods` be expected. Prefixes.
+/// Where `std::fs` and `Command::new` may be used, and `disallowed_methods` be expected. Prefixes.
 const HOMES: &[&str] = &[
     "crates/shieling/src/process/",
     "crates/shieling/src/environment/",
@@ -169,7 +172,7 @@ const HOMES: &[&str] = &[
     "crates/shieling/src/audit.rs",
     "crates/shieling/src/audit/",
     "crates/shieling/src/shieling/hidden.rs",
-    // How much a kept home holds is part of what it tells.
+    // The description includes the size of a persistent home.
     "crates/shieling/src/shieling/telling.rs",
     "crates/shieling/src/shieling/in_parts.rs",
     "crates/shieling/src/shieling/lookup.rs",
@@ -177,7 +180,7 @@ const HOMES: &[&str] = &[
     "crates/shieling-cli/src/config.rs",
     "crates/shieling-cli/src/config/",
     "crates/shieling-jail/",
-    // Runs cargo and copies what it made.
+    // Runs cargo and copies its results.
     "crates/shieling/build.rs",
     // Reads the tables of programs.
     "crates/shieling-shell/build.rs",
@@ -191,17 +194,17 @@ const UNSAFE_HOMES: &[&str] = &[
     "crates/shieling/src/process/sys.rs",
     "crates/shieling/src/process/sys/",
     "crates/shieling-jail/",
-    // Called by bash, and calls it: a C program.
+    // A C interface: bash calls it, and it calls bash.
     "crates/shieling-bash/",
 ];
 
-/// The longest file, in lines with its tests. What is longer is a table, or two files.
+/// The longest file, in lines with its tests. Longer files are tables, or should be split.
 const LONGEST_FILE_LINES: usize = 1_200;
 
-/// Files that may be longer, because they are tables.
+/// Files that may be longer because they are tables.
 const TABLES: &[&str] = &[];
 
-/// Applies every rule to one file.
+/// Applies the rules to one file.
 pub(super) fn check(source: &Source, findings: &mut Vec<Finding>) {
     let mut found = |at: usize, what: String, instead: &str| {
         findings.push(Finding {
@@ -224,16 +227,16 @@ pub(super) fn check(source: &Source, findings: &mut Vec<Finding>) {
     }
     if let Some(inside) = source.path.strip_prefix(LIBRARY) {
         library(source, &mut found);
-        if let Some(module) = Module::of(inside) {
-            directions(source, &module, &mut found);
+        if let Some(module) = module_of(inside) {
+            outside(source, module, &mut found);
         }
     }
 }
 
-/// A rule reports the place, what is wrong there, and what to do instead.
+/// Receives the position of a violation, what is wrong, and what to do instead.
 type Found<'a> = dyn FnMut(usize, String, &str) + 'a;
 
-/// Length, module docs, and promises without an issue.
+/// Checks the length, the module docs, and that open tasks name an issue.
 fn form(source: &Source, found: &mut Found<'_>) {
     if source.lines() > LONGEST_FILE_LINES && !TABLES.contains(&source.path.as_str()) {
         found(
@@ -262,7 +265,7 @@ fn form(source: &Source, found: &mut Found<'_>) {
     }
 }
 
-/// Where unsafe code, files and processes are at home.
+/// Checks where unsafe code, files and processes are used.
 fn homes(source: &Source, found: &mut Found<'_>) {
     let at_home = |homes: &[&str]| homes.iter().any(|home| source.path.starts_with(home));
     if !at_home(UNSAFE_HOMES) {
@@ -285,14 +288,14 @@ fn homes(source: &Source, found: &mut Found<'_>) {
     }
 }
 
-/// What holds for the whole library.
+/// Checks the rules for the whole library.
 fn library(source: &Source, found: &mut Found<'_>) {
     for (path, why) in LIBRARY_MUST_NOT_NAME {
         for at in named(&source.production, path) {
             found(at, format!("the library names `{path}`"), why);
         }
     }
-    // Privacy keeps others from writing the literal; these are the ways to copy or forge one.
+    // Privacy prevents struct literals elsewhere; these traits would allow copying or forging a value.
     for forged in ["Clone", "Copy", "Default", "DerefMut", "Deserialize"] {
         let implemented = source.production.find(&format!("{forged} for Approved"));
         for at in implemented
@@ -320,17 +323,17 @@ fn library(source: &Source, found: &mut Found<'_>) {
     }
 }
 
-/// Where `#[derive(… what …)]` stands above `struct name`.
+/// Finds `#[derive(… what …)]` above `struct name`.
 fn derived(code: &str, name: &str, what: &str) -> Option<usize> {
     let item = words(code, name).find(|at| code[..*at].trim_end().ends_with("struct"))?;
     let attributes = code[..item].rfind(['}', ';']).map_or(0, |end| end + 1);
     words(&code[attributes..item], what).next().map(|at| attributes + at)
 }
 
-/// Where `path` is named: in full, or as a part of a group such as `use std::{env, fs}`.
+/// Finds uses of `path`, in full or in a group such as `use std::{env, fs}`.
 fn named(code: &str, path: &str) -> Vec<usize> {
     let mut places: Vec<usize> = words(code, path)
-        // `tokio` as the first part of a path or in a `use`, not a field or a module of that name.
+        // `tokio` as the first segment of a path or in a `use`, not a field or a module of that name.
         .filter(|at| !code[..*at].ends_with("::") && !code[..*at].ends_with('.'))
         .collect();
     if let Some((head, last)) = path.rsplit_once("::") {
@@ -347,7 +350,7 @@ fn named(code: &str, path: &str) -> Vec<usize> {
     places
 }
 
-/// The first identifier of each entry of a `use` group whose text starts behind its `{`.
+/// Returns the first identifier of each entry of a `use` group, whose text starts after its `{`.
 fn group(text: &str) -> impl Iterator<Item = (&str, usize)> {
     let mut depth = 0_usize;
     let mut entry_starts = true;
@@ -368,78 +371,61 @@ fn group(text: &str) -> impl Iterator<Item = (&str, usize)> {
     entries.into_iter()
 }
 
-/// The module of the library that a file belongs to.
-struct Module<'a> {
-    name: &'a str,
-    /// How many `super::` lead from this file to the root of the crate.
-    depth: usize,
+/// Returns the module of the library that a file below `src/` belongs to; `None` for `lib.rs`.
+fn module_of(inside: &str) -> Option<&str> {
+    let name = identifier(inside);
+    (name != "lib").then_some(name)
 }
 
-impl<'a> Module<'a> {
-    /// From a path below `src/`; nothing for `lib.rs`.
-    fn of(inside: &'a str) -> Option<Self> {
-        let path = inside.strip_suffix(".rs")?;
-        let path = path.strip_suffix("/mod").unwrap_or(path);
-        let name = path.split('/').next().filter(|name| *name != "lib")?;
-        Some(Self {
-            name,
-            depth: path.split('/').count(),
-        })
-    }
-}
-
-/// Which sisters a module uses, and what of the outside world.
-fn directions(source: &Source, module: &Module<'_>, found: &mut Found<'_>) {
-    let name = module.name;
-    let Some((_, allowed)) = MAY_USE.iter().find(|(known, _)| *known == name) else {
+/// Checks which paths outside of the library a module names.
+fn outside(source: &Source, module: &str, found: &mut Found<'_>) {
+    if !MAY_USE.iter().any(|(known, _)| *known == module) {
         found(
             0,
-            format!("the module `{name}` has no directions"),
+            format!("the module `{module}` has no directions"),
             "say in xtask/src/tidy/rules.rs what it may use",
         );
-        return;
-    };
-    for (used, at) in sisters(&source.production, module.depth) {
-        let known = MAY_USE.iter().any(|(known, _)| *known == used);
-        if known && used != name && !allowed.contains(&used) && !allowed.contains(&"*") {
-            found(
-                at,
-                format!("`{name}` must not use `{used}`"),
-                "turn the arrow round: pass the data in, or move the shared part down",
-            );
-        }
     }
-    for (_, paths, why) in MUST_NOT_NAME.iter().filter(|(limited, _, _)| *limited == name) {
+    for (_, paths, why) in MUST_NOT_NAME.iter().filter(|(limited, _, _)| *limited == module) {
         for path in *paths {
             for at in named(&source.production, path) {
-                found(at, format!("`{name}` must not name `{path}`"), why);
+                found(at, format!("`{module}` must not name `{path}`"), why);
             }
         }
     }
 }
 
-/// Every module at the root of the crate that the code names, through `crate::` or enough `super::`.
-fn sisters(code: &str, depth: usize) -> Vec<(&str, usize)> {
-    let roots = ["crate::".to_owned(), "super::".repeat(depth)];
-    let mut used = Vec::new();
-    for root in &roots {
-        for (at, _) in code.match_indices(root.as_str()) {
-            // `pub(in crate::x)` and `$crate::x` name modules too; `my_crate::x` does not.
-            if code[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_') {
-                continue;
-            }
-            let start = at + root.len();
-            match code[start..].strip_prefix('{') {
-                Some(inside) => used.extend(group(inside).map(|(name, offset)| (name, start + 1 + offset))),
-                None => used.push((identifier(&code[start..]), start)),
+/// Reports each arrow between two modules of the library that [`MAY_USE`] does not allow.
+pub(super) fn directions(arrows: &BTreeSet<Arrow>, sources: &[Source], findings: &mut Vec<Finding>) {
+    for arrow in arrows {
+        let Some(module) = arrow.from.strip_prefix(LIBRARY).and_then(module_of) else {
+            continue;
+        };
+        let Some((_, allowed)) = MAY_USE.iter().find(|(known, _)| *known == module) else {
+            continue;
+        };
+        let defined = arrow.to.strip_prefix(LIBRARY).and_then(module_of);
+        let used: BTreeSet<&str> = arrow.through.iter().map(String::as_str).chain(defined).collect();
+        for used in used {
+            if used != module && !allowed.contains(&used) && !allowed.contains(&"*") {
+                let source = sources.iter().find(|source| source.path == arrow.from);
+                let line = source.map_or(1, |source| {
+                    source.line(words(&source.production, &arrow.name).next().unwrap_or(0))
+                });
+                findings.push(Finding {
+                    path: arrow.from.clone(),
+                    line,
+                    what: format!("`{module}` must not use `{used}`"),
+                    instead: "turn the arrow round: pass the data in, or move the shared part down".to_owned(),
+                });
             }
         }
     }
-    used
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::modules::Modules;
     use super::*;
 
     fn findings(path: &str, code: &str) -> Vec<String> {
@@ -462,47 +448,90 @@ mod tests {
         );
     }
 
+    /// The arrows that are drawn backwards in a library of these modules, where `file` holds `code`.
+    fn backwards(file: &str, code: &str) -> Vec<String> {
+        let modules = [
+            "units",
+            "request",
+            "policy",
+            "process",
+            "environment",
+            "shieling",
+            "audit",
+        ];
+        let mut sources: Vec<Source> = modules
+            .iter()
+            .map(|name| {
+                (
+                    format!("{LIBRARY}{name}/mod.rs"),
+                    "pub struct Item; mod deep;".to_owned(),
+                )
+            })
+            .chain(
+                modules
+                    .iter()
+                    .map(|name| (format!("{LIBRARY}{name}/deep.rs"), String::new())),
+            )
+            .filter(|(path, _)| *path != format!("{LIBRARY}{file}"))
+            .chain([(format!("{LIBRARY}{file}"), format!("mod deep; {code}"))])
+            .map(|(path, text)| Source::new(&path, &text))
+            .collect();
+        let root = modules.map(|name| format!("pub mod {name};")).concat();
+        sources.push(Source::new(&format!("{LIBRARY}lib.rs"), &root));
+        let arrows = Modules::read(sources.last().unwrap(), LIBRARY, &sources)
+            .unwrap()
+            .arrows();
+        let mut findings = Vec::new();
+        directions(&arrows, &sources, &mut findings);
+        findings.into_iter().map(|finding| finding.what).collect()
+    }
+
     #[test]
     fn an_arrow_drawn_backwards_between_modules_is_found_however_it_is_spelled() {
-        let (policy, deep) = (
-            "crates/shieling/src/policy/mod.rs",
-            "crates/shieling/src/policy/meaning/ignore.rs",
-        );
-        fine(policy, "use crate::request::Command; use crate::{path, units};");
-        fine(policy, "mod process; use self::process::Process;");
+        let none = Vec::<String>::new();
+        let backward = ["`policy` must not use `process`"];
+        let (policy, deep) = ("policy/mod.rs", "policy/deep.rs");
+        assert_eq!(backwards(policy, "use crate::request::Item; use crate::{units};"), none);
         for code in [
-            "use crate::process::Process;",
-            "use crate::{request::{Command, CommandError}, process::Process};",
-            "fn f() { crate::process::spawn() }",
-            "use super::process::Process;",
+            "use crate::process::Item;",
+            "use crate::{request::{self, Item as Asked}, process::Item};",
+            "fn f() { crate::process::Item }",
+            "use super::process::Item;",
+            "use crate::process; fn f() -> process::Item {}",
+            "fn f() { assert!(true, crate::process::Item); }",
         ] {
-            wrong(policy, code, "`policy` must not use `process`");
+            assert_eq!(backwards(policy, code), backward, "{code}");
         }
-        wrong(
-            deep,
-            "use super::super::super::process::Process;",
-            "`policy` must not use `process`",
+        assert_eq!(backwards(deep, "use super::super::process::Item;"), backward);
+        assert_eq!(
+            backwards(deep, "mod process { pub struct Item; } use self::process::Item;"),
+            none
         );
-        fine(deep, "use super::super::process::Process;");
-        fine(
-            policy,
-            "// crate::process is not for us\n#[cfg(test)] mod tests { use crate::process::Process; }",
+        let harmless = "// crate::process is not for us\n#[cfg(test)] mod tests { use crate::process::Item; }";
+        assert_eq!(backwards(policy, harmless), none);
+        assert_eq!(
+            backwards("environment/mod.rs", "use crate::policy::Item;"),
+            ["`environment` must not use `policy`"]
         );
-        wrong(
-            "crates/shieling/src/environment/local.rs",
-            "use crate::policy::Policy;",
-            "must not use `policy`",
+        assert_eq!(
+            backwards("request/mod.rs", "use crate::policy::Item;"),
+            ["`request` must not use `policy`"]
         );
-        wrong(
-            "crates/shieling/src/request.rs",
-            "use crate::policy::Span;",
-            "must not use `policy`",
+        let facade = "use crate::{audit, policy::Item, process}; fn f(_: audit::Item, _: process::Item) {}";
+        assert_eq!(backwards("shieling/mod.rs", facade), none);
+        // What a module passes on from another one is the other one's.
+        assert_eq!(
+            backwards(
+                deep,
+                "pub(crate) use crate::process::Item as Passed; fn f() -> Passed {}"
+            ),
+            backward
         );
+    }
+
+    #[test]
+    fn a_module_that_no_table_knows_is_found() {
         wrong("crates/shieling/src/surprise.rs", "", "no directions");
-        fine(
-            "crates/shieling/src/shieling.rs",
-            "use crate::{audit, policy, process};",
-        );
     }
 
     #[test]

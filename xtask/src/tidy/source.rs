@@ -1,20 +1,20 @@
-//! One Rust file, split into code, comments and literals.
+//! Splits a Rust file into code, comments and literals.
 //!
-//! A lexer of a hundred lines instead of a parser: the rules look for paths and words, and must not
-//! find them in a string or in a comment. It knows nothing of macros; what a macro makes is not seen.
+//! The rules search for words, which must not be found in strings or comments. A small lexer is enough for that;
+//! [`modules`](super::modules) uses a parser.
 
 use std::ops::Range;
 
-/// A file's text, and the same text with everything but one kind of token blanked out.
+/// The text of a file, and copies of it in which all but one kind of token is blank.
 ///
-/// They have the same length and the same line ends, so an offset means the same in each; a `tests.rs`
-/// has no production code at all.
+/// All copies have the same length and line ends, so that an offset is valid in each. A file `tests.rs` has no
+/// production code.
 pub(crate) struct Source {
-    /// Its path from the root of the workspace, with `/`.
+    /// The path from the root of the workspace, with `/`.
     pub(crate) path: String,
-    /// As it stands on disk.
+    /// The text.
     pub(crate) text: String,
-    /// The code: no comments, no literals, no `#[cfg(test)]` items.
+    /// The code without comments, literals and `#[cfg(test)]` items.
     pub(crate) production: String,
     /// The code with its tests.
     pub(crate) code: String,
@@ -30,12 +30,12 @@ enum Kind {
 }
 
 impl Source {
-    /// Reads the text of a file.
+    /// Splits the text of a file.
     pub(crate) fn new(path: &str, text: &str) -> Self {
         let kinds = classify(text.as_bytes());
         let only = |wanted: Kind| -> String {
-            // Byte by byte is sound here: what is not wanted becomes blanks, and a character that is
-            // wanted is wanted as a whole, since tokens begin and end at ASCII bytes.
+            // Working on bytes is sound: unwanted tokens become blanks, and no character is cut, since tokens begin
+            // and end at ASCII bytes.
             let bytes = text
                 .bytes()
                 .zip(&kinds)
@@ -46,7 +46,7 @@ impl Source {
             String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
         };
         let code = only(Kind::Code);
-        // `mod tests;` keeps its `#[cfg(test)]` in the file above.
+        // The attribute `#[cfg(test)]` of `mod tests;` is in another file.
         let production = if path.ends_with("/tests.rs") {
             String::new()
         } else {
@@ -61,18 +61,18 @@ impl Source {
         }
     }
 
-    /// The number of the line in which the byte `at` stands.
+    /// Returns the number of the line that contains the byte `at`.
     pub(crate) fn line(&self, at: usize) -> usize {
         1 + self.text.bytes().take(at).filter(|byte| *byte == b'\n').count()
     }
 
-    /// How many lines it has.
+    /// Returns the number of lines.
     pub(crate) fn lines(&self) -> usize {
         self.text.lines().count()
     }
 }
 
-/// Where `word` stands in `text` as a word of its own: no identifier character before or after it.
+/// Returns the positions of `word` in `text` where it is not a part of a longer identifier.
 pub(crate) fn words<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let part_of_a_name = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     text.match_indices(word).map(|(at, _)| at).filter(move |at| {
@@ -82,7 +82,7 @@ pub(crate) fn words<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = us
     })
 }
 
-/// The identifier at the start of `text`.
+/// Returns the identifier at the start of `text`.
 pub(crate) fn identifier(text: &str) -> &str {
     let end = text
         .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
@@ -102,7 +102,7 @@ fn classify(bytes: &[u8]) -> Vec<Kind> {
     kinds
 }
 
-/// The end and the kind of the token that starts at `at`; a token of code is one byte or one name.
+/// Returns the end and the kind of the token at `at`. A token of code is one byte or one name.
 fn token(bytes: &[u8], at: usize) -> (usize, Kind) {
     let rest = &bytes[at..];
     match rest {
@@ -146,7 +146,7 @@ fn token(bytes: &[u8], at: usize) -> (usize, Kind) {
     }
 }
 
-/// The length of a literal that opens and ends with `quote`, where a backslash takes the next byte.
+/// Returns the length of a literal between two `quote`s with backslash escapes.
 fn quoted(rest: &[u8], quote: u8) -> usize {
     let mut at = 1;
     while at < rest.len() {
@@ -159,7 +159,7 @@ fn quoted(rest: &[u8], quote: u8) -> usize {
     rest.len()
 }
 
-/// The length of `#"…"#` with any number of `#`, or nothing if it is a raw identifier.
+/// Returns the length of `#"…"#` with any number of `#`; `None` for a raw identifier.
 fn raw(rest: &[u8]) -> Option<usize> {
     let hashes = rest.iter().position(|b| *b != b'#')?;
     if rest.get(hashes) != Some(&b'"') {
@@ -190,7 +190,7 @@ fn block_comment(rest: &[u8]) -> usize {
     rest.len()
 }
 
-/// The code with every item under `#[cfg(test)]` blanked.
+/// Returns the code with every item under `#[cfg(test)]` blank.
 fn without_tests(code: &str) -> String {
     let mut bytes = code.as_bytes().to_vec();
     for (at, _) in code.match_indices("#[cfg(test)]") {
@@ -203,7 +203,7 @@ fn without_tests(code: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// From the attribute at `at` to the end of its item: the first `;`, or the `}` of its first block.
+/// Returns the range from the attribute at `at` to the end of its item: the first `;`, or the `}` of its first block.
 fn item(code: &str, at: usize) -> Range<usize> {
     let mut depth = 0_usize;
     for (offset, byte) in code.bytes().enumerate().skip(at) {

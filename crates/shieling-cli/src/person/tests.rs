@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcgetwinsize, tcsetwinsize};
-use shieling::session::{Deed, JobError, JobId, Pair, TakeOver};
+use shieling::session::{InputEvent, JobError, JobId, Pty, TakeOver};
 use tokio::sync::mpsc;
 
 use super::*;
@@ -24,7 +24,7 @@ struct Seat {
 
 impl Seat {
     fn new() -> Self {
-        let Pair { ours, theirs } = Pair::open(Size { rows: 11, columns: 60 }).expect("there are terminals");
+        let Pty { ours, theirs } = Pty::open(TerminalSize { rows: 11, columns: 60 }).expect("there are terminals");
         rustix::io::ioctl_fionbio(&ours, true).expect("it is a descriptor");
         let own = theirs.try_clone().expect("it can be had twice");
         SEAT.with_borrow_mut(|seat| *seat = Some(own));
@@ -38,7 +38,7 @@ impl Seat {
     /// The person who sits there. Like `/dev/tty`, each opening is one of its own.
     fn person(&self) -> Person {
         Person {
-            open: || {
+            open_terminal: || {
                 SEAT.with_borrow(|seat| {
                     let path = format!(
                         "/proc/self/fd/{}",
@@ -93,8 +93,8 @@ impl TakeOver for Job {
     }
 }
 
-fn about_job(size: Size) -> (HumanQuestion, mpsc::Sender<Shown>, mpsc::Receiver<Deed>) {
-    let (attachment, shown, deeds) = Attachment::rehearsed(size);
+fn about_job(size: TerminalSize) -> (HumanQuestion, mpsc::Sender<ScreenUpdate>, mpsc::Receiver<InputEvent>) {
+    let (attachment, shown, deeds) = Attachment::for_testing(size);
     let question = HumanQuestion {
         job: Some(JobId::numbered(7)),
         terminal: Some(Arc::new(Job(Mutex::new(Some(attachment))))),
@@ -103,7 +103,7 @@ fn about_job(size: Size) -> (HumanQuestion, mpsc::Sender<Shown>, mpsc::Receiver<
     (question, shown, deeds)
 }
 
-async fn deed(deeds: &mut mpsc::Receiver<Deed>) -> Option<Deed> {
+async fn deed(deeds: &mut mpsc::Receiver<InputEvent>) -> Option<InputEvent> {
     tokio::time::timeout(PATIENCE, deeds.recv()).await.expect("it comes")
 }
 
@@ -113,7 +113,7 @@ fn the_question_shows_what_would_otherwise_hide() {
         prompt: "which\u{1b}[2J one\r\nof \u{202e}them?".to_owned(),
         job: Some(JobId::numbered(3)),
         screen: Some(Screen {
-            size: Size::default(),
+            size: TerminalSize::default(),
             text: "$ ls\na\u{200b}b".to_owned(),
             cursor: None,
             alternate: false,
@@ -122,8 +122,8 @@ fn the_question_shows_what_would_otherwise_hide() {
         terminal: None,
     };
     let mut page = Vec::new();
-    show(&mut page, &question).unwrap();
-    invite(&mut page, &question).unwrap();
+    write_question(&mut page, &question).unwrap();
+    write_instructions(&mut page, &question).unwrap();
     insta::assert_snapshot!(String::from_utf8(page).unwrap().trim(), @r"
     the agent asks, about job `j3`; the marked lines are its own words:
       > which\x1b[2J one\r
@@ -134,7 +134,7 @@ fn the_question_shows_what_would_otherwise_hide() {
     your answer (`/decline` for none):
     ");
     let mut page = Vec::new();
-    show(&mut page, &self::question(&"x".repeat(10_000))).unwrap();
+    write_question(&mut page, &self::question(&"x".repeat(10_000))).unwrap();
     let page = String::from_utf8(page).unwrap();
     assert!(page.ends_with("  > [... 1808 bytes more ...]\n"), "{page}");
 }
@@ -174,25 +174,31 @@ async fn what_was_typed_before_the_question_does_not_answer_it() {
 #[tokio::test]
 async fn a_person_takes_the_keyboard_and_gives_it_back() {
     let mut seat = Seat::new();
-    let (question, shown, mut deeds) = about_job(Size::default());
+    let (question, shown, mut deeds) = about_job(TerminalSize::default());
     let person = seat.person();
     let asked = person.ask(question);
     let (got, ()) = tokio::join!(asked, async {
         seat.when("/take` for its keyboard): ", "/take\n").await;
-        let size = Size { rows: 10, columns: 60 };
-        assert_eq!(deed(&mut deeds).await, Some(Deed::Resize(size)));
+        let size = TerminalSize { rows: 10, columns: 60 };
+        assert_eq!(deed(&mut deeds).await, Some(InputEvent::Resize(size)));
         assert!(seat.is_raw());
         let written = b"\x1b]0;owned\x07\x1b[6nPassword: ".to_vec();
-        shown.send(Shown::Anew(written)).await.expect("they look on");
+        shown.send(ScreenUpdate::Reset(written)).await.expect("they look on");
         seat.when("Password:", "hunter2\r\x03").await;
-        assert_eq!(deed(&mut deeds).await, Some(Deed::Type(b"hunter2\r\x03".to_vec())));
+        assert_eq!(
+            deed(&mut deeds).await,
+            Some(InputEvent::Type(b"hunter2\r\x03".to_vec()))
+        );
         shown
-            .send(Shown::More(b"welcome".to_vec()))
+            .send(ScreenUpdate::Append(b"welcome".to_vec()))
             .await
             .expect("they look on");
         seat.when("welcome", "x\x1dnot for the job").await;
-        assert_eq!(deed(&mut deeds).await, Some(Deed::Type(b"x".to_vec())));
-        assert_eq!(deed(&mut deeds).await, Some(Deed::Resize(Size::default())));
+        assert_eq!(deed(&mut deeds).await, Some(InputEvent::Type(b"x".to_vec())));
+        assert_eq!(
+            deed(&mut deeds).await,
+            Some(InputEvent::Resize(TerminalSize::default()))
+        );
         assert_eq!(deed(&mut deeds).await, None);
     });
     assert_eq!(got, HumanReply::TookOver);
@@ -209,7 +215,7 @@ async fn a_person_takes_the_keyboard_and_gives_it_back() {
 #[tokio::test]
 async fn the_keyboard_comes_back_when_the_job_ends_and_when_nobody_waits_any_more() {
     let mut seat = Seat::new();
-    let (question, shown, deeds) = about_job(Size::default());
+    let (question, shown, deeds) = about_job(TerminalSize::default());
     let person = seat.person();
     let (got, ()) = tokio::join!(person.ask(question), async {
         seat.when("keyboard): ", "/take\n").await;
@@ -219,12 +225,12 @@ async fn the_keyboard_comes_back_when_the_job_ends_and_when_nobody_waits_any_mor
     assert_eq!((got, seat.is_raw()), (HumanReply::TookOver, false));
 
     let mut seat = Seat::new();
-    let (question, _shown, mut deeds) = about_job(Size::default());
+    let (question, _shown, mut deeds) = about_job(TerminalSize::default());
     let person = seat.person();
     let asked = tokio::time::timeout(Duration::from_millis(500), person.ask(question));
     let (got, ()) = tokio::join!(asked, seat.when("keyboard): ", "/take\n"));
     assert!(got.is_err() && !seat.is_raw());
-    assert!(matches!(deed(&mut deeds).await, Some(Deed::Resize(_))));
+    assert!(matches!(deed(&mut deeds).await, Some(InputEvent::Resize(_))));
     assert_eq!(deed(&mut deeds).await, None);
 }
 
@@ -260,7 +266,7 @@ async fn a_keyboard_that_cannot_be_taken_is_told_and_asked_about_again() {
 
 #[test]
 fn a_window_leaves_a_line_for_the_hint() {
-    let pair = Pair::open(Size::default()).expect("there are terminals");
+    let pair = Pty::open(TerminalSize::default()).expect("there are terminals");
     let size = Winsize {
         ws_row: 1,
         ws_col: 9_999,
@@ -269,16 +275,16 @@ fn a_window_leaves_a_line_for_the_hint() {
     };
     tcsetwinsize(&pair.theirs, size).expect("it can be set");
     let got = tcgetwinsize(&pair.ours).expect("it is a terminal");
-    let own = Size {
+    let own = TerminalSize {
         rows: got.ws_row,
         columns: got.ws_col,
     };
     assert_eq!(
-        without_hint(Some(own), Size::default()),
-        Size {
+        without_hint(Some(own), TerminalSize::default()),
+        TerminalSize {
             rows: 1,
             columns: 1_000
         }
     );
-    assert_eq!(without_hint(None, Size::default()), Size::default());
+    assert_eq!(without_hint(None, TerminalSize::default()), TerminalSize::default());
 }

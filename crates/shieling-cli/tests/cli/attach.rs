@@ -151,7 +151,7 @@ fn what_there_is_is_listed_a_job_is_looked_at_and_what_the_agent_runs_is_not_let
         let text = format!("XDG_STATE_HOME={} {background}{program} attach", state.display());
         let (text, outcome) = server.shell(json!({"command": text}));
         assert_eq!(outcome["exit_code"], json!(125), "{text}");
-        assert!(text.contains("no server runs that you could step into"), "{text}");
+        assert!(text.contains("no server of yours is running"), "{text}");
     }
 
     let doors = state.join("shieling/attach");
@@ -161,7 +161,7 @@ fn what_there_is_is_listed_a_job_is_looked_at_and_what_the_agent_runs_is_not_let
     let (shieling, ..) = server.end();
     let none = shieling.again(["attach"]);
     assert!(
-        none.exit == Some(125) && none.stderr.contains("no server runs"),
+        none.exit == Some(125) && none.stderr.contains("no server of yours is running"),
         "{none}"
     );
     let server = Server::start(shieling, json!({}));

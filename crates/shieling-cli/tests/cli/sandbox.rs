@@ -1,5 +1,9 @@
 //! What is asked on the command line, as the kernel enforces it: each with its neighbour, that works.
 
+use std::os::unix::fs::FileExt as _;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 use shieling_testkit::prerequisite;
 
@@ -662,4 +666,80 @@ fn what_only_a_sandbox_obeys_is_told_in_local() {
         ok(&ran) && ran.stderr.contains("`open-protected` has no effect in `local`"),
         "{ran}"
     );
+}
+
+/// The processes that descend from this one, each with the name of its program.
+fn below(ancestor: u32) -> Vec<(u32, String)> {
+    let mut found = Vec::new();
+    let children = |pid: u32| {
+        let path = format!("/proc/{pid}/task/{pid}/children");
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let pids: Vec<u32> = text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
+        pids
+    };
+    let mut next = children(ancestor);
+    while let Some(pid) = next.pop() {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        found.push((pid, name.trim().to_owned()));
+        next.extend(children(pid));
+    }
+    found
+}
+
+/// Whether these bytes stand in what a process can write to of its memory, as far as we may read it.
+fn knows(pid: u32, bytes: &[u8]) -> bool {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let Ok(memory) = std::fs::File::open(format!("/proc/{pid}/mem")) else {
+        return false;
+    };
+    maps.lines().any(|line| {
+        let mut fields = line.split_whitespace();
+        let (Some(range), Some(rights)) = (fields.next(), fields.next()) else {
+            return false;
+        };
+        let range = range
+            .split_once('-')
+            .map(|(start, end)| [start, end].map(|at| u64::from_str_radix(at, 16)));
+        let Some([Ok(start), Ok(end)]) = range.filter(|_| rights.starts_with("rw")) else {
+            return false;
+        };
+        let mut read = vec![0; usize::try_from(end - start).unwrap_or(0)];
+        let length = memory.read_at(&mut read, start).unwrap_or(0);
+        read[..length].windows(bytes.len()).any(|window| window == bytes)
+    })
+}
+
+#[test]
+fn what_keeps_a_sandbox_does_not_know_how_shieling_was_started() {
+    let (argument, variable) = ("one_of_the_arguments", "one-of-the-variables");
+    let shieling = Shieling::in_workspace().variable("OF_THE_CALLER", variable).args([
+        "exec",
+        "--pass-env",
+        argument,
+        "--",
+        "touch begun; read line",
+    ]);
+    let mut child = shieling.command().stdin(Stdio::piped()).spawn().expect("it starts");
+    let begun = Instant::now();
+    while !shieling.workspace().join("begun").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "the command has not begun");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let ours: Vec<(u32, String)> = below(child.id())
+        .into_iter()
+        .filter(|(_, name)| name == "shieling-jail")
+        .collect();
+    assert!(ours.len() >= 3, "a keeper, pid 1 and a supervisor: {ours:?}");
+    for secret in [argument, variable] {
+        assert!(knows(child.id(), secret.as_bytes()), "shieling itself knows {secret}");
+    }
+    for (pid, _) in ours {
+        assert!(!knows(pid, variable.as_bytes()), "{pid} knows a variable");
+        // The supervisor has what was ordered, and its command has no such argument.
+        assert!(!knows(pid, argument.as_bytes()), "{pid} knows an argument");
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).expect("it runs");
+        assert_eq!(line.split(|&byte| byte == 0).next(), Some(b"shieling-jail".as_slice()));
+    }
+    drop(child.stdin.take());
+    child.wait().expect("it ends");
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
-use shieling::files::{DeleteAsk, FileAsk, MoveAsk};
+use shieling::files::{DeleteRequest, FileRequest, MoveRequest};
 
 use super::support::{Case, Checked, Field, Place, case, check, wrong};
 
@@ -494,10 +494,10 @@ fn way_of_a_link(field: &Field) -> Checked {
     }
     place.works("readlink current && cat current/deep/own && ls current/ && rm -r other")?;
     let work = place.work();
-    place.refused_tool(FileAsk::Delete(DeleteAsk::new(work.join("current"))))?;
+    place.refused_tool(FileRequest::Delete(DeleteRequest::new(work.join("current"))))?;
     for name in ["current", "real", "d"] {
-        let moving = MoveAsk::new(work.join(name), work.join("moved"));
-        place.refused_tool(FileAsk::Move(moving))?;
+        let moving = MoveRequest::new(work.join(name), work.join("moved"));
+        place.refused_tool(FileRequest::Move(moving))?;
     }
     place.close();
     let next = Place::beside(&place)?;
@@ -536,12 +536,12 @@ fn file_tools_move(field: &Field) -> Checked {
     let work = place.work();
     for name in ["config", "a", "a/b"] {
         for to in ["moved", "other"] {
-            let moving = MoveAsk::new(work.join(name), work.join(to));
-            place.refused_tool(FileAsk::Move(moving))?;
+            let moving = MoveRequest::new(work.join(name), work.join(to));
+            place.refused_tool(FileRequest::Move(moving))?;
         }
-        let mut all = DeleteAsk::new(work.join(name));
+        let mut all = DeleteRequest::new(work.join(name));
         all.recursive = true;
-        place.refused_tool(FileAsk::Delete(all))?;
+        place.refused_tool(FileRequest::Delete(all))?;
     }
     place.write("config/new", "x")?;
     place.works("mv config/new other/ && cat other/new")?;

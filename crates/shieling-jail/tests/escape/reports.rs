@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use shieling::environment::{Network, Restrictions};
-use shieling::outcome::{HintKind, LimitHit, Limited, Outcome};
+use shieling::outcome::{HintKind, LimitHit, LimitedResource, Outcome};
 use shieling_jail::plan::Limits;
 
 use super::support::{Case, Checked, Field, Place, case, check, heavy, line, within};
@@ -71,7 +71,7 @@ fn memory(field: &Field<'_>) -> Checked {
     ] {
         let outcome = place.attempt(&text)?;
         let hit = only(&outcome, &text)?;
-        check(hit.limit == Limited::Memory && hit.bound == 64 * MIB, || {
+        check(hit.limit == LimitedResource::Memory && hit.bound == 64 * MIB, || {
             format!("{hit:?}")
         })?;
         check(hit.times == Some(1) && hit.instead == "--memory 128MiB", || {
@@ -107,7 +107,9 @@ fn processes(field: &Field<'_>) -> Checked {
     let many = "for i in $(seq 40); do sleep 1 & done; wait; true";
     let outcome = place.attempt(many)?;
     let hit = only(&outcome, many)?;
-    check(hit.limit == Limited::Pids && hit.bound == 24, || format!("{hit:?}"))?;
+    check(hit.limit == LimitedResource::Pids && hit.bound == 24, || {
+        format!("{hit:?}")
+    })?;
     check(hit.instead == "--pids 48", || format!("{hit:?}"))?;
     for quiet in ["true", "for i in 1 2 3 4; do sleep 0.1 & done; wait"] {
         nothing_hit(&place.run(quiet)?, quiet)?;

@@ -1,10 +1,10 @@
-//! Braces that bashkit would leave as they are, or expand in part, since they make many words. They are refused
-//! before a text runs, quoted or not: what is quoted is seldom of this form.
+//! Braces that bashkit would not expand, or only in part, because they yield too many words. Texts with them are
+//! refused, whether the braces are quoted or not: quoted text rarely has this form.
 
-/// How many elements of one range, and words of one word, bashkit expands.
+/// The largest number of elements of a range, and of words, that bashkit expands.
 const MOST: u64 = 10_000;
 
-/// Why a text with such braces is not run, if it has some.
+/// Returns why a text with such braces is refused, if it contains any.
 pub(super) fn refusal(text: &str) -> Option<String> {
     let mut words = text.split([' ', '\t', '\n', ';', '&', '|', '(', ')', '<', '>']);
     let word = words.find(|word| word.contains('{') && count(word) > MOST)?;
@@ -14,8 +14,8 @@ pub(super) fn refusal(text: &str) -> Option<String> {
     ))
 }
 
-/// How many words one word makes at most: each pair of braces has as many as it has commas and one more, or as
-/// its range has elements, and those beside and in each other are multiplied.
+/// Returns the largest number of words that a word expands to: the product over its pairs of braces of the number of
+/// elements or alternatives.
 fn count(word: &str) -> u64 {
     let (mut all, mut depth, mut rest) = (1_u64, 0_u32, word);
     let mut alternatives: Vec<u64> = Vec::new();
@@ -43,7 +43,7 @@ fn count(word: &str) -> u64 {
     all
 }
 
-/// How many elements `a..b..step` has.
+/// Returns the number of elements of `a..b..step`.
 fn range(text: &str) -> Option<u64> {
     let mut parts = text.splitn(3, "..");
     let (first, last) = (parts.next()?.parse::<i128>().ok()?, parts.next()?.parse::<i128>().ok()?);

@@ -1,5 +1,4 @@
-//! The files in memory as bashkit wants them: by path, with no link followed, since it follows them
-//! itself and asks again.
+//! The tree as bashkit's file system: by path, without following links, since bashkit follows them itself.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,36 +7,37 @@ use std::time::SystemTime;
 
 use bashkit::{DirEntry, FileSystem, FileSystemExt, FileType, FsLimits, FsUsage, Metadata, async_trait};
 
-use crate::tree::{About, Fault, Follow, Tree, Write};
+use crate::tree::{Follow, NodeInfo, Tree, TreeError, Write};
 use shieling::environment::Kind;
 
-/// A file that has no end, which bashkit would cut off after 1 MiB without a word.
+/// An endless file, which bashkit would silently cut off after 1 MiB.
 pub(crate) const ENDLESS: &str = "/dev/zero";
 
-/// A file that has nothing and keeps nothing. Bashkit knows it behind `<` and `>` only.
+/// The null device. Bashkit supports it only in redirections.
 pub(super) const NULL: &str = "/dev/null";
 
-/// Where bashkit's own commands can be called by a path, whatever has their names. Nothing else is told of it.
+/// The directory in which bashkit's own commands can be called by path, even if others have their names. It is
+/// visible nowhere else.
 const STUBS: &str = "/proc/shieling/";
 
-/// The path of bashkit's own command of this name.
+/// Returns the path of bashkit's own command of this name.
 pub(super) fn stub(name: &str) -> String {
     format!("{STUBS}{name}")
 }
 
-/// What bashkit takes for its own command, if a path is one.
+/// Returns bashkit's own command that a path refers to, if it is one.
 fn stubbed(path: &Path) -> Option<String> {
     let name = path.to_str()?.strip_prefix(STUBS)?;
     Some(format!("#!/bin/sh\n# bashkit builtin: {name}\nexec {name} \"$@\"\n"))
 }
 
-/// What new files do not get, in memory always.
+/// The permission bits that new files lack; the umask is fixed.
 pub(super) const MASK: u32 = 0o022;
 
-/// A tree for one bash.
+/// The file system of one bash.
 pub(super) struct Disk {
     tree: Arc<Tree>,
-    /// The largest file that its commands may write; none is [`u64::MAX`].
+    /// The largest file that its commands may write; [`u64::MAX`] means no limit.
     largest: AtomicU64,
 }
 
@@ -49,42 +49,44 @@ impl Disk {
         }
     }
 
-    /// The files.
+    /// Returns the tree.
     pub(super) fn tree(&self) -> &Tree {
         &self.tree
     }
 
-    /// How large a file may be from now on.
+    /// Sets the largest file.
     pub(super) fn limit_files(&self, largest: Option<u64>) {
         self.largest.store(largest.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// The largest file that its commands may write.
+    /// Returns the largest file that its commands may write.
     pub(super) fn largest(&self) -> Option<u64> {
         Some(self.largest.load(Ordering::Relaxed))
     }
 
-    fn put(&self, path: &Path, what: Write<'_>) -> Result<(), Fault> {
+    fn put(&self, path: &Path, what: Write<'_>) -> Result<(), TreeError> {
         if path == Path::new(NULL) {
             return Ok(());
         }
         let mut inside = self.tree.enter();
-        let spot = inside.spot(path, Follow::None)?;
+        let write_target = inside.write_target(path, Follow::None)?;
         let mode = 0o666 & !MASK;
-        inside.write(&spot, what, false, mode, self.largest()).map(|_| ())
+        inside
+            .write(&write_target, what, false, mode, self.largest())
+            .map(|_| ())
     }
 }
 
-fn told<T>(result: Result<T, Fault>) -> bashkit::Result<T> {
+fn told<T>(result: Result<T, TreeError>) -> bashkit::Result<T> {
     result.map_err(|fault| fault.to_io().into())
 }
 
-fn metadata(about: &About) -> Metadata {
+fn metadata(about: &NodeInfo) -> Metadata {
     Metadata {
         file_type: match about.kind {
             Kind::Directory => FileType::Directory,
             Kind::Link => FileType::Symlink,
-            // There is nothing else in memory.
+            // Memory has no other file system.
             Kind::File | Kind::Fifo | Kind::Socket | Kind::Device => FileType::File,
         },
         size: about.size,
@@ -147,8 +149,8 @@ impl FileSystem for Disk {
         }
         told(
             inside
-                .spot(path, Follow::None)
-                .and_then(|spot| inside.make_directory(&spot, recursive, 0o777 & !MASK)),
+                .write_target(path, Follow::None)
+                .and_then(|write_target| inside.make_directory(&write_target, recursive, 0o777 & !MASK)),
         )
     }
 
@@ -156,8 +158,8 @@ impl FileSystem for Disk {
         let mut inside = self.tree.enter();
         told(
             inside
-                .spot(path, Follow::None)
-                .and_then(|spot| inside.remove(&spot, recursive)),
+                .write_target(path, Follow::None)
+                .and_then(|write_target| inside.remove(&write_target, recursive)),
         )
     }
 
@@ -183,12 +185,12 @@ impl FileSystem for Disk {
     async fn read_dir(&self, path: &Path) -> bashkit::Result<Vec<DirEntry>> {
         let mut inside = self.tree.enter();
         let listed = inside.find(path, Follow::None).and_then(|id| {
-            // No link was followed, so that the path is the way there.
+            // No link was followed, so this is the resolved path.
             inside.list(id, path.to_str().unwrap_or_default())
         });
         let mut entries = Vec::new();
         for (name, id) in told(listed)? {
-            // A file of the host's may have gone in the meantime.
+            // A file of the host may have vanished in the meantime.
             if let Ok(about) = inside.about(id) {
                 entries.push(DirEntry {
                     name: name.to_string(),
@@ -205,8 +207,8 @@ impl FileSystem for Disk {
 
     async fn rename(&self, from: &Path, to: &Path) -> bashkit::Result<()> {
         let mut inside = self.tree.enter();
-        let from = told(inside.spot(from, Follow::None))?;
-        let to = told(inside.spot(to, Follow::None))?;
+        let from = told(inside.write_target(from, Follow::None))?;
+        let to = told(inside.write_target(to, Follow::None))?;
         told(inside.rename(&from, &to, true, false))
     }
 
@@ -219,15 +221,15 @@ impl FileSystem for Disk {
         }
         let mut inside = self.tree.enter();
         let from = told(inside.find(from, Follow::None))?;
-        let to = told(inside.spot(to, Follow::None))?;
+        let to = told(inside.write_target(to, Follow::None))?;
         told(inside.copy(from, &to, self.largest()))
     }
 
     async fn symlink(&self, target: &Path, link: &Path) -> bashkit::Result<()> {
         let mut inside = self.tree.enter();
-        let spot = told(inside.spot(link, Follow::None))?;
-        let target = target.to_str().ok_or(Fault::BadName("it is not UTF-8"));
-        told(target.and_then(|target| inside.link(&spot, target)))
+        let write_target = told(inside.write_target(link, Follow::None))?;
+        let target = target.to_str().ok_or(TreeError::BadName("it is not UTF-8"));
+        told(target.and_then(|target| inside.link(&write_target, target)))
     }
 
     async fn read_link(&self, path: &Path) -> bashkit::Result<PathBuf> {

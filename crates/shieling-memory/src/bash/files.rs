@@ -1,31 +1,28 @@
-//! `chmod`, `cp`, `dirname`, `ls`, `mkdir`, `mv`, `realpath` and `rm` on the tree itself, since bashkit's pass over options and failures
-//! without a word (`mv -n`, `mkdir -m`, `rm -f` where nothing may change). An option that they do not have
-//! here is refused.
+//! `chmod`, `cp`, `dirname`, `ls`, `mkdir`, `mv`, `realpath` and `rm`, implemented on the tree, since those of
+//! bashkit silently ignore options and failures (`mv -n`, `mkdir -m`, `rm -f` on a read-only tree). Unsupported
+//! options are refused.
 
+mod invocation;
 mod ls;
 mod mode;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use bashkit::{Builtin, BuiltinContext, ExecResult, ExecutionBudget, async_trait};
+use bashkit::{Builtin, BuiltinContext, ExecResult, async_trait};
 use shieling::environment::Kind;
 
+use self::invocation::{Invocation, MOST_LOOKS, names, said, within};
 use self::mode::Mode;
 use super::disk::{Disk, ENDLESS, MASK, NULL};
-use crate::tree::{About, End, Fault, Follow, Id, Inside, Write};
+use crate::tree::{End, Follow, Id, NodeInfo, TreeError, Write};
 
-/// How often one call looks for a file: links can make a tree of a few names endless.
-const MOST_LOOKS: u32 = 1_000_000;
-/// How often it looks before it asks whether it is still wanted.
-const LOOKS_APART: u32 = 32;
-
-/// A program: its name, what it does, its letters (those before `:` have no value), and its long options, each
-/// with the letter that it stands for.
+/// A program: its name, its function, its short options (those after `:` have a value), and its long options, each
+/// with the short option that it stands for.
 struct Program(&'static str, Run, &'static str, &'static str);
 
-type Run = fn(&mut Call<'_>) -> Result<(), String>;
+type Run = fn(&mut Invocation<'_>) -> Result<(), String>;
 
 const ALL: &[Program] = &[
     Program("chmod", chmod, "R:", "Rrecursive"),
@@ -48,26 +45,7 @@ const ALL: &[Program] = &[
     Program("rm", rm, "rRfdv:", "rrecursive fforce ddir vverbose"),
 ];
 
-/// One call of one of them.
-struct Call<'a> {
-    letters: String,
-    value: Option<String>,
-    operands: Vec<String>,
-    cwd: &'a Path,
-    inside: Inside<'a>,
-    /// What `cp` is given that is no file of the tree: devices, and what a shell feeds it.
-    foreign: BTreeMap<String, Vec<u8>>,
-    /// How large a file may get.
-    largest: Option<u64>,
-    /// How often it may still look, unless it is broken off.
-    looks: u32,
-    budget: Option<ExecutionBudget>,
-    out: String,
-    /// What went wrong, line by line.
-    failures: Vec<String>,
-}
-
-/// Reads arguments as GNU's `getopt` does: clusters, values attached or behind, operands in between.
+/// Parses arguments as GNU `getopt` does: clusters, values attached or separate, operands anywhere.
 fn read(args: &[String], letters: &str, long: &str) -> Result<(String, Option<String>, Vec<String>), String> {
     let (bare, valued) = letters.split_once(':').unwrap_or((letters, ""));
     let (mut given, mut value, mut operands) = (String::new(), None, Vec::new());
@@ -122,111 +100,7 @@ fn read(args: &[String], letters: &str, long: &str) -> Result<(String, Option<St
     Ok((given, value, operands))
 }
 
-impl Call<'_> {
-    fn has(&self, letters: &str) -> bool {
-        self.letters.contains(|letter| letters.contains(letter))
-    }
-
-    /// The last one given of these.
-    fn last(&self, letters: &str) -> Option<char> {
-        self.letters.chars().rev().find(|letter| letters.contains(*letter))
-    }
-
-    /// The path that a name stands for.
-    fn path(&self, name: &str) -> PathBuf {
-        self.cwd.join(name)
-    }
-
-    /// What there is of this name. One that ends with a slash is a directory.
-    fn look(&mut self, name: &str, links: Follow) -> Result<(Id, About), Fault> {
-        if name.is_empty() {
-            return Err(Fault::NotFound);
-        }
-        let unwanted = |budget: &ExecutionBudget| budget.check().is_err();
-        if self.looks.is_multiple_of(LOOKS_APART) && self.budget.as_ref().is_some_and(unwanted) {
-            self.looks = 0;
-        }
-        self.looks = self.looks.checked_sub(1).ok_or(Fault::Loop)?;
-        let directory = name.ends_with('/');
-        let links = if directory { Follow::All } else { links };
-        let id = self.inside.find(&self.cwd.join(name), links)?;
-        let about = self.inside.about(id)?;
-        if directory && about.kind != Kind::Directory {
-            return Err(Fault::NotADirectory);
-        }
-        Ok((id, about))
-    }
-
-    /// Whether a name leads to a directory.
-    fn is_directory(&mut self, name: &str) -> bool {
-        self.look(name, Follow::All)
-            .is_ok_and(|(_, about)| about.kind == Kind::Directory)
-    }
-
-    /// Does something for each operand, and goes on where it fails.
-    fn each(&mut self, mut act: impl FnMut(&mut Self, &str) -> Result<(), String>) -> Result<(), String> {
-        if self.operands.is_empty() {
-            return Err("missing operand".to_owned());
-        }
-        for name in std::mem::take(&mut self.operands) {
-            if let Err(why) = act(self, &name) {
-                self.failures.push(why);
-            }
-        }
-        Ok(())
-    }
-
-    fn tell(&mut self, line: impl FnOnce() -> String) {
-        if self.has("v") {
-            self.out.push_str(&line());
-            self.out.push('\n');
-        }
-    }
-
-    /// From where to where, by `-t`, `-T` and the operands.
-    fn places(&mut self) -> Result<Vec<(String, String)>, String> {
-        let mut operands = std::mem::take(&mut self.operands);
-        let first = operands.first().cloned().ok_or("missing file operand")?;
-        let plain = self.has("T");
-        if plain && operands.len() > 2 {
-            return Err(format!("extra operand '{}'", operands[2]));
-        }
-        let (into, named) = match self.value.take() {
-            Some(into) => (into, true),
-            None => (operands.pop().unwrap_or_default(), false),
-        };
-        if operands.is_empty() {
-            return Err(format!("missing destination file operand after '{first}'"));
-        }
-        let directory = self.is_directory(&into);
-        if !directory && (named || operands.len() > 1) {
-            let why = self.look(&into, Follow::All).err().unwrap_or(Fault::NotADirectory);
-            return Err(format!("target '{into}': {}", said(why)));
-        }
-        let pair = |from: String| {
-            let last = from.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-            let to = if directory && !plain {
-                within(&into, last)
-            } else {
-                into.clone()
-            };
-            (from, to)
-        };
-        Ok(operands.into_iter().map(pair).collect())
-    }
-}
-
-/// What the system says of a fault.
-fn said(fault: Fault) -> String {
-    fault.to_io().to_string()
-}
-
-/// A name in a directory, as it is written.
-fn within(directory: &str, name: &str) -> String {
-    format!("{}/{name}", directory.strip_suffix('/').unwrap_or(directory))
-}
-
-fn rm(call: &mut Call<'_>) -> Result<(), String> {
+fn rm(call: &mut Invocation<'_>) -> Result<(), String> {
     if call.operands.is_empty() && call.has("f") {
         return Ok(());
     }
@@ -245,22 +119,22 @@ fn rm(call: &mut Call<'_>) -> Result<(), String> {
         }
         let directory = match call.look(name, Follow::Parents) {
             Ok((_, about)) => about.kind == Kind::Directory,
-            Err(Fault::NotFound | Fault::NotADirectory) if call.has("f") => return Ok(()),
+            Err(TreeError::NotFound | TreeError::NotADirectory) if call.has("f") => return Ok(()),
             Err(fault) => return Err(cannot(&said(fault))),
         };
         let recursive = directory && call.has("rR");
         if directory && !recursive && !call.has("d") {
             return Err(cannot("Is a directory"));
         }
-        let spot = call.inside.spot(&path, Follow::Parents);
-        let removed = spot.and_then(|spot| call.inside.remove(&spot, recursive));
+        let write_target = call.inside.write_target(&path, Follow::Parents);
+        let removed = write_target.and_then(|write_target| call.inside.remove(&write_target, recursive));
         removed.map_err(|fault| cannot(&said(fault)))?;
         call.tell(|| format!("removed {}'{name}'", if directory { "directory " } else { "" }));
         Ok(())
     })
 }
 
-fn dirname(call: &mut Call<'_>) -> Result<(), String> {
+fn dirname(call: &mut Invocation<'_>) -> Result<(), String> {
     call.each(|call, name| {
         let above = name
             .trim_end_matches('/')
@@ -277,12 +151,14 @@ fn dirname(call: &mut Call<'_>) -> Result<(), String> {
     })
 }
 
-fn realpath(call: &mut Call<'_>) -> Result<(), String> {
+fn realpath(call: &mut Invocation<'_>) -> Result<(), String> {
     call.each(|call, name| {
         let path = call.path(name);
         let walked = call.inside.walk(&path, Follow::All);
         let walked = walked.and_then(|walked| match &walked.end {
-            End::Missing { names, .. } if call.has("e") || names.len() > 1 || name.is_empty() => Err(Fault::NotFound),
+            End::Missing { names, .. } if call.has("e") || names.len() > 1 || name.is_empty() => {
+                Err(TreeError::NotFound)
+            }
             End::There { .. } | End::Missing { .. } => Ok(walked.path),
         });
         call.out += &walked.map_err(|fault| format!("{name}: {}", said(fault)))?;
@@ -291,7 +167,7 @@ fn realpath(call: &mut Call<'_>) -> Result<(), String> {
     })
 }
 
-fn mkdir(call: &mut Call<'_>) -> Result<(), String> {
+fn mkdir(call: &mut Invocation<'_>) -> Result<(), String> {
     let mode = match call.value.take() {
         None => 0o777 & !MASK,
         Some(text) => {
@@ -321,24 +197,24 @@ fn mkdir(call: &mut Call<'_>) -> Result<(), String> {
     })
 }
 
-fn make(call: &mut Call<'_>, name: &str, mode: u32) -> Result<(), String> {
+fn make(call: &mut Invocation<'_>, name: &str, mode: u32) -> Result<(), String> {
     let cannot = |why: String| format!("cannot create directory '{name}': {why}");
     if name.is_empty() {
         return Err(cannot("No such file or directory".to_owned()));
     }
     let path = call.path(name);
-    // The root is there, and no spot.
+    // The root exists, but is not a write target.
     if call.inside.find(&path, Follow::Parents).is_ok() {
         return Err(cannot("File exists".to_owned()));
     }
-    let made = call.inside.spot(&path, Follow::Parents);
-    let made = made.and_then(|spot| call.inside.make_directory(&spot, false, mode));
+    let made = call.inside.write_target(&path, Follow::Parents);
+    let made = made.and_then(|write_target| call.inside.make_directory(&write_target, false, mode));
     made.map_err(|fault| cannot(said(fault)))?;
     call.tell(|| format!("mkdir: created directory '{name}'"));
     Ok(())
 }
 
-fn mv(call: &mut Call<'_>) -> Result<(), String> {
+fn mv(call: &mut Invocation<'_>) -> Result<(), String> {
     for (from, to) in call.places()? {
         if let Err(why) = rename(call, &from, &to) {
             call.failures.push(why);
@@ -347,17 +223,17 @@ fn mv(call: &mut Call<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn rename(call: &mut Call<'_>, from: &str, to: &str) -> Result<(), String> {
+fn rename(call: &mut Invocation<'_>, from: &str, to: &str) -> Result<(), String> {
     let stat = |fault| format!("cannot stat '{from}': {}", said(fault));
     let (id, about) = call.look(from, Follow::Parents).map_err(stat)?;
     let refused = |fault| format!("cannot move '{from}' to '{to}': {}", said(fault));
     let directory = about.kind == Kind::Directory;
     if to.ends_with('/') && !directory && !call.is_directory(to) {
-        return Err(refused(Fault::NotADirectory));
+        return Err(refused(TreeError::NotADirectory));
     }
     let (from_at, to_at) = (call.path(from.trim_end_matches('/')), call.path(to));
-    let source = call.inside.spot(&from_at, Follow::Parents).map_err(refused)?;
-    let target = call.inside.spot(&to_at, Follow::Parents).map_err(refused)?;
+    let source = call.inside.write_target(&from_at, Follow::Parents).map_err(refused)?;
+    let target = call.inside.write_target(&to_at, Follow::Parents).map_err(refused)?;
     if let Some(there) = call.inside.current(&target).map_err(refused)? {
         if there == id {
             return Err(format!("'{from}' and '{to}' are the same file"));
@@ -380,7 +256,7 @@ fn rename(call: &mut Call<'_>, from: &str, to: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn chmod(call: &mut Call<'_>) -> Result<(), String> {
+fn chmod(call: &mut Invocation<'_>) -> Result<(), String> {
     if call.operands.is_empty() {
         return Err("missing operand".to_owned());
     }
@@ -389,17 +265,17 @@ fn chmod(call: &mut Call<'_>) -> Result<(), String> {
     call.each(|call, name| change(call, &mode, name, Follow::All))
 }
 
-fn change(call: &mut Call<'_>, mode: &Mode, name: &str, links: Follow) -> Result<(), String> {
+fn change(call: &mut Invocation<'_>, mode: &Mode, name: &str, links: Follow) -> Result<(), String> {
     let (id, about) = call
         .look(name, links)
         .map_err(|fault| format!("cannot access '{name}': {}", said(fault)))?;
-    // A link on the way has no mode of its own.
+    // A link found on the way has no mode of its own.
     if about.kind == Kind::Link {
         return Ok(());
     }
     let directory = about.kind == Kind::Directory;
     let (before, after) = (about.mode & 0o7777, mode.of(about.mode & 0o7777, directory));
-    // As in `sandbox`: nothing here runs as somebody else.
+    // As in `sandbox`: no other user exists here.
     if after & !before & 0o6000 != 0 {
         return Err(format!("changing permissions of '{name}': Operation not permitted"));
     }
@@ -413,15 +289,7 @@ fn change(call: &mut Call<'_>, mode: &Mode, name: &str, links: Follow) -> Result
     Ok(())
 }
 
-/// The names in a directory.
-fn names(call: &mut Call<'_>, name: &str, id: Id) -> Result<Vec<(Arc<str>, Id)>, String> {
-    let path = call.path(name);
-    let listed = call.inside.walk(&path, Follow::All);
-    let listed = listed.and_then(|walked| call.inside.list(id, &walked.path));
-    listed.map_err(|fault| format!("cannot access '{name}': {}", said(fault)))
-}
-
-fn cp(call: &mut Call<'_>) -> Result<(), String> {
+fn cp(call: &mut Invocation<'_>) -> Result<(), String> {
     let links = match call.last("adPL") {
         Some('L') => Follow::All,
         Some(_) => Follow::Parents,
@@ -436,7 +304,7 @@ fn cp(call: &mut Call<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn copy(call: &mut Call<'_>, from: &str, to: &str, links: Follow) -> Result<(), String> {
+fn copy(call: &mut Invocation<'_>, from: &str, to: &str, links: Follow) -> Result<(), String> {
     if call.path(to) == Path::new(NULL) {
         return Ok(());
     }
@@ -446,7 +314,7 @@ fn copy(call: &mut Call<'_>, from: &str, to: &str, links: Follow) -> Result<(), 
         ));
     }
     if let Some(content) = call.foreign.get(from).cloned() {
-        // A pipe that a shell feeds is its own only.
+        // A pipe of the shell has no other names.
         let mode = if from.starts_with("/dev/fd/") { 0o600 } else { 0o666 };
         return write(call, to, &content, mode).map(drop);
     }
@@ -474,13 +342,13 @@ fn copy(call: &mut Call<'_>, from: &str, to: &str, links: Follow) -> Result<(), 
         let cannot = |fault| format!("cannot create symbolic link '{to}': {}", said(fault));
         let path = call.path(to);
         let target = call.inside.target(id).map_err(cannot)?;
-        let spot = call.inside.spot(&path, Follow::Parents).map_err(cannot)?;
-        match call.inside.current(&spot).map_err(cannot)? {
+        let write_target = call.inside.write_target(&path, Follow::Parents).map_err(cannot)?;
+        match call.inside.current(&write_target).map_err(cannot)? {
             Some(there) if there == id => return Err(format!("'{from}' and '{to}' are the same file")),
-            Some(_) => call.inside.remove(&spot, false).map_err(cannot)?,
+            Some(_) => call.inside.remove(&write_target, false).map_err(cannot)?,
             None => {}
         }
-        call.inside.link(&spot, &target).map_err(cannot)?;
+        call.inside.link(&write_target, &target).map_err(cannot)?;
     } else {
         let content = call.inside.content(id);
         let content = content.map_err(|fault| format!("error reading '{from}': {}", said(fault)))?;
@@ -491,19 +359,19 @@ fn copy(call: &mut Call<'_>, from: &str, to: &str, links: Follow) -> Result<(), 
     Ok(())
 }
 
-/// Writes a file, which has this mode without the mask if it is a new one.
-fn write(call: &mut Call<'_>, to: &str, content: &[u8], mode: u32) -> Result<Id, String> {
+/// Writes a file. A new one gets this mode without the umask.
+fn write(call: &mut Invocation<'_>, to: &str, content: &[u8], mode: u32) -> Result<Id, String> {
     let cannot = |fault| format!("cannot create regular file '{to}': {}", said(fault));
     let path = call.path(to);
-    let spot = call.inside.spot(&path, Follow::All).map_err(cannot)?;
+    let write_target = call.inside.write_target(&path, Follow::All).map_err(cannot)?;
     let what = Write::Replace(content);
     call.inside
-        .write(&spot, what, false, mode & !MASK, call.largest)
+        .write(&write_target, what, false, mode & !MASK, call.largest)
         .map_err(cannot)
 }
 
-/// Gives a copy the mode and the times of what it is of, where they are to be kept.
-fn keep(call: &mut Call<'_>, made: Id, about: &About, to: &str) -> Result<(), String> {
+/// Gives a copy the mode and the times of the original, if requested.
+fn keep(call: &mut Invocation<'_>, made: Id, about: &NodeInfo, to: &str) -> Result<(), String> {
     if !call.has("ap") {
         return Ok(());
     }
@@ -513,11 +381,11 @@ fn keep(call: &mut Call<'_>, made: Id, about: &About, to: &str) -> Result<(), St
 }
 
 fn directory(
-    call: &mut Call<'_>,
+    call: &mut Invocation<'_>,
     from: &str,
     to: &str,
     links: Follow,
-    (id, about): (Id, &About),
+    (id, about): (Id, &NodeInfo),
 ) -> Result<(), String> {
     if !call.has("rRa") {
         return Err(format!("-r not specified; omitting directory '{from}'"));
@@ -534,11 +402,11 @@ fn directory(
         Some(there) if call.inside.kind(there) == Some(Kind::Directory) => None,
         Some(_) => return Err(format!("cannot overwrite non-directory '{to}' with directory '{from}'")),
         None => {
-            let spot = call.inside.spot(&to_at, Follow::All).map_err(cannot)?;
+            let write_target = call.inside.write_target(&to_at, Follow::All).map_err(cannot)?;
             let mode = about.mode & 0o7777 & !MASK;
-            call.inside.make_directory(&spot, false, mode).map_err(cannot)?;
+            call.inside.make_directory(&write_target, false, mode).map_err(cannot)?;
             call.tell(|| format!("'{from}' -> '{to}'"));
-            call.inside.current(&spot).map_err(cannot)?
+            call.inside.current(&write_target).map_err(cannot)?
         }
     };
     let links = if links == Follow::All && !call.has("L") {
@@ -554,13 +422,13 @@ fn directory(
     made.map_or(Ok(()), |made| keep(call, made, about, to))
 }
 
-/// One of the programs, as bashkit calls it.
+/// A program in the form that bashkit calls.
 struct Ours {
     program: &'static Program,
     disk: Arc<Disk>,
 }
 
-/// All of them.
+/// Returns all programs.
 pub(super) fn all(disk: &Arc<Disk>) -> impl Iterator<Item = (&'static str, Box<dyn Builtin>)> {
     ALL.iter().map(|program| {
         let disk = Arc::clone(disk);
@@ -573,7 +441,7 @@ impl Builtin for Ours {
     async fn execute(&self, ctx: BuiltinContext<'_>) -> bashkit::Result<ExecResult> {
         let Program(name, run, letters, long) = *self.program;
         let mut args = ctx.args.to_vec();
-        // A mode that begins as an option does: `chmod -x f`.
+        // A mode that looks like an option: `chmod -x f`.
         if name == "chmod"
             && args
                 .first()
@@ -600,7 +468,7 @@ impl Builtin for Ours {
             }
         }
         let budget = ctx.execution_budget();
-        let mut call = Call {
+        let mut call = Invocation {
             letters,
             value,
             operands,

@@ -1,35 +1,34 @@
-//! Plain texts: calls of programs with words that are all written out, in pipes and lists. What they do, they
-//! do to files.
+//! Plain texts: pipes and lists of programs with literal arguments, whose only effects are on files.
 //!
-//! A bash that has run nothing else is as good as a new one for the next of them, and is kept for it: to
-//! make one takes longer than to run a short text. Whatever could see a difference (`$SECONDS` counts from
-//! when a bash was made, `hash` lists what was called, `test -v` sees `PIPESTATUS`) is not plain, and gets a
-//! new one.
+//! A bash that has run only such texts is equivalent to a new one for the next of them, and is kept, since creating
+//! one takes longer than running a short text. A text that could tell the difference (`$SECONDS` counts from the
+//! creation of a bash, `hash` lists earlier calls, `test -v` sees `PIPESTATUS`) is not plain, and gets a new bash.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::Path;
 
 use bashkit::parser::{Command, ListOperator, Redirect, RedirectKind, SimpleCommand, Word, WordPart};
 
-use super::ahead::literal;
+use super::engine::{BashConfig, Engine, PlainUse};
+use super::parsing::parsed;
+use super::precheck::literal;
 use super::run::Ran;
-use super::{Engine, Kit, braces, parsed, programs};
+use super::{braces, programs};
 use shieling::process::MainEnd;
 
-/// After so many texts a bash is made anew, whatever it may have gathered: a history of 1 MiB, say.
+/// The number of texts after which a bash is replaced, to bound what it accumulates, such as a history of 1 MiB.
 const TEXTS: u32 = 1_000;
 
-/// Where there is less memory, what a bash keeps of the names that it has called would be felt.
+/// With less memory, the names that a bash remembers would matter.
 const LEAST: u64 = 16 << 20;
 
-/// How long a plain text may be, in bytes. To read a longer one once more takes as long as to make a bash.
+/// The longest plain text, in bytes. Parsing a longer one twice takes as long as creating a bash.
 const LONGEST: usize = 4 << 10;
 
-/// What no plain text has, so that most others need not be read for that.
+/// Substrings that no plain text contains, as a quick check.
 const NEVER: [&str; 3] = ["`", "$(", "${"];
 
-/// Whether a text is plain, where there are these programs.
+/// Returns whether a text is plain, given the available programs.
 fn is_plain(text: &str, there: impl Fn(&str) -> bool) -> bool {
     let may_be = text.len() <= LONGEST && !NEVER.iter().any(|sign| text.contains(sign));
     may_be
@@ -64,7 +63,7 @@ fn is_written_out(word: &Word) -> bool {
     word.parts.iter().all(|part| matches!(part, WordPart::Literal(_)))
 }
 
-/// Streams other than the three usual ones could be kept, or change places (see [`super::ahead`]).
+// Streams other than the three standard ones could be kept, or swapped (see [`super::ahead`]).
 fn is_plain_redirect(redirect: &Redirect) -> bool {
     let usual = redirect.fd_var.is_none() && redirect.fd.is_none_or(|fd| (0..=2).contains(&fd));
     usual
@@ -82,46 +81,21 @@ fn is_plain_redirect(redirect: &Redirect) -> bool {
         }
 }
 
-/// A bash that has run plain texts only, until the next.
-#[derive(Default)]
-pub(crate) struct Spare {
-    engine: Mutex<Option<Engine>>,
-}
-
-impl Spare {
-    /// Lets go of it.
-    pub(crate) fn clear(&self) {
-        // Dropped outside of the lock: there is much to take apart.
-        let _ = self.lock().take();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Engine>> {
-        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What a bash for plain texts was made with, and how many it has run.
-pub(super) struct Made {
-    cwd: PathBuf,
-    variables: BTreeMap<String, String>,
-    texts: u32,
-}
-
-impl Kit {
-    /// A bash for one text that has no input, in this directory and with these variables.
+impl BashConfig {
+    /// Returns a bash for one text without input, in this directory and with these variables.
     pub(crate) fn bash_for(&self, text: &str, cwd: &Path, variables: &BTreeMap<String, String>) -> Engine {
-        // What is not there is looked for in the files, and may be a script.
+        // An unknown command is looked up in the files, and may be a script.
         let there = |name: &str| self.programs.contains_key(name) || programs::there(name, self.allowed.as_deref());
         if self.memory < LEAST || !is_plain(text, there) {
             return self.bash(cwd, variables);
         }
-        let is_same = |made: &Made| made.cwd == cwd && made.variables == *variables;
+        let is_same = |made: &PlainUse| made.cwd == cwd && made.variables == *variables;
         let spare = self
             .spare
             .lock()
             .take_if(|spare| spare.plain.as_ref().is_some_and(is_same));
         spare.unwrap_or_else(|| Engine {
-            plain: Some(Made {
+            plain: Some(PlainUse {
                 cwd: cwd.to_path_buf(),
                 variables: variables.clone(),
                 texts: 0,
@@ -137,7 +111,7 @@ impl Kit {
         let ended = matches!(ran.end, MainEnd::Exited(_)) && !ran.exited && !ran.broken_off && !ran.misread;
         if ended && made.texts < TEXTS {
             let before = self.spare.lock().replace(engine);
-            // Outside of the lock: there is much to take apart.
+            // Outside of the lock, since dropping one takes long.
             drop(before);
         }
     }
@@ -148,8 +122,8 @@ mod tests {
     use std::collections::BTreeMap;
     use std::path::Path;
 
-    use super::super::{ahead, programs};
-    use super::{LONGEST, Made, TEXTS};
+    use super::super::{precheck, programs};
+    use super::{LONGEST, PlainUse, TEXTS};
     use crate::Memory;
     use crate::bash::Ran;
     use shieling::environment::Enforcement;
@@ -172,7 +146,7 @@ mod tests {
         ] {
             assert!(is_plain(text), "{text}");
             // They are run without being looked through.
-            assert_eq!(ahead::look(text, [], false).refused, None, "{text}");
+            assert_eq!(precheck::check(text, [], false).refused, None, "{text}");
         }
     }
 
@@ -240,22 +214,22 @@ mod tests {
     #[test]
     fn a_bash_is_kept_for_the_same_place_and_only_if_its_text_ran_to_its_end() {
         let memory = Memory::builder("/work").build().expect("a memory");
-        let kit = &memory.inner.kit;
+        let config = &memory.inner.config;
         let (none, some) = (BTreeMap::new(), BTreeMap::from([("A".to_owned(), "b".to_owned())]));
         let [work, other] = ["/work", "/"].map(Path::new);
-        let texts = |engine: &super::Engine| engine.plain.as_ref().map(|made: &Made| made.texts);
+        let texts = |engine: &super::Engine| engine.plain.as_ref().map(|made: &PlainUse| made.texts);
         let ended = Ran::exited(1);
 
-        kit.keep(kit.bash_for("ls", work, &none), ended);
-        assert_eq!(texts(&kit.bash_for("ls $x", work, &none)), None);
-        let engine = kit.bash_for("ls", work, &none);
+        config.keep(config.bash_for("ls", work, &none), ended);
+        assert_eq!(texts(&config.bash_for("ls $x", work, &none)), None);
+        let engine = config.bash_for("ls", work, &none);
         assert_eq!(texts(&engine), Some(1));
-        kit.keep(engine, ended);
-        assert_eq!(texts(&kit.bash_for("ls", other, &none)), Some(0));
-        kit.keep(kit.bash_for("ls", work, &none), ended);
-        assert_eq!(texts(&kit.bash_for("ls", work, &some)), Some(0));
-        kit.keep(kit.bash_for("ls", other, &none), ended);
-        assert_eq!(texts(&kit.bash_for("ls", other, &none)), Some(1));
+        config.keep(engine, ended);
+        assert_eq!(texts(&config.bash_for("ls", other, &none)), Some(0));
+        config.keep(config.bash_for("ls", work, &none), ended);
+        assert_eq!(texts(&config.bash_for("ls", work, &some)), Some(0));
+        config.keep(config.bash_for("ls", other, &none), ended);
+        assert_eq!(texts(&config.bash_for("ls", other, &none)), Some(1));
         let signalled = Ran {
             end: MainEnd::Signalled(13),
             ..ended
@@ -263,18 +237,18 @@ mod tests {
         let exited = Ran { exited: true, ..ended };
         let misread = Ran { misread: true, ..ended };
         for no_end in [Ran::broken_off(), signalled, exited, misread] {
-            kit.keep(kit.bash_for("ls", work, &none), no_end);
-            assert_eq!(texts(&kit.bash_for("ls", work, &none)), Some(0), "{no_end:?}");
+            config.keep(config.bash_for("ls", work, &none), no_end);
+            assert_eq!(texts(&config.bash_for("ls", work, &none)), Some(0), "{no_end:?}");
         }
-        let mut old = kit.bash_for("ls", work, &none);
+        let mut old = config.bash_for("ls", work, &none);
         old.plain.as_mut().expect("it is for plain texts").texts = TEXTS - 1;
-        kit.keep(old, ended);
-        assert_eq!(texts(&kit.bash_for("ls", work, &none)), Some(0));
-        kit.keep(kit.bash_for("ls", work, &none), ended);
-        kit.spare.clear();
-        assert_eq!(texts(&kit.bash_for("ls", work, &none)), Some(0));
-        kit.keep(kit.bash_for("x=1", work, &none), ended);
-        assert_eq!(texts(&kit.bash_for("ls", work, &none)), Some(0));
+        config.keep(old, ended);
+        assert_eq!(texts(&config.bash_for("ls", work, &none)), Some(0));
+        config.keep(config.bash_for("ls", work, &none), ended);
+        config.spare.clear();
+        assert_eq!(texts(&config.bash_for("ls", work, &none)), Some(0));
+        config.keep(config.bash_for("x=1", work, &none), ended);
+        assert_eq!(texts(&config.bash_for("ls", work, &none)), Some(0));
     }
 
     #[test]
@@ -289,7 +263,7 @@ mod tests {
         ];
         let [cat, little] = [cat, little].map(|builder| builder.build().expect("a memory"));
         let is_for_plain = |memory: &Memory, text| {
-            let engine = memory.inner.kit.bash_for(text, Path::new("/work"), &BTreeMap::new());
+            let engine = memory.inner.config.bash_for(text, Path::new("/work"), &BTreeMap::new());
             engine.plain.is_some()
         };
         assert!(is_for_plain(&cat, "cat f"));

@@ -1,47 +1,47 @@
-//! What commands there are in memory, as one table: bash's own builtins, and the programs, each with how it
-//! reads its standard input and with the options that it does not have here. Left out is what only bashkit has
-//! (`assert`, `json`), what needs what is not there (a network, a terminal, processes of a host), and what
-//! would answer wrongly: that is refused in words before it runs.
+//! The table of commands in memory: builtins of bash, and programs, each with its use of standard input and its
+//! unsupported options. It omits commands that only bashkit has (`assert`, `json`), those that need something missing
+//! (a network, a terminal, processes of a host), and those that would give wrong results: these are refused with a
+//! message before they run.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use self::Input::{Always, Awk, Bare, Dash, Dd, Files, First, Never, Pattern, Tar};
 
-/// What bash has in itself; these are always there. Those with a `+` only work on files and streams.
+/// The builtins of bash, which always exist. Those with a `+` only work on files and streams.
 const BUILTINS: &str = ". :+ [ alias bg break builtin caller cd command compgen complete compopt continue declare \
     dirs disown echo+ enable eval exec exit export false+ fg getopts hash help jobs kill let local mapfile popd \
     printf pushd pwd+ read readarray readonly return set shift shopt source test times trap true+ type typeset \
     ulimit umask unalias unset wait";
 
-/// Programs that never read their standard input, and have all of their usual options.
+/// Programs that never read standard input, and support all of their usual options.
 const OTHERS: &str = "basename+ bash cp+ date+ df dirname+ du+ env expr+ file+ find id install ls+ mkdir+ mktemp \
     mv+ nice nohup nproc printenv readlink+ realpath+ rg+ rm+ rmdir+ seq+ sh sleep touch+ tree+ truncate+ uname unlink+ \
     unzip which whoami yes zip";
 
-/// How a program finds out what to read.
+/// When a program reads standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Input {
     Never,
-    /// It reads its standard input, whatever its operands are.
+    /// Always.
     Always,
-    /// It reads the files that it is given, and its standard input without any.
+    /// If there is no file operand.
     Files,
-    /// The same of its first operand; others name what it writes.
+    /// If there is no first operand; other operands are outputs.
     First,
-    /// It reads its standard input in the place of a file `-` only.
+    /// For a file operand `-` only.
     Dash,
-    /// It reads its standard input if it has no operands.
+    /// If there are no operands.
     Bare,
-    /// As `grep` and `sed`: the first operand is a file, too, if an option names the pattern.
+    /// As `grep` and `sed`: like `Files`, where the first operand is a file only if an option contains the pattern.
     Pattern,
     Awk,
     Dd,
     Tar,
 }
 
-/// A program: its name (with a `+` if it only works on files and streams), how it reads, which of its letters and
-/// long options have a value of their own, and which options it does not have here: letters, then long ones.
+/// A program: its name (with a `+` if it only works on files and streams), its use of standard input, its short and
+/// long options that have values, and its unsupported options: short ones, then long ones.
 struct Row(&'static str, Input, &'static str, &'static str, &'static str);
 
 const GREP: &str = "efmABCdD";
@@ -114,7 +114,7 @@ const ROWS: &[Row] = &[
     Row("xxd+", First, "cglosn", "", ""),
 ];
 
-/// A command that there is.
+/// A known command.
 #[derive(Clone, Copy)]
 struct Known {
     is_builtin: bool,
@@ -122,7 +122,7 @@ struct Known {
     row: Option<&'static Row>,
 }
 
-/// Asked for each of bashkit's commands whenever a bash is made.
+/// Indexes the table, which is searched for each of bashkit's commands whenever a bash is created.
 static NAMES: LazyLock<HashMap<&str, Known>> = LazyLock::new(|| {
     let known = |written: &'static str, is_builtin, row| {
         let name = written.trim_end_matches('+');
@@ -140,7 +140,7 @@ static NAMES: LazyLock<HashMap<&str, Known>> = LazyLock::new(|| {
     builtins.chain(others).chain(rows).collect()
 });
 
-/// The names of all programs, sorted.
+/// Returns the names of all programs, sorted.
 pub(super) fn programs() -> Vec<&'static str> {
     let programs = NAMES.iter().filter(|(_, known)| !known.is_builtin);
     let mut names: Vec<&str> = programs.map(|(name, _)| *name).collect();
@@ -148,24 +148,24 @@ pub(super) fn programs() -> Vec<&'static str> {
     names
 }
 
-/// Whether there is a command of this name, where only `allowed` programs are.
+/// Returns whether a command exists, if only `allowed` programs do.
 pub(super) fn there(name: &str, allowed: Option<&[String]>) -> bool {
     NAMES
         .get(name)
         .is_some_and(|known| known.is_builtin || may(name, allowed))
 }
 
-/// Whether a program of this name may be there.
+/// Returns whether a program may have this name.
 pub(super) fn may(name: &str, allowed: Option<&[String]>) -> bool {
     allowed.is_none_or(|allowed| allowed.iter().any(|entry| entry == name))
 }
 
-/// Whether a command of this name only works on files and streams.
+/// Returns whether a command only works on files and streams.
 pub(super) fn is_plain(name: &str) -> bool {
     NAMES.get(name).is_some_and(|known| known.is_plain)
 }
 
-/// Whether a call reads its standard input; nothing if there is no such command.
+/// Returns whether a call reads standard input; `None` if the command does not exist.
 pub(super) fn reads(name: &str, args: &[String]) -> Option<bool> {
     let Some(row) = NAMES.get(name)?.row else {
         return Some(false);
@@ -207,7 +207,7 @@ pub(super) fn reads(name: &str, args: &[String]) -> Option<bool> {
             !begins && (files.peek().is_none() || files.any(|file| is_input(file)))
         }
         Dd => !args.iter().any(|arg| arg.starts_with("if=")),
-        // Where it is not sure that it makes an archive, or has a file, it reads.
+        // Without a known file operand, or if it may not create an archive, it reads.
         Tar => {
             let first = args
                 .first()
@@ -219,12 +219,12 @@ pub(super) fn reads(name: &str, args: &[String]) -> Option<bool> {
     })
 }
 
-/// The arguments of one call, taken apart.
+/// The parsed arguments of a call.
 struct Call<'a> {
     operands: Vec<&'a str>,
     letters: String,
     long: Vec<&'a str>,
-    /// Options, by their letter or name, with their values.
+    /// The options, by short or long name, with their values.
     values: Vec<(&'a str, &'a str)>,
 }
 
@@ -270,8 +270,8 @@ impl<'a> Call<'a> {
         call
     }
 
-    /// The first of these that was given: letters, then long options, which may be cut short. The first word
-    /// is one of letters only if no long option could be meant.
+    /// Returns the first of these options that was given: short ones, then long ones, which may be abbreviated. The
+    /// first word contains only short options unless it could be a long one.
     fn first(&self, options: &str) -> Option<String> {
         options
             .split(' ')
@@ -296,7 +296,7 @@ fn is_input(operand: &str) -> bool {
     matches!(operand, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
 }
 
-/// Whether an `awk` program is one block of `BEGIN`, and so reads nothing.
+/// Returns whether an `awk` program is a single `BEGIN` block, which reads nothing.
 fn only_begins(program: &str) -> bool {
     let body = program.trim().strip_prefix("BEGIN").map(str::trim_start);
     let Some(body) = body.filter(|_| !program.contains("getline")) else {
@@ -310,7 +310,7 @@ fn only_begins(program: &str) -> bool {
     body.starts_with('{') && closes.is_some_and(|(at, _)| at + 1 == body.len())
 }
 
-/// Why a program may not be run with these arguments, if it would be wrong.
+/// Returns why a program may not run with these arguments, if the result would be wrong.
 pub(super) fn refusal(name: &str, args: &[String]) -> Option<String> {
     let cannot = |what: &str| Some(format!("`memory` cannot do `{name} {what}`; `sandbox` can"));
     if name == "umask"
@@ -321,7 +321,7 @@ pub(super) fn refusal(name: &str, args: &[String]) -> Option<String> {
         return Some("`memory` has the mask 0022 only: use `chmod`, or `sandbox`".to_owned());
     }
     let row = NAMES.get(name)?.row?;
-    // What is behind the first operand of `timeout` is another program's.
+    // The words after the first operand of `timeout` belong to another program.
     let own = args.iter().position(|arg| name == "timeout" && !arg.starts_with('-'));
     let args = &args[..own.unwrap_or(args.len())];
     let call = Call::of(row, args);
@@ -335,7 +335,7 @@ pub(super) fn refusal(name: &str, args: &[String]) -> Option<String> {
                 .any(|arg| matches!(arg.as_str(), "--color=always" | "--colour=always"));
             colored.then(|| cannot("--color=always")).flatten()
         }
-        // It would make a copy, or another kind of link.
+        // It would create a copy, or a link of another kind.
         "ln" if !call.operands.is_empty() && !call.has("s symbolic") => {
             Some("`memory` has no hard links: use `ln -s` or `cp`".to_owned())
         }
@@ -367,7 +367,7 @@ pub(super) fn refusal(name: &str, args: &[String]) -> Option<String> {
     }
 }
 
-/// Whether a set of `tr` holds `[x*n]`.
+/// Returns whether a set of `tr` contains `[x*n]`.
 fn repeats(set: &str) -> bool {
     set.split("*").skip(1).any(|rest| {
         rest.trim_start_matches(|digit: char| digit.is_ascii_digit())

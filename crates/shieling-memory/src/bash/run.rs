@@ -1,4 +1,4 @@
-//! One text in one bash: where its input comes from, where its output goes, and how it ends.
+//! Runs a text in a bash: its input, its output, and its end.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -10,43 +10,44 @@ use bashkit::{Error, ExecOptions, LimitExceeded};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::AsyncWriteExt as _;
 
-use super::outlet::Outlet;
-use super::{Engine, Kit, ahead};
-use crate::program::{Call, Program};
+use super::engine::{BashConfig, Engine};
+use super::output_pipe::OutputPipe;
+use super::precheck;
+use crate::program::{Program, ProgramCall};
 use shieling::process::MainEnd;
 
-/// The status of a bash that was told to end.
+/// The status of an interrupted bash.
 const SIGTERM: i32 = 15;
 /// The status of a text that memory cannot run as bash would.
 pub(super) const UNABLE: i32 = 125;
-/// How often somebody who waits for input looks whether it is still wanted.
+/// The interval at which a reader of input checks for an interruption.
 const LOOKING: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 20_000_000,
 };
 
-/// Where standard input comes from.
+/// The source of standard input.
 pub(crate) enum Stdin {
     Empty,
     From(OwnedFd),
 }
 
-/// What stands at the streams of a text.
+/// The standard streams of a text.
 pub(crate) struct Stdio {
     pub(crate) input: Stdin,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
 }
 
-/// How a text ended.
+/// The end of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ran {
     pub(crate) end: MainEnd,
-    /// Whether it ended its shell, too.
+    /// Whether it also ended its shell.
     pub(crate) exited: bool,
-    /// Whether the shell stands somewhere in the middle of it.
+    /// Whether the shell is still inside of it.
     pub(crate) broken_off: bool,
-    /// Whether nothing of it has run, as bash cannot read it.
+    /// Whether nothing of it was run because bash cannot parse it.
     pub(super) misread: bool,
 }
 
@@ -70,13 +71,13 @@ impl Ran {
 }
 
 impl Engine {
-    /// Runs a text, in a bash of this kit.
-    pub(crate) async fn run(&mut self, text: &str, stdio: Stdio, largest: Option<u64>, kit: &Kit) -> Ran {
+    /// Runs a text in a bash of this configuration.
+    pub(crate) async fn run(&mut self, text: &str, stdio: Stdio, largest: Option<u64>, config: &BashConfig) -> Ran {
         let Stdio { input, stdout, stderr } = stdio;
-        let Ok(mut stderr) = Outlet::new(stderr) else {
+        let Ok(mut stderr) = OutputPipe::new(stderr) else {
             return Ran::exited(UNABLE);
         };
-        match self.run_from(text, input, stdout, &mut stderr, largest, kit).await {
+        match self.run_from(text, input, stdout, &mut stderr, largest, config).await {
             Ok(ran) => ran,
             Err(error) => not_begun(&error, &mut stderr).await,
         }
@@ -87,27 +88,27 @@ impl Engine {
         text: &str,
         input: Stdin,
         stdout: OwnedFd,
-        stderr: &mut Outlet,
+        stderr: &mut OutputPipe,
         largest: Option<u64>,
-        kit: &Kit,
+        config: &BashConfig,
     ) -> io::Result<Ran> {
         let token = self.token();
-        let mut stdout = Outlet::new(stdout)?;
+        let mut stdout = OutputPipe::new(stdout)?;
         self.disk.limit_files(largest);
         self.take_unknown();
-        self.leaving.reset();
+        self.shell_exit.reset();
         let mut given = Vec::new();
-        // What runs plain texts only is given no input, and nothing that would be refused.
+        // A bash for plain texts has no input and runs nothing that would be refused.
         if self.plain.is_none() {
-            let ahead = ahead::look(text, self.readonly(text), matches!(input, Stdin::From(_)));
-            if let Some(why) = ahead.refused {
+            let precheck = precheck::check(text, self.readonly(text), matches!(input, Stdin::From(_)));
+            if let Some(why) = precheck.refused {
                 return Ok(refused(&why, stderr).await);
             }
-            // One that nobody reads may never end.
+            // An input that is not read may never end.
             if let Stdin::From(from) = input
-                && (ahead.reads || ahead.unsure)
+                && (precheck.reads || precheck.unsure)
             {
-                let most = usize::try_from(kit.memory).unwrap_or(usize::MAX);
+                let most = usize::try_from(config.memory).unwrap_or(usize::MAX);
                 match read_all(from, &token, most)? {
                     Some(all) => given = all,
                     None => return Ok(Ran::broken_off()),
@@ -122,25 +123,25 @@ impl Engine {
             .stdout(&mut stdout)
             .stderr(&mut *stderr)
             .await;
-        let (ran, more) = self.told(ran, text, &token, kit);
+        let (ran, more) = self.report_end(ran, text, &token, config);
         let refused = self
-            .leaving
+            .shell_exit
             .take_refused()
             .into_iter()
             .map(|why| format!("shieling: {why}\n"));
         let more = refused.chain(more).collect::<String>();
-        // Whoever reads no more needs no words.
+        // A reader that has closed the stream needs no message.
         let _ = stderr.write_all(more.as_bytes()).await;
         Ok(ran)
     }
 
-    /// How it ended, and what is still to be said of that.
-    fn told(
+    /// Returns the end, and writes the messages that belong to it.
+    fn report_end(
         &self,
         ran: bashkit::Result<bashkit::ExecResult>,
         text: &str,
         token: &Arc<AtomicBool>,
-        kit: &Kit,
+        config: &BashConfig,
     ) -> (Ran, Option<String>) {
         let error = match ran {
             Ok(result) if result.stdout_truncated || result.stderr_truncated => {
@@ -148,14 +149,14 @@ impl Engine {
                 return (Ran::exited(UNABLE), Some(refusal(why)));
             }
             Ok(result) => {
-                let expansion = self.leaving.by_expansion();
+                let expansion = self.shell_exit.by_expansion();
                 let unknown = self.take_unknown().filter(|_| result.exit_code == 127 && !expansion);
-                let code = self.leaving.status(result.exit_code & 0xff, || self.errexit());
+                let code = self.shell_exit.status(result.exit_code & 0xff, || self.errexit());
                 let ran = Ran {
-                    exited: self.leaving.left.load(Ordering::Relaxed),
+                    exited: self.shell_exit.left.load(Ordering::Relaxed),
                     ..Ran::exited(code)
                 };
-                return (ran, unknown.map(|unknown| missing(&unknown, &kit.names())));
+                return (ran, unknown.map(|unknown| missing(&unknown, &config.names())));
             }
             Err(error) => error,
         };
@@ -178,7 +179,7 @@ impl Engine {
                 };
                 (ran, report)
             }
-            // Nobody reads what it writes, which ends a program by a signal.
+            // The reader has closed the stream, which ends a program by SIGPIPE.
             Error::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 let ran = Ran {
                     end: MainEnd::Signalled(13),
@@ -210,15 +211,15 @@ fn refusal(why: &str) -> String {
     format!("shieling: this bash in memory cannot go on: {why}\n")
 }
 
-/// How a text ends that is not run, when it was said why.
-async fn refused(why: &str, stderr: &mut Outlet) -> Ran {
-    // Whoever reads no more needs no words.
+/// Returns the end of a text that was refused with a message.
+async fn refused(why: &str, stderr: &mut OutputPipe) -> Ran {
+    // A reader that has closed the stream needs no message.
     let _ = stderr.write_all(refusal(why).as_bytes()).await;
     Ran::exited(UNABLE)
 }
 
-/// The same for one whose streams fail.
-async fn not_begun(error: &io::Error, stderr: &mut Outlet) -> Ran {
+/// Returns the end of a text whose streams fail.
+async fn not_begun(error: &io::Error, stderr: &mut OutputPipe) -> Ran {
     let ran = refused(&error.to_string(), stderr).await;
     match error.kind() {
         io::ErrorKind::OutOfMemory => Ran {
@@ -236,7 +237,7 @@ fn missing(unknown: &str, names: &[&str]) -> String {
     )
 }
 
-/// All that comes, unless it is no longer wanted.
+/// Reads the whole input, unless it is interrupted.
 fn read_all(from: OwnedFd, token: &AtomicBool, most: usize) -> io::Result<Option<Vec<u8>>> {
     let mut input = Vec::new();
     let mut piece = vec![0; 64 * 1024];
@@ -266,16 +267,22 @@ fn read_all(from: OwnedFd, token: &AtomicBool, most: usize) -> io::Result<Option
     }
 }
 
-/// Has somebody else answer for a whole text.
-pub(crate) async fn answer(program: &dyn Program, call: Call, stdio: Stdio, token: &AtomicBool, most: usize) -> Ran {
-    let Ok(mut stderr) = Outlet::new(stdio.stderr) else {
+/// Runs a whole text with a handler.
+pub(crate) async fn answer(
+    program: &dyn Program,
+    call: ProgramCall,
+    stdio: Stdio,
+    token: &AtomicBool,
+    most: usize,
+) -> Ran {
+    let Ok(mut stderr) = OutputPipe::new(stdio.stderr) else {
         return Ran::exited(UNABLE);
     };
     let input = match stdio.input {
         Stdin::Empty => Ok(Some(Vec::new())),
         Stdin::From(from) => read_all(from, token, most),
     };
-    let began = input.and_then(|input| Ok((input, Outlet::new(stdio.stdout)?)));
+    let began = input.and_then(|input| Ok((input, OutputPipe::new(stdio.stdout)?)));
     let (input, mut stdout) = match began {
         Ok(began) => began,
         Err(error) => return not_begun(&error, &mut stderr).await,
@@ -284,8 +291,8 @@ pub(crate) async fn answer(program: &dyn Program, call: Call, stdio: Stdio, toke
         return Ran::broken_off();
     };
     let answered = async {
-        let answer = program.call(Call { input, ..call }).await;
-        // Both at once: whoever reads them may wait for the end of either first.
+        let answer = program.call(ProgramCall { input, ..call }).await;
+        // Both in parallel, since the reader may wait for the end of either first.
         let (_, _) = tokio::join!(stdout.write_all(&answer.stdout), stderr.write_all(&answer.stderr));
         Ran::exited(answer.exit_code & 0xff)
     };
@@ -295,7 +302,7 @@ pub(crate) async fn answer(program: &dyn Program, call: Call, stdio: Stdio, toke
     }
 }
 
-/// Until it is no longer wanted.
+/// Waits for an interruption.
 async fn unwanted(token: &AtomicBool) {
     while !token.load(Ordering::Relaxed) {
         tokio::time::sleep(Duration::from_millis(10)).await;

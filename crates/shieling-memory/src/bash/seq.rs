@@ -1,18 +1,18 @@
-//! `seq` over whole numbers, which prints for as long as somebody reads: bashkit's stops after 100,000 lines.
+//! `seq` over whole numbers without a limit: bashkit's stops after 100,000 lines.
 
 use bashkit::{Command, CommandContext, CommandStatus, async_trait};
 
-/// How much is gathered before it is written.
+/// The number of bytes that are collected before a write.
 const PIECE: usize = 16 * 1024;
 
 /// `seq`.
 pub(super) struct Seq;
 
-/// What is to be counted.
+/// The numbers to print.
 struct Count {
     first: i128,
     step: i128,
-    /// None where it never ends.
+    /// `None` if it never ends.
     last: Option<i128>,
     separator: String,
     width: usize,
@@ -44,7 +44,7 @@ impl Command for Seq {
             if piece.len() >= PIECE {
                 ctx.stdout.write_all(piece.as_bytes()).await?;
                 piece.clear();
-                // Where it is thrown away, nobody has it wait.
+                // A discarded output never blocks, so check for an interruption here.
                 tokio::task::yield_now().await;
             }
             next = number.checked_add(count.step);
@@ -57,7 +57,7 @@ impl Command for Seq {
     }
 }
 
-/// Reads the arguments. What looks like a negative number ends the options.
+/// Parses the arguments. A negative number ends the options.
 fn read(args: &[String]) -> Result<Count, String> {
     let (mut separator, mut wide) = ("\n".to_owned(), false);
     let mut rest = args.iter().peekable();

@@ -1,4 +1,4 @@
-//! Changes of the files. Each is done whole or not at all, before anybody else looks.
+//! Changes of the tree. Each is atomic.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,51 +9,51 @@ use imbl::OrdMap;
 use super::fault::Room;
 use super::host::Beneath;
 use super::node::{Body, Id, Inode, ROOT};
-use super::{DEEPEST, End, Fault, Follow, Inside, LONGEST_NAME, LONGEST_PATH, fresh};
+use super::{DEEPEST, End, Follow, LONGEST_NAME, LONGEST_PATH, LockedTree, TreeError, fresh};
 
-/// A name in a directory that is there, and what stands there by now.
-pub(crate) struct Spot {
+/// A path in an existing directory, to be written.
+pub(crate) struct WriteTarget {
     pub(crate) parent: Id,
-    /// Its whole path, without links.
+    /// The whole path, without links.
     pub(crate) path: String,
-    /// What is missing of the way, the name itself last; one name if nothing else is.
+    /// The missing components; the last one is the name itself.
     pub(crate) names: Vec<String>,
 }
 
-impl Spot {
-    /// The path of the directory that is there.
+impl WriteTarget {
+    /// Returns the path of the existing directory.
     pub(crate) fn above(&self) -> &Path {
         Path::new(&self.path[..self.split().max(1)])
     }
 
-    /// How much of its path is the directory that is there: nothing of it if that is the root.
+    /// Returns the length of the existing directory's path; 0 for the root.
     fn split(&self) -> usize {
         self.path.len() - self.names.iter().map(|name| name.len() + 1).sum::<usize>()
     }
 }
 
-/// What is to be written.
+/// What to write.
 #[derive(Clone, Copy)]
 pub(crate) enum Write<'a> {
     Replace(&'a [u8]),
     Append(&'a [u8]),
 }
 
-impl Inside<'_> {
-    /// The spot that a path names. The root is none.
-    pub(crate) fn spot(&mut self, path: &Path, links: Follow) -> Result<Spot, Fault> {
+impl LockedTree<'_> {
+    /// Resolves a path to a write target. The root is none.
+    pub(crate) fn write_target(&mut self, path: &Path, links: Follow) -> Result<WriteTarget, TreeError> {
         let walked = self.walk(path, links)?;
         match walked.end {
-            End::There { id: ROOT, .. } => Err(Fault::IsDirectory),
+            End::There { id: ROOT, .. } => Err(TreeError::IsDirectory),
             End::There { parent, .. } => {
                 let name = walked.path.rsplit('/').next().unwrap_or_default().to_owned();
-                Ok(Spot {
+                Ok(WriteTarget {
                     parent,
                     names: vec![name],
                     path: walked.path,
                 })
             }
-            End::Missing { parent, names } => Ok(Spot {
+            End::Missing { parent, names } => Ok(WriteTarget {
                 parent,
                 names,
                 path: walked.path,
@@ -61,16 +61,16 @@ impl Inside<'_> {
         }
     }
 
-    /// What stands at a spot.
-    pub(crate) fn current(&mut self, spot: &Spot) -> Result<Option<Id>, Fault> {
-        let mut here = spot.parent;
-        let mut end = spot.split();
-        for name in &spot.names {
+    /// Returns the node at a target.
+    pub(crate) fn current(&mut self, write_target: &WriteTarget) -> Result<Option<Id>, TreeError> {
+        let mut here = write_target.parent;
+        let mut end = write_target.split();
+        for name in &write_target.names {
             let Some(&child) = self.children(here)?.get(name.as_str()) else {
                 return Ok(None);
             };
             end += name.len() + 1;
-            if self.hides(&spot.path[..end], self.is_directory(child)) {
+            if self.hides(&write_target.path[..end], self.is_directory(child)) {
                 return Ok(None);
             }
             here = child;
@@ -78,84 +78,95 @@ impl Inside<'_> {
         Ok(Some(here))
     }
 
-    /// Writes to the file at a spot, and makes it if it is not there (and, `parents`, what is missing of
-    /// the way to it). `largest` is what this file may grow to.
+    /// Writes a file, and creates it if it does not exist; with `parents`, also the missing directories. `largest`
+    /// bounds the size of the file.
     pub(crate) fn write(
         &mut self,
-        spot: &Spot,
+        write_target: &WriteTarget,
         what: Write<'_>,
         parents: bool,
         mode: u32,
         largest: Option<u64>,
-    ) -> Result<Id, Fault> {
+    ) -> Result<Id, TreeError> {
         self.may_change()?;
         let (Write::Replace(bytes) | Write::Append(bytes)) = what;
-        if let Some(id) = self.current(spot)? {
+        if let Some(id) = self.current(write_target)? {
             self.fill(id, what, largest)?;
             return Ok(id);
         }
         self.admit_size(bytes.len() as u64, largest)?;
         self.admit_bytes(bytes.len() as u64, 0)?;
         let body = Body::File(Arc::new(bytes.to_vec()));
-        self.make(spot, body, parents, mode)
+        self.make(write_target, body, parents, mode)
     }
 
-    /// Makes a directory, and, `parents`, those that are missing on the way.
-    pub(crate) fn make_directory(&mut self, spot: &Spot, parents: bool, mode: u32) -> Result<(), Fault> {
+    /// Creates a directory; with `parents`, also the missing ones above it.
+    pub(crate) fn make_directory(
+        &mut self,
+        write_target: &WriteTarget,
+        parents: bool,
+        mode: u32,
+    ) -> Result<(), TreeError> {
         self.may_change()?;
-        match self.current(spot)? {
+        match self.current(write_target)? {
             Some(id) if parents && self.is_directory(id) => Ok(()),
-            Some(_) => Err(Fault::Exists),
+            Some(_) => Err(TreeError::Exists),
             None => self
-                .make(spot, Body::Directory(OrdMap::new()), parents, mode)
+                .make(write_target, Body::Directory(OrdMap::new()), parents, mode)
                 .map(|_| ()),
         }
     }
 
-    /// Makes a link.
-    pub(crate) fn link(&mut self, spot: &Spot, target: &str) -> Result<(), Fault> {
+    /// Creates a link.
+    pub(crate) fn link(&mut self, write_target: &WriteTarget, target: &str) -> Result<(), TreeError> {
         self.may_change()?;
         if target.is_empty() {
-            return Err(Fault::NotFound);
+            return Err(TreeError::NotFound);
         }
         if target.len() > LONGEST_PATH {
-            return Err(Fault::TooLong("it leads to more than 4,096 bytes"));
+            return Err(TreeError::TooLong("it leads to more than 4,096 bytes"));
         }
-        if self.current(spot)?.is_some() {
-            return Err(Fault::Exists);
+        if self.current(write_target)?.is_some() {
+            return Err(TreeError::Exists);
         }
-        self.make(spot, Body::Link(target.into()), false, 0o777).map(|_| ())
+        self.make(write_target, Body::Link(target.into()), false, 0o777)
+            .map(|_| ())
     }
 
-    /// Lays a folder of the host beneath a spot where nothing is: `single`, without its files that have
-    /// more names than one.
-    pub(crate) fn lay(&mut self, spot: &Spot, folder: &Path, single: bool) -> std::io::Result<()> {
+    /// Mounts a folder of the host at a target that does not exist; with `single`, without files that have several
+    /// names.
+    pub(crate) fn lay(&mut self, write_target: &WriteTarget, folder: &Path, single: bool) -> std::io::Result<()> {
         let body = Body::HostDirectory(Beneath::folder(folder, single)?);
-        self.make(spot, body, true, 0o755)
+        self.make(write_target, body, true, 0o755)
             .map(|_| ())
             .map_err(|fault| fault.to_io())
     }
 
-    /// Removes what stands at a spot: with all that is in it, if `recursive`.
-    pub(crate) fn remove(&mut self, spot: &Spot, recursive: bool) -> Result<(), Fault> {
+    /// Removes the node at a target; with `recursive`, everything below it.
+    pub(crate) fn remove(&mut self, write_target: &WriteTarget, recursive: bool) -> Result<(), TreeError> {
         self.may_change()?;
-        let id = self.current(spot)?.ok_or(Fault::NotFound)?;
-        self.may_leave(id, &spot.path)?;
+        let id = self.current(write_target)?.ok_or(TreeError::NotFound)?;
+        self.may_leave(id, &write_target.path)?;
         if self.is_directory(id) && !recursive && !self.children(id)?.is_empty() {
-            return Err(Fault::NotEmpty);
+            return Err(TreeError::NotEmpty);
         }
-        self.unhook(spot);
+        self.unhook(write_target);
         self.drop_all(id);
         Ok(())
     }
 
-    /// Moves what stands at a spot to another one. What stands there makes room, if `replace`: a file
-    /// for what is none, an empty directory for a directory.
-    pub(crate) fn rename(&mut self, from: &Spot, to: &Spot, replace: bool, parents: bool) -> Result<(), Fault> {
+    /// Moves a node to another target. With `replace`, a file replaces a file, and a directory an empty directory.
+    pub(crate) fn rename(
+        &mut self,
+        from: &WriteTarget,
+        to: &WriteTarget,
+        replace: bool,
+        parents: bool,
+    ) -> Result<(), TreeError> {
         self.may_change()?;
-        let id = self.current(from)?.ok_or(Fault::NotFound)?;
+        let id = self.current(from)?.ok_or(TreeError::NotFound)?;
         if from.path == to.path {
-            return if replace { Ok(()) } else { Err(Fault::Exists) };
+            return if replace { Ok(()) } else { Err(TreeError::Exists) };
         }
         self.may_leave(id, &from.path)?;
         let directory = self.is_directory(id);
@@ -164,18 +175,18 @@ impl Inside<'_> {
             .strip_prefix(&*from.path)
             .is_some_and(|rest| rest.starts_with('/'));
         if directory && below {
-            return Err(Fault::BadName("a directory cannot be moved into itself"));
+            return Err(TreeError::BadName("a directory cannot be moved into itself"));
         }
         if self.hides(&to.path, directory) {
-            return Err(Fault::Hidden);
+            return Err(TreeError::Hidden);
         }
         let there = self.current(to)?;
         if let Some(there) = there {
             match (directory, self.is_directory(there)) {
-                _ if !replace => return Err(Fault::Exists),
-                (true, false) => return Err(Fault::NotADirectory),
-                (false, true) => return Err(Fault::IsDirectory),
-                (true, true) if !self.children(there)?.is_empty() => return Err(Fault::NotEmpty),
+                _ if !replace => return Err(TreeError::Exists),
+                (true, false) => return Err(TreeError::NotADirectory),
+                (false, true) => return Err(TreeError::IsDirectory),
+                (true, true) if !self.children(there)?.is_empty() => return Err(TreeError::NotEmpty),
                 (true, true) => self.may_leave(there, &to.path)?,
                 (false, false) => {}
             }
@@ -191,8 +202,8 @@ impl Inside<'_> {
         Ok(())
     }
 
-    /// Copies a file, sharing its content until one of them is changed.
-    pub(crate) fn copy(&mut self, from: Id, to: &Spot, largest: Option<u64>) -> Result<(), Fault> {
+    /// Copies a file. The copies share the content until one of them changes.
+    pub(crate) fn copy(&mut self, from: Id, to: &WriteTarget, largest: Option<u64>) -> Result<(), TreeError> {
         self.may_change()?;
         if self.current(to)? == Some(from) {
             return Ok(());
@@ -203,15 +214,15 @@ impl Inside<'_> {
             .map(|_| ())
     }
 
-    /// Changes what may be done with it.
-    pub(crate) fn set_mode(&mut self, id: Id, mode: u32) -> Result<(), Fault> {
+    /// Sets the mode.
+    pub(crate) fn set_mode(&mut self, id: Id, mode: u32) -> Result<(), TreeError> {
         self.may_change()?;
         self.node_mut(id)?.mode = mode & 0o7777;
         Ok(())
     }
 
-    /// Changes when it was changed last.
-    pub(crate) fn set_modified(&mut self, id: Id, time: SystemTime) -> Result<(), Fault> {
+    /// Sets the time of the last change.
+    pub(crate) fn set_modified(&mut self, id: Id, time: SystemTime) -> Result<(), TreeError> {
         self.may_change()?;
         if matches!(self.node(id)?.body, Body::HostFile(_)) {
             self.fill(id, Write::Append(&[]), None)?;
@@ -220,26 +231,26 @@ impl Inside<'_> {
         Ok(())
     }
 
-    fn may_change(&self) -> Result<(), Fault> {
+    fn may_change(&self) -> Result<(), TreeError> {
         if self.rules.readonly {
-            Err(Fault::ReadOnly)
+            Err(TreeError::ReadOnly)
         } else {
             Ok(())
         }
     }
 
-    /// Whether it may be taken away from its path: the workspace stays, and what is hidden does not come
-    /// to light, or go, with the directory it is in.
-    fn may_leave(&mut self, id: Id, path: &str) -> Result<(), Fault> {
+    /// Checks that a node may be moved or removed: the workspace stays, and hidden nodes must not become visible or
+    /// be removed with the directory that contains them.
+    fn may_leave(&mut self, id: Id, path: &str) -> Result<(), TreeError> {
         let workspace = &self.rules.workspace;
         let holds = workspace == path || workspace.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
         if holds || self.rules.hidden.is_some() && self.holds_hidden(id, path)? {
-            return Err(Fault::Busy);
+            return Err(TreeError::Busy);
         }
         Ok(())
     }
 
-    fn holds_hidden(&mut self, id: Id, path: &str) -> Result<bool, Fault> {
+    fn holds_hidden(&mut self, id: Id, path: &str) -> Result<bool, TreeError> {
         if !self.is_directory(id) {
             return Ok(false);
         }
@@ -252,75 +263,75 @@ impl Inside<'_> {
         Ok(false)
     }
 
-    fn admit_size(&self, size: u64, largest: Option<u64>) -> Result<(), Fault> {
+    fn admit_size(&self, size: u64, largest: Option<u64>) -> Result<(), TreeError> {
         match largest {
-            Some(largest) if size > largest => Err(Fault::TooLarge(largest)),
+            Some(largest) if size > largest => Err(TreeError::TooLarge(largest)),
             Some(_) | None => Ok(()),
         }
     }
 
-    /// Whether there is room for so many bytes more, once so many are given back.
-    fn admit_bytes(&self, more: u64, less: u64) -> Result<(), Fault> {
+    /// Checks that there is room for `more` bytes after `less` bytes were freed.
+    fn admit_bytes(&self, more: u64, less: u64) -> Result<(), TreeError> {
         let after = self.state.bytes.saturating_sub(less).saturating_add(more);
         if more > less && after > self.rules.bytes {
-            return Err(Fault::NoRoom(Room::Bytes(self.rules.bytes)));
+            return Err(TreeError::NoRoom(Room::Bytes(self.rules.bytes)));
         }
         Ok(())
     }
 
-    fn admit_name(&self, spot: &Spot) -> Result<(), Fault> {
-        if spot.path.len() > LONGEST_PATH {
-            return Err(Fault::TooLong("it is longer than 4,096 bytes"));
+    fn admit_name(&self, write_target: &WriteTarget) -> Result<(), TreeError> {
+        if write_target.path.len() > LONGEST_PATH {
+            return Err(TreeError::TooLong("it is longer than 4,096 bytes"));
         }
-        if spot.names.iter().any(|name| name.len() > LONGEST_NAME) {
-            return Err(Fault::TooLong("a name in it is longer than 255 bytes"));
+        if write_target.names.iter().any(|name| name.len() > LONGEST_NAME) {
+            return Err(TreeError::TooLong("a name in it is longer than 255 bytes"));
         }
-        if spot.path.matches('/').count() > DEEPEST {
-            return Err(Fault::TooLong("it is more than 200 directories deep"));
+        if write_target.path.matches('/').count() > DEEPEST {
+            return Err(TreeError::TooLong("it is more than 200 directories deep"));
         }
-        if spot.names.iter().any(|name| name.contains('\0')) {
-            return Err(Fault::BadName("a name in it holds a NUL byte"));
+        if write_target.names.iter().any(|name| name.contains('\0')) {
+            return Err(TreeError::BadName("a name in it holds a NUL byte"));
         }
         Ok(())
     }
 
-    fn make(&mut self, spot: &Spot, body: Body, parents: bool, mode: u32) -> Result<Id, Fault> {
-        self.admit_name(spot)?;
+    fn make(&mut self, write_target: &WriteTarget, body: Body, parents: bool, mode: u32) -> Result<Id, TreeError> {
+        self.admit_name(write_target)?;
         let directory = matches!(body, Body::Directory(_) | Body::HostDirectory(_));
-        if self.hides(&spot.path, directory) {
-            return Err(Fault::Hidden);
+        if self.hides(&write_target.path, directory) {
+            return Err(TreeError::Hidden);
         }
-        let parent = self.parent_of(spot, parents)?;
-        self.add(parent, last(spot), body, mode)
+        let parent = self.parent_of(write_target, parents)?;
+        self.add(parent, last(write_target), body, mode)
     }
 
-    /// The directory that a spot is in, made if it is missing.
-    fn parent_of(&mut self, spot: &Spot, parents: bool) -> Result<Id, Fault> {
-        let missing = &spot.names[..spot.names.len() - 1];
-        // Nothing is made until all of it can be.
-        let mut end = spot.split();
+    /// Returns the directory of a target, and creates missing ones.
+    fn parent_of(&mut self, write_target: &WriteTarget, parents: bool) -> Result<Id, TreeError> {
+        let missing = &write_target.names[..write_target.names.len() - 1];
+        // Nothing is created until everything can be.
+        let mut end = write_target.split();
         for name in missing {
             end += name.len() + 1;
-            if self.hides(&spot.path[..end], true) {
-                return Err(Fault::Hidden);
+            if self.hides(&write_target.path[..end], true) {
+                return Err(TreeError::Hidden);
             }
         }
-        let mut here = spot.parent;
+        let mut here = write_target.parent;
         for name in missing {
             here = match self.children(here)?.get(name.as_str()).copied() {
                 Some(child) => child,
                 None if parents => self.add(here, name, Body::Directory(OrdMap::new()), 0o755)?,
-                None => return Err(Fault::NotFound),
+                None => return Err(TreeError::NotFound),
             };
         }
-        // Something else may stand there by now.
+        // Another node may exist there by now.
         self.children(here)?;
         Ok(here)
     }
 
-    fn add(&mut self, parent: Id, name: &str, body: Body, mode: u32) -> Result<Id, Fault> {
+    fn add(&mut self, parent: Id, name: &str, body: Body, mode: u32) -> Result<Id, TreeError> {
         if self.state.nodes.len() as u64 >= self.rules.files {
-            return Err(Fault::NoRoom(Room::Files(self.rules.files)));
+            return Err(TreeError::NoRoom(Room::Files(self.rules.files)));
         }
         let id = fresh();
         let node = Inode {
@@ -329,20 +340,20 @@ impl Inside<'_> {
             modified: (self.rules.clock)(),
             version: fresh(),
         };
-        self.state.bytes += node.held();
+        self.state.bytes += node.bytes_in_memory();
         self.state.nodes.insert(id, node);
         self.hook(parent, name, id);
         Ok(id)
     }
 
-    /// Writes to a file that is there.
-    fn fill(&mut self, id: Id, what: Write<'_>, largest: Option<u64>) -> Result<(), Fault> {
+    /// Writes to an existing file.
+    fn fill(&mut self, id: Id, what: Write<'_>, largest: Option<u64>) -> Result<(), TreeError> {
         let node = self.node(id)?;
         let before = match &node.body {
             Body::File(content) => content.len() as u64,
             Body::HostFile(_) => 0,
-            Body::Directory(_) | Body::HostDirectory(_) => return Err(Fault::IsDirectory),
-            Body::Link(_) => return Err(Fault::Loop),
+            Body::Directory(_) | Body::HostDirectory(_) => return Err(TreeError::IsDirectory),
+            Body::Link(_) => return Err(TreeError::Loop),
         };
         let now = (self.rules.clock)();
         match what {
@@ -368,15 +379,15 @@ impl Inside<'_> {
                 }
             }
         }
-        let after = self.node(id)?.held();
+        let after = self.node(id)?.bytes_in_memory();
         self.state.bytes = self.state.bytes - before + after;
         self.node_mut(id)?.modified = now;
         Ok(())
     }
 
-    /// A node that is about to be another one.
-    fn node_mut(&mut self, id: Id) -> Result<&mut Inode, Fault> {
-        let node = self.state.nodes.get_mut(&id).ok_or(Fault::NotFound)?;
+    /// Returns a node that is about to be replaced.
+    fn node_mut(&mut self, id: Id) -> Result<&mut Inode, TreeError> {
+        let node = self.state.nodes.get_mut(&id).ok_or(TreeError::NotFound)?;
         node.version = fresh();
         Ok(node)
     }
@@ -387,16 +398,16 @@ impl Inside<'_> {
         });
     }
 
-    fn unhook(&mut self, spot: &Spot) {
-        let mut here = spot.parent;
-        for name in &spot.names[..spot.names.len() - 1] {
+    fn unhook(&mut self, write_target: &WriteTarget) {
+        let mut here = write_target.parent;
+        for name in &write_target.names[..write_target.names.len() - 1] {
             match self.children(here).map(|names| names.get(name.as_str()).copied()) {
                 Ok(Some(child)) => here = child,
                 Ok(None) | Err(_) => return,
             }
         }
         self.change_names(here, |names| {
-            names.remove(last(spot));
+            names.remove(last(write_target));
         });
     }
 
@@ -414,7 +425,7 @@ impl Inside<'_> {
         let Some(node) = self.state.nodes.remove(&id) else {
             return;
         };
-        self.state.bytes -= node.held();
+        self.state.bytes -= node.bytes_in_memory();
         if let Body::Directory(names) = node.body {
             for (_, child) in names {
                 self.drop_all(child);
@@ -423,6 +434,6 @@ impl Inside<'_> {
     }
 }
 
-fn last(spot: &Spot) -> &str {
-    spot.names.last().map_or("", String::as_str)
+fn last(write_target: &WriteTarget) -> &str {
+    write_target.names.last().map_or("", String::as_str)
 }

@@ -1,5 +1,5 @@
-//! Why something could not be done with a file in memory, before it is known who is told: a bash gets
-//! the words of the system, everybody else a [`FileError`].
+//! Errors of the tree, independent of the interface: bash receives the messages of the system, other callers a
+//! [`FileError`].
 
 use std::io;
 use std::path::Path;
@@ -7,45 +7,45 @@ use std::path::Path;
 use shieling::environment::FileError;
 use shieling::units::ByteCount;
 
-/// Why something could not be done.
+/// An error of the tree.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum TreeError {
     NotFound,
     NotADirectory,
     IsDirectory,
     Exists,
     NotEmpty,
-    /// Links lead in a circle.
+    /// Too many links.
     Loop,
-    /// Nothing may be changed.
+    /// The tree is read-only.
     ReadOnly,
-    /// It would be something hidden.
+    /// The path is hidden.
     Hidden,
-    /// The workspace stands in it, or something hidden does.
+    /// The workspace or something hidden is inside.
     Busy,
-    /// A name, a path or a depth beyond what there can be.
+    /// A name, a path or a nesting exceeds the bounds.
     TooLong(&'static str),
-    /// A name that no file can have here.
+    /// The name is invalid.
     BadName(&'static str),
-    /// No room for more bytes, or more files.
+    /// There is no room for more bytes, or more files.
     NoRoom(Room),
-    /// One file would be larger than the command may make it.
+    /// The file would exceed the size that the command may write.
     TooLarge(u64),
-    /// It is not what it was expected to be.
+    /// It is not in the expected state.
     Changed,
-    /// What the host says of a file of the folder that lies beneath.
+    /// The host reported an error about a file of its folder.
     Host(io::Error),
 }
 
-/// Which room is used up.
+/// The bound that is exhausted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Room {
     Bytes(u64),
     Files(u64),
 }
 
-impl Fault {
-    /// As the system would tell a program.
+impl TreeError {
+    /// Converts to the error of the system.
     pub(crate) fn to_io(&self) -> io::Error {
         use io::ErrorKind;
         let (kind, message) = match self {
@@ -68,7 +68,7 @@ impl Fault {
         io::Error::new(kind, message)
     }
 
-    /// As a caller of the file tools is told, who asked for `path`.
+    /// Converts to the error of the file tools about `path`.
     pub(crate) fn at(self, doing: &'static str, path: &Path) -> FileError {
         let path = path.to_path_buf();
         match self {

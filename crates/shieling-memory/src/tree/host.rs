@@ -1,9 +1,8 @@
-//! A folder of the host that lies beneath the files in memory. It is only read, through the kernel's
-//! `RESOLVE_BENEATH`: no link of it is followed there, and nothing outside of it is reached.
+//! A folder of the host beneath the files in memory. It is read only, with the kernel's `RESOLVE_BENEATH`: no link is
+//! followed there, and nothing outside of it is reached.
 //!
-//! A directory is read when somebody first looks into it, a file each time that it is read, until it is
-//! changed: then it is in memory. What is neither a file, a directory nor a link (pipes, sockets,
-//! devices), what has a name that is not UTF-8, and what cannot be read does not exist.
+//! A directory is read when it is first visited, a file each time that it is read, until it is changed and so is in
+//! memory. Pipes, sockets and devices, names that are not UTF-8, and entries that cannot be read do not exist.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,39 +13,38 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat2, readlinkat, statat};
 use rustix::io::Errno;
 
-use super::fault::Fault;
+use super::fault::TreeError;
 
-/// How deep the folder is read.
+/// The deepest nesting that is read.
 const DEEPEST: usize = 200;
 
-/// Something in the folder.
+/// An entry of the folder.
 #[derive(Debug, Clone)]
 pub(super) struct Beneath {
     folder: Arc<OwnedFd>,
-    /// Relative to it; `.` is itself.
+    /// Its path relative to the folder; `.` for the folder itself.
     path: PathBuf,
-    /// Whether a file of it that has more names than one does not exist: another one of them may be
-    /// hidden, or be outside of the folder.
+    /// Whether files with several names do not exist: another name may be hidden, or outside of the folder.
     single: bool,
 }
 
-/// What was found at a name.
-pub(super) struct Found {
+/// An entry that was found.
+pub(super) struct HostEntry {
     pub(super) name: String,
-    pub(super) what: What,
+    pub(super) what: HostEntryKind,
     pub(super) mode: u32,
     pub(super) modified: SystemTime,
 }
 
-/// What it is.
-pub(super) enum What {
+/// The type of an entry.
+pub(super) enum HostEntryKind {
     File(Beneath),
     Directory(Beneath),
     Link(String),
 }
 
 impl Beneath {
-    /// The folder itself.
+    /// Opens the folder itself.
     pub(super) fn folder(path: &Path, single: bool) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::openat(CWD, path, flags, Mode::empty())?;
@@ -57,14 +55,14 @@ impl Beneath {
         })
     }
 
-    fn open(&self, flags: OFlags) -> Result<OwnedFd, Fault> {
+    fn open(&self, flags: OFlags) -> Result<OwnedFd, TreeError> {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         openat2(&self.folder, &self.path, flags, Mode::empty(), resolve).map_err(fault)
     }
 
-    /// What is in it, as a directory.
-    pub(super) fn entries(&self) -> Result<Vec<Found>, Fault> {
+    /// Lists a directory.
+    pub(super) fn entries(&self) -> Result<Vec<HostEntry>, TreeError> {
         if self.path.components().count() > DEEPEST {
             return Ok(Vec::new());
         }
@@ -86,18 +84,18 @@ impl Beneath {
             };
             let what = match FileType::from_raw_mode(stat.st_mode) {
                 FileType::RegularFile if self.is_another_name(&stat) => continue,
-                FileType::RegularFile => What::File(beneath()),
-                FileType::Directory => What::Directory(beneath()),
+                FileType::RegularFile => HostEntryKind::File(beneath()),
+                FileType::Directory => HostEntryKind::Directory(beneath()),
                 FileType::Symlink => {
                     match readlinkat(&directory, name, Vec::new()).map(|target| target.into_string()) {
-                        Ok(Ok(target)) => What::Link(target),
+                        Ok(Ok(target)) => HostEntryKind::Link(target),
                         Ok(Err(_)) | Err(_) => continue,
                     }
                 }
-                // Nothing that could be waited for, or that is more than its bytes.
+                // Neither types that could block, nor those that are more than their bytes.
                 _ => continue,
             };
-            found.push(Found {
+            found.push(HostEntry {
                 name: name.to_owned(),
                 what,
                 mode: stat.st_mode & 0o777,
@@ -107,18 +105,18 @@ impl Beneath {
         Ok(found)
     }
 
-    /// Whether what was found is left out for its other names.
+    /// Returns whether an entry is left out because it has other names.
     fn is_another_name(&self, stat: &Stat) -> bool {
         self.single && stat.st_nlink > 1
     }
 
-    /// Its bytes, as a file, if they are `most` at most.
-    pub(super) fn read(&self, most: u64) -> Result<Vec<u8>, Fault> {
-        // A pipe may have taken its place, which nobody would ever open from the other side.
+    /// Reads a file of at most `most` bytes.
+    pub(super) fn read(&self, most: u64) -> Result<Vec<u8>, TreeError> {
+        // A pipe may have replaced the file, and opening it could block forever.
         let file = self.open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
         let stat = fstat(&file).map_err(fault)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || self.is_another_name(&stat) {
-            return Err(Fault::Changed);
+            return Err(TreeError::Changed);
         }
         let mut content = Vec::with_capacity(usize::try_from(stat.st_size).unwrap_or(0).min(1 << 20));
         let mut piece = vec![0; 256 * 1024];
@@ -128,20 +126,20 @@ impl Beneath {
                 return Ok(content);
             }
             if (content.len() + read) as u64 > most {
-                return Err(Fault::TooLarge(most));
+                return Err(TreeError::TooLarge(most));
             }
             content.extend_from_slice(&piece[..read]);
         }
     }
 
-    /// Its size, time and identity now, as a file.
-    pub(super) fn look(&self) -> Result<Look, Fault> {
+    /// Returns the present size, time and identity of a file.
+    pub(super) fn stat(&self) -> Result<HostStat, TreeError> {
         let file = self.open(OFlags::PATH)?;
         let stat = fstat(&file).map_err(fault)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || self.is_another_name(&stat) {
-            return Err(Fault::Changed);
+            return Err(TreeError::Changed);
         }
-        Ok(Look {
+        Ok(HostStat {
             size: u64::try_from(stat.st_size).unwrap_or(0),
             modified: modified(&stat),
             changed: (
@@ -153,8 +151,8 @@ impl Beneath {
     }
 }
 
-/// What is known of a file of the folder without opening it.
-pub(super) struct Look {
+/// The metadata of an entry, read without opening it.
+pub(super) struct HostStat {
     pub(super) size: u64,
     pub(super) modified: SystemTime,
     pub(super) changed: (u64, u64, u64),
@@ -166,12 +164,12 @@ fn modified(stat: &Stat) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds)
 }
 
-fn fault(errno: Errno) -> Fault {
+fn fault(errno: Errno) -> TreeError {
     match errno {
-        Errno::NOENT => Fault::NotFound,
-        Errno::NOTDIR => Fault::NotADirectory,
-        // A link has taken its place, or leads out.
-        Errno::LOOP | Errno::XDEV => Fault::Changed,
-        other => Fault::Host(other.into()),
+        Errno::NOENT => TreeError::NotFound,
+        Errno::NOTDIR => TreeError::NotADirectory,
+        // A link has replaced the entry, or leads out.
+        Errno::LOOP | Errno::XDEV => TreeError::Changed,
+        other => TreeError::Host(other.into()),
     }
 }

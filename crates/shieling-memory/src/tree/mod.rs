@@ -1,8 +1,8 @@
-//! The files in memory: directories, files and links, with modes and times, as one value that is copied
-//! in no time and shared until it is changed.
+//! The file tree: directories, files and links, with modes and times. It is a persistent value: copies take constant
+//! time and share their contents until they are changed.
 //!
-//! Whatever a policy says of files holds here, for whoever comes: what is hidden does not exist, and
-//! where nothing may change, nothing does. No path leads out, since there is nothing outside.
+//! The tree enforces what a policy requires for files, for all callers: hidden files do not exist, and a read-only
+//! tree does not change. No path leads out, since there is nothing outside.
 
 mod change;
 mod fault;
@@ -18,35 +18,35 @@ use std::time::SystemTime;
 
 use imbl::OrdMap;
 
-use self::host::{Beneath, What};
+use self::host::{Beneath, HostEntryKind};
 use self::node::{Body, Inode, ROOT, State};
 use shieling::environment::{Hidden, Kind};
 
-pub(super) use self::change::{Spot, Write};
-pub(super) use self::fault::Fault;
+pub(super) use self::change::{Write, WriteTarget};
+pub(super) use self::fault::TreeError;
 pub(super) use self::node::Id;
 
 /// The longest name, in bytes, as on most file systems.
 const LONGEST_NAME: usize = 255;
-/// The longest path, in bytes, as the kernel takes it.
+/// The longest path, in bytes, as in the kernel.
 const LONGEST_PATH: usize = 4096;
-/// How many links are followed on one way.
+/// The largest number of links in the resolution of one path.
 const MOST_LINKS: usize = 40;
-/// How deep directories stand in each other.
+/// The deepest nesting of directories.
 const DEEPEST: usize = 200;
 
-/// What holds for all of the files.
+/// The rules of a tree.
 #[derive(Clone)]
 pub(super) struct Rules {
-    /// The directory that is worked in, absolute and clean.
+    /// The workspace, absolute and normalised.
     pub(super) workspace: String,
     pub(super) readonly: bool,
     pub(super) hidden: Option<Arc<dyn Hidden>>,
-    /// How many bytes the files hold together.
+    /// The largest size of all files together, in bytes.
     pub(super) bytes: u64,
-    /// How many files, directories and links there are.
+    /// The largest number of files, directories and links.
     pub(super) files: u64,
-    /// What time it is.
+    /// The clock.
     pub(super) clock: Arc<dyn Fn() -> SystemTime + Send + Sync>,
 }
 
@@ -59,38 +59,38 @@ pub(super) struct Tree {
 /// Which links of a path are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Follow {
-    /// None: one on the way is no directory.
+    /// None. A link before the last component is an error.
     None,
-    /// Those on the way.
+    /// Those before the last component.
     Parents,
     /// All.
     All,
 }
 
-/// Where a path leads.
-pub(super) struct Walked {
-    /// The way there, without links.
+/// A resolved path.
+pub(super) struct Resolved {
+    /// The path, without links.
     pub(super) path: String,
     pub(super) end: End,
 }
 
-/// What is at the end of it.
+/// The end of a resolved path.
 pub(super) enum End {
     There {
         id: Id,
-        /// The directory it stands in; itself for the root.
+        /// The parent directory; the root is its own parent.
         parent: Id,
     },
     Missing {
-        /// The last directory that is there.
+        /// The last existing directory.
         parent: Id,
-        /// What is not, the last one being the name that was asked for.
+        /// The missing components, of which the last is the requested name.
         names: Vec<String>,
     },
 }
 
-impl Walked {
-    /// What is there.
+impl Resolved {
+    /// Returns the node, if it exists.
     pub(super) fn there(&self) -> Option<Id> {
         match self.end {
             End::There { id, .. } => Some(id),
@@ -99,9 +99,9 @@ impl Walked {
     }
 }
 
-/// What is known of a node.
+/// The metadata of a node.
 #[derive(Debug, Clone)]
-pub(super) struct About {
+pub(super) struct NodeInfo {
     pub(super) kind: Kind,
     pub(super) size: u64,
     pub(super) mode: u32,
@@ -109,14 +109,14 @@ pub(super) struct About {
     pub(super) stamp: [u64; 6],
 }
 
-/// Gives numbers that no other node, and no other state of one, in this process has.
+/// Returns a number that is unique in this process, for identities and states of nodes.
 fn fresh() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(ROOT + 1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 impl Tree {
-    /// With nothing in it but the root.
+    /// Creates a tree with only a root.
     pub(super) fn new(rules: Rules) -> Self {
         let root = Inode {
             body: Body::Directory(OrdMap::new()),
@@ -137,17 +137,17 @@ impl Tree {
         &self.rules
     }
 
-    /// The files as they are now.
+    /// Returns the present files.
     pub(super) fn snapshot(&self) -> Snapshot {
         Snapshot(self.lock().clone())
     }
 
-    /// The files as they were then.
+    /// Restores files.
     pub(super) fn restore(&self, snapshot: &Snapshot) {
         *self.lock() = snapshot.0.clone();
     }
 
-    /// Another tree, with these files as they are now.
+    /// Creates another tree with the present files.
     pub(super) fn fork(&self) -> Self {
         Self {
             state: Mutex::new(self.lock().clone()),
@@ -155,7 +155,7 @@ impl Tree {
         }
     }
 
-    /// The same files, which these rules hold for from now on.
+    /// Creates a tree with the same files under these rules.
     pub(super) fn ruled(self, readonly: bool, hidden: Option<Arc<dyn Hidden>>) -> Self {
         Self {
             state: self.state,
@@ -167,21 +167,21 @@ impl Tree {
         }
     }
 
-    /// Looks around, and changes things, with nobody else doing so.
-    pub(super) fn enter(&self) -> Inside<'_> {
-        Inside {
+    /// Locks the tree for reads and changes.
+    pub(super) fn enter(&self) -> LockedTree<'_> {
+        LockedTree {
             rules: &self.rules,
             state: self.lock(),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A state is only ever replaced by a whole one, so that a panic in between has not broken it.
+        // A state is only ever replaced as a whole, so a panic cannot have left it incomplete.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The files as they were at one time. A copy costs nothing, and holds what it shares with nobody else.
+/// The files of a memory at one time. Copies take constant time and share their contents.
 #[derive(Clone)]
 pub struct Snapshot(State);
 
@@ -194,21 +194,21 @@ impl std::fmt::Debug for Snapshot {
     }
 }
 
-/// The tree, while nobody else changes it.
-pub(super) struct Inside<'a> {
+/// The locked tree.
+pub(super) struct LockedTree<'a> {
     rules: &'a Rules,
     state: MutexGuard<'a, State>,
 }
 
-impl Inside<'_> {
-    /// Where a path leads. Hidden things are not there.
-    pub(super) fn walk(&mut self, path: &Path, links: Follow) -> Result<Walked, Fault> {
-        let text = path.to_str().ok_or(Fault::BadName("it is not UTF-8"))?;
+impl LockedTree<'_> {
+    /// Resolves a path. Hidden files do not exist.
+    pub(super) fn walk(&mut self, path: &Path, links: Follow) -> Result<Resolved, TreeError> {
+        let text = path.to_str().ok_or(TreeError::BadName("it is not UTF-8"))?;
         if !text.starts_with('/') {
-            return Err(Fault::BadName("it is not absolute"));
+            return Err(TreeError::BadName("it is not absolute"));
         }
         if text.len() > LONGEST_PATH {
-            return Err(Fault::TooLong("it is longer than 4,096 bytes"));
+            return Err(TreeError::TooLong("it is longer than 4,096 bytes"));
         }
         let mut pending: Vec<String> = components(text).rev().map(str::to_owned).collect();
         let mut trail = vec![(ROOT, 0)];
@@ -229,14 +229,14 @@ impl Inside<'_> {
             let Some(id) = child.filter(|&id| !self.hides(&at, self.is_directory(id))) else {
                 let names: Vec<String> = std::iter::once(name).chain(pending.into_iter().rev()).collect();
                 if names.iter().any(|name| name == "..") {
-                    return Err(Fault::NotFound);
+                    return Err(TreeError::NotFound);
                 }
                 for name in &names[1..] {
                     at.push('/');
                     at.push_str(name);
                 }
                 let end = End::Missing { parent: here, names };
-                return Ok(Walked { path: at, end });
+                return Ok(Resolved { path: at, end });
             };
             let followed = match links {
                 Follow::None => false,
@@ -246,7 +246,7 @@ impl Inside<'_> {
             if let (true, Body::Link(target)) = (followed, &self.node(id)?.body) {
                 hops += 1;
                 if hops > MOST_LINKS {
-                    return Err(Fault::Loop);
+                    return Err(TreeError::Loop);
                 }
                 at.truncate(length);
                 if target.starts_with('/') {
@@ -261,31 +261,31 @@ impl Inside<'_> {
         let id = trail.pop().map_or(ROOT, |(id, _)| id);
         let parent = trail.pop().map_or(ROOT, |(id, _)| id);
         let path = if at.is_empty() { "/".to_owned() } else { at };
-        Ok(Walked {
+        Ok(Resolved {
             path,
             end: End::There { id, parent },
         })
     }
 
-    /// The node at a path.
-    pub(super) fn find(&mut self, path: &Path, links: Follow) -> Result<Id, Fault> {
+    /// Returns the node at a path.
+    pub(super) fn find(&mut self, path: &Path, links: Follow) -> Result<Id, TreeError> {
         match self.walk(path, links)?.end {
             End::There { id, .. } => Ok(id),
-            End::Missing { .. } => Err(Fault::NotFound),
+            End::Missing { .. } => Err(TreeError::NotFound),
         }
     }
 
-    /// What a node is, if it is there.
+    /// Returns the type of a node, if it exists.
     pub(super) fn kind(&self, id: Id) -> Option<Kind> {
         self.node(id).ok().map(Inode::kind)
     }
 
-    /// What is known of a node.
-    pub(super) fn about(&self, id: Id) -> Result<About, Fault> {
+    /// Returns the metadata of a node.
+    pub(super) fn about(&self, id: Id) -> Result<NodeInfo, TreeError> {
         let node = self.node(id)?;
-        let mut about = About {
+        let mut about = NodeInfo {
             kind: node.kind(),
-            size: node.held(),
+            size: node.bytes_in_memory(),
             mode: node.mode,
             modified: node.modified,
             stamp: [id, node.version, 0, 0, 0, 0],
@@ -293,7 +293,7 @@ impl Inside<'_> {
         match &node.body {
             Body::Link(target) => about.size = target.len() as u64,
             Body::HostFile(beneath) => {
-                let look = beneath.look()?;
+                let look = beneath.stat()?;
                 about.size = look.size;
                 about.modified = look.modified;
                 let (seconds, nanoseconds, inode) = look.changed;
@@ -305,18 +305,18 @@ impl Inside<'_> {
         Ok(about)
     }
 
-    /// The bytes of a file.
-    pub(super) fn content(&self, id: Id) -> Result<Arc<Vec<u8>>, Fault> {
+    /// Returns the content of a file.
+    pub(super) fn content(&self, id: Id) -> Result<Arc<Vec<u8>>, TreeError> {
         match &self.node(id)?.body {
             Body::File(content) => Ok(Arc::clone(content)),
             Body::HostFile(beneath) => Ok(Arc::new(beneath.read(self.rules.bytes)?)),
-            Body::Directory(_) | Body::HostDirectory(_) => Err(Fault::IsDirectory),
-            Body::Link(_) => Err(Fault::Loop),
+            Body::Directory(_) | Body::HostDirectory(_) => Err(TreeError::IsDirectory),
+            Body::Link(_) => Err(TreeError::Loop),
         }
     }
 
-    /// What a directory holds that is not hidden, by its path.
-    pub(super) fn list(&mut self, id: Id, path: &str) -> Result<Vec<(Arc<str>, Id)>, Fault> {
+    /// Returns the visible entries of a directory.
+    pub(super) fn list(&mut self, id: Id, path: &str) -> Result<Vec<(Arc<str>, Id)>, TreeError> {
         let children = self.children(id)?.clone();
         let path = path.trim_end_matches('/');
         let seen = |name: &str, id: Id| {
@@ -325,45 +325,45 @@ impl Inside<'_> {
         Ok(children.into_iter().filter(|(name, id)| seen(name, *id)).collect())
     }
 
-    /// What a directory holds under a name, by its path.
-    pub(super) fn child(&mut self, id: Id, path: &str, name: &str) -> Result<Id, Fault> {
-        let child = self.children(id)?.get(name).copied().ok_or(Fault::NotFound)?;
+    /// Returns an entry of a directory.
+    pub(super) fn child(&mut self, id: Id, path: &str, name: &str) -> Result<Id, TreeError> {
+        let child = self.children(id)?.get(name).copied().ok_or(TreeError::NotFound)?;
         let path = format!("{}/{name}", path.trim_end_matches('/'));
         if self.hides(&path, self.is_directory(child)) {
-            return Err(Fault::NotFound);
+            return Err(TreeError::NotFound);
         }
         Ok(child)
     }
 
-    /// Where a link leads, as it is written.
-    pub(super) fn target(&self, id: Id) -> Result<Arc<str>, Fault> {
+    /// Returns the target of a link, as it is written.
+    pub(super) fn target(&self, id: Id) -> Result<Arc<str>, TreeError> {
         match &self.node(id)?.body {
             Body::Link(target) => Ok(Arc::clone(target)),
             Body::File(_) | Body::Directory(_) | Body::HostFile(_) | Body::HostDirectory(_) => {
-                Err(Fault::BadName("it is no link"))
+                Err(TreeError::BadName("it is no link"))
             }
         }
     }
 
-    /// What time it is for the files.
+    /// Returns the current time of the files.
     pub(super) fn now(&self) -> SystemTime {
         (self.rules.clock)()
     }
 
-    /// How many bytes the files hold, and how many files and directories there are.
+    /// Returns the size of all files, and the number of nodes.
     pub(super) fn usage(&self) -> (u64, u64) {
         (self.state.bytes, self.state.nodes.len() as u64)
     }
 
-    fn node(&self, id: Id) -> Result<&Inode, Fault> {
-        self.state.nodes.get(&id).ok_or(Fault::NotFound)
+    fn node(&self, id: Id) -> Result<&Inode, TreeError> {
+        self.state.nodes.get(&id).ok_or(TreeError::NotFound)
     }
 
     fn is_directory(&self, id: Id) -> bool {
         self.node(id).is_ok_and(|node| node.kind() == Kind::Directory)
     }
 
-    /// Whether a path, without links, is hidden. Those above it were asked about on the way.
+    /// Returns whether a path without links is hidden. Its parents were checked during the resolution.
     fn hides(&self, path: &str, is_directory: bool) -> bool {
         let Some(hidden) = &self.rules.hidden else { return false };
         let below = path.strip_prefix(&*self.rules.workspace).and_then(|rest| {
@@ -376,26 +376,26 @@ impl Inside<'_> {
         below.is_some_and(|path| !path.is_empty() && hidden.hides(Path::new(path), is_directory))
     }
 
-    /// The names in a directory, which is read now if it lies beneath.
-    fn children(&mut self, id: Id) -> Result<&OrdMap<Arc<str>, Id>, Fault> {
+    /// Returns the names in a directory, which is read now if it is in the folder of the host.
+    fn children(&mut self, id: Id) -> Result<&OrdMap<Arc<str>, Id>, TreeError> {
         if let Body::HostDirectory(beneath) = &self.node(id)?.body {
             let beneath = beneath.clone();
             self.look_into(id, &beneath)?;
         }
         match &self.node(id)?.body {
             Body::Directory(children) => Ok(children),
-            Body::File(_) | Body::Link(_) | Body::HostFile(_) | Body::HostDirectory(_) => Err(Fault::NotADirectory),
+            Body::File(_) | Body::Link(_) | Body::HostFile(_) | Body::HostDirectory(_) => Err(TreeError::NotADirectory),
         }
     }
 
-    fn look_into(&mut self, id: Id, beneath: &Beneath) -> Result<(), Fault> {
+    fn look_into(&mut self, id: Id, beneath: &Beneath) -> Result<(), TreeError> {
         let mut children = OrdMap::new();
         for found in beneath.entries()? {
             let child = fresh();
             let body = match found.what {
-                What::File(beneath) => Body::HostFile(beneath),
-                What::Directory(beneath) => Body::HostDirectory(beneath),
-                What::Link(target) => Body::Link(target.into()),
+                HostEntryKind::File(beneath) => Body::HostFile(beneath),
+                HostEntryKind::Directory(beneath) => Body::HostDirectory(beneath),
+                HostEntryKind::Link(target) => Body::Link(target.into()),
             };
             let node = Inode {
                 body,
@@ -413,7 +413,7 @@ impl Inside<'_> {
     }
 }
 
-/// The names on a way, without those that stay where they are.
+/// Normalises the components of a path.
 fn components(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.split('/').filter(|name| !name.is_empty() && *name != ".")
 }

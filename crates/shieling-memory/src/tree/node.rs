@@ -1,4 +1,4 @@
-//! What the tree is made of. All of it is shared until it is changed, so that a copy costs nothing.
+//! The nodes of the tree. They are shared until changed, so that a copy takes constant time.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -8,39 +8,39 @@ use imbl::OrdMap;
 use super::host::Beneath;
 use shieling::environment::Kind;
 
-/// What tells one file from every other of the same tree, for ever: no number is given twice.
+/// The identity of a node. Numbers are never reused.
 pub(crate) type Id = u64;
 
-/// The files as they are at one time.
+/// The files at one time.
 #[derive(Clone)]
 pub(super) struct State {
     pub(super) nodes: OrdMap<Id, Inode>,
-    /// The bytes of all files that are in memory.
+    /// The size of all files in memory.
     pub(super) bytes: u64,
 }
 
-/// The directory that has no name.
+/// The root directory.
 pub(super) const ROOT: Id = 0;
 
-/// One file, directory or link.
+/// A file, directory or link.
 #[derive(Clone)]
 pub(super) struct Inode {
     pub(super) body: Body,
     pub(super) mode: u32,
     pub(super) modified: SystemTime,
-    /// Another one after each change, and never one that was there before.
+    /// The state, which changes with each change and is never reused.
     pub(super) version: u64,
 }
 
-/// What it holds.
+/// The content of a node.
 #[derive(Clone)]
 pub(super) enum Body {
     File(Arc<Vec<u8>>),
     Directory(OrdMap<Arc<str>, Id>),
     Link(Arc<str>),
-    /// A file of the folder beneath that nothing has changed yet.
+    /// An unchanged file of the host's folder.
     HostFile(Beneath),
-    /// A directory of the folder beneath that nobody has looked into yet.
+    /// A directory of the host's folder that has not been visited.
     HostDirectory(Beneath),
 }
 
@@ -53,8 +53,8 @@ impl Inode {
         }
     }
 
-    /// How many bytes of its content are in memory.
-    pub(super) fn held(&self) -> u64 {
+    /// Returns the number of bytes of its content in memory.
+    pub(super) fn bytes_in_memory(&self) -> u64 {
         match &self.body {
             Body::File(content) => content.len() as u64,
             Body::Directory(_) | Body::Link(_) | Body::HostFile(_) | Body::HostDirectory(_) => 0,

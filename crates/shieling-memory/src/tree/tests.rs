@@ -2,7 +2,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::{Fault, Follow, Rules, Tree, Write};
+use super::{Follow, Rules, Tree, TreeError, Write};
 use shieling::environment::Hidden;
 
 /// Hides what is named `secret`.
@@ -28,38 +28,38 @@ fn tree(bytes: u64, files: u64) -> Tree {
     tree
 }
 
-fn make(tree: &Tree, path: &str) -> Result<(), Fault> {
+fn make(tree: &Tree, path: &str) -> Result<(), TreeError> {
     let mut inside = tree.enter();
-    let spot = inside.spot(Path::new(path), Follow::All)?;
-    inside.make_directory(&spot, true, 0o755)
+    let write_target = inside.write_target(Path::new(path), Follow::All)?;
+    inside.make_directory(&write_target, true, 0o755)
 }
 
-fn write(tree: &Tree, path: &str, what: Write<'_>) -> Result<(), Fault> {
+fn write(tree: &Tree, path: &str, what: Write<'_>) -> Result<(), TreeError> {
     let mut inside = tree.enter();
-    let spot = inside.spot(Path::new(path), Follow::All)?;
-    inside.write(&spot, what, true, 0o644, None).map(|_| ())
+    let write_target = inside.write_target(Path::new(path), Follow::All)?;
+    inside.write(&write_target, what, true, 0o644, None).map(|_| ())
 }
 
-fn link(tree: &Tree, path: &str, target: &str) -> Result<(), Fault> {
+fn link(tree: &Tree, path: &str, target: &str) -> Result<(), TreeError> {
     let mut inside = tree.enter();
-    let spot = inside.spot(Path::new(path), Follow::Parents)?;
-    inside.link(&spot, target)
+    let write_target = inside.write_target(Path::new(path), Follow::Parents)?;
+    inside.link(&write_target, target)
 }
 
-fn rename(tree: &Tree, from: &str, to: &str) -> Result<(), Fault> {
+fn rename(tree: &Tree, from: &str, to: &str) -> Result<(), TreeError> {
     let mut inside = tree.enter();
-    let from = inside.spot(Path::new(from), Follow::Parents)?;
-    let to = inside.spot(Path::new(to), Follow::Parents)?;
+    let from = inside.write_target(Path::new(from), Follow::Parents)?;
+    let to = inside.write_target(Path::new(to), Follow::Parents)?;
     inside.rename(&from, &to, true, false)
 }
 
-fn remove(tree: &Tree, path: &str) -> Result<(), Fault> {
+fn remove(tree: &Tree, path: &str) -> Result<(), TreeError> {
     let mut inside = tree.enter();
-    let spot = inside.spot(Path::new(path), Follow::Parents)?;
-    inside.remove(&spot, true)
+    let write_target = inside.write_target(Path::new(path), Follow::Parents)?;
+    inside.remove(&write_target, true)
 }
 
-fn read(tree: &Tree, path: &str) -> Result<Vec<u8>, Fault> {
+fn read(tree: &Tree, path: &str) -> Result<Vec<u8>, TreeError> {
     let mut inside = tree.enter();
     let id = inside.find(Path::new(path), Follow::All)?;
     inside.content(id).map(Arc::unwrap_or_clone)
@@ -75,11 +75,11 @@ fn bytes_are_counted_as_files_grow_shrink_and_go() {
     write(&tree, "/w/a", Write::Replace(b"12345678")).expect("room");
     assert!(matches!(
         write(&tree, "/w/b", Write::Replace(b"123")),
-        Err(Fault::NoRoom(_))
+        Err(TreeError::NoRoom(_))
     ));
     assert!(matches!(
         write(&tree, "/w/a", Write::Append(b"123")),
-        Err(Fault::NoRoom(_))
+        Err(TreeError::NoRoom(_))
     ));
     assert_eq!(read(&tree, "/w/a").expect("there"), b"12345678");
     write(&tree, "/w/a", Write::Replace(b"1")).expect("less than before");
@@ -99,16 +99,16 @@ fn files_names_and_depths_have_limits() {
     link(&tree, "/w/l", "a").expect("room");
     assert!(matches!(
         write(&tree, "/w/b", Write::Replace(b"")),
-        Err(Fault::NoRoom(_))
+        Err(TreeError::NoRoom(_))
     ));
     remove(&tree, "/w/l").expect("a link");
     let long = format!("/w/{}", "x".repeat(256));
     assert!(matches!(
         write(&tree, &long, Write::Replace(b"")),
-        Err(Fault::TooLong(_))
+        Err(TreeError::TooLong(_))
     ));
     let deep = "/d".repeat(201);
-    assert!(matches!(make(&tree, &deep), Err(Fault::TooLong(_))));
+    assert!(matches!(make(&tree, &deep), Err(TreeError::TooLong(_))));
     assert_eq!(usage(&tree).1, 3);
 }
 
@@ -124,7 +124,7 @@ fn links_lead_on_and_in_circles_to_an_end() {
     }
     link(&tree, "/w/one", "two").expect("room");
     link(&tree, "/w/two", "one").expect("room");
-    assert!(matches!(read(&tree, "/w/one"), Err(Fault::Loop)));
+    assert!(matches!(read(&tree, "/w/one"), Err(TreeError::Loop)));
     remove(&tree, "/w/l").expect("the link itself");
     assert_eq!(read(&tree, "/w/d/f").expect("it stays"), b"x");
 }
@@ -136,10 +136,13 @@ fn nothing_is_renamed_from_or_to_what_is_hidden() {
     write(&tree, "/w/d/secret", Write::Replace(b"x")).expect("room");
     write(&tree, "/w/open", Write::Replace(b"y")).expect("room");
     let tree = tree.ruled(false, Some(Arc::new(Secret)));
-    assert!(matches!(rename(&tree, "/w/secret", "/w/seen"), Err(Fault::NotFound)));
-    assert!(matches!(rename(&tree, "/w/open", "/w/secret"), Err(Fault::Hidden)));
-    assert!(matches!(rename(&tree, "/w/d", "/tmp"), Err(Fault::Busy)));
-    assert!(matches!(rename(&tree, "/w", "/elsewhere"), Err(Fault::Busy)));
+    assert!(matches!(
+        rename(&tree, "/w/secret", "/w/seen"),
+        Err(TreeError::NotFound)
+    ));
+    assert!(matches!(rename(&tree, "/w/open", "/w/secret"), Err(TreeError::Hidden)));
+    assert!(matches!(rename(&tree, "/w/d", "/tmp"), Err(TreeError::Busy)));
+    assert!(matches!(rename(&tree, "/w", "/elsewhere"), Err(TreeError::Busy)));
     assert_eq!(read(&tree, "/w/open").expect("it stays"), b"y");
 }
 
@@ -154,6 +157,6 @@ fn a_snapshot_is_what_was_then_with_its_bytes() {
     assert_eq!(read(&fork, "/w/f").expect("there"), b"before");
     tree.restore(&before);
     assert_eq!(read(&tree, "/w/f").expect("there"), b"before");
-    assert!(matches!(read(&tree, "/w/g"), Err(Fault::NotFound)));
+    assert!(matches!(read(&tree, "/w/g"), Err(TreeError::NotFound)));
     assert_eq!(usage(&tree), (6, 3));
 }

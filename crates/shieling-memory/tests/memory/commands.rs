@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use shieling::environment::Environment as _;
 use shieling::process::{End, SpawnError, Streams};
-use shieling_memory::{Answer, Call, Handler, Memory};
+use shieling_memory::{Handler, Memory, ProgramCall, ProgramOutput};
 use shieling_testkit::approved;
 
 use super::support::{WORKSPACE, command, memory, printed, run, run_command};
@@ -182,13 +182,13 @@ async fn commands_run_beside_each_other_on_the_same_files() {
 
 #[tokio::test]
 async fn programs_can_be_rust_functions_and_others_can_be_answered_for() {
-    let shout = async |call: Call| Answer::ok(format!("{}!\n", call.argv[1..].join(" ").to_uppercase()));
-    let shout = move |call: Call| {
+    let shout = async |call: ProgramCall| ProgramOutput::ok(format!("{}!\n", call.argv[1..].join(" ").to_uppercase()));
+    let shout = move |call: ProgramCall| {
         let said = shout(call);
-        Box::pin(said) as std::pin::Pin<Box<dyn Future<Output = Answer> + Send>>
+        Box::pin(said) as std::pin::Pin<Box<dyn Future<Output = ProgramOutput> + Send>>
     };
-    let unknown = |call: Call| async move {
-        Answer::failed(
+    let unknown = |call: ProgramCall| async move {
+        ProgramOutput::failed(
             9,
             format!(
                 "{} in {} got {}\n",
@@ -213,7 +213,7 @@ async fn programs_can_be_rust_functions_and_others_can_be_answered_for() {
         ("9\n".into(), "git push in /work got data\n".into())
     );
 
-    let whole = |call: Call| async move { Answer::ok(format!("asked: {}\n", call.argv[0])) };
+    let whole = |call: ProgramCall| async move { ProgramOutput::ok(format!("asked: {}\n", call.argv[0])) };
     let memory = Memory::builder(WORKSPACE)
         .handler(Handler::Whole(std::sync::Arc::new(whole)))
         .build();

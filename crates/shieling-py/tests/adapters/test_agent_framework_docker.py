@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import until
+from docker_engine import containers, engine  # noqa: F401
 from environments import sandbox  # noqa: F401
 
 from shieling.adapters.agent_framework import (
@@ -399,12 +402,40 @@ def test_words_for_a_runtime_mean_nothing_in_the_sandbox() -> None:
 # With a daemon.
 
 
-@pytest.mark.skipif(not is_docker_available(), reason="no Docker daemon answers here")
 @pytest.mark.parametrize("mode", ["persistent", "stateless"])
-def test_with_a_daemon(mode: Any) -> None:
-    tool = DockerShellTool(image="debian:stable-slim", mode=mode)
-    (result,) = commands(tool, "id -u; echo $((6*7))", timeout=60.0)
-    assert result.stdout.split() == ["65534", "42"]
+def test_with_a_daemon(engine: str, mode: Any, tmp_path: Path) -> None:  # noqa: F811
+    (tmp_path / "given").write_text("text")
+    tmp_path.chmod(0o755)  # for the container's user
+    assert is_docker_available()
+    tool = DockerShellTool(image=engine, mode=mode, host_workdir=tmp_path)
+    first, second, third = commands(
+        tool,
+        "id -u; pwd; cat given; export A=1; cd /tmp",
+        "echo $A; pwd; touch /workspace/x || touch /x || exit 3",
+        "echo late; sleep 7100 & sleep 7101",
+        timeout=4.0,
+    )
+    assert first.stdout == "65534\n/workspace\ntext" and first.exit_code == 0
+    assert second.exit_code == 3 and "ead-only" in second.stderr
+    assert second.stdout.split() == (["1", "/tmp"] if mode == "persistent" else ["/workspace"])
+    assert third.timed_out and third.exit_code == 124 and third.stdout.strip() == "late"
+    until(lambda: containers() == [], "the containers to be gone")
+
+
+def test_m23_m24_with_a_daemon(engine: str) -> None:  # noqa: F811
+    async def go() -> None:
+        async with DockerShellTool(image=engine, timeout=60) as tool:
+            await tool.run("true")
+            result = await tool.run("echo partial; sleep 7102", timeout=1.5)
+            assert result.timed_out
+            assert "7102" not in (await tool.run("ps -o args | grep '[s]leep'")).stdout
+            ended = await tool.run("echo bye; exit 3")
+            assert (ended.exit_code, ended.stdout.strip(), ended.session_restarted) == (3, "bye", True)
+            subprocess.run(["docker", "rm", "-f", *containers()], check=True, capture_output=True)
+            assert (await tool.run("echo again")).stdout.strip() == "again"
+
+    asyncio.run(go())
+    assert containers() == []
 
 
 def test_m26_the_client_is_not_started_for_each_command(runtime: Runtime) -> None:

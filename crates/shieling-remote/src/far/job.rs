@@ -9,7 +9,7 @@ use rustix::pipe::PipeFlags;
 use shieling::environment::AtEnd;
 use shieling::process::{Control, Event, OpenStreams, Process, ShellError, SpawnError, Streams};
 use shieling::request::Command;
-use shieling::session::{Pair, Size};
+use shieling::session::{Pty, TerminalSize};
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
@@ -119,8 +119,8 @@ impl Far {
                 Streams::Given(read)
             }
             WireStreams::Terminal { rows, columns } => {
-                let size = Size { rows, columns };
-                let pair = Pair::open_in(self.environment.terminals().await?, size);
+                let size = TerminalSize { rows, columns };
+                let pair = Pty::open_in(self.environment.terminals().await?, size);
                 let pair = pair.map_err(failed("making a terminal"))?;
                 terminal = Some(Terminal::new(pair.ours).map_err(failed("watching a terminal"))?);
                 Streams::Terminal(pair.theirs)

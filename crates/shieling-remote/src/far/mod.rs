@@ -10,14 +10,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use shieling::approval::{Approvals, Approved, Case, Mode, Nobody};
+use shieling::approval::{ApprovalContext, Approvals, Approved, Mode, NoApprover};
 use shieling::environment::Environment;
 use shieling::policy::{Decision, Verdict};
 use shieling::process::{SessionShell, SpawnError};
 use shieling::request::{Command, Digest};
 use shieling::units::SystemClock;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::fault::{ShellFault, SpawnFault};
@@ -94,6 +94,8 @@ struct Far {
 #[derive(Default)]
 struct Call {
     task: Option<AbortHandle>,
+    /// Resolves when the task, and with it the process that it owns, has been dropped.
+    finished: Option<oneshot::Receiver<()>>,
     orders: Option<mpsc::Sender<Ordered>>,
     input: Option<Arc<Inbox>>,
     credits: Option<[Arc<Credit>; 2]>,
@@ -166,13 +168,13 @@ impl Far {
             commands: Vec::new(),
             effects: Vec::new(),
         };
-        let case = Case {
+        let case = ApprovalContext {
             verdict: &verdict,
             policy: Digest::of(b"whoever owns the stream"),
             environment: self.environment.name(),
             session: None,
         };
-        let approvals = Approvals::new(Mode::Never, Arc::new(Nobody), Arc::new(SystemClock));
+        let approvals = Approvals::new(Mode::Never, Arc::new(NoApprover), Arc::new(SystemClock));
         let approved = approvals.approve(command, &case, |_| Vec::new()).await;
         approved.map_err(|refused| SpawnError::Environment(Box::new(refused)))
     }
@@ -261,8 +263,16 @@ impl Hands {
         let (order, bytes): (Order, &[u8]) = unpack(&body)?;
         match order {
             Order::Forget => {
-                let call = self.far.lock().remove(&call);
-                drop(call);
+                let forgotten = self.far.lock().remove(&call);
+                if let Some(mut forgotten) = forgotten {
+                    let finished = forgotten.finished.take();
+                    drop(forgotten);
+                    // Aborting a task only schedules the drop of its process. Without this wait an order that was sent
+                    // after this one could take effect while the forgotten command still runs.
+                    if let Some(finished) = finished {
+                        let _ = finished.await;
+                    }
+                }
                 return Ok(());
             }
             Order::Stop { grace_ms } => {
@@ -284,7 +294,12 @@ impl Hands {
             return Err(format!("more than {MOST_CALLS} calls at once"));
         }
         let work = work(&mut made, far, call, order, bytes, permit);
-        made.task = Some(self.tasks.spawn(work));
+        let (running, finished) = oneshot::channel::<()>();
+        made.finished = Some(finished);
+        made.task = Some(self.tasks.spawn(async move {
+            work.await;
+            drop(running);
+        }));
         calls.insert(call, made);
         Ok(())
     }

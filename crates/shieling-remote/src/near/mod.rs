@@ -17,7 +17,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use shieling::approval::Approved;
-use shieling::environment::{Ability, AtEnd, Capabilities, Environment, Files, Ground, Later, Places};
+use shieling::environment::{Ability, AtEnd, Capabilities, Environment, Files, Ground, Later, WritablePaths};
 use shieling::outcome::Confinement;
 use shieling::process::{Process, SessionShell, SpawnError, Streams};
 use shieling::request::Command;
@@ -504,7 +504,7 @@ impl Environment for Remote {
         Some(Ground { kernel, advice })
     }
 
-    fn places(&self) -> Option<Places> {
+    fn places(&self) -> Option<WritablePaths> {
         self.known(|known| known.places.clone())?
     }
 

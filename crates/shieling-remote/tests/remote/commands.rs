@@ -13,7 +13,7 @@ use shieling::environment::{Environment as _, Links};
 use shieling::outcome::Status;
 use shieling::output::{Stream, Tee};
 use shieling::process::{End, Limits, Process, Streams, run_to_end};
-use shieling::session::{Call, Pair, SessionName, Size};
+use shieling::session::{JobRequest, Pty, SessionName, TerminalSize};
 use shieling::units::ByteCount;
 use shieling_remote::{Remote, Timing};
 use shieling_testkit::{Marker, approved};
@@ -267,9 +267,9 @@ async fn a_link_that_is_cut_loses_a_command_within_a_bounded_time_with_what_it_p
 async fn a_session_keeps_what_it_knows_and_a_terminal_its_size() {
     let (remote, _far) = locally().await;
     let shieling = facade(remote, HERE);
-    let call = |text: &str| Call {
+    let call = |text: &str| JobRequest {
         session: Some("one".parse::<SessionName>().expect("a name")),
-        ..Call::new(command(text, Path::new(HERE)))
+        ..JobRequest::new(command(text, Path::new(HERE)))
     };
     let outcome = soon("cd", shieling.shell(call("cd /usr; export A=b; f() { echo $A; }"))).await;
     assert_eq!(
@@ -280,8 +280,8 @@ async fn a_session_keeps_what_it_knows_and_a_terminal_its_size() {
     let outcome = soon("f", shieling.shell(call("pwd; f; exit 4"))).await;
     assert_eq!((outcome.exit_code, outcome.stdout.as_str()), (Some(4), "/usr\nb\n"));
     assert!(outcome.session_restarted);
-    let sized = Call {
-        terminal: Some(Size { rows: 33, columns: 101 }),
+    let sized = JobRequest {
+        terminal: Some(TerminalSize { rows: 33, columns: 101 }),
         session: None,
         ..call("stty size; test -t 0 && echo a terminal")
     };
@@ -312,7 +312,7 @@ async fn what_is_kept_of_a_large_output_is_bounded_and_counted() {
 async fn a_terminal_whose_process_is_dropped_comes_to_its_end_at_both_sides() {
     let (remote, _far) = locally().await;
     let marker = Marker::new();
-    let Pair { ours, theirs } = Pair::open(Size { rows: 24, columns: 80 }).expect("a terminal");
+    let Pty { ours, theirs } = Pty::open(TerminalSize { rows: 24, columns: 80 }).expect("a terminal");
     let sleeping = marked(command("echo here; exec sleep 100", Path::new(HERE)), &marker);
     let starting = remote.spawn(approved(sleeping), Streams::Terminal(theirs));
     let process = soon("starting", starting).await.expect("it starts");

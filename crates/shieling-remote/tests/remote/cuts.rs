@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use shieling::environment::{Environment as _, Expect, Links};
 use shieling::outcome::{Outcome, Status};
-use shieling::session::{Call, SessionName};
+use shieling::session::{JobRequest, SessionName};
 use shieling_remote::Timing;
 use shieling_testkit::Marker;
 use shieling_testkit::random::Random;
@@ -39,9 +39,9 @@ async fn cut_at(seed: u64) {
     let shieling = facade(remote, &root);
     let make = |text: &str| marked(command(text, &root), &marker);
     let name = "one".parse::<SessionName>().expect("a name");
-    let call = |text: &str| Call {
+    let call = |text: &str| JobRequest {
         session: Some(name.clone()),
-        ..Call::new(make(text))
+        ..JobRequest::new(make(text))
     };
     let moment = Duration::from_micros(random.below(60_000) as u64);
     let path = root.join("f");

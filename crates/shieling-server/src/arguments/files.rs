@@ -1,4 +1,4 @@
-//! What the tools for files take.
+//! The arguments of the file tools.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -223,7 +223,7 @@ pub(crate) enum FileType {
     Json,
     Kotlin,
     Lua,
-    Make,
+    WorkplaceFactory,
     Md,
     Php,
     Py,
@@ -240,7 +240,7 @@ pub(crate) enum FileType {
 }
 
 impl FileType {
-    /// The names that such files have.
+    /// Returns the globs for the names of such files.
     pub(crate) fn globs(self) -> &'static [&'static str] {
         match self {
             Self::C => &["*.[chH]", "*.[ch].in"],
@@ -254,7 +254,7 @@ impl FileType {
             Self::Json => &["*.{json,jsonl,sarif}", "composer.lock"],
             Self::Kotlin => &["*.{kt,kts}"],
             Self::Lua => &["*.lua"],
-            Self::Make => &["[Mm]akefile*", "GNUmakefile*", "*.{mk,mak}"],
+            Self::WorkplaceFactory => &["[Mm]akefile*", "GNUmakefile*", "*.{mk,mak}"],
             Self::Md => &["*.{md,markdown,mdown,mdx,mkd,mkdn}"],
             Self::Php => &["*.{php,php3,php4,php5,php7,php8,pht,phtml}"],
             Self::Py => &["*.{py,pyi}"],

@@ -1,35 +1,44 @@
-//! The dialects themselves.
+//! The tables of the dialects.
 
 mod files;
 
-use super::{Argument, Fixed, How, Spoken, Table, Voice};
+use super::tool::{Argument, Conversion, DialectTool, Fixed, Style, may, must};
 use crate::tools::Tool;
 
-/// All of them, the default first.
+/// The table of a dialect.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) name: &'static str,
+    pub(crate) style: Style,
+    /// The tools for commands, and those for files. Empty if all tools have our names.
+    pub(crate) tools: &'static [&'static [DialectTool]],
+}
+
+/// All dialects, the default first.
 pub(crate) const DIALECTS: &[Table] = &[
     Table {
         name: "default",
-        voice: Voice::Default,
+        style: Style::Default,
         tools: &[],
     },
     Table {
         name: "codex",
-        voice: Voice::Codex,
+        style: Style::Codex,
         tools: &[CODEX, &files::CODEX],
     },
     Table {
         name: "claude",
-        voice: Voice::Claude,
+        style: Style::Claude,
         tools: &[CLAUDE, &files::CLAUDE],
     },
     Table {
         name: "camel",
-        voice: Voice::Camel,
+        style: Style::Camel,
         tools: &[CAMEL, &files::CAMEL],
     },
     Table {
         name: "pydantic",
-        voice: Voice::Pydantic,
+        style: Style::Pydantic,
         tools: &[PYDANTIC, &files::PYDANTIC],
     },
 ];
@@ -37,45 +46,27 @@ pub(crate) const DIALECTS: &[Table] = &[
 const FRESH: (&str, Fixed) = ("session", Fixed::Text(""));
 const COMMAND: Argument = must("command", "command");
 const TOKENS: Argument = Argument {
-    how: How::Tokens,
-    about: "How much of the output to show, in tokens of about four bytes.",
+    how: Conversion::Tokens,
+    description: "How much of the output to show, in tokens of about four bytes.",
     ..may("max_output_tokens", "max_output_bytes")
 };
 
-const fn may(name: &'static str, to: &'static str) -> Argument {
-    Argument {
-        name,
-        to,
-        how: How::Same,
-        required: false,
-        default: None,
-        about: "",
-    }
-}
-
-const fn must(name: &'static str, to: &'static str) -> Argument {
-    Argument {
-        required: true,
-        ..may(name, to)
-    }
-}
-
-/// Each command is a process of its own, which goes on after the call has yielded.
-const CODEX: &[Spoken] = &[
-    Spoken {
+/// Each command is a process of its own, which continues after the call has yielded.
+const CODEX: &[DialectTool] = &[
+    DialectTool {
         name: "exec_command",
         tool: Tool::Shell,
-        about: "Runs a command in a fresh bash, returning its output, or a session ID for what goes on after the yield time.",
+        description: "Runs a command in a fresh bash, returning its output, or a session ID for what goes on after the yield time.",
         takes: Some(&[
             must("cmd", "command"),
             Argument {
-                about: "The directory to run it in, absolute or from the workspace.",
+                description: "The directory to run it in, absolute or from the workspace.",
                 ..may("workdir", "cwd")
             },
             may("tty", "tty"),
             Argument {
                 default: Some(Fixed::Number(10_000)),
-                about: "How long to wait for output before yielding, in milliseconds.",
+                description: "How long to wait for output before yielding, in milliseconds.",
                 ..may("yield_time_ms", "timeout_ms")
             },
             TOKENS,
@@ -83,24 +74,24 @@ const CODEX: &[Spoken] = &[
         ]),
         fixed: &[FRESH],
     },
-    Spoken {
+    DialectTool {
         name: "write_stdin",
         tool: Tool::ShellWrite,
-        about: "Writes characters to a running session that has a terminal, and returns recent output. Without characters it only waits for output.",
+        description: "Writes characters to a running session that has a terminal, and returns recent output. Without characters it only waits for output.",
         takes: Some(&[
             Argument {
-                how: How::Number,
-                about: "The session ID that exec_command gave.",
+                how: Conversion::Number,
+                description: "The session ID that exec_command gave.",
                 ..must("session_id", "job")
             },
             Argument {
                 default: Some(Fixed::Text("")),
-                about: "Characters to write; empty to poll.",
+                description: "Characters to write; empty to poll.",
                 ..may("chars", "text")
             },
             Argument {
                 default: Some(Fixed::Number(250)),
-                about: "How long to wait for output before yielding, in milliseconds.",
+                description: "How long to wait for output before yielding, in milliseconds.",
                 ..may("yield_time_ms", "wait_ms")
             },
             TOKENS,
@@ -109,45 +100,45 @@ const CODEX: &[Spoken] = &[
     },
 ];
 
-const CLAUDE: &[Spoken] = &[
-    Spoken {
+const CLAUDE: &[DialectTool] = &[
+    DialectTool {
         name: "Bash",
         tool: Tool::Shell,
-        about: "Executes a bash command in a persistent shell session, whose directory, variables and functions last from call to call.",
+        description: "Executes a bash command in a persistent shell session, whose directory, variables and functions last from call to call.",
         takes: Some(&[
             COMMAND,
             Argument {
                 default: Some(Fixed::Number(120_000)),
-                about: "Timeout in milliseconds. The command is ended then; the session stays.",
+                description: "Timeout in milliseconds. The command is ended then; the session stays.",
                 ..may("timeout", "timeout_ms")
             },
             may("description", "description"),
             Argument {
-                about: "Run it in the background. Its output is read with BashOutput.",
+                description: "Run it in the background. Its output is read with BashOutput.",
                 ..may("run_in_background", "background")
             },
         ]),
         fixed: &[("on_timeout", Fixed::Text("kill"))],
     },
-    Spoken {
+    DialectTool {
         name: "BashOutput",
         tool: Tool::ShellView,
-        about: "Retrieves output from a running or completed background shell: only what is new since the last check.",
+        description: "Retrieves output from a running or completed background shell: only what is new since the last check.",
         takes: Some(&[
             Argument {
-                about: "The ID of the background shell.",
+                description: "The ID of the background shell.",
                 ..must("bash_id", "job")
             },
             may("filter", "filter"),
         ]),
         fixed: &[],
     },
-    Spoken {
+    DialectTool {
         name: "KillShell",
         tool: Tool::ShellKill,
-        about: "Kills a running background shell by its ID, with every process that it started.",
+        description: "Kills a running background shell by its ID, with every process that it started.",
         takes: Some(&[Argument {
-            about: "The ID of the background shell.",
+            description: "The ID of the background shell.",
             ..must("shell_id", "job")
         }]),
         fixed: &[],
@@ -155,81 +146,81 @@ const CLAUDE: &[Spoken] = &[
 ];
 
 const ID: Argument = Argument {
-    how: How::Alias,
-    about: "A name of your choice for the terminal session of this command.",
+    how: Conversion::Alias,
+    description: "A name of your choice for the terminal session of this command.",
     ..must("id", "job")
 };
 
-/// Each command is a process of its own, under a name that the caller gives.
-const CAMEL: &[Spoken] = &[
-    Spoken {
+/// Each command is a process of its own, under a name that the caller chooses.
+const CAMEL: &[DialectTool] = &[
+    DialectTool {
         name: "shell_exec",
         tool: Tool::Shell,
-        about: "Executes a shell command in a process of its own. Blocking, it returns the whole output; what is not done within the timeout goes on in the background. Non-blocking, it starts a session for interactive or long-running commands.",
+        description: "Executes a shell command in a process of its own. Blocking, it returns the whole output; what is not done within the timeout goes on in the background. Non-blocking, it starts a session for interactive or long-running commands.",
         takes: Some(&[
             ID,
             COMMAND,
             Argument {
-                how: How::Not,
+                how: Conversion::Not,
                 default: Some(Fixed::Truth(true)),
-                about: "Whether to wait for its end.",
+                description: "Whether to wait for its end.",
                 ..may("block", "background")
             },
             Argument {
-                how: How::Seconds,
+                how: Conversion::Seconds,
                 default: Some(Fixed::Number(20)),
-                about: "How long to wait, in seconds; then it goes on in the background.",
+                description: "How long to wait, in seconds; then it goes on in the background.",
                 ..may("timeout", "timeout_ms")
             },
         ]),
         fixed: &[FRESH],
     },
-    Spoken {
+    DialectTool {
         name: "shell_view",
         tool: Tool::ShellView,
-        about: "Shows new output of a session since the last view. Does not wait.",
+        description: "Shows new output of a session since the last view. Does not wait.",
         takes: Some(&[ID]),
         fixed: &[],
     },
-    Spoken {
+    DialectTool {
         name: "shell_write_to_process",
         tool: Tool::ShellWrite,
-        about: "Sends a line of input to a session that runs in the background, and shows the output that followed.",
+        description: "Sends a line of input to a session that runs in the background, and shows the output that followed.",
         takes: Some(&[
             ID,
             Argument {
-                about: "The text to write to the process; Enter is pressed after it.",
+                description: "The text to write to the process; Enter is pressed after it.",
                 ..must("command", "text")
             },
         ]),
         fixed: &[("enter", Fixed::Truth(true))],
     },
-    Spoken {
+    DialectTool {
         name: "shell_kill_process",
         tool: Tool::ShellKill,
-        about: "Ends a session with every process that it started.",
+        description: "Ends a session with every process that it started.",
         takes: Some(&[ID]),
         fixed: &[],
     },
-    Spoken {
+    DialectTool {
         name: "shell_ask_user_for_help",
         tool: Tool::AskHuman,
-        about: "Asks the human user for help with a session, or for an answer. Says so at once if nobody is there.",
+        description: "Asks the human user for help with a session, or for an answer. Says so at once if nobody is there.",
         takes: Some(&[ID, must("prompt", "prompt")]),
         fixed: &[],
     },
 ];
 
-const PYDANTIC: &[Spoken] = &[Spoken {
+const PYDANTIC: &[DialectTool] = &[DialectTool {
     name: "shell",
     tool: Tool::Shell,
-    about: "Executes a shell command in a process of its own, and returns its output and exit code.",
+    description: "Executes a shell command in a process of its own, and returns its output and exit code.",
     takes: Some(&[
         COMMAND,
         Argument {
-            how: How::Seconds,
+            how: Conversion::Seconds,
             default: Some(Fixed::Number(120)),
-            about: "Timeout in seconds. The command is ended then.",
+            description: "Timeout in seconds. The command is ended then.",
             ..may("timeout", "timeout_ms")
         },
     ]),

@@ -1,5 +1,4 @@
-//! What answers one client: its calls, handed to the service, and what that gives, in the protocol's
-//! shapes.
+//! Serves one client: passes its calls to the service, and returns results in the protocol's form.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,20 +16,21 @@ use shieling::request::Digest;
 use tokio::sync::Semaphore;
 
 use super::{Reporter, resources};
-use crate::approval::{Pending, Person, Replied, Reply, Way};
+use crate::approval::{PendingQuestion, Person, QuestionChannel, ReceivedAnswer, Reply};
 use crate::base64;
 use crate::core::Workplace;
-use crate::dialect::Spoken;
-use crate::pending::States;
+use crate::dialect::DialectTool;
+use crate::pending::PendingStates;
 use crate::repeats::Repeats;
-use crate::service::{Given, Service};
+use crate::result::CallResult;
+use crate::service::Service;
 use crate::toolset::Toolset;
 use crate::visible;
 
-/// How many calls can be under way at a time; more are refused until one has ended.
+/// The largest number of concurrent calls; further calls are refused.
 const AT_ONCE: usize = 256;
 
-/// What is asked with parameters, and which they are.
+/// The methods with parameters, and the types of the parameters.
 const METHODS: &[(&str, &str)] = &[
     ("tools/call", "`name`, a text, and `arguments`, an object"),
     ("resources/read", "`uri`, a text"),
@@ -39,22 +39,22 @@ const METHODS: &[(&str, &str)] = &[
     ("resources/templates/list", "nothing, or `cursor`, a text"),
 ];
 
-/// The name of the one question that a result asks.
+/// The key of the only question in a result.
 const QUESTION: &str = "person";
 
-/// What answers one client.
+/// Serves one client.
 #[derive(Debug, Clone)]
 pub(super) struct Handler {
     service: Arc<Service>,
-    states: Arc<States>,
-    tools: Arc<Vec<(Spoken, Tool)>>,
+    states: Arc<PendingStates>,
+    tools: Arc<Vec<(DialectTool, Tool)>>,
     repeats: Arc<Repeats>,
     instructions: Arc<str>,
     calls: Arc<Semaphore>,
 }
 
 impl Handler {
-    /// One for a client that works here, with these tools and instructions.
+    /// Creates the handler of a client of this workplace, with these tools and instructions.
     pub(super) fn new(workplace: Arc<Workplace>, toolset: &Toolset, instructions: Arc<str>) -> Self {
         let mut offered = toolset.offered(&workplace.core.capabilities().abilities);
         if workplace.core.spill().is_none() {
@@ -70,7 +70,7 @@ impl Handler {
         }
     }
 
-    /// Whether a client speaks a version without server-to-client requests, and can ask a person.
+    /// Returns whether the client's version has no server-to-client requests, but can ask a person.
     fn person(
         &self,
         request: &CallToolRequestParams,
@@ -81,13 +81,13 @@ impl Handler {
             .protocol_version()
             .is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
         let can_ask = context.client_capabilities().and_then(|can| can.elicitation);
-        // A client that names no kind of question means forms, which were first.
+        // A client that names no kind of question means forms, the first kind.
         let forms = can_ask.is_some_and(|can| can.form.is_some() || can.url.is_none());
         if !stateless {
             return Ok(Person::new(if forms {
-                Way::During(context.peer.clone())
+                QuestionChannel::During(context.peer.clone())
             } else {
-                Way::None
+                QuestionChannel::None
             }));
         }
         let replied = match &request.request_state {
@@ -98,21 +98,21 @@ impl Handler {
                     .redeem(state, call, Instant::now())
                     .map_err(|refused| refused.to_string())?;
                 let answer = request.input_responses.as_ref().and_then(|all| all.get(QUESTION));
-                answer.map(|answer| Replied {
+                answer.map(|answer| ReceivedAnswer {
                     subject,
                     reply: Reply::read(answer),
                 })
             }
         };
         Ok(Person::new(if forms {
-            Way::Between(replied.into())
+            QuestionChannel::Between(replied.into())
         } else {
-            Way::None
+            QuestionChannel::None
         }))
     }
 
-    /// The question that the client has to put, with the state to come back with.
-    fn question(&self, pending: Pending, call: Digest) -> Option<CallToolResponse> {
+    /// Returns the question that the client has to ask, with the state to return.
+    fn question(&self, pending: PendingQuestion, call: Digest) -> Option<CallToolResponse> {
         let state = self.states.issue(call, pending.subject, Instant::now())?;
         let request = InputRequest::Elicitation(ElicitRequest::new(pending.request));
         let requests = [(QUESTION.to_owned(), request)].into();
@@ -148,8 +148,8 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some((spoken, _)) = self.tools.iter().find(|(_, tool)| tool.name == request.name) else {
-            let names: Vec<&str> = self.tools.iter().map(|(spoken, _)| spoken.name).collect();
+        let Some((dialect_tool, _)) = self.tools.iter().find(|(_, tool)| tool.name == request.name) else {
+            let names: Vec<&str> = self.tools.iter().map(|(dialect_tool, _)| dialect_tool.name).collect();
             let name: String = request.name.chars().take(100).flat_map(char::escape_debug).collect();
             return Err(ErrorData::invalid_params(
                 format!("there is no tool `{name}`; there are {}", names.join(", ")),
@@ -157,13 +157,13 @@ impl ServerHandler for Handler {
             ));
         };
         let Ok(_running) = self.calls.try_acquire() else {
-            return Ok(result(Given::wrong(format!(
+            return Ok(result(CallResult::failure(format!(
                 "{AT_ONCE} calls are under way, which is the limit; nothing was done: try again once one has ended"
             ))));
         };
         let arguments = request.arguments.clone().unwrap_or_default();
-        let call = digest(spoken.name, &arguments);
-        // One that brings a person's answer along is not the same call as the one before it.
+        let call = digest(dialect_tool.name, &arguments);
+        // A call that brings a person's answer is not a repetition of the one before it.
         if request.request_state.is_none()
             && let Some(refused) = self.repeats.refused(call, Instant::now())
         {
@@ -171,22 +171,22 @@ impl ServerHandler for Handler {
         }
         let person = match self.person(&request, call, &context) {
             Ok(person) => Arc::new(person),
-            Err(refused) => return Ok(result(Given::wrong(refused))),
+            Err(refused) => return Ok(result(CallResult::failure(refused))),
         };
         let reporter = context
             .meta
             .get_progress_token()
             .map(|token| Reporter::new(context.peer.clone(), token));
         let mut given = tokio::select! {
-            given = self.service.call(spoken, arguments, &person, reporter) => given,
-            // The client hears nothing more of it; what it started is ended with the call.
-            () = context.ct.cancelled() => Given::wrong("cancelled"),
+            given = self.service.call(dialect_tool, arguments, &person, reporter) => given,
+            // The client receives nothing more; what the call has started is ended with it.
+            () = context.ct.cancelled() => CallResult::failure("cancelled"),
         };
         let question = person.pending().and_then(|pending| self.question(pending, call));
         if let Some(question) = question {
             return Ok(question);
         }
-        self.repeats.note(spoken.tool, call, &mut given, Instant::now());
+        self.repeats.note(dialect_tool.tool, call, &mut given, Instant::now());
         Ok(result(given))
     }
 
@@ -206,8 +206,7 @@ impl ServerHandler for Handler {
         Ok(resources::templates())
     }
 
-    /// What the protocol's own requests do not describe: methods that there are not, and parameters
-    /// that their method does not take.
+    /// Returns errors for what the protocol library does not check: unknown methods, and invalid parameters.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -233,7 +232,7 @@ impl ServerHandler for Handler {
     }
 }
 
-fn result(given: Given) -> CallToolResponse {
+fn result(given: CallResult) -> CallToolResponse {
     let mut content = vec![ContentBlock::text(given.text)];
     content.extend(
         given
@@ -249,7 +248,7 @@ fn result(given: Given) -> CallToolResponse {
     result.into()
 }
 
-/// The digest of a call: the same call again has the same.
+/// Returns the digest of a call, which is equal for the same call.
 fn digest(tool: &str, arguments: &Map<String, Value>) -> Digest {
     let arguments = serde_json::to_string(arguments).unwrap_or_default();
     Digest::of(format!("{tool}\0{arguments}").as_bytes())

@@ -1,7 +1,7 @@
-//! The client's lines, before the protocol reads them: what is no JSON, and what is longer than is read,
-//! is answered here, since a client waits for an answer that silence never gives.
+//! Reads the client's lines before the protocol does. Lines that are not JSON or too long are answered here, since a
+//! client would wait forever for the answer.
 //!
-//! Looks at a line's form alone. What a message means is the protocol's.
+//! Only the form of a line is examined, not its meaning.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,31 +15,30 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader, DuplexStream};
 use tokio::sync::mpsc;
 
-/// The longest message that is read, in bytes: a command or a file of the largest size, each byte of the
-/// one escaped, and most of the other not.
-/// Of a longer one only the start is looked at, for its id.
+/// The longest message, in bytes: a command or a file of the largest size, with every byte of the command escaped,
+/// and few of the file. Of a longer message only the start is examined, for its id.
 const LONGEST: usize = 16 * 1024 * 1024;
 
-/// How much of a line that is too long is searched for its id.
+/// The part of a long line that is searched for its id, in bytes.
 const START: usize = 4_096;
 
-/// How many answers wait to be written; while they do, nothing more is read.
+/// The largest number of unwritten answers. While they wait, nothing more is read.
 const WAITING: usize = 16;
 
-/// What lies between the lines and the protocol, in bytes.
+/// The size of the buffer between this module and the protocol, in bytes.
 const BETWEEN: usize = 64 * 1024;
 
-type Answer = (ErrorData, Option<RequestId>);
+type ErrorReply = (ErrorData, Option<RequestId>);
 
-/// The transport, and what has to run for it to hear anything: that ends with the client's stream.
-pub(super) fn answering<R, W>(read: R, write: W) -> (Answering<W>, impl Future<Output = ()> + Send)
+/// Creates the transport, and the task that feeds it, which ends with the client's stream.
+pub(super) fn answering<R, W>(read: R, write: W) -> (ReplyingTransport<W>, impl Future<Output = ()> + Send)
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let (good, theirs) = tokio::io::duplex(BETWEEN);
     let (bad, answers) = mpsc::channel(WAITING);
-    let transport = Answering {
+    let transport = ReplyingTransport {
         inner: AsyncRwTransport::new_server(theirs, write).with_max_line_length(LONGEST),
         answers,
         answering: None,
@@ -47,8 +46,8 @@ where
     (transport, sort(read, good, bad))
 }
 
-/// Hands on what is JSON, and asks for an answer to what is not.
-async fn sort(read: impl AsyncRead + Send + Unpin, mut good: DuplexStream, bad: mpsc::Sender<Answer>) {
+/// Forwards lines that are JSON, and answers the others.
+async fn sort(read: impl AsyncRead + Send + Unpin, mut good: DuplexStream, bad: mpsc::Sender<ErrorReply>) {
     let mut read = BufReader::new(read);
     let mut line = Vec::new();
     let mut too_long = false;
@@ -88,7 +87,7 @@ async fn sort(read: impl AsyncRead + Send + Unpin, mut good: DuplexStream, bad: 
     }
 }
 
-/// Why a line is no JSON. An empty one is nothing at all.
+/// Returns why a line is not JSON. An empty line is ignored.
 fn wrong(line: &[u8]) -> Option<String> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
     if line.is_empty() {
@@ -98,7 +97,7 @@ fn wrong(line: &[u8]) -> Option<String> {
     Some(format!("the line is no JSON: {error}"))
 }
 
-/// The id of a message of which only the start is there: the value of `id` in the outermost object.
+/// Returns the id of a message of which only the start is known: the value of `id` in the outermost object.
 fn id(start: &[u8]) -> Option<RequestId> {
     let mut depth = 0_usize;
     let mut at = 0;
@@ -114,7 +113,7 @@ fn id(start: &[u8]) -> Option<RequestId> {
                 if let (1, "id", Some(value)) = (depth, text.as_str(), rest.strip_prefix(b":")) {
                     let mut values = serde_json::Deserializer::from_slice(value).into_iter();
                     let id = values.next()?.ok()?;
-                    // A number that the start ends with may go on.
+                    // A number at the end of the known part may continue.
                     return (values.byte_offset() < value.len()).then_some(id);
                 }
                 continue;
@@ -126,15 +125,15 @@ fn id(start: &[u8]) -> Option<RequestId> {
     None
 }
 
-/// The transport of rmcp, which answers what was sorted out as well.
-pub(super) struct Answering<W: AsyncWrite> {
+/// The transport for rmcp, which also sends the answers of this module.
+pub(super) struct ReplyingTransport<W: AsyncWrite> {
     inner: AsyncRwTransport<RoleServer, DuplexStream, W>,
-    answers: mpsc::Receiver<Answer>,
-    /// An answer that is being written; kept, since receiving may be interrupted.
+    answers: mpsc::Receiver<ErrorReply>,
+    /// An answer that is being written. Kept here because receiving may be interrupted.
     answering: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
-impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Answering<W> {
+impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for ReplyingTransport<W> {
     type Error = std::io::Error;
 
     fn send(
@@ -154,7 +153,7 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Answering
                 biased;
                 Some((error, id)) = self.answers.recv() => {
                     let sent = self.inner.send(JsonRpcMessage::error(error, id));
-                    // A client that does not read it is found gone by the next answer.
+                    // If the client does not read it, the next answer notices.
                     self.answering = Some(Box::pin(async { drop(sent.await) }));
                 }
                 message = self.inner.receive() => return message,

@@ -1,8 +1,8 @@
-//! The protocol: what a client asks, handed to the service, and what it gives, in the protocol's shapes.
+//! The MCP protocol: passes requests of clients to the service, and returns results in the protocol's form.
 //!
-//! Both kinds of clients are served, those that open a session and those that send all that they are
-//! with each request. A refusal, a wrong argument and a failed command are results that a model reads;
-//! an error of the protocol is only what no model could mend, such as the name of a tool that is not there.
+//! Serves both kinds of clients: those that open a session, and those that send their state with each request.
+//! Refusals, invalid arguments and failed commands are results, which a model reads. Protocol errors are reserved for
+//! what a model cannot correct, such as an unknown tool.
 
 mod handler;
 mod lines;
@@ -15,15 +15,15 @@ use std::sync::Arc;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
-use crate::dialect::{Dialect, Spoken};
+use crate::dialect::{Dialect, DialectTool};
 use crate::toolset::{Offered, Toolset};
 use crate::workplaces::Workplaces;
 
 pub(crate) use progress::Reporter;
 pub use serve::ServeError;
 
-/// An MCP server: a set of tools over the workplaces of its clients. A clone serves another client;
-/// what they share is the workplace, if that is shared.
+/// An MCP server: a set of tools, and the workplaces of its clients. Each clone serves one client; clones share the
+/// workplace, if it is a shared one.
 #[derive(Debug, Clone)]
 pub struct Server {
     workplaces: Workplaces,
@@ -32,7 +32,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// One that offers these tools, and gives a client these instructions.
+    /// Creates a server with these tools and instructions.
     pub fn new(workplaces: impl Into<Workplaces>, toolset: impl Into<Toolset>, instructions: &str) -> Self {
         Self {
             workplaces: workplaces.into(),
@@ -42,25 +42,29 @@ impl Server {
     }
 }
 
-fn tools(offered: &Offered) -> Vec<(Spoken, Tool)> {
-    let tool = |spoken: Spoken| {
-        let definition = spoken.tool.definition();
+fn tools(offered: &Offered) -> Vec<(DialectTool, Tool)> {
+    let tool = |dialect_tool: DialectTool| {
+        let definition = dialect_tool.tool.definition();
         let hints = definition.hints;
         let annotations = ToolAnnotations::with_title(definition.title)
             .read_only(hints.read_only)
             .destructive(hints.destructive)
             .idempotent(hints.idempotent)
             .open_world(hints.open_world);
-        let tool = Tool::new(spoken.name, spoken.about(), Arc::<JsonObject>::new(spoken.schema()))
-            .with_title(definition.title)
-            .with_raw_output_schema(Arc::new((definition.gives)()))
-            .with_annotations(annotations);
-        (spoken, tool)
+        let tool = Tool::new(
+            dialect_tool.name,
+            dialect_tool.description(),
+            Arc::<JsonObject>::new(dialect_tool.schema()),
+        )
+        .with_title(definition.title)
+        .with_raw_output_schema(Arc::new((definition.gives)()))
+        .with_annotations(annotations);
+        (dialect_tool, tool)
     };
     offered.tools().iter().copied().map(tool).collect()
 }
 
-/// The tools of a dialect as a client is told of them, for a file that is reviewed.
+/// Returns the tools of a dialect in the protocol's form, for the committed schemas.
 pub fn schemas(dialect: Dialect) -> Value {
     let tools: Vec<Tool> = tools(&Offered::all(dialect))
         .into_iter()

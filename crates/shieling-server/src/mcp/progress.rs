@@ -1,4 +1,4 @@
-//! Tells a client that wants to know how far a command is.
+//! Reports the progress of a command to a client that has asked for it.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use tokio::time::Instant;
 
 use crate::visible;
 
-/// How often.
+/// The interval between reports.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// The way to a client that wants to know.
+/// Sends reports to one client.
 #[derive(Debug)]
 pub(crate) struct Reporter {
     peer: Peer<RoleServer>,
@@ -27,7 +27,7 @@ impl Reporter {
         Self { peer, token }
     }
 
-    /// Tells it each second how long the command runs and which line it wrote last, until dropped.
+    /// Reports every second how long the command has run and its last line of output, until dropped.
     pub(crate) async fn report(&self, seen: watch::Receiver<Progress>) -> Infallible {
         let began = Instant::now();
         loop {
@@ -40,7 +40,7 @@ impl Reporter {
                 line => format!("{elapsed:.0} s: {line}"),
             };
             let told = ProgressNotificationParam::new(self.token.clone(), elapsed).with_message(message);
-            // A client that is gone hears nothing, and its call is about to be dropped.
+            // If the client is gone, its call is about to be dropped.
             let _ = self.peer.notify_progress(told).await;
         }
     }

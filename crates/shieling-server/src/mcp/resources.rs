@@ -1,11 +1,11 @@
-//! What a client can read besides results: whole outputs and the logs of jobs, in pieces.
+//! The resources of the server: whole outputs and the logs of jobs, in parts.
 //!
 //! ```text
 //! shieling://output/ID?stream=stdout&cursor=0
 //! shieling://job/ID?cursor=0
 //! ```
 //!
-//! A piece has the address of the next one in its `_meta`, as `shieling/next`.
+//! The `_meta` of a part contains the address of the next one as `shieling/next`.
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -13,17 +13,17 @@ use rmcp::model::{
     ResourceContents, ResourceTemplate,
 };
 use serde_json::json;
-use shieling::session::{JobId, ViewAsk};
+use shieling::session::{JobId, ViewRequest};
 
 use crate::arguments::Stream;
 use crate::core::Workplace;
 use crate::service::{self, Service};
 use crate::visible;
 
-/// The largest piece, in bytes.
+/// The largest part, in bytes.
 const PIECE: u64 = 65_536;
 
-/// The most jobs that are listed; the newest.
+/// The largest number of jobs in a listing; the newest are listed.
 const LISTED: usize = 200;
 
 pub(super) fn list(service: &Service) -> ListResourcesResult {
@@ -59,7 +59,7 @@ pub(super) async fn read(workplace: &Workplace, uri: &str) -> Result<ReadResourc
     let unknown = |why: &str| ErrorData::resource_not_found(why.to_owned(), Some(json!({"uri": uri})));
     let address = Address::read(uri).map_err(unknown)?;
     let (text, next) = match address.of {
-        Of::Output(stream) => {
+        ResourceKind::Output(stream) => {
             let piece = service::piece(workplace, address.id, stream, address.cursor, PIECE);
             let piece = piece.map_err(|why| unknown(&why))?;
             let stream = match stream {
@@ -69,7 +69,7 @@ pub(super) async fn read(workplace: &Workplace, uri: &str) -> Result<ReadResourc
             let next = format!("shieling://output/{}?stream={stream}&cursor={}", address.id, piece.next);
             (piece.text, (!piece.end).then_some(next))
         }
-        Of::Job => log(workplace, address.id, address.cursor)
+        ResourceKind::Job => log(workplace, address.id, address.cursor)
             .await
             .map_err(|why| unknown(&why))?,
     };
@@ -82,14 +82,14 @@ pub(super) async fn read(workplace: &Workplace, uri: &str) -> Result<ReadResourc
     Ok(ReadResourceResult::new(vec![contents]).into())
 }
 
-/// What a job wrote from the cursor on, and where the next piece is.
+/// Reads a job's output from the cursor on. Returns it with the cursor of the next part.
 async fn log(workplace: &Workplace, id: &str, cursor: u64) -> Result<(String, Option<String>), String> {
     let job: JobId = id
         .parse()
         .map_err(|error: shieling::session::IdError| error.to_string())?;
-    let ask = ViewAsk {
+    let ask = ViewRequest {
         cursor: Some(cursor),
-        ..ViewAsk::new(job)
+        ..ViewRequest::new(job)
     };
     let view = workplace.core.view(ask).await.map_err(|error| error.to_string())?;
     let mut text = match view.missed_bytes {
@@ -102,16 +102,16 @@ async fn log(workplace: &Workplace, id: &str, cursor: u64) -> Result<(String, Op
     Ok((text, next))
 }
 
-/// What an address names.
+/// The kind of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Of {
+enum ResourceKind {
     Output(Stream),
     Job,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 struct Address<'a> {
-    of: Of,
+    of: ResourceKind,
     id: &'a str,
     cursor: u64,
 }
@@ -132,8 +132,8 @@ impl<'a> Address<'a> {
             }
         }
         let of = match kind {
-            "output" => Of::Output(stream),
-            "job" => Of::Job,
+            "output" => ResourceKind::Output(stream),
+            "job" => ResourceKind::Job,
             _ => return Err(unknown),
         };
         Ok(Self { of, id, cursor })
@@ -153,9 +153,9 @@ mod tests {
         };
         assert_eq!(
             read("shieling://output/ab?stream=stderr&cursor=7"),
-            Some((Of::Output(Stream::Stderr), "ab".to_owned(), 7))
+            Some((ResourceKind::Output(Stream::Stderr), "ab".to_owned(), 7))
         );
-        assert_eq!(read("shieling://job/j1"), Some((Of::Job, "j1".to_owned(), 0)));
+        assert_eq!(read("shieling://job/j1"), Some((ResourceKind::Job, "j1".to_owned(), 0)));
         for wrong in [
             "",
             "file:///etc/passwd",

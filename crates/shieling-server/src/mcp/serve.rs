@@ -1,4 +1,4 @@
-//! A server's life: from the first byte of its client to the last process of its workplace.
+//! The life of a server: from its client's first byte to the last process of its workplace.
 
 use std::future::{Future, pending};
 
@@ -11,39 +11,39 @@ use super::handler::Handler;
 use super::{Server, lines};
 use crate::workplaces::EnterError;
 
-/// Why a client could not be served.
+/// A client could not be served.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// It did not begin as the protocol wants it.
+    /// Its first message violates the protocol.
     #[error("the client did not begin as MCP wants it: {0}")]
     Beginning(String),
     /// There is no workplace for it.
     #[error(transparent)]
     Workplace(#[from] EnterError),
-    /// The task that serves ended by itself.
+    /// The task that serves it has panicked or was cancelled.
     #[error("the server ended by itself: {0}")]
     Broken(String),
 }
 
 impl Server {
-    /// Serves the client on standard input and output, until it goes away or `stop` is done. Then leaves
-    /// the workplace, which ends every session and job unless other clients share it.
+    /// Serves a client on standard input and output, until it disconnects or `stop` completes. Then leaves the
+    /// workplace, which ends every session and job unless other clients share it.
     ///
     /// # Errors
-    /// [`ServeError`]. The workplace was left then, too.
+    /// [`ServeError`]. The workplace has been left in this case, too.
     ///
     /// # Panics
-    /// Outside a tokio runtime with I/O and timers.
+    /// Outside of a tokio runtime with I/O and timers.
     pub async fn serve_stdio(self, stop: impl Future<Output = ()>) -> Result<(), ServeError> {
         let (read, write) = stdio_pipes();
         self.serve(read, write, stop).await
     }
 
-    /// The same over any pair of streams.
+    /// Serves a client on any pair of streams.
     ///
     /// # Errors
-    /// As [`serve_stdio`](Self::serve_stdio).
+    /// Those of [`serve_stdio`](Self::serve_stdio).
     pub async fn serve(
         self,
         read: impl AsyncRead + Send + Unpin + 'static,
@@ -61,14 +61,14 @@ impl Server {
                     .await
                     .map(drop)
                     .map_err(|error| ServeError::Broken(error.to_string())),
-                // A client that goes away before it began has had what it wanted.
+                // A client that disconnects before its first message is not an error.
                 Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
                 Err(error) => Err(ServeError::Beginning(error.to_string())),
             }
         };
-        // The environment starts while the client begins, so that its first command need not wait.
+        // The environment starts in parallel with the client, so that the first command does not wait for it.
         let warming = async {
-            // What is wrong with it is told by the first command.
+            // The first command reports a failure.
             let _ = (workplace.prepare)().await;
             pending::<std::convert::Infallible>().await
         };

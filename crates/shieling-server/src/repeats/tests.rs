@@ -4,15 +4,15 @@ fn call(name: &str) -> Digest {
     Digest::of(name.as_bytes())
 }
 
-fn failed(again: Again) -> Given {
-    Given {
+fn failed(again: Retry) -> CallResult {
+    CallResult {
         again,
-        ..Given::wrong("no")
+        ..CallResult::failure("no")
     }
 }
 
-fn good() -> Given {
-    Given::new("yes".to_owned(), &json!({}), false)
+fn good() -> CallResult {
+    CallResult::new("yes".to_owned(), &json!({}), false)
 }
 
 /// A model that calls, and the time.
@@ -30,7 +30,7 @@ impl Model {
     }
 
     /// What a call gives it that would give `given`, and whether it was tried.
-    fn calls(&self, tool: Tool, name: &str, mut given: Given) -> (Given, bool) {
+    fn calls(&self, tool: Tool, name: &str, mut given: CallResult) -> (CallResult, bool) {
         if let Some(refused) = self.repeats.refused(call(name), self.now) {
             return (refused, false);
         }
@@ -40,7 +40,7 @@ impl Model {
 
     /// Whether an edit was tried that would fail until something changes.
     fn edits(&self, name: &str) -> bool {
-        self.calls(Tool::EditFile, name, failed(Again::NeedsChange)).1
+        self.calls(Tool::EditFile, name, failed(Retry::NeedsChange)).1
     }
 }
 
@@ -48,7 +48,7 @@ impl Model {
 fn the_fifth_failure_is_the_last_and_the_third_is_told() {
     let model = Model::new(5);
     for time in 1..=5 {
-        let (given, tried) = model.calls(Tool::EditFile, "a", failed(Again::NeedsChange));
+        let (given, tried) = model.calls(Tool::EditFile, "a", failed(Retry::NeedsChange));
         assert!(tried, "{time}");
         let told = given.structured.expect("it has facts")["failed_in_a_row"].clone();
         let expected = if time < 3 { json!(null) } else { json!(time) };
@@ -61,7 +61,7 @@ fn the_fifth_failure_is_the_last_and_the_third_is_told() {
     }
     let mut said = String::new();
     for _ in 0..3 {
-        let (given, tried) = model.calls(Tool::EditFile, "a", failed(Again::NeedsChange));
+        let (given, tried) = model.calls(Tool::EditFile, "a", failed(Retry::NeedsChange));
         let facts = given.structured.expect("it has facts");
         assert!(!tried && given.error);
         assert_eq!(
@@ -119,7 +119,7 @@ fn what_changes_something_lets_it_be_tried_again_and_what_looks_does_not() {
         let model = Model::new(2);
         model.calls(tool, "other", good());
         assert!(model.edits("a") && model.edits("a") && !model.edits("a"));
-        model.calls(tool, "other", failed(Again::MaySucceed));
+        model.calls(tool, "other", failed(Retry::MaySucceed));
         assert!(!model.edits("a"), "{tool:?}: it changed nothing");
         model.calls(tool, "other", good());
         assert_eq!(model.edits("a"), helps, "{tool:?}");
@@ -135,7 +135,7 @@ fn what_changes_something_lets_it_be_tried_again_and_what_looks_does_not() {
 #[test]
 fn a_look_that_shows_something_new_lets_it_be_tried_again_and_the_same_look_does_not() {
     let model = Model::new(2);
-    let shows = |text: &str| Given::new(text.to_owned(), &json!({}), false);
+    let shows = |text: &str| CallResult::new(text.to_owned(), &json!({}), false);
     for text in ["a file", "a file that a person has changed"] {
         assert!(model.edits("a") && model.edits("a") && !model.edits("a"), "{text}");
         model.calls(Tool::ReadFile, "look", shows(text));
@@ -173,7 +173,7 @@ fn after_a_minute_it_is_tried_once_more_since_others_change_things_as_well() {
 fn what_may_succeed_by_itself_is_told_and_never_refused() {
     let model = Model::new(2);
     for time in 1..=100 {
-        let (given, tried) = model.calls(Tool::ReadFile, "a", failed(Again::MaySucceed));
+        let (given, tried) = model.calls(Tool::ReadFile, "a", failed(Retry::MaySucceed));
         assert!(tried, "{time}");
         assert_eq!(given.text.contains("in a row"), time >= 2, "{time}");
     }
@@ -183,7 +183,7 @@ fn what_may_succeed_by_itself_is_told_and_never_refused() {
 fn what_could_have_succeeded_in_between_does_not_count() {
     let model = Model::new(2);
     for _ in 0..5 {
-        model.calls(Tool::EditFile, "a", failed(Again::MaySucceed));
+        model.calls(Tool::EditFile, "a", failed(Retry::MaySucceed));
     }
     assert!(model.edits("a") && model.edits("a") && !model.edits("a"));
 }
@@ -191,7 +191,7 @@ fn what_could_have_succeeded_in_between_does_not_count() {
 #[test]
 fn what_is_wrong_in_itself_stays_refused_whatever_changes() {
     let mut model = Model::new(2);
-    let wrong = |model: &Model| model.calls(Tool::ReadFile, "a", failed(Again::Fails));
+    let wrong = |model: &Model| model.calls(Tool::ReadFile, "a", failed(Retry::Fails));
     assert!(wrong(&model).1 && wrong(&model).1);
     model.calls(Tool::Shell, "other", good());
     model.now += PAUSE;
@@ -204,9 +204,9 @@ fn what_is_wrong_in_itself_stays_refused_whatever_changes() {
 #[test]
 fn an_outcome_stays_one() {
     let model = Model::new(1);
-    let denied = || Given {
-        again: Again::NeedsChange,
-        ..Given::new(
+    let denied = || CallResult {
+        again: Retry::NeedsChange,
+        ..CallResult::new(
             "no".to_owned(),
             &json!({"status": "needs_approval", "exit_code": null, "cwd": "/w"}),
             true,
@@ -224,14 +224,14 @@ fn an_outcome_stays_one() {
 #[test]
 fn what_only_came_too_soon_is_no_failure_and_0_is_never() {
     let model = Model::new(1);
-    let early = || Given::new("wait".to_owned(), &json!({"status": "rate_limited"}), true);
+    let early = || CallResult::new("wait".to_owned(), &json!({"status": "rate_limited"}), true);
     for _ in 0..3 {
         let (given, tried) = model.calls(Tool::Shell, "a", early());
         assert_eq!((given.text.as_str(), tried), ("wait", true));
     }
     let model = Model::new(0);
     for _ in 0..10 {
-        let (given, tried) = model.calls(Tool::EditFile, "a", failed(Again::Fails));
+        let (given, tried) = model.calls(Tool::EditFile, "a", failed(Retry::Fails));
         assert_eq!((given.text.as_str(), tried), ("no", true));
     }
 }

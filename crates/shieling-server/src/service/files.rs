@@ -1,51 +1,55 @@
-//! The tools for files: what is asked of the library, and from its answer, or why there is none, to what
-//! is given.
+//! The file tools: from arguments to a request to the library, and from its response or error to the result.
 
-mod asks;
+mod requests;
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use shieling::environment::FileError;
-use shieling::files::{FileAnswer, FilesError, Seen};
+use shieling::files::{FileContent, FileResponse, FilesError};
 use shieling::outcome::{Denial, Status};
 
-use super::{Given, Image, Service, read};
-use crate::approval::{PERSON, Person, Silence};
-use crate::repeats::Again;
-use crate::text::{self, About, files::Deed};
+use super::{Service, read};
+use crate::approval::{PERSON, Person, Unanswered};
+use crate::result::{CallResult, Image, Retry};
+use crate::text::{self, CallContext, files::FileAction};
 
-pub(super) use asks::Asks;
+pub(super) use requests::FileArguments;
 
 impl Service {
-    /// Does what a tool for files does.
-    pub(super) async fn file<A: Asks>(&self, arguments: Value, about: About, person: &Arc<Person>) -> Given {
+    /// Performs the call of a file tool.
+    pub(super) async fn file<A: FileArguments>(
+        &self,
+        arguments: Value,
+        context: CallContext,
+        person: &Arc<Person>,
+    ) -> CallResult {
         let asked = match read::<A>(arguments) {
             Ok(asked) => asked,
             Err(wrong) => return wrong,
         };
-        let (ask, deed) = match asked.ask(self.images) {
+        let (ask, action) = match asked.ask(self.images) {
             Ok(ask) => ask,
-            Err(wrong) => return Given::senseless(format!("{wrong}; nothing was done")),
+            Err(wrong) => return CallResult::invalid(format!("{wrong}; nothing was done")),
         };
-        let about = About {
+        let context = CallContext {
             workspace: self.workplace.template.cwd().to_owned(),
-            ..about
+            ..context
         };
         let answered = PERSON.scope(person.clone(), self.workplace.core.file(ask)).await;
         match answered {
-            Ok(answer) => given(answer, &deed, &about),
-            Err(FilesError::Refused { status, denial }) => refused(status, denial, &deed, &about, person),
-            Err(error) => failed(&error, &deed, &about),
+            Ok(answer) => result_of(answer, &action, &context),
+            Err(FilesError::Refused { status, denial }) => refused(status, denial, &action, &context, person),
+            Err(error) => failed(&error, &action, &context),
         }
     }
 }
 
-fn given(mut answer: FileAnswer, deed: &Deed, about: &About) -> Given {
-    let text = text::files::answer(&answer, deed, about);
-    let mut given = Given::new(text, &answer, false);
-    if let FileAnswer::Read(read) = &mut answer
-        && let Seen::Image { mime, bytes } = &mut read.seen
+fn result_of(mut answer: FileResponse, action: &FileAction, context: &CallContext) -> CallResult {
+    let text = text::files::answer(&answer, action, context);
+    let mut given = CallResult::new(text, &answer, false);
+    if let FileResponse::Read(read) = &mut answer
+        && let FileContent::Image { mime, bytes } = &mut read.content
     {
         given.image = Some(Image {
             mime: std::mem::take(mime),
@@ -55,65 +59,73 @@ fn given(mut answer: FileAnswer, deed: &Deed, about: &About) -> Given {
     given
 }
 
-fn refused(status: Status, mut denial: Denial, deed: &Deed, about: &About, person: &Person) -> Given {
+fn refused(
+    status: Status,
+    mut denial: Denial,
+    action: &FileAction,
+    context: &CallContext,
+    person: &Person,
+) -> CallResult {
     if status == Status::NeedsApproval
         && !denial.is_for_length()
         && let Some(reason) = denial.reasons.iter_mut().rfind(|reason| reason.rule == "approval")
     {
-        reason.instead.get_or_insert_with(|| remedy(person.silence()));
+        reason.instead.get_or_insert_with(|| remedy(person.unanswered()));
     }
-    let text = text::files::refusal(status, &denial, deed, about);
+    let text = text::files::refusal(status, &denial, action, context);
     let value = json!({
         "status": status,
         "error": FilesError::Refused { status, denial: denial.clone() }.to_string(),
         "code": status,
         "denial": denial,
     });
-    Given {
-        again: Again::after(status, &denial, person.silence().as_ref()),
-        ..Given::new(text, &value, true)
+    CallResult {
+        again: Retry::after(status, &denial, person.unanswered().as_ref()),
+        ..CallResult::new(text, &value, true)
     }
 }
 
-/// How there could be a yes.
-fn remedy(silence: Option<Silence>) -> String {
+/// Explains how the person can approve.
+fn remedy(unanswered: Option<Unanswered>) -> String {
     const LESS: &str = "start the server with a policy that decides it, or so that less is asked about";
-    match silence {
+    match unanswered {
         None => format!("{LESS}; or with a client that can ask a person (MCP elicitation)"),
-        Some(Silence::NoWay) => {
+        Some(Unanswered::NoWay) => {
             format!("this client cannot ask a person: use one that has MCP elicitation, or {LESS}")
         }
-        Some(Silence::Failed(why)) => {
+        Some(Unanswered::Failed(why)) => {
             format!("the client did not put the question ({why}): try again, or {LESS}")
         }
-        Some(silence @ (Silence::Dismissed | Silence::Unreadable)) => super::run::remedy(Some(silence), ""),
+        Some(unanswered @ (Unanswered::Dismissed | Unanswered::Unreadable)) => {
+            super::remedy::remedy(Some(unanswered), "")
+        }
     }
 }
 
-fn failed(error: &FilesError, deed: &Deed, about: &About) -> Given {
-    let text = text::files::error(error, deed, about);
+fn failed(error: &FilesError, action: &FileAction, context: &CallContext) -> CallResult {
+    let text = text::files::error(error, action, context);
     let mut value = facts(error);
-    value.insert("error".to_owned(), text::files::sentence(error, about).into());
+    value.insert("error".to_owned(), text::files::sentence(error, context).into());
     value.insert("code".to_owned(), error.code().into());
     value.insert("correctable".to_owned(), error.is_correctable().into());
-    Given {
-        again: again(error, deed),
-        ..Given::new(text, &value, true)
+    CallResult {
+        again: again(error, action),
+        ..CallResult::new(text, &value, true)
     }
 }
 
-/// What is looked at may come about by itself; what is to be changed has to be another, or asked otherwise.
-fn again(error: &FilesError, deed: &Deed) -> Again {
-    let looks = deed.tool().definition().hints.read_only;
+/// Classifies an error: what is read may appear by itself; what is changed needs another state or another request.
+fn again(error: &FilesError, action: &FileAction) -> Retry {
+    let looks = action.tool().definition().hints.read_only;
     match error {
-        FilesError::BadPatch { .. } => Again::Fails,
-        FilesError::File(FileError::Changed(_)) => Again::MaySucceed,
-        error if looks || !error.is_correctable() => Again::MaySucceed,
-        _ => Again::NeedsChange,
+        FilesError::BadPatch { .. } => Retry::Fails,
+        FilesError::File(FileError::Changed(_)) => Retry::MaySucceed,
+        error if looks || !error.is_correctable() => Retry::MaySucceed,
+        _ => Retry::NeedsChange,
     }
 }
 
-/// What a program can use of an error besides its words.
+/// Returns the data of an error that is useful to programs besides the text.
 fn facts(error: &FilesError) -> Map<String, Value> {
     let value = match error {
         FilesError::BeyondEnd { lines, .. } => json!({"lines": lines}),
@@ -123,7 +135,7 @@ fn facts(error: &FilesError) -> Map<String, Value> {
         FilesError::TooLarge { size, limit, .. } => json!({"size": size, "limit": limit}),
         FilesError::BadPatch { line, .. } => json!({"line": line}),
         FilesError::Misfit { hunk, nearest, .. } => json!({"hunk": hunk, "nearest": nearest}),
-        // The others say it all in words, and so does one that is new.
+        // The text of the other errors is complete, including that of errors added later.
         _ => json!({}),
     };
     value.as_object().cloned().unwrap_or_default()

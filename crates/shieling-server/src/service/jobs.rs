@@ -1,4 +1,4 @@
-//! `shell_view`, `shell_write`, `shell_wait`, `shell_kill`: jobs that there are already.
+//! `shell_view`, `shell_write`, `shell_wait`, `shell_kill`: calls about existing jobs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,38 +6,38 @@ use std::time::Duration;
 use regex::{Regex, RegexBuilder};
 use serde_json::json;
 use shieling::outcome::{Outcome, Status};
-use shieling::session::{Input, JobError, JobId, Size, Until, View, ViewAsk, WaitFor};
+use shieling::session::{JobError, JobId, JobInput, TerminalSize, Until, ViewRequest, ViewResponse, WaitFor};
 
-use super::{Given, run};
+use super::remedy::remedy;
 use crate::approval::{PERSON, Person};
 use crate::arguments;
 use crate::core::Workplace;
-use crate::repeats::Again;
-use crate::text::{self, About};
+use crate::result::{CallResult, Retry};
+use crate::text::{self, CallContext};
 
-/// How large a compiled expression may be, in bytes.
+/// The largest compiled regular expression, in bytes.
 const EXPRESSION: usize = 1 << 20;
 
-pub(super) async fn view(workplace: &Workplace, asked: arguments::ShellView, about: About) -> Given {
+pub(super) async fn view(workplace: &Workplace, asked: arguments::ShellView, context: CallContext) -> CallResult {
     let filter = match asked.filter.as_deref().map(expression).transpose() {
         Ok(filter) => filter,
-        Err(wrong) => return Given::senseless(wrong),
+        Err(wrong) => return CallResult::invalid(wrong),
     };
     let job = match job(&asked.job) {
         Ok(job) => job,
         Err(wrong) => return wrong,
     };
-    let mut about = of(about, &job);
+    let mut context = of(context, &job);
     match (asked.rows, asked.columns) {
         (None, None) => {}
         (Some(rows), Some(columns)) => {
-            if let Err(error) = workplace.core.resize(&job, Size { rows, columns }) {
-                return refused(workplace, error, "", &about);
+            if let Err(error) = workplace.core.resize(&job, TerminalSize { rows, columns }) {
+                return refused(workplace, error, "", &context);
             }
         }
-        _ => return Given::senseless("a terminal has a size in both directions: give `rows` and `columns`"),
+        _ => return CallResult::invalid("a terminal has a size in both directions: give `rows` and `columns`"),
     }
-    let ask = ViewAsk {
+    let ask = ViewRequest {
         job: job.clone(),
         cursor: asked.cursor,
         wait: Duration::from_millis(asked.wait_ms),
@@ -56,37 +56,37 @@ pub(super) async fn view(workplace: &Workplace, asked: arguments::ShellView, abo
             }
             cut(&mut view, asked.max_output_bytes);
             if asked.cursor.is_some() {
-                about.more = Some(view.cursor).filter(|next| written(workplace, &job) > *next);
+                context.more = Some(view.cursor).filter(|next| written(workplace, &job) > *next);
             }
-            Given::new(text::view(&view, &about), &view, false)
+            CallResult::new(text::view(&view, &context), &view, false)
         }
-        Err(error) => refused(workplace, error, "", &about),
+        Err(error) => refused(workplace, error, "", &context),
     }
 }
 
 pub(super) async fn write(
     workplace: &Workplace,
     asked: arguments::ShellWrite,
-    about: About,
+    context: CallContext,
     person: &Arc<Person>,
-) -> Given {
+) -> CallResult {
     let job = match job(&asked.job) {
         Ok(job) => job,
         Err(wrong) => return wrong,
     };
-    let about = of(about, &job);
+    let context = of(context, &job);
     let wait = Duration::from_millis(asked.wait_ms);
-    let input = Input {
+    let input = JobInput {
         enter: asked.enter.unwrap_or(asked.text.is_some()),
         text: asked.text.unwrap_or_default(),
         keys: asked.keys,
     };
     let typed = input.text.clone();
-    let done = if input == Input::default() {
-        // Nothing is typed: some write nothing to see what is new.
-        let wait = ViewAsk {
+    let done = if input == JobInput::default() {
+        // Writing nothing is valid: some models do so to see new output.
+        let wait = ViewRequest {
             wait,
-            ..ViewAsk::new(job)
+            ..ViewRequest::new(job)
         };
         workplace.core.view(wait).await
     } else {
@@ -97,38 +97,38 @@ pub(super) async fn write(
     match done {
         Ok(mut view) => {
             cut(&mut view, asked.max_output_bytes);
-            Given::new(text::written(&view, &about), &view, false)
+            CallResult::new(text::written(&view, &context), &view, false)
         }
         Err(JobError::Refused(denial)) => {
-            let silence = person.silence();
+            let unanswered = person.unanswered();
             let mut denial = *denial;
-            let again = Again::after(Status::Denied, &denial, silence.as_ref());
+            let again = Retry::after(Status::Denied, &denial, unanswered.as_ref());
             if !denial.is_for_length()
                 && let Some(reason) = denial.reasons.iter_mut().rfind(|reason| reason.rule == "approval")
             {
-                reason.instead.get_or_insert_with(|| run::remedy(silence, ""));
+                reason.instead.get_or_insert_with(|| remedy(unanswered, ""));
             }
-            Given {
+            CallResult {
                 again,
-                ..refused(workplace, JobError::Refused(Box::new(denial)), &typed, &about)
+                ..refused(workplace, JobError::Refused(Box::new(denial)), &typed, &context)
             }
         }
-        Err(error) => refused(workplace, error, &typed, &about),
+        Err(error) => refused(workplace, error, &typed, &context),
     }
 }
 
-pub(super) async fn wait(workplace: &Workplace, asked: arguments::ShellWait, about: About) -> Given {
+pub(super) async fn wait(workplace: &Workplace, asked: arguments::ShellWait, context: CallContext) -> CallResult {
     let job = match job(&asked.job) {
         Ok(job) => job,
         Err(wrong) => return wrong,
     };
-    let about = of(about, &job);
+    let context = of(context, &job);
     let what = match (asked.pattern, asked.port) {
         (None, None) => WaitFor::Exit,
         (Some(pattern), None) => WaitFor::Pattern(pattern),
         (None, Some(port)) => WaitFor::Port(port),
         (Some(_), Some(_)) => {
-            return Given::senseless("one thing can be waited for: give `pattern` or `port`, not both");
+            return CallResult::invalid("one thing can be waited for: give `pattern` or `port`, not both");
         }
     };
     let said = match &what {
@@ -140,51 +140,51 @@ pub(super) async fn wait(workplace: &Workplace, asked: arguments::ShellWait, abo
     match workplace.core.wait_for(&job, what, budget).await {
         Ok((met, view)) => {
             let came = if met { "came" } else { "did not come" };
-            let text = format!("[{said} {came}]\n{}", text::view(&view, &about));
+            let text = format!("[{said} {came}]\n{}", text::view(&view, &context));
             let mut value = serde_json::to_value(&view).unwrap_or_default();
             if let Some(object) = value.as_object_mut() {
                 object.insert("met".to_owned(), met.into());
             }
-            Given::new(text, &value, false)
+            CallResult::new(text, &value, false)
         }
-        Err(error) => refused(workplace, error, "", &about),
+        Err(error) => refused(workplace, error, "", &context),
     }
 }
 
-pub(super) async fn kill(workplace: &Workplace, asked: &arguments::ShellKill, about: About) -> Given {
+pub(super) async fn kill(workplace: &Workplace, asked: &arguments::ShellKill, context: CallContext) -> CallResult {
     let job = match job(&asked.job) {
         Ok(job) => job,
         Err(wrong) => return wrong,
     };
-    let about = of(about, &job);
+    let context = of(context, &job);
     match workplace.core.kill(&job).await {
-        Ok(view) => Given::new(text::killed(&view, &about), &view, false),
-        Err(error) => refused(workplace, error, "", &about),
+        Ok(view) => CallResult::new(text::killed(&view, &context), &view, false),
+        Err(error) => refused(workplace, error, "", &context),
     }
 }
 
-/// How much a job has written.
+/// Returns the number of bytes that a job has written.
 fn written(workplace: &Workplace, job: &JobId) -> u64 {
     let jobs = workplace.core.list().jobs;
     let found = jobs.iter().find(|info| info.job == *job);
     found.map_or(0, |info| info.output_bytes)
 }
 
-fn of(about: About, job: &JobId) -> About {
-    About {
+fn of(context: CallContext, job: &JobId) -> CallContext {
+    CallContext {
         job: job.to_string(),
-        // Nothing is known of where it ran, so nothing is said of its session.
+        // The job's kind of process is not known, so nothing is said about its session.
         own: true,
-        ..about
+        ..context
     }
 }
 
-fn job(name: &str) -> Result<JobId, Given> {
+fn job(name: &str) -> Result<JobId, CallResult> {
     name.parse()
-        .map_err(|error: shieling::session::IdError| Given::senseless(error.to_string()))
+        .map_err(|error: shieling::session::IdError| CallResult::invalid(error.to_string()))
 }
 
-fn refused(workplace: &Workplace, error: JobError, typed: &str, about: &About) -> Given {
+fn refused(workplace: &Workplace, error: JobError, typed: &str, context: &CallContext) -> CallResult {
     let denial = match error {
         JobError::Refused(denial) => denial,
         JobError::Ended { job, status } => {
@@ -192,18 +192,18 @@ fn refused(workplace: &Workplace, error: JobError, typed: &str, about: &About) -
             let code = jobs.iter().find(|info| info.job == job).and_then(|info| info.exit_code);
             let code = code.map_or(String::new(), |code| format!(", exit code {code}"));
             let how = status.name().replace('_', " ");
-            return Given::wrong(format!(
+            return CallResult::failure(format!(
                 "job `{job}` has ended ({how}{code}); its output can still be viewed"
             ));
         }
-        error => return Given::wrong(error.to_string()),
+        error => return CallResult::failure(error.to_string()),
     };
     let shown = Outcome {
         denial: Some(*denial),
-        ..run::nothing(Status::Denied, "")
+        ..Outcome::blank(Status::Denied, "", "")
     };
     let value = json!({"status": shown.status, "error": "it was not approved", "denial": shown.denial});
-    Given::new(text::refusal(&shown, typed, about), &value, true)
+    CallResult::new(text::refusal(&shown, typed, context), &value, true)
 }
 
 fn expression(text: &str) -> Result<Regex, String> {
@@ -213,15 +213,15 @@ fn expression(text: &str) -> Result<Regex, String> {
         .map_err(|error| format!("`filter` cannot be used: {error}"))
 }
 
-/// The lines that match.
+/// Returns the matching lines.
 fn only(filter: &Regex, text: &str) -> String {
     text.split_inclusive('\n')
         .filter(|line| filter.is_match(line.trim_end_matches('\n')))
         .collect()
 }
 
-/// Leaves the middle out of what is more than `most` bytes.
-fn cut(view: &mut View, most: Option<u64>) {
+/// Cuts the middle out of output longer than `most` bytes.
+fn cut(view: &mut ViewResponse, most: Option<u64>) {
     let Some(most) = most.and_then(|most| usize::try_from(most).ok()) else {
         return;
     };

@@ -1,54 +1,38 @@
-//! Names that a caller gives to jobs, in dialects that have such names. A name is for one job at a
-//! time: once that has ended, the name can be given anew, as those dialects have it.
+//! Names that callers give to jobs, in dialects that have such names. A name refers to one job at a time. Once the
+//! job has ended, the name can be reused, as in the original products.
 
 use std::collections::VecDeque;
-use std::sync::PoisonError;
 
 use shieling::outcome::Status;
 use shieling::session::JobId;
 
-use super::Service;
 use crate::core::Workplace;
 
-/// How many names are remembered; the oldest goes, and its job keeps its own name.
+/// The largest number of names; the oldest is dropped, and its job keeps its own name.
 const MOST: usize = 1_024;
 
-/// The names that were given.
+/// The names in use.
 #[derive(Debug, Default)]
 pub(super) struct Names(VecDeque<(String, JobId)>);
 
-impl Service {
-    /// The job that a caller's name stands for, or that has this very name.
-    pub(super) fn named(&self, alias: &str, workplace: &Workplace) -> Option<JobId> {
-        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        let given = names
-            .0
-            .iter()
-            .find(|(name, _)| name == alias)
-            .map(|(_, job)| job.clone());
-        drop(names);
-        given.or_else(|| {
-            let listed = workplace.core.list().jobs;
-            listed
-                .into_iter()
-                .map(|info| info.job)
-                .find(|job| job.to_string() == alias)
-        })
+impl Names {
+    /// Returns the job that a name was assigned to.
+    pub(super) fn find(&self, alias: &str) -> Option<JobId> {
+        let mut names = self.0.iter();
+        names.find(|(name, _)| name == alias).map(|(_, job)| job.clone())
     }
 
-    /// Gives a name to a job.
-    pub(super) fn name(&self, alias: &str, job: &str) {
-        let Ok(job) = job.parse() else { return };
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        names.0.retain(|(name, _)| name != alias);
-        if names.0.len() == MOST {
-            names.0.pop_front();
+    /// Assigns a name to a job.
+    pub(super) fn assign(&mut self, alias: &str, job: JobId) {
+        self.0.retain(|(name, _)| name != alias);
+        if self.0.len() == MOST {
+            self.0.pop_front();
         }
-        names.0.push_back((alias.to_owned(), job));
+        self.0.push_back((alias.to_owned(), job));
     }
 }
 
-/// Whether a job runs.
+/// Returns whether a job runs.
 pub(super) fn runs(workplace: &Workplace, job: &JobId) -> bool {
     let listed = workplace.core.list().jobs;
     listed

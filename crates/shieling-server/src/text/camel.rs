@@ -1,20 +1,21 @@
-//! As CAMEL's TerminalToolkit answers, with the exit codes that it does not tell.
+//! Results in the style of CAMEL's TerminalToolkit, with the exit codes that it omits.
 
 use shieling::outcome::{Outcome, Status};
-use shieling::session::View;
+use shieling::session::ViewResponse;
 use shieling::units::spoken;
 
-use super::{About, add, left, merged, plain};
+use super::context::{CallContext, add, cut_short, left, merged};
+use super::plain;
 
-pub(super) fn outcome(outcome: &Outcome, about: &About) -> String {
-    let id = about.alias.as_deref().unwrap_or("?");
+pub(super) fn outcome(outcome: &Outcome, context: &CallContext) -> String {
+    let id = context.alias.as_deref().unwrap_or("?");
     let mut text = merged(outcome);
     match (outcome.status, outcome.exit_code) {
         (Status::Exited, Some(0)) if text.is_empty() && !outcome.truncated => {
             "Command executed successfully (no output).".to_owned()
         }
         (Status::Exited, Some(0)) if !outcome.truncated => text,
-        (Status::Running, _) if about.background => format!(
+        (Status::Running, _) if context.background => format!(
             "Session '{id}' started.\nYou can use:\n  - shell_view('{id}') to see its output\n  - \
              shell_write_to_process('{id}', '<command>') to send it input\n  - shell_kill_process('{id}') to end it"
         ),
@@ -24,18 +25,18 @@ pub(super) fn outcome(outcome: &Outcome, about: &About) -> String {
                 &format!(
                     "Command did not complete within {}. Process continues in background as session '{id}'.\nYou can \
                  use:\n  - shell_view('{id}') to see its output\n  - shell_kill_process('{id}') to end it",
-                    spoken(about.allowed)
+                    spoken(context.allowed)
                 ),
             );
             text
         }
-        _ => plain::outcome(outcome, about),
+        _ => plain::outcome(outcome, context),
     }
 }
 
-pub(super) fn view(view: &View) -> String {
+pub(super) fn view(view: &ViewResponse) -> String {
     let mut text = merged(&view.outcome);
-    if let Some(line) = super::cut_short(&view.outcome) {
+    if let Some(line) = cut_short(&view.outcome) {
         add(&mut text, &line);
     }
     match (view.outcome.status, text.is_empty()) {
@@ -51,8 +52,8 @@ pub(super) fn view(view: &View) -> String {
     }
 }
 
-pub(super) fn written(view: &View, about: &About) -> String {
-    let id = about.alias.as_deref().unwrap_or("?");
+pub(super) fn written(view: &ViewResponse, context: &CallContext) -> String {
+    let id = context.alias.as_deref().unwrap_or("?");
     match merged(&view.outcome) {
         text if text.is_empty() && view.outcome.status == Status::Running => {
             format!("Input sent to session '{id}' successfully (no output).")
@@ -61,8 +62,8 @@ pub(super) fn written(view: &View, about: &About) -> String {
     }
 }
 
-pub(super) fn killed(view: &View, about: &About) -> String {
-    let id = about.alias.as_deref().unwrap_or("?");
+pub(super) fn killed(view: &ViewResponse, context: &CallContext) -> String {
+    let id = context.alias.as_deref().unwrap_or("?");
     let mut text = format!("Process in session '{id}' has been terminated.");
     if let Some(left) = left(view) {
         add(&mut text, &format!("{left}."));

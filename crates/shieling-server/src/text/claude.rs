@@ -1,14 +1,15 @@
-//! As Claude's `Bash`, `BashOutput` and `KillShell` answer.
+//! Results in the style of Claude's `Bash`, `BashOutput` and `KillShell`.
 
 use shieling::outcome::{Outcome, Status};
 use shieling::output::plain_text;
-use shieling::session::View;
+use shieling::session::ViewResponse;
 use shieling::units::spoken;
 
-use super::{About, add, left, merged, plain};
+use super::context::{CallContext, add, cut_short, left, merged};
+use super::plain;
 use crate::visible;
 
-pub(super) fn outcome(outcome: &Outcome, about: &About) -> String {
+pub(super) fn outcome(outcome: &Outcome, context: &CallContext) -> String {
     let job = outcome.job.as_deref().unwrap_or("?");
     match (outcome.status, outcome.exit_code) {
         (Status::Running, _) => {
@@ -33,19 +34,19 @@ pub(super) fn outcome(outcome: &Outcome, about: &About) -> String {
             }
         }
         (Status::TimedOut, _) => {
-            let mut text = format!("Command timed out after {}", spoken(about.allowed));
+            let mut text = format!("Command timed out after {}", spoken(context.allowed));
             add(&mut text, &merged(outcome));
-            if let Some(line) = super::cut_short(outcome) {
+            if let Some(line) = cut_short(outcome) {
                 add(&mut text, &line);
             }
             text
         }
-        // What the original has no words for is told as we tell it.
-        _ => plain::outcome(outcome, about),
+        // The original has no text for this case.
+        _ => plain::outcome(outcome, context),
     }
 }
 
-pub(super) fn view(view: &View, about: &About) -> String {
+pub(super) fn view(view: &ViewResponse, context: &CallContext) -> String {
     let outcome = &view.outcome;
     let status = match (outcome.status, outcome.exit_code) {
         (Status::Running, _) => "running",
@@ -66,7 +67,7 @@ pub(super) fn view(view: &View, about: &About) -> String {
         }
     }
     if matches!(outcome.status, Status::Running | Status::Exited) {
-        parts.extend(super::cut_short(outcome));
+        parts.extend(cut_short(outcome));
     } else {
         let end = plain::outcome(
             &Outcome {
@@ -74,15 +75,15 @@ pub(super) fn view(view: &View, about: &About) -> String {
                 stderr: String::new(),
                 ..outcome.clone()
             },
-            about,
+            context,
         );
         parts.push(end);
     }
     parts.join("\n\n")
 }
 
-pub(super) fn killed(view: &View, about: &About) -> String {
-    let job = &about.job;
+pub(super) fn killed(view: &ViewResponse, context: &CallContext) -> String {
+    let job = &context.job;
     let mut text = format!(
         "Successfully killed shell: {job} ({})",
         visible::line(&view.command, 200)

@@ -1,17 +1,18 @@
-//! As Codex's `exec_command` and `write_stdin` answer.
+//! Results in the style of Codex's `exec_command` and `write_stdin`.
 
 use shieling::outcome::{Outcome, Status};
 
-use super::{About, ended, merged, plain};
+use super::context::{CallContext, cut_short, ended, merged};
+use super::plain;
 
-pub(super) fn outcome(outcome: &Outcome, about: &About) -> String {
+pub(super) fn outcome(outcome: &Outcome, context: &CallContext) -> String {
     let text = merged(outcome);
     let mut lines = vec![format!("Wall time: {:.4} seconds", outcome.took().as_secs_f64())];
     if ended(outcome.status) {
         match outcome.exit_code {
             Some(code) => lines.push(format!("Process exited with code {code}")),
-            // What has no exit code is told as we tell it.
-            None => return plain::outcome(outcome, about),
+            // The original has no text for results without an exit code.
+            None => return plain::outcome(outcome, context),
         }
     } else if let Some(job) = &outcome.job {
         let number = job.strip_prefix('j').unwrap_or(job);
@@ -26,6 +27,6 @@ pub(super) fn outcome(outcome: &Outcome, about: &About) -> String {
     }
     lines.push("Output:".to_owned());
     lines.push(text);
-    lines.extend(super::cut_short(outcome));
+    lines.extend(cut_short(outcome));
     lines.join("\n")
 }

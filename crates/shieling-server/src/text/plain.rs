@@ -1,17 +1,17 @@
-//! The default voice.
+//! Results in the default style.
 
-use shieling::outcome::{LimitHit, Limited, Outcome, Status};
+use shieling::outcome::{LimitHit, LimitedResource, Outcome, Status};
 use shieling::output::plain_text;
-use shieling::session::{Answered, Listing, Screen, View};
+use shieling::session::{AskHumanResponse, Listing, Screen, ViewResponse};
 use shieling::units::{ByteCount, spoken};
 
-use super::{About, add};
+use super::context::{CallContext, add, address};
 use crate::tools::Tool;
 use crate::visible;
 
-pub(super) fn outcome(outcome: &Outcome, about: &About) -> String {
+pub(super) fn outcome(outcome: &Outcome, context: &CallContext) -> String {
     let mut text = streams(outcome);
-    for line in status(outcome, about) {
+    for line in status(outcome, context) {
         add(&mut text, &format!("[{line}]"));
     }
     if let (Status::Failed, Some(error)) = (outcome.status, &outcome.error) {
@@ -23,7 +23,7 @@ pub(super) fn outcome(outcome: &Outcome, about: &About) -> String {
     text
 }
 
-pub(super) fn view(view: &View, about: &About) -> String {
+pub(super) fn view(view: &ViewResponse, context: &CallContext) -> String {
     let mut text = String::new();
     if view.missed_bytes > 0 {
         add(
@@ -38,7 +38,7 @@ pub(super) fn view(view: &View, about: &About) -> String {
         Some(shown) => text.push_str(&screen(shown)),
         None => text.push_str(&streams(&view.outcome)),
     }
-    let job = &about.job;
+    let job = &context.job;
     let now = match view.outcome.status {
         Status::Running if text.is_empty() => format!("job {job} runs, and has written nothing new"),
         Status::Running => format!("job {job} runs"),
@@ -50,29 +50,29 @@ pub(super) fn view(view: &View, about: &About) -> String {
     };
     add(&mut text, &format!("[{now}]"));
     if view.outcome.status != Status::Running {
-        for line in status(&view.outcome, about)
+        for line in status(&view.outcome, context)
             .iter()
             .filter(|line| !line.starts_with("exit code"))
         {
             add(&mut text, &format!("[{line}]"));
         }
     }
-    if let Some(next) = about.more {
+    if let Some(next) = context.more {
         add(&mut text, &format!("[more: cursor {next}]"));
     }
     text
 }
 
-pub(super) fn killed(view: &View, about: &About) -> String {
-    let mut text = self::view(view, about);
-    // Those that are left are told with the end.
+pub(super) fn killed(view: &ViewResponse, context: &CallContext) -> String {
+    let mut text = self::view(view, context);
+    // Processes that are left are reported with the end of the job.
     if view.outcome.survivors == 0 {
         add(&mut text, "[no process of it is left]");
     }
     text
 }
 
-/// What a person would see.
+/// Words a screen.
 fn screen(screen: &Screen) -> String {
     let mut text = screen.text.trim_end().to_owned();
     let at = match screen.cursor {
@@ -88,7 +88,7 @@ fn screen(screen: &Screen) -> String {
     text
 }
 
-/// Sessions and jobs.
+/// Words a listing.
 pub(crate) fn listing(listing: &Listing) -> String {
     let mut text = String::new();
     for session in &listing.sessions {
@@ -121,28 +121,30 @@ pub(crate) fn listing(listing: &Listing) -> String {
     text
 }
 
-/// What a person said.
-pub(crate) fn answer(answer: &Answered) -> String {
+/// Words a person's answer.
+pub(crate) fn answer(answer: &AskHumanResponse) -> String {
     match answer {
-        Answered::Answer { text } => text.clone(),
-        Answered::TookOver { changed } if changed.is_empty() => {
+        AskHumanResponse::Answer { text } => text.clone(),
+        AskHumanResponse::TookOver { changed } if changed.is_empty() => {
             "[the person took the keyboard and has given it back; nothing changed]".to_owned()
         }
-        Answered::TookOver { changed } => {
+        AskHumanResponse::TookOver { changed } => {
             format!(
                 "[the person took the keyboard and has given it back]\n{}",
                 changed.join("\n")
             )
         }
-        Answered::Declined => "[the person does not want to answer]".to_owned(),
-        Answered::Nobody => "[nobody is there to answer: decide yourself, or say what you need at the end]".to_owned(),
+        AskHumanResponse::Declined => "[the person does not want to answer]".to_owned(),
+        AskHumanResponse::Nobody => {
+            "[nobody is there to answer: decide yourself, or say what you need at the end]".to_owned()
+        }
     }
 }
 
-/// A piece of a whole output.
-pub(crate) fn chunk(text: &str, next: u64, end: bool, about: &About) -> String {
+/// Words a part of a whole output.
+pub(crate) fn chunk(text: &str, next: u64, end: bool, context: &CallContext) -> String {
     let mut shown = plain_text(text);
-    let more = about.tool(Tool::ShellOutput).unwrap_or_default();
+    let more = context.tool(Tool::ShellOutput).unwrap_or_default();
     let line = if end {
         "[the end]".to_owned()
     } else {
@@ -161,8 +163,8 @@ fn streams(outcome: &Outcome) -> String {
     text
 }
 
-/// All that is to be said of an end, or of a present state, besides the output.
-fn status(outcome: &Outcome, about: &About) -> Vec<String> {
+/// Words everything about an end, or about the present state, besides the output.
+fn status(outcome: &Outcome, context: &CallContext) -> Vec<String> {
     let mut lines = Vec::new();
     let took = spoken(outcome.took());
     match outcome.status {
@@ -176,9 +178,9 @@ fn status(outcome: &Outcome, about: &About) -> Vec<String> {
             lines.push(format!("ended by {signal} after {took}"));
         }
         Status::TimedOut => {
-            let stays = outcome.session.is_some() && !outcome.session_restarted && !about.own;
+            let stays = outcome.session.is_some() && !outcome.session_restarted && !context.own;
             let session = if stays { "; the session stays as it was" } else { "" };
-            let allowed = spoken(about.allowed);
+            let allowed = spoken(context.allowed);
             lines.push(format!("timed out: it ran {took} of an allowed {allowed} and was ended{session}"));
         }
         Status::OutOfMemory => lines.push(format!(
@@ -187,7 +189,7 @@ fn status(outcome: &Outcome, about: &About) -> Vec<String> {
         Status::OutputLimit => lines.push(format!(
             "too much output: it was ended by the output limit after {took}; write to a file, or narrow it with `head`, `tail` or `grep`"
         )),
-        Status::Running => lines.push(running(outcome, about)),
+        Status::Running => lines.push(running(outcome, context)),
         Status::Lost => lines.push(format!(
             "lost: contact to `{}` is gone, and the command may still be running",
             outcome.environment
@@ -195,15 +197,15 @@ fn status(outcome: &Outcome, about: &About) -> Vec<String> {
         Status::Failed => lines.push("failed: nothing was started".to_owned()),
         Status::Denied | Status::NeedsApproval | Status::RateLimited => lines.push(name(outcome.status).to_owned()),
     }
-    // Why nothing could be started takes lines of its own.
+    // An error at the start has lines of its own.
     if outcome.status != Status::Failed {
         lines.extend(outcome.error.as_ref().map(|error| visible::visible(error)));
     }
     if outcome.truncated {
-        lines.push(cut(outcome, about));
+        lines.push(cut(outcome, context));
     }
     if outcome.ended_processes > 0 && outcome.status != Status::Running {
-        // Only what ended by itself can have left something behind.
+        // Only a command that ended by itself can have left processes behind.
         let left = if outcome.status == Status::Exited {
             " that it had left behind"
         } else {
@@ -230,10 +232,10 @@ fn status(outcome: &Outcome, about: &About) -> Vec<String> {
     lines
 }
 
-/// A limit that was reached while a command ran.
+/// Words a limit that was reached while a command ran.
 pub(super) fn limit_hit(hit: &LimitHit) -> String {
     let what = match hit.limit {
-        Limited::Memory => {
+        LimitedResource::Memory => {
             let named: Vec<String> = hit
                 .killed
                 .iter()
@@ -248,7 +250,7 @@ pub(super) fn limit_hit(hit: &LimitHit) -> String {
             let peak = peak.map_or_else(String::new, |peak| format!(" (peak {peak})"));
             format!("out of memory: killed at the limit of {limit}{peak} of all processes together: {killed}")
         }
-        Limited::Pids => {
+        LimitedResource::Pids => {
             let limit = hit.bound;
             format!("too many processes: no more could be started at the limit of {limit} processes and threads")
         }
@@ -259,17 +261,18 @@ pub(super) fn limit_hit(hit: &LimitHit) -> String {
     )
 }
 
-fn running(outcome: &Outcome, about: &About) -> String {
+fn running(outcome: &Outcome, context: &CallContext) -> String {
     let job = outcome.job.as_deref().unwrap_or("?");
-    let after = if about.background {
+    let after = if context.background {
         format!("runs in the background as job {job}")
     } else {
         format!("still running after {}, goes on as job {job}", spoken(outcome.took()))
     };
-    // What a session runs reads from nowhere, and can be interrupted; a fresh process cannot even be that.
-    let typing = match (about.own, &outcome.session) {
+    // A command in a session has no input but can be interrupted; a fresh process can be neither written to nor
+    // interrupted.
+    let typing = match (context.own, &outcome.session) {
         (true, _) => Some("types into it"),
-        (false, Some(_)) if about.presses_keys() => Some("with the key `C-c` breaks it off"),
+        (false, Some(_)) if context.presses_keys() => Some("with the key `C-c` breaks it off"),
         (false, _) => None,
     };
     let ways: Vec<String> = [
@@ -278,7 +281,7 @@ fn running(outcome: &Outcome, about: &About) -> String {
         (Tool::ShellKill, Some("ends it")),
     ]
     .into_iter()
-    .filter_map(|(tool, does)| Some(format!("{} {}", about.tool(tool)?, does?)))
+    .filter_map(|(tool, does)| Some(format!("{} {}", context.tool(tool)?, does?)))
     .collect();
     if ways.is_empty() {
         after
@@ -287,18 +290,18 @@ fn running(outcome: &Outcome, about: &About) -> String {
     }
 }
 
-/// How much is missing, and how it can be read.
-fn cut(outcome: &Outcome, about: &About) -> String {
+/// Words how much is missing, and how it can be read.
+fn cut(outcome: &Outcome, context: &CallContext) -> String {
     let total = ByteCount::bytes(outcome.stdout_bytes.saturating_add(outcome.stderr_bytes));
-    let whole = match (&outcome.output_id, about.tool(Tool::ShellOutput)) {
+    let whole = match (&outcome.output_id, context.tool(Tool::ShellOutput)) {
         (Some(id), Some(tool)) => format!("the whole is output {id}, read it with {tool}"),
-        (Some(id), None) => super::address(id),
+        (Some(id), None) => address(id),
         (None, _) => "narrow it with `head`, `tail` or `grep`".to_owned(),
     };
     format!("the output is cut: {total} in all, its start and end are shown; {whole}")
 }
 
-/// A status as the outcome has it.
+/// Returns the name of a status, as in outcomes.
 fn name(status: Status) -> &'static str {
     match status {
         Status::Exited => "exited",
@@ -315,7 +318,7 @@ fn name(status: Status) -> &'static str {
     }
 }
 
-/// The names of the signals that end commands in practice; the rest go by number.
+/// Returns the names of common signals; other signals have only a number.
 fn signal(signal: i32) -> String {
     let name = shieling::outcome::signal_name(signal);
     name.map_or_else(

@@ -1,17 +1,18 @@
-//! As pydantic-ai's environment toolset answers.
+//! Results in the style of pydantic-ai's environment toolset.
 
 use shieling::outcome::{Outcome, Status};
 
-use super::{About, add, merged, plain};
+use super::context::{CallContext, add, cut_short, merged};
+use super::plain;
 
-pub(super) fn outcome(outcome: &Outcome, about: &About) -> String {
+pub(super) fn outcome(outcome: &Outcome, context: &CallContext) -> String {
     let mut text = merged(outcome);
     match (outcome.status, outcome.exit_code) {
         (Status::Exited | Status::TimedOut, Some(code)) => {
             if outcome.truncated {
                 add(&mut text, "[output truncated]");
             }
-            if let Some(line) = super::cut_short(outcome) {
+            if let Some(line) = cut_short(outcome) {
                 add(&mut text, &line);
             }
             if outcome.status == Status::TimedOut {
@@ -20,7 +21,7 @@ pub(super) fn outcome(outcome: &Outcome, about: &About) -> String {
             add(&mut text, &format!("Exit code: {code}"));
             text
         }
-        // What has no exit code is told as we tell it.
-        _ => plain::outcome(outcome, about),
+        // The original has no text for results without an exit code.
+        _ => plain::outcome(outcome, context),
     }
 }

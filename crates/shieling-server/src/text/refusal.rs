@@ -1,33 +1,33 @@
-//! A refusal, in every voice the same: what was refused, by which rule, why, and what to do instead.
+//! Refusals, which read the same in every style: what was refused, by which rule, why, and what to do instead.
 
 use shieling::outcome::{Denial, Layer, Outcome, Status};
 use shieling::policy::{Decision, Reason};
 use shieling::units::spoken;
 
-use super::About;
+use super::context::CallContext;
 use crate::tools::Tool;
 use crate::visible;
 
-/// How much of a command or an object is shown.
+/// The length of a command or an object in a message.
 const SHOWN: usize = 200;
 
-/// Why nothing was started.
-pub(crate) fn refusal(outcome: &Outcome, command: &str, about: &About) -> String {
+/// Words why nothing was started.
+pub(crate) fn refusal(outcome: &Outcome, command: &str, context: &CallContext) -> String {
     let shown = visible::line(command, SHOWN);
     let Some(denial) = &outcome.denial else {
         return format!("denied: `{shown}`; nothing was started");
     };
     let mut lines = vec![headline(outcome.status, denial, &shown, &outcome.environment)];
-    reasons(&mut lines, denial, about);
+    reasons(&mut lines, denial, context);
     if let Some(error) = &outcome.error {
         lines.push(format!("and      {}", visible::line(error, 1_000)));
     }
     lines.join("\n")
 }
 
-/// Why nothing was done with files.
-pub(crate) fn of_files(status: Status, denial: &Denial, deed: &str, about: &About) -> String {
-    let shown = visible::line(deed, SHOWN);
+/// Words why a file operation was refused.
+pub(crate) fn of_files(status: Status, denial: &Denial, action: &str, context: &CallContext) -> String {
+    let shown = visible::line(action, SHOWN);
     let mut lines = vec![match (status, denial.layer) {
         _ if denial.is_for_length() => format!("not asked about: `{shown}` is too long for that, and was not done"),
         (Status::RateLimited, _) => format!("rate limited: `{shown}` was not done, too much was done before it"),
@@ -35,19 +35,19 @@ pub(crate) fn of_files(status: Status, denial: &Denial, deed: &str, about: &Abou
         (_, Layer::Approval) => format!("denied: `{shown}` was refused by the person asked, and not done"),
         (_, Layer::Environment | Layer::Policy | Layer::Rate) => format!("denied: `{shown}` was not done"),
     }];
-    reasons(&mut lines, denial, about);
+    reasons(&mut lines, denial, context);
     lines.join("\n")
 }
 
-/// Why a call that has failed before was not tried again.
+/// Words why a call that has failed before was refused.
 pub(crate) fn repeated(denial: &Denial) -> String {
     let mut lines = vec!["not done: the same call has failed too often, and was not tried again".to_owned()];
-    reasons(&mut lines, denial, &About::default());
+    reasons(&mut lines, denial, &CallContext::default());
     lines.join("\n")
 }
 
-/// What each layer says, and how long to wait.
-fn reasons(lines: &mut Vec<String>, denial: &Denial, about: &About) {
+/// Words the reasons of a stage, and the time to wait.
+fn reasons(lines: &mut Vec<String>, denial: &Denial, context: &CallContext) {
     for reason in &denial.reasons {
         lines.push(format!("because  {}", sentence(reason)));
         lines.push(format!(
@@ -56,7 +56,7 @@ fn reasons(lines: &mut Vec<String>, denial: &Denial, about: &About) {
             decision(reason.decision)
         ));
         if is_busy(denial.layer, reason) {
-            lines.push(format!("instead  {}", once_free(about)));
+            lines.push(format!("instead  {}", once_free(context)));
         } else if let Some(instead) = &reason.instead {
             lines.push(format!("instead  {}", visible::line(instead, 1_000)));
         }
@@ -82,13 +82,13 @@ fn headline(status: Status, denial: &Denial, shown: &str, environment: &str) -> 
     }
 }
 
-/// Whether it is the library's refusal of a command whose session runs another one.
+/// Returns whether the library refused a command because its session is busy.
 fn is_busy(layer: Layer, reason: &Reason) -> bool {
     layer == Layer::Environment && reason.rule == "session"
 }
 
-/// What can be done while a session is busy, with the tools that the dialect has.
-fn once_free(about: &About) -> String {
+/// Words what can be done while a session is busy, with the tools of the dialect.
+fn once_free(context: &CallContext) -> String {
     let ways = [
         (Tool::ShellWait, "wait for its end with"),
         (Tool::ShellView, "look at it with"),
@@ -96,9 +96,9 @@ fn once_free(about: &About) -> String {
     ];
     let mut ways: Vec<String> = ways
         .into_iter()
-        .filter_map(|(tool, does)| Some(format!("{does} {}", about.tool(tool)?)))
+        .filter_map(|(tool, does)| Some(format!("{does} {}", context.tool(tool)?)))
         .collect();
-    if about.names_sessions() {
+    if context.names_sessions() {
         ways.push("use another `session`".to_owned());
     }
     match ways.split_last() {

@@ -1,9 +1,12 @@
-use shieling::outcome::{Denial, HeldBack, KilledProcess, Layer, LimitHit, Limited};
+use std::time::Duration;
+
+use shieling::outcome::{Denial, HeldBack, KilledProcess, Layer, LimitHit, LimitedResource, Status};
 use shieling::policy::{Decision, Reason, Span};
-use shieling::session::{Answered, JobInfo, Listing, Screen, SessionInfo, SessionName, Size};
+use shieling::session::{AskHumanResponse, JobInfo, Listing, Screen, SessionInfo, SessionName, TerminalSize};
 
 use super::*;
 use crate::dialect::Dialect;
+use crate::toolset::Offered;
 
 fn of(status: Status) -> Outcome {
     Outcome {
@@ -154,8 +157,8 @@ fn all() -> Vec<(&'static str, Outcome)> {
     ]
 }
 
-fn spoken_by(dialect: &str) -> About {
-    About {
+fn spoken_by(dialect: &str) -> CallContext {
+    CallContext {
         offered: Offered::all(Dialect::named(dialect).expect("there is such a dialect")),
         workspace: "/work/app".into(),
         command: "git push --force".to_owned(),
@@ -169,10 +172,10 @@ fn spoken_by(dialect: &str) -> About {
 }
 
 fn outcomes(dialect: &str) -> String {
-    let about = spoken_by(dialect);
+    let context = spoken_by(dialect);
     let told = all()
         .into_iter()
-        .map(|(name, one)| format!("── {name}\n{}\n", outcome(&one, &about)));
+        .map(|(name, one)| format!("── {name}\n{}\n", outcome(&one, &context)));
     told.collect()
 }
 
@@ -185,15 +188,19 @@ fn what_was_held_back_is_told_in_every_voice() {
         instead: "it was moved to `.vscode.held-back`".to_owned(),
     }]);
     for dialect in ["default", "codex", "claude", "camel", "pydantic"] {
-        let about = spoken_by(dialect);
-        let view = View {
+        let context = spoken_by(dialect);
+        let view = ViewResponse {
             outcome: held.clone(),
             cursor: 40,
             missed_bytes: 0,
             command: "make serve".to_owned(),
             screen: None,
         };
-        for text in [outcome(&held, &about), self::view(&view, &about), killed(&view, &about)] {
+        for text in [
+            outcome(&held, &context),
+            self::view(&view, &context),
+            killed(&view, &context),
+        ] {
             let told = text.lines().last().unwrap_or_default();
             assert!(
                 told.starts_with("[held back: `.vscode") && told.contains("it was moved to `.vscode.held-back`"),
@@ -205,8 +212,8 @@ fn what_was_held_back_is_told_in_every_voice() {
 }
 
 fn views(dialect: &str) -> String {
-    let about = spoken_by(dialect);
-    let view = |outcome: Outcome| View {
+    let context = spoken_by(dialect);
+    let view = |outcome: Outcome| ViewResponse {
         outcome: Outcome {
             job: Some("j7".to_owned()),
             ..outcome
@@ -221,7 +228,7 @@ fn views(dialect: &str) -> String {
         ..of(Status::Running)
     };
     let screen = Screen {
-        size: Size::default(),
+        size: TerminalSize::default(),
         text: "~\n~\nNORMAL\n\n".to_owned(),
         cursor: Some((0, 4)),
         alternate: true,
@@ -233,14 +240,14 @@ fn views(dialect: &str) -> String {
         ("running, silent", view(running(""))),
         (
             "older output is gone",
-            View {
+            ViewResponse {
                 missed_bytes: 5_000,
                 ..view(running("on\n"))
             },
         ),
         (
             "a screen",
-            View {
+            ViewResponse {
                 screen: Some(screen),
                 ..view(running("\u{1b}[H"))
             },
@@ -256,18 +263,18 @@ fn views(dialect: &str) -> String {
             }),
         ),
     ] {
-        text.push_str(&format!("── {name}\n{}\n", self::view(&one, &about)));
+        text.push_str(&format!("── {name}\n{}\n", self::view(&one, &context)));
     }
     text.push_str(&format!(
         "── written, silent\n{}\n",
-        written(&view(running("")), &about)
+        written(&view(running("")), &context)
     ));
     let survived = view(Outcome {
         survivors: 2,
         signal: Some(9),
         ..of(Status::Signalled)
     });
-    text.push_str(&format!("── shell_kill\n{}\n", killed(&survived, &about)));
+    text.push_str(&format!("── shell_kill\n{}\n", killed(&survived, &context)));
     text
 }
 
@@ -315,15 +322,15 @@ fn lists_and_answers_read_so() {
         jobs: Vec::new(),
     };
     let answers = [
-        Answered::Answer {
+        AskHumanResponse::Answer {
             text: "use port 81".to_owned(),
         },
-        Answered::TookOver {
+        AskHumanResponse::TookOver {
             changed: vec!["it stands in /srv now".to_owned()],
         },
-        Answered::TookOver { changed: Vec::new() },
-        Answered::Declined,
-        Answered::Nobody,
+        AskHumanResponse::TookOver { changed: Vec::new() },
+        AskHumanResponse::Declined,
+        AskHumanResponse::Nobody,
     ];
     let answers: Vec<String> = answers.iter().map(answer).collect();
     let text = format!(
@@ -338,7 +345,7 @@ fn lists_and_answers_read_so() {
 #[test]
 fn what_goes_on_is_typed_into_only_where_that_reaches_it() {
     let running = |session: Option<&str>, own: bool, dialect: &str| {
-        let about = About {
+        let context = CallContext {
             own,
             ..spoken_by(dialect)
         };
@@ -347,7 +354,7 @@ fn what_goes_on_is_typed_into_only_where_that_reaches_it() {
             session: session.map(str::to_owned),
             ..of(Status::Running)
         };
-        plain::outcome(&shown, &about)
+        plain::outcome(&shown, &context)
     };
     let typed = running(Some("main"), true, "default");
     assert!(typed.contains("`shell_write` types into it"), "{typed}");
@@ -385,18 +392,18 @@ fn a_busy_session_names_the_tools_of_the_dialect_and_no_others() {
 
 #[test]
 fn a_process_of_its_own_that_timed_out_says_nothing_of_a_session() {
-    let about = About {
+    let context = CallContext {
         own: true,
         ..spoken_by("default")
     };
-    let said = outcome(&of(Status::TimedOut), &about);
+    let said = outcome(&of(Status::TimedOut), &context);
     assert!(said.contains("timed out") && !said.contains("session"), "{said}");
 }
 
 #[test]
 fn a_limit_that_was_reached_is_told_in_every_voice_and_forges_no_line() {
     let hit = LimitHit {
-        limit: Limited::Memory,
+        limit: LimitedResource::Memory,
         bound: 1 << 30,
         peak: Some(1 << 30),
         times: Some(1),
@@ -408,7 +415,7 @@ fn a_limit_that_was_reached_is_told_in_every_voice_and_forges_no_line() {
         instead: "--memory 2GiB".to_owned(),
     };
     let pids = LimitHit {
-        limit: Limited::Pids,
+        limit: LimitedResource::Pids,
         bound: 512,
         peak: None,
         times: None,

@@ -11,16 +11,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use shieling::approval::{Approvals, Case, Mode, Refused};
-use shieling::describe::{Asking, Basis, Description, Limits, Persistence, Shell, ToolName};
+use shieling::approval::{ApprovalContext, Approvals, Mode, Refused};
+use shieling::describe::{
+    ApprovalSetting, CommandLimits, Description, EnvironmentInfo, Persistence, ShellInfo, ToolName,
+};
 use shieling::environment::{Ability, Capabilities, Later};
-use shieling::files::{FileAnswer, FileAsk, FilesError};
+use shieling::files::{FileRequest, FileResponse, FilesError};
 use shieling::outcome::{Confinement, Denial, Layer, Outcome, Status};
 use shieling::output::SpillTo;
 use shieling::policy::{Decision, Facts, Policy, Reason, Span};
 use shieling::request::{Command, Digest, Request};
 use shieling::session::{
-    Answered, Call, Input, JobError, JobId, JobInfo, Listing, Progress, SessionInfo, Size, View, ViewAsk, WaitFor,
+    AskHumanResponse, JobError, JobId, JobInfo, JobInput, JobRequest, Listing, Progress, SessionInfo, TerminalSize,
+    ViewRequest, ViewResponse, WaitFor,
 };
 use shieling::units::SystemClock;
 use shieling_server::{Core, Elicitation, Workplace};
@@ -100,18 +103,18 @@ fn told() -> shieling::Told {
     }
 }
 
-pub(crate) fn basis() -> Basis {
-    Basis {
+pub(crate) fn basis() -> EnvironmentInfo {
+    EnvironmentInfo {
         environment: "fake".to_owned(),
         os: "no system".to_owned(),
         kernel: "none".to_owned(),
-        shell: Shell {
+        shell: ShellInfo {
             path: "/bin/bash".into(),
             version: "5".to_owned(),
         },
         cwd: "/work".into(),
         network: "none".to_owned(),
-        limits: Limits {
+        limits: CommandLimits {
             timeout: Duration::from_secs(60),
             output: shieling::units::ByteCount::kib(64),
             memory: None,
@@ -120,7 +123,7 @@ pub(crate) fn basis() -> Basis {
             rate: None,
         },
         policies: Vec::new(),
-        asking: Asking::Policy,
+        asking: ApprovalSetting::Policy,
         persistence: Persistence::Session,
         confinement: Confinement::default(),
         places: None,
@@ -137,8 +140,8 @@ pub(crate) fn outcome(status: Status, stdout: &str) -> Outcome {
     }
 }
 
-fn view(stdout: &str) -> View {
-    View {
+fn view(stdout: &str) -> ViewResponse {
+    ViewResponse {
         outcome: Outcome {
             job: Some("j1".to_owned()),
             ..outcome(Status::Running, stdout)
@@ -162,7 +165,7 @@ impl Drop for Watch<'_> {
 }
 
 impl Fake {
-    async fn run(&self, call: Call) -> Outcome {
+    async fn run(&self, call: JobRequest) -> Outcome {
         let command = &call.command;
         self.note(format!(
             "shell {} in {:?} at {} for {} ms, then {:?}, background {}, terminal {:?}, id {:?}, kept {}",
@@ -242,7 +245,7 @@ impl Fake {
             because: "somebody should look \u{202e}at it".to_owned(),
             instead: None,
         });
-        let case = Case {
+        let case = ApprovalContext {
             verdict: &verdict,
             policy: policy.digest(),
             environment: "fake",
@@ -292,23 +295,28 @@ fn denial(decision: Decision, because: &str, layer: Layer) -> Denial {
 }
 
 impl Core for Fake {
-    fn shell(&self, call: Call) -> Later<'_, Outcome> {
+    fn shell(&self, call: JobRequest) -> Later<'_, Outcome> {
         Box::pin(self.run(call))
     }
 
-    fn view(&self, ask: ViewAsk) -> Later<'_, Result<View, JobError>> {
+    fn view(&self, ask: ViewRequest) -> Later<'_, Result<ViewResponse, JobError>> {
         self.note(format!(
             "view {} from {:?} within {:?} until {:?}, screen {}",
             ask.job, ask.cursor, ask.wait, ask.until, ask.screen
         ));
-        let seen = View {
+        let seen = ViewResponse {
             missed_bytes: if ask.cursor == Some(1) { 5 } else { 0 },
             ..view("first line\nsecond line\n")
         };
         Box::pin(async move { known(&ask.job).map(|()| seen) })
     }
 
-    fn write<'a>(&'a self, job: &'a JobId, input: Input, wait: Duration) -> Later<'a, Result<View, JobError>> {
+    fn write<'a>(
+        &'a self,
+        job: &'a JobId,
+        input: JobInput,
+        wait: Duration,
+    ) -> Later<'a, Result<ViewResponse, JobError>> {
         self.note(format!(
             "write {:?} {:?} enter {} to {job} within {wait:?}",
             input.text, input.keys, input.enter
@@ -332,15 +340,15 @@ impl Core for Fake {
         })
     }
 
-    fn resize(&self, job: &JobId, size: Size) -> Result<(), JobError> {
+    fn resize(&self, job: &JobId, size: TerminalSize) -> Result<(), JobError> {
         self.note(format!("resize {job} to {size:?}"));
         known(job)
     }
 
-    fn kill<'a>(&'a self, job: &'a JobId) -> Later<'a, Result<View, JobError>> {
+    fn kill<'a>(&'a self, job: &'a JobId) -> Later<'a, Result<ViewResponse, JobError>> {
         self.note(format!("kill {job}"));
         Box::pin(async move {
-            known(job).map(|()| View {
+            known(job).map(|()| ViewResponse {
                 outcome: Outcome {
                     signal: Some(15),
                     exit_code: Some(143),
@@ -356,7 +364,7 @@ impl Core for Fake {
         job: &'a JobId,
         what: WaitFor,
         budget: Duration,
-    ) -> Later<'a, Result<(bool, View), JobError>> {
+    ) -> Later<'a, Result<(bool, ViewResponse), JobError>> {
         self.note(format!("wait for {what:?} of {job} within {budget:?}"));
         Box::pin(async move { known(job).map(|()| (what != WaitFor::Exit, view("ready\n"))) })
     }
@@ -387,16 +395,20 @@ impl Core for Fake {
         }
     }
 
-    fn ask_human<'a>(&'a self, prompt: &'a str, job: Option<&'a JobId>) -> Later<'a, Result<Answered, JobError>> {
+    fn ask_human<'a>(
+        &'a self,
+        prompt: &'a str,
+        job: Option<&'a JobId>,
+    ) -> Later<'a, Result<AskHumanResponse, JobError>> {
         self.note(format!("ask {prompt:?} about {:?}", job.map(ToString::to_string)));
-        Box::pin(async { Ok(Answered::Nobody) })
+        Box::pin(async { Ok(AskHumanResponse::Nobody) })
     }
 
     fn describe<'a>(&'a self, _: &'a Command, _: shieling::Told, _: &'a [ToolName]) -> Later<'a, Description> {
         Box::pin(async { Description::new(basis(), Vec::new(), Vec::new()) })
     }
 
-    fn file(&self, ask: FileAsk) -> Later<'_, Result<FileAnswer, FilesError>> {
+    fn file(&self, ask: FileRequest) -> Later<'_, Result<FileResponse, FilesError>> {
         Box::pin(self.done(ask))
     }
 

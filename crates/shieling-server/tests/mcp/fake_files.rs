@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use shieling::environment::{Ability, Capabilities, FileError, Kind};
 use shieling::files::{
-    Candidate, Edited, FileAnswer, FileAsk, FileHash, FileInfo, FileRead, FilesError, Found, GrepMode, Grepped, Hit,
-    Listed, Patched, PatchedFile, Seen, Written,
+    Candidate, EditResponse, FileContent, FileHash, FileInfo, FileRequest, FileResponse, FilesError, GlobResponse,
+    GrepMode, GrepResponse, Hit, ListResponse, PatchResponse, PatchedFile, ReadResponse, WriteResponse,
 };
 use shieling::outcome::{Layer, Status};
 use shieling::policy::Decision;
@@ -26,7 +26,7 @@ pub(crate) fn capabilities(abilities: BTreeSet<Ability>) -> Capabilities {
 }
 
 /// What is asked, on one line, with long texts as their length.
-pub(crate) fn words(ask: &FileAsk) -> String {
+pub(crate) fn words(ask: &FileRequest) -> String {
     let text = |text: &str| {
         if text.len() > 40 {
             format!("{} bytes", text.len())
@@ -35,18 +35,18 @@ pub(crate) fn words(ask: &FileAsk) -> String {
         }
     };
     match ask {
-        FileAsk::Read(read) => format!(
+        FileRequest::Read(read) => format!(
             "read {:?} from {} on, {} lines, images {:?}",
             read.path, read.offset, read.limit, read.max_image
         ),
-        FileAsk::Write(write) => format!(
+        FileRequest::Write(write) => format!(
             "write {:?}: {}, expecting {:?}, new {}",
             write.path,
             text(&String::from_utf8_lossy(&write.content)),
             write.expect.as_ref().map(|hash| &hash.0),
             write.create_only
         ),
-        FileAsk::Edit(edit) => format!(
+        FileRequest::Edit(edit) => format!(
             "edit {:?}: {} to {}, all {}, expecting {:?}",
             edit.path,
             text(&edit.old),
@@ -54,19 +54,19 @@ pub(crate) fn words(ask: &FileAsk) -> String {
             edit.replace_all,
             edit.expect.as_ref().map(|hash| &hash.0)
         ),
-        FileAsk::Patch(patch) => format!("patch {}, reverse {}", text(&patch.patch), patch.reverse),
-        FileAsk::List(list) => format!("list {:?}, {} after {:?}", list.path, list.limit, list.after),
-        FileAsk::Glob(glob) => format!(
+        FileRequest::Patch(patch) => format!("patch {}, reverse {}", text(&patch.patch), patch.reverse),
+        FileRequest::List(list) => format!("list {:?}, {} after {:?}", list.path, list.limit, list.after),
+        FileRequest::Glob(glob) => format!(
             "glob {:?} in {:?}, {:?}, {} after {:?}",
-            glob.pattern, glob.path, glob.of, glob.limit, glob.after
+            glob.pattern, glob.path, glob.include, glob.limit, glob.after
         ),
-        FileAsk::Grep(grep) => format!(
+        FileRequest::Grep(grep) => format!(
             "grep {} in {:?}, {:?} of {:?}, {:?}, -B{} -A{}{}{}{}, {} from {:?}",
             text(&grep.pattern),
             grep.path,
             grep.mode,
             grep.globs,
-            grep.of,
+            grep.include,
             grep.before,
             grep.after_lines,
             if grep.ignore_case { " -i" } else { "" },
@@ -75,25 +75,25 @@ pub(crate) fn words(ask: &FileAsk) -> String {
             grep.limit,
             grep.cursor
         ),
-        FileAsk::Stat(stat) => format!("stat {:?}", stat.path),
-        FileAsk::Delete(delete) => format!("delete {:?}, recursive {}", delete.path, delete.recursive),
-        FileAsk::Move(moved) => format!("move {:?} to {:?}, replace {}", moved.from, moved.to, moved.replace),
+        FileRequest::Stat(stat) => format!("stat {:?}", stat.path),
+        FileRequest::Delete(delete) => format!("delete {:?}, recursive {}", delete.path, delete.recursive),
+        FileRequest::Move(moved) => format!("move {:?} to {:?}, replace {}", moved.from, moved.to, moved.replace),
     }
 }
 
 /// The path that decides what is answered.
-fn path(ask: &FileAsk) -> PathBuf {
+fn path(ask: &FileRequest) -> PathBuf {
     let path: &Path = match ask {
-        FileAsk::Read(read) => &read.path,
-        FileAsk::Write(write) => &write.path,
-        FileAsk::Edit(edit) => &edit.path,
-        FileAsk::Patch(_) => Path::new("patch"),
-        FileAsk::List(list) => &list.path,
-        FileAsk::Glob(glob) => &glob.path,
-        FileAsk::Grep(grep) => &grep.path,
-        FileAsk::Stat(stat) => &stat.path,
-        FileAsk::Delete(delete) => &delete.path,
-        FileAsk::Move(moved) => &moved.from,
+        FileRequest::Read(read) => &read.path,
+        FileRequest::Write(write) => &write.path,
+        FileRequest::Edit(edit) => &edit.path,
+        FileRequest::Patch(_) => Path::new("patch"),
+        FileRequest::List(list) => &list.path,
+        FileRequest::Glob(glob) => &glob.path,
+        FileRequest::Grep(grep) => &grep.path,
+        FileRequest::Stat(stat) => &stat.path,
+        FileRequest::Delete(delete) => &delete.path,
+        FileRequest::Move(moved) => &moved.from,
     };
     // As the library would have it.
     match path.to_str() {
@@ -163,7 +163,7 @@ fn trouble(path: &Path) -> Option<FilesError> {
 }
 
 impl Fake {
-    pub(super) async fn done(&self, ask: FileAsk) -> Result<FileAnswer, FilesError> {
+    pub(super) async fn done(&self, ask: FileRequest) -> Result<FileResponse, FilesError> {
         self.note(words(&ask));
         let path = path(&ask);
         if let Some(trouble) = trouble(&path) {
@@ -190,16 +190,16 @@ impl Fake {
     }
 }
 
-fn answer(ask: &FileAsk, path: PathBuf) -> FileAnswer {
+fn answer(ask: &FileRequest, path: PathBuf) -> FileResponse {
     let hash = FileHash("h1".to_owned());
     match ask {
-        FileAsk::Read(read) => FileAnswer::Read(FileRead {
-            seen: seen(&path, read.offset),
+        FileRequest::Read(read) => FileResponse::Read(ReadResponse {
+            content: seen(&path, read.offset),
             path,
             size: 12,
             hash,
         }),
-        FileAsk::Write(write) => FileAnswer::Written(Written {
+        FileRequest::Write(write) => FileResponse::Write(WriteResponse {
             note: None,
             created: !path.ends_with("old"),
             diff: path.ends_with("old").then(|| "-a\n+b\n".to_owned()),
@@ -207,7 +207,7 @@ fn answer(ask: &FileAsk, path: PathBuf) -> FileAnswer {
             size: write.content.len() as u64,
             hash,
         }),
-        FileAsk::Edit(edit) => FileAnswer::Edited(Edited {
+        FileRequest::Edit(edit) => FileResponse::Edit(EditResponse {
             note: None,
             path,
             replacements: if edit.replace_all { 3 } else { 1 },
@@ -215,7 +215,7 @@ fn answer(ask: &FileAsk, path: PathBuf) -> FileAnswer {
             size: 2,
             hash,
         }),
-        FileAsk::Patch(_) => FileAnswer::Patched(Patched {
+        FileRequest::Patch(_) => FileResponse::Patch(PatchResponse {
             note: None,
             files: vec![
                 patched("/work/new.rs", "added", (3, 0)),
@@ -227,8 +227,8 @@ fn answer(ask: &FileAsk, path: PathBuf) -> FileAnswer {
                 },
             ],
         }),
-        FileAsk::List(list) => FileAnswer::Listed(listed(path, list.limit)),
-        FileAsk::Glob(_) => FileAnswer::Found(Found {
+        FileRequest::List(list) => FileResponse::List(listed(path, list.limit)),
+        FileRequest::Glob(_) => FileResponse::Glob(GlobResponse {
             root: path.clone(),
             paths: if path.ends_with("none") {
                 Vec::new()
@@ -238,19 +238,19 @@ fn answer(ask: &FileAsk, path: PathBuf) -> FileAnswer {
             next: path.ends_with("many").then(|| "src/b.rs".to_owned()),
             unreadable: u64::from(path.ends_with("many")),
         }),
-        FileAsk::Grep(grep) => FileAnswer::Grepped(grepped(&path, grep.mode)),
-        FileAsk::Stat(_) | FileAsk::Delete(_) => FileAnswer::Info(info(path, Kind::File)),
-        FileAsk::Move(moved) => FileAnswer::Info(info(Path::new("/work").join(&moved.to), Kind::File)),
+        FileRequest::Grep(grep) => FileResponse::Grep(grepped(&path, grep.mode)),
+        FileRequest::Stat(_) | FileRequest::Delete(_) => FileResponse::Info(info(path, Kind::File)),
+        FileRequest::Move(moved) => FileResponse::Info(info(Path::new("/work").join(&moved.to), Kind::File)),
     }
 }
 
-fn seen(path: &Path, offset: u64) -> Seen {
+fn seen(path: &Path, offset: u64) -> FileContent {
     match path.file_name().and_then(|name| name.to_str()) {
-        Some("image") => Seen::Image {
+        Some("image") => FileContent::Image {
             mime: "image/png".to_owned(),
             bytes: IMAGE.to_vec(),
         },
-        Some("binary") => Seen::Binary {
+        Some("binary") => FileContent::Binary {
             format: Some("ELF".to_owned()),
             why: None,
         },
@@ -260,8 +260,8 @@ fn seen(path: &Path, offset: u64) -> Seen {
     }
 }
 
-fn text(text: &str, offset: u64, lines: u64, next_offset: Option<u64>) -> Seen {
-    Seen::Text {
+fn text(text: &str, offset: u64, lines: u64, next_offset: Option<u64>) -> FileContent {
+    FileContent::Text {
         text: text.to_owned(),
         offset,
         lines,
@@ -296,7 +296,7 @@ pub(crate) fn info(path: PathBuf, kind: Kind) -> FileInfo {
     }
 }
 
-fn listed(path: PathBuf, limit: u64) -> Listed {
+fn listed(path: PathBuf, limit: u64) -> ListResponse {
     let entries = if path.ends_with("none") {
         Vec::new()
     } else {
@@ -307,14 +307,14 @@ fn listed(path: PathBuf, limit: u64) -> Listed {
             info("pipe".into(), Kind::Fifo),
         ]
     };
-    Listed {
+    ListResponse {
         path,
         entries,
         next: (limit < 4).then(|| "link".to_owned()),
     }
 }
 
-fn grepped(path: &Path, mode: GrepMode) -> Grepped {
+fn grepped(path: &Path, mode: GrepMode) -> GrepResponse {
     let hit = |path: &str, line: u64, text: &str, matched| Hit {
         path: path.into(),
         line: Some(line),
@@ -339,7 +339,7 @@ fn grepped(path: &Path, mode: GrepMode) -> Grepped {
         GrepMode::Files => vec![file("a.rs", None), file("src/b.rs", None)],
         GrepMode::Count => vec![file("a.rs", Some(1)), file("src/b.rs", Some(2))],
     };
-    Grepped {
+    GrepResponse {
         root: path.to_owned(),
         hits,
         next: path.ends_with("many").then(|| "c1".to_owned()),

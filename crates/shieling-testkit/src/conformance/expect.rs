@@ -1,4 +1,4 @@
-//! Comparing what was seen with what was expected.
+//! Checks that compare actual with expected values.
 
 use std::fmt::Debug;
 
@@ -7,10 +7,10 @@ use shieling::files::FilesError;
 use shieling::outcome::Outcome;
 use shieling::session::JobError;
 
-use super::Wrong;
-use super::case::Checked;
+use super::CheckFailure;
+use super::report::Checked;
 
-/// Both are the same.
+/// Checks that both values are equal.
 pub(crate) fn same<S, E>(what: &str, seen: S, expected: E) -> Checked
 where
     S: PartialEq<E> + Debug,
@@ -19,35 +19,39 @@ where
     if seen == expected {
         Ok(())
     } else {
-        Err(Wrong::new(format!("{what}: {expected:?}"), format!("{seen:?}")))
+        Err(CheckFailure::new(format!("{what}: {expected:?}"), format!("{seen:?}")))
     }
 }
 
-/// It is so.
+/// Checks a condition.
 pub(crate) fn holds(expected: &str, so: bool, seen: &str) -> Checked {
-    if so { Ok(()) } else { Err(Wrong::new(expected, seen)) }
+    if so {
+        Ok(())
+    } else {
+        Err(CheckFailure::new(expected, seen))
+    }
 }
 
-/// It is refused, and in this way.
+/// Checks that an operation was refused in this way.
 pub(crate) fn refused<T: Debug, E: Debug>(what: &str, seen: Result<T, E>, so: impl FnOnce(&E) -> bool) -> Checked {
     match seen {
         Err(error) if so(&error) => Ok(()),
-        other => Err(Wrong::new(what, format!("{other:?}"))),
+        other => Err(CheckFailure::new(what, format!("{other:?}"))),
     }
 }
 
-/// A refusal, and no fault of the environment's.
+/// Checks that an operation was refused, and did not fail for another reason.
 pub(crate) fn is_typed(error: &FilesError) -> bool {
     !matches!(error, FilesError::Fault(_) | FilesError::File(FileError::Io { .. }))
 }
 
-/// What a report shows of it.
-pub(crate) trait Tells {
-    fn tells(&self) -> String;
+/// Formats an error for a report.
+pub(crate) trait DescribeError {
+    fn described(&self) -> String;
 }
 
-impl Tells for Outcome {
-    fn tells(&self) -> String {
+impl DescribeError for Outcome {
+    fn described(&self) -> String {
         let head = |text: &str| text.chars().take(300).collect::<String>();
         let mut told = format!(
             "{} {:?}, stdout {:?}, stderr {:?}",
@@ -66,19 +70,19 @@ impl Tells for Outcome {
     }
 }
 
-impl From<FilesError> for Wrong {
+impl From<FilesError> for CheckFailure {
     fn from(error: FilesError) -> Self {
         Self::new("an answer", format!("{error:?}"))
     }
 }
 
-impl From<JobError> for Wrong {
+impl From<JobError> for CheckFailure {
     fn from(error: JobError) -> Self {
         Self::new("an answer", format!("{error:?}"))
     }
 }
 
-impl From<std::io::Error> for Wrong {
+impl From<std::io::Error> for CheckFailure {
     fn from(error: std::io::Error) -> Self {
         Self::new("to reach what lies outside", format!("{error:?}"))
     }

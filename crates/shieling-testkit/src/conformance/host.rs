@@ -1,24 +1,24 @@
-//! A directory of this host beside a workspace of this host.
+//! A directory of this host beside a workspace on this host.
 #![expect(clippy::disallowed_methods, reason = "what lies outside is files of this host")]
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Outside;
+use super::OutsideDirectory;
 
-/// [`Outside`] for environments whose workspace is a directory of this host.
+/// Implements [`OutsideDirectory`] for environments whose workspace is a directory of this host.
 #[derive(Debug)]
 pub struct HostDirectory(PathBuf);
 
 impl HostDirectory {
-    /// This one, which is there.
+    /// Uses this existing directory.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
     }
 }
 
-impl Outside for HostDirectory {
+impl OutsideDirectory for HostDirectory {
     fn path(&self) -> &Path {
         &self.0
     }

@@ -1,36 +1,36 @@
-//! The conformance suite: what every environment has to hold to, as sentences.
+//! The conformance suite: the properties that every environment must have.
 //!
-//! The author of an environment says how one is made, and runs one function:
+//! The author of an environment implements a factory and calls one function:
 //!
 //! ```no_run
 //! use std::sync::Arc;
 //!
 //! use shieling::environment::{JailLimits, Later, Local, Network, Shell};
 //! use shieling_testkit::Workspace;
-//! use shieling_testkit::conformance::{HostDirectory, Maker, Place, Unmet, Wishes, conform};
+//! use shieling_testkit::conformance::{HostDirectory, EnvironmentFactory, TestEnvironment, Unmet, Requirements, conform};
 //!
-//! struct LocalMaker;
+//! struct LocalFactory;
 //!
-//! impl Maker for LocalMaker {
+//! impl EnvironmentFactory for LocalFactory {
 //!     fn name(&self) -> String {
 //!         "local".to_owned()
 //!     }
 //!
-//!     fn make<'a>(&'a self, wishes: &'a Wishes) -> Later<'a, Result<Place, Unmet>> {
+//!     fn make<'a>(&'a self, requirements: &'a Requirements) -> Later<'a, Result<TestEnvironment, Unmet>> {
 //!         Box::pin(async move {
-//!             // What it cannot do it says, and does not leave out.
-//!             if wishes.limits != JailLimits::default() {
+//!             // Refuse unsupported requirements, and never ignore them.
+//!             if requirements.limits != JailLimits::default() {
 //!                 return Err(Unmet::Refused("local limits no processes".to_owned()));
 //!             }
-//!             if wishes.network.is_some_and(|network| network != Network::Host) {
+//!             if requirements.network.is_some_and(|network| network != Network::Host) {
 //!                 return Err(Unmet::Refused("local has the host's network".to_owned()));
 //!             }
 //!             let shell = Shell::find(None).map_err(Unmet::fault)?;
 //!             let (workspace, beside) = (Workspace::new(), Workspace::new());
-//!             for (path, content) in &wishes.files {
+//!             for (path, content) in &requirements.files {
 //!                 workspace.write_bytes(path, content);
 //!             }
-//!             Ok(Place {
+//!             Ok(TestEnvironment {
 //!                 environment: Arc::new(Local::new(shell).with_workspace(workspace.root())),
 //!                 workspace: workspace.root().to_path_buf(),
 //!                 variables: [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into(),
@@ -42,46 +42,47 @@
 //! }
 //!
 //! # async fn example() {
-//! let report = conform(Arc::new(LocalMaker)).await;
+//! let report = conform(Arc::new(LocalFactory)).await;
 //! println!("{report}");
 //! report.assert_passed();
 //! # }
 //! ```
 //!
-//! Each case gets an environment of its own, works through the façade that agents use, and ends with
-//! the façade closed and no process left. A case names what it needs ([`Ability`] and the other
-//! [`Capabilities`]); one that cannot be tried counts as skipped, with the reason, and whoever runs the
-//! suite decides how many of those there may be. What an environment declares is itself tried.
+//! Each case gets a new environment, uses it through the façade that agents use, and finally closes the façade and
+//! checks that no process is left. A case declares its needs ([`Ability`] and the other [`Capabilities`]). A case
+//! that cannot run counts as skipped, with the reason, and the caller decides how many skipped cases are acceptable.
+//! The declared capabilities are themselves checked.
 //!
-//! `CONFORMANCE.md` beside this crate's `Cargo.toml` maps another project's suite to these cases.
+//! `CONFORMANCE.md` in this crate maps another project's suite to these cases.
 //!
 //! [`Ability`]: shieling::environment::Ability
 //! [`Capabilities`]: shieling::environment::Capabilities
 
-mod maker;
+mod factory;
 mod host;
 mod report;
+mod step;
 mod case;
 mod expect;
-mod at;
+mod context;
 mod files;
 mod suite;
 mod cases;
 
 use std::sync::Arc;
 
+pub use factory::{EnvironmentFactory, OutsideDirectory, Requirements, TestEnvironment, Unmet};
 pub use host::HostDirectory;
-pub use maker::{Maker, Outside, Place, Unmet, Wishes};
-pub use report::{Came, Line, Report, Wrong};
+pub use report::{CaseReport, CaseResult, CheckFailure, Report};
 pub use suite::Suite;
 
-/// Runs the whole suite over what this maker makes.
+/// Runs the whole suite.
 ///
 /// # Cancel safety
-/// Dropping the future drops the façades of the cases that run, which ends what they started.
+/// Dropping the future drops the façades of the running cases, which ends their processes.
 ///
 /// # Panics
-/// Outside a tokio runtime with I/O and timers.
-pub async fn conform(maker: Arc<dyn Maker>) -> Report {
-    Suite::new().run(maker).await
+/// Outside of a tokio runtime with I/O and timers.
+pub async fn conform(factory: Arc<dyn EnvironmentFactory>) -> Report {
+    Suite::new().run(factory).await
 }

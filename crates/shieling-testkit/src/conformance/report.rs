@@ -1,18 +1,18 @@
-//! What came of a suite.
+//! The report of a suite.
 
 use std::fmt;
 use std::time::Duration;
 
-/// What was expected, and what was seen instead.
+/// A failed check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong {
-    /// What was expected.
+pub struct CheckFailure {
+    /// The expectation.
     pub expected: String,
-    /// What was seen.
+    /// The actual result.
     pub seen: String,
 }
 
-impl Wrong {
+impl CheckFailure {
     pub(crate) fn new(expected: impl Into<String>, seen: impl Into<String>) -> Self {
         Self {
             expected: expected.into(),
@@ -21,80 +21,80 @@ impl Wrong {
     }
 }
 
-/// What came of one case.
+/// The result of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Came {
-    /// It holds.
+pub enum CaseResult {
+    /// It passed.
     Passed,
-    /// It does not.
-    Failed(Wrong),
-    /// It could not be tried, for this reason.
+    /// It failed.
+    Failed(CheckFailure),
+    /// It was skipped, for this reason.
     Skipped(String),
 }
 
-/// One case and what came of it.
+/// A case with its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
-    /// What it belongs to, such as `exit codes`.
+pub struct CaseReport {
+    /// The group, such as `exit codes`.
     pub group: &'static str,
-    /// The case, as a sentence.
+    /// The name of the case, a sentence.
     pub name: &'static str,
-    /// What came of it.
-    pub came: Came,
-    /// How long it took.
+    /// The result.
+    pub came: CaseResult,
+    /// The duration.
     pub took: Duration,
 }
 
-/// What came of a suite: each case is passed, failed or skipped, and none is left out.
+/// The results of a suite. Every case is passed, failed or skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "a report that nobody reads finds nothing"]
 pub struct Report {
     pub(super) environment: String,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<CaseReport>,
     pub(super) took: Duration,
 }
 
 impl Report {
-    /// What was tried.
+    /// Returns the name of the environment.
     pub fn environment(&self) -> &str {
         &self.environment
     }
 
-    /// All cases, in the order of the suite.
-    pub fn lines(&self) -> &[Line] {
+    /// Returns all cases, in the order of the suite.
+    pub fn lines(&self) -> &[CaseReport] {
         &self.lines
     }
 
-    /// How many passed.
+    /// Returns the number of passed cases.
     pub fn passed(&self) -> usize {
-        self.lines.iter().filter(|line| line.came == Came::Passed).count()
+        self.lines.iter().filter(|line| line.came == CaseResult::Passed).count()
     }
 
-    /// Those that failed.
-    pub fn failed(&self) -> impl Iterator<Item = (&Line, &Wrong)> {
+    /// Returns the failed cases.
+    pub fn failed(&self) -> impl Iterator<Item = (&CaseReport, &CheckFailure)> {
         self.lines.iter().filter_map(|line| match &line.came {
-            Came::Failed(wrong) => Some((line, wrong)),
-            Came::Passed | Came::Skipped(_) => None,
+            CaseResult::Failed(wrong) => Some((line, wrong)),
+            CaseResult::Passed | CaseResult::Skipped(_) => None,
         })
     }
 
-    /// Those that could not be tried, each with its reason.
-    pub fn skipped(&self) -> impl Iterator<Item = (&Line, &str)> {
+    /// Returns the skipped cases, with their reasons.
+    pub fn skipped(&self) -> impl Iterator<Item = (&CaseReport, &str)> {
         self.lines.iter().filter_map(|line| match &line.came {
-            Came::Skipped(why) => Some((line, why.as_str())),
-            Came::Passed | Came::Failed(_) => None,
+            CaseResult::Skipped(why) => Some((line, why.as_str())),
+            CaseResult::Passed | CaseResult::Failed(_) => None,
         })
     }
 
-    /// Whether this case failed.
+    /// Returns whether this case failed.
     pub fn has_failed(&self, name: &str) -> bool {
         self.failed().any(|(line, _)| line.name == name)
     }
 
-    /// For tests: nothing failed, and something was tried.
+    /// Asserts that no case failed and at least one passed.
     ///
     /// # Panics
-    /// With the table, otherwise.
+    /// With the report, otherwise.
     #[track_caller]
     pub fn assert_passed(&self) {
         assert!(self.failed().next().is_none() && self.passed() > 0, "{self}");
@@ -119,9 +119,9 @@ impl fmt::Display for Report {
             let mut counts = [0; 3];
             for line in self.lines.iter().filter(|line| line.group == group) {
                 counts[match line.came {
-                    Came::Passed => 0,
-                    Came::Failed(_) => 1,
-                    Came::Skipped(_) => 2,
+                    CaseResult::Passed => 0,
+                    CaseResult::Failed(_) => 1,
+                    CaseResult::Skipped(_) => 2,
                 }] += 1;
             }
             let [passed, failed, skipped] = counts;
@@ -142,12 +142,12 @@ impl fmt::Display for Report {
     }
 }
 
-/// As much of a text as a person reads.
+/// Shortens a text to what a person reads.
 fn shortened(text: &str) -> String {
     const MOST: usize = 1_500;
     match text.char_indices().nth(MOST) {
         None => text.to_owned(),
-        Some((at, _)) => format!("{} … ({} bytes)", &text[..at], text.len()),
+        Some((context, _)) => format!("{} … ({} bytes)", &text[..context], text.len()),
     }
 }
 
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     fn report() -> Report {
-        let line = |group, name, came| Line {
+        let line = |group, name, came| CaseReport {
             group,
             name,
             came,
@@ -168,10 +168,10 @@ mod tests {
                 line(
                     "streams",
                     "they are apart",
-                    Came::Failed(Wrong::new("\"out\"", "\"outerr\"")),
+                    CaseResult::Failed(CheckFailure::new("\"out\"", "\"outerr\"")),
                 ),
-                line("streams", "they are whole", Came::Passed),
-                line("jobs", "they end", Came::Skipped("it has no jobs".to_owned())),
+                line("streams", "they are whole", CaseResult::Passed),
+                line("jobs", "they end", CaseResult::Skipped("it has no jobs".to_owned())),
             ],
             took: Duration::from_millis(1_234),
         }
@@ -204,3 +204,6 @@ mod tests {
         report.assert_passed();
     }
 }
+
+/// The result of a check.
+pub(crate) type Checked = Result<(), CheckFailure>;

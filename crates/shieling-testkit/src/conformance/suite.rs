@@ -1,4 +1,4 @@
-//! Running cases, a few at a time, each in a place of its own.
+//! Runs cases in parallel, each in an environment of its own.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use shieling::environment::Capabilities;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::at::At;
-use super::case::{Case, Checked, Need, Trial, case};
+use super::case::{Case, Checked, Need, Procedure, case};
 use super::cases;
-use super::{Came, Line, Maker, Report, Unmet, Wrong};
+use super::context::Context;
+use super::{CaseReport, CaseResult, CheckFailure, EnvironmentFactory, Report, Unmet};
 
 /// The suite, or a part of it.
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ use super::{Came, Line, Maker, Report, Unmet, Wrong};
 pub struct Suite {
     only: Vec<String>,
     at_once: usize,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Default for Suite {
@@ -27,43 +27,42 @@ impl Default for Suite {
         Self {
             only: Vec::new(),
             at_once: 6,
-            patience: Duration::from_secs(60),
+            timeout: Duration::from_secs(60),
         }
     }
 }
 
-/// What is known of an environment before a case is tried.
+/// Facts about an environment that are known before a case runs.
 struct Known {
     can: Capabilities,
     programs: BTreeSet<&'static str>,
 }
 
 impl Suite {
-    /// All of it, six cases at once, each with a minute of time.
+    /// Creates a suite of all cases, of which six run in parallel, with a minute for each.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Only cases whose group or name holds this text, or the text of another call.
+    /// Selects cases whose group or name contains this text. Repeated calls add cases.
     pub fn only(mut self, text: impl Into<String>) -> Self {
         self.only.push(text.into());
         self
     }
 
-    /// With so many cases at once (at least 1). Most of them wait most of the time.
+    /// Sets the number of parallel cases (at least 1). Most of them are waiting most of the time.
     pub fn at_once(mut self, cases: usize) -> Self {
         self.at_once = cases.max(1);
         self
     }
 
-    /// With so much time for each case, and at most 20 s for what it waits for. One that has no answer by
-    /// then has failed.
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    /// Sets the timeout of a case, and the timeout for events to at most 20 s. A case that exceeds it has failed.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
-    /// The groups and names of all cases, in their order.
+    /// Returns the groups and the names of all cases, in order.
     pub fn names() -> Vec<(&'static str, &'static str)> {
         cases::all().map(|(group, case)| (group, case.name)).collect()
     }
@@ -73,27 +72,27 @@ impl Suite {
         self.only.is_empty() || self.only.iter().any(held)
     }
 
-    /// Runs it.
+    /// Runs the suite.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the façades of the cases that run, which ends what they started.
+    /// Dropping the future drops the façades of the running cases, which ends their processes.
     ///
     /// # Panics
-    /// Outside a tokio runtime with I/O and timers.
-    pub async fn run(&self, maker: Arc<dyn Maker>) -> Report {
+    /// Outside of a tokio runtime with I/O and timers.
+    pub async fn run(&self, factory: Arc<dyn EnvironmentFactory>) -> Report {
         let begun = Instant::now();
         let chosen = cases::all().filter(|(group, case)| self.wants(group, case));
-        let known = match known(&maker, self.patience).await {
+        let known = match known(&factory, self.timeout).await {
             Ok(known) => Arc::new(known),
             Err(wrong) => {
-                let line = |(group, case): (_, Case)| Line {
+                let line = |(group, case): (_, Case)| CaseReport {
                     group,
                     name: case.name,
-                    came: Came::Failed(wrong.clone()),
+                    came: CaseResult::Failed(wrong.clone()),
                     took: Duration::ZERO,
                 };
                 return Report {
-                    environment: maker.name(),
+                    environment: factory.name(),
                     lines: chosen.map(line).collect(),
                     took: begun.elapsed(),
                 };
@@ -101,48 +100,58 @@ impl Suite {
         };
         let room = Arc::new(Semaphore::new(self.at_once));
         let (mut tasks, mut places, mut lines) = (JoinSet::new(), HashMap::new(), Vec::new());
-        for (at, (group, case)) in chosen.enumerate() {
-            lines.push(Line {
+        for (context, (group, case)) in chosen.enumerate() {
+            lines.push(CaseReport {
                 group,
                 name: case.name,
-                came: Came::Failed(Wrong::new("an end", "none")),
+                came: CaseResult::Failed(CheckFailure::new("an end", "none")),
                 took: Duration::ZERO,
             });
-            let (maker, known, room, patience) =
-                (Arc::clone(&maker), Arc::clone(&known), Arc::clone(&room), self.patience);
+            let (factory, known, room, timeout) = (
+                Arc::clone(&factory),
+                Arc::clone(&known),
+                Arc::clone(&room),
+                self.timeout,
+            );
             let task = tasks.spawn(async move {
                 let _turn = room.acquire_owned().await;
                 let begun = Instant::now();
-                (attempt(&case, maker, &known, patience).await, begun.elapsed())
+                (attempt(&case, factory, &known, timeout).await, begun.elapsed())
             });
-            places.insert(task.id(), at);
+            places.insert(task.id(), context);
         }
         while let Some(done) = tasks.join_next_with_id().await {
             let (id, came, took) = match done {
                 Ok((id, (came, took))) => (id, came, took),
                 Err(error) => {
-                    let wrong = Wrong::new("no panic", error.to_string());
-                    (error.id(), Came::Failed(wrong), Duration::ZERO)
+                    let wrong = CheckFailure::new("no panic", error.to_string());
+                    (error.id(), CaseResult::Failed(wrong), Duration::ZERO)
                 }
             };
             let line = &mut lines[places[&id]];
             (line.came, line.took) = (came, took);
         }
         Report {
-            environment: maker.name(),
+            environment: factory.name(),
             lines,
             took: begun.elapsed(),
         }
     }
 }
 
-/// What a place without any wish can do, and which of the programs that cases need it knows.
-async fn known(maker: &Arc<dyn Maker>, patience: Duration) -> Result<Known, Wrong> {
+/// Probes an environment without requirements: its abilities, and which of the needed programs it has.
+async fn known(factory: &Arc<dyn EnvironmentFactory>, timeout: Duration) -> Result<Known, CheckFailure> {
     let looking = case("which programs there are", []);
-    let place = maker.make(&looking.wishes).await;
-    let place = place.map_err(|unmet| Wrong::new("a place without any wish", format!("{unmet:?}")))?;
-    let at = At::new(Arc::clone(maker), place, &looking, patience)
-        .map_err(|unmet| Wrong::new("a place without any wish", format!("{unmet:?}")))?;
+    let place = factory.make(&looking.requirements).await;
+    let place = place.map_err(|unmet| CheckFailure::new("a place without any wish", format!("{unmet:?}")))?;
+    let context = Context::new(
+        Arc::clone(factory),
+        place,
+        &looking.requirements,
+        looking.builder,
+        timeout,
+    )
+    .map_err(|unmet| CheckFailure::new("a place without any wish", format!("{unmet:?}")))?;
     let wanted: BTreeSet<_> = cases::all()
         .flat_map(|(_, case)| case.needs)
         .filter_map(|need| match need {
@@ -155,23 +164,23 @@ async fn known(maker: &Arc<dyn Maker>, patience: Duration) -> Result<Known, Wron
         "for p in {}; do command -v \"$p\" >/dev/null 2>&1 && echo \"$p\"; done; :",
         names.join(" ")
     );
-    let able = looking.needs.iter().all(|need| at.meets(*need));
+    let able = looking.needs.iter().all(|need| context.meets(*need));
     let said = if able {
-        at.run(&text).await.stdout
+        context.run(&text).await.stdout
     } else {
         String::new()
     };
     let known = Known {
-        can: at.can.clone(),
+        can: context.can.clone(),
         programs: wanted
             .into_iter()
             .filter(|name| said.lines().any(|line| line == *name))
             .collect(),
     };
-    at.close().await.map(|()| known)
+    context.close().await.map(|()| known)
 }
 
-/// Why a case cannot be tried, as far as that is known before its place is made.
+/// Returns why a case cannot run, as far as it is known beforehand.
 fn missing(case: &Case, known: &Known) -> Option<String> {
     case.needs.iter().find_map(|need| match need {
         Need::Can(ability) => {
@@ -184,51 +193,54 @@ fn missing(case: &Case, known: &Known) -> Option<String> {
             (!known.can.networks.contains(network)).then(|| format!("it does not declare the network {network:?}"))
         }
         Need::Program(name) => (!known.programs.contains(name)).then(|| format!("it has no `{name}`")),
-        // Depend on how it is made.
-        Need::Hides | Need::EnforcesReadonly | Need::EnforcesAllow | Need::Outside => None,
+        // Depends on how the environment is created.
+        Need::Hides | Need::EnforcesReadonly | Need::EnforcesAllow | Need::OutsideDirectory => None,
     })
 }
 
-async fn attempt(case: &Case, maker: Arc<dyn Maker>, known: &Known, patience: Duration) -> Came {
+async fn attempt(case: &Case, factory: Arc<dyn EnvironmentFactory>, known: &Known, timeout: Duration) -> CaseResult {
     if let Some(why) = missing(case, known) {
-        return Came::Skipped(why);
+        return CaseResult::Skipped(why);
     }
-    let made = maker.make(&case.wishes).await;
-    let at = match made.and_then(|place| At::new(maker, place, case, patience)) {
-        Ok(at) => at,
-        Err(Unmet::Refused(why)) if !declares(case) => return Came::Skipped(why),
-        Err(unmet) => return Came::Failed(Wrong::new("a place as it is declared", format!("{unmet:?}"))),
+    let made = factory.make(&case.requirements).await;
+    let context = match made.and_then(|place| Context::new(factory, place, &case.requirements, case.builder, timeout)) {
+        Ok(context) => context,
+        Err(Unmet::Refused(why)) if !declares(case) => return CaseResult::Skipped(why),
+        Err(unmet) => return CaseResult::Failed(CheckFailure::new("a place as it is declared", format!("{unmet:?}"))),
     };
-    let unmet = case.needs.iter().find(|need| !at.meets(**need));
+    let unmet = case.needs.iter().find(|need| !context.meets(**need));
     let came = match unmet {
-        Some(need) => Came::Skipped(format!("it does not have {need:?}")),
-        None => match tokio::time::timeout(patience, trial(case, &at)).await {
-            Ok(Ok(())) => Came::Passed,
-            Ok(Err(wrong)) => Came::Failed(wrong),
-            Err(_) => Came::Failed(Wrong::new("an answer", format!("none within {} s", patience.as_secs()))),
+        Some(need) => CaseResult::Skipped(format!("it does not have {need:?}")),
+        None => match tokio::time::timeout(timeout, trial(case, &context)).await {
+            Ok(Ok(())) => CaseResult::Passed,
+            Ok(Err(wrong)) => CaseResult::Failed(wrong),
+            Err(_) => CaseResult::Failed(CheckFailure::new(
+                "an answer",
+                format!("none within {} s", timeout.as_secs()),
+            )),
         },
     };
-    match (came, at.close().await) {
-        (Came::Failed(wrong), _) => Came::Failed(wrong),
-        (Came::Passed | Came::Skipped(_), Err(wrong)) => Came::Failed(wrong),
+    match (came, context.close().await) {
+        (CaseResult::Failed(wrong), _) => CaseResult::Failed(wrong),
+        (CaseResult::Passed | CaseResult::Skipped(_), Err(wrong)) => CaseResult::Failed(wrong),
         (came, Ok(())) => came,
     }
 }
 
-/// Whether what a case wishes was declared by the environment: then it may not be refused.
+/// Returns whether the environment declares a requirement of a case as supported, and so may not refuse it.
 fn declares(case: &Case) -> bool {
     let declared = |need: &Need| matches!(need, Need::Limits(_) | Need::Gives(_));
-    case.needs.iter().any(declared) || case.wishes.policy.digest() == shieling::policy::Policy::open().digest()
+    case.needs.iter().any(declared) || case.requirements.policy.digest() == shieling::policy::Policy::open().digest()
 }
 
-async fn trial(case: &Case, at: &At) -> Checked {
+async fn trial(case: &Case, context: &Context) -> Checked {
     match &case.trial {
-        Trial::Steps(steps) => {
+        Procedure::Steps(steps) => {
             for step in steps {
-                at.step(step).await?;
+                context.step(step).await?;
             }
             Ok(())
         }
-        Trial::Code(check) => check(at).await,
+        Procedure::Code(check) => check(context).await,
     }
 }

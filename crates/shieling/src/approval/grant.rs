@@ -1,22 +1,22 @@
-//! A yes that goes further than one start: how far, how often, how long.
+//! Grants: approvals that cover more than one start. Their scope, their number of uses, and their lifetime.
 //!
-//! Every grant holds for one policy and one environment only. What else it is bound to:
+//! Every grant is bound to one policy and one environment. It is also bound to:
 //!
 //! | scope | text | directory and variables | files that the text runs | session |
 //! |---|---|---|---|---|
 //! | once, exact | same | same | same, unchanged | any |
-//! | prefix | each command begins so, see [`plain`](super::plain) | same | only those seen, unchanged | any |
-//! | session | the same programs, asked about by the same rules | same | only those seen, unchanged | same |
+//! | prefix | each command begins with the words, see [`plain`](super::plain) | same | only those seen, unchanged | any |
+//! | session | the same programs, for the same rules | same | only those seen, unchanged | same |
 //!
-//! A session's yes is bound to what was shown: a later text is covered if it is plain (see
-//! [`plain`](super::plain)), launches no program that the first did not launch, and is asked about for
-//! reasons that were shown then. Anything else is asked about again.
+//! A grant for a session covers a later text only if the text is plain (see [`plain`](super::plain)), launches no
+//! program that the first text did not launch, and is asked about for reasons that the first question showed.
+//! Anything else leads to a new question.
 //!
-//! A grant for a command never covers an operation on files, nor the other way round. Of operations on
-//! files, a prefix holds for one only, and a session's yes for the same operation, asked about by the
-//! same rules: who agrees to edits does not agree to a hook of git.
+//! A grant for a command never covers a file operation, or the reverse. For file operations, a prefix grant covers
+//! one start, and a session grant covers the same operation for the same rules: approving edits does not approve a
+//! git hook.
 //!
-//! What the policy denies is never covered, since it never gets here.
+//! A request that the policy denies is never covered, since it is refused before the grants are consulted.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -24,49 +24,15 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::plain::{is_plain, is_plain_word};
-use super::{GrantId, Question};
+use super::question::Question;
+use super::scope::{GrantId, GrantLimits, Scope};
 use crate::policy::{Decision, Reason};
 use crate::request::{Digest, RequestKind};
 
-/// The most grants that are held. Beyond it the oldest goes, which only means to be asked again.
+/// The largest number of grants. Beyond it the oldest is dropped, which only leads to another question.
 const MAX_HELD: usize = 1_024;
 
-/// How often and how long a grant holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// The number of starts, the one that was asked about among them.
-    pub uses: NonZeroU32,
-    /// The time from the yes, on the monotonic clock.
-    pub lasts: Duration,
-}
-
-impl Default for Limits {
-    /// 100 starts within an hour.
-    fn default() -> Self {
-        Self {
-            uses: const { NonZeroU32::new(100).expect("100 is not 0") },
-            lasts: Duration::from_secs(3_600),
-        }
-    }
-}
-
-/// How far a yes goes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Scope {
-    /// This one start.
-    Once,
-    /// This exact command again, too.
-    Exact(Limits),
-    /// Commands of which every part begins with these words. Where not even the command that was
-    /// asked about is so, or it is no command, the yes is for this one start.
-    Prefix(Vec<String>, Limits),
-    /// In the session of this command, others that launch only [the same programs](Question::programs)
-    /// and are asked about for the same reasons. Where the text is not plain, the yes is for this one
-    /// start.
-    Session(Limits),
-}
-
-/// The grants that still hold.
+/// The valid grants.
 #[derive(Debug, Default)]
 pub(super) struct Grants {
     held: Vec<Held>,
@@ -83,7 +49,7 @@ struct Held {
     until: Instant,
 }
 
-/// In rising width: the narrowest grant that covers a command is used first.
+/// What a grant covers, from narrow to wide. The narrowest grant that covers a request is used first.
 #[derive(Debug)]
 enum Covers {
     Exact {
@@ -141,7 +107,7 @@ impl Covers {
                 files,
             } => {
                 *session == question.session
-                    // A path in another directory is no other place for an operation on files.
+                    // File operations name absolute paths, so the working directory does not matter.
                     && (question.kind == RequestKind::Files || *place == question.place)
                     && question.programs().is_some_and(|launched| launched.is_subset(programs))
                     && question.verdict.reasons.iter().all(|reason| match question.kind {
@@ -181,15 +147,15 @@ impl Grants {
         Some(id)
     }
 
-    /// Keeps what is left of a yes after `used` starts.
+    /// Keeps what is left of a grant after `used` starts.
     pub(super) fn keep(&mut self, id: GrantId, question: &Question, scope: Scope, used: u32, now: Instant) {
         let exact = || Covers::Exact {
             command: question.command_digest,
             files: question.files.clone(),
         };
-        let once = Limits {
+        let once = GrantLimits {
             uses: NonZeroU32::MIN,
-            ..Limits::default()
+            ..GrantLimits::default()
         };
         let (covers, limits) = match scope {
             Scope::Once => (exact(), once),
@@ -222,7 +188,7 @@ impl Grants {
             },
         };
         let uses = limits.uses.get().saturating_sub(used);
-        // A time beyond the clock is longer than any process lives.
+        // A time that the clock cannot represent is beyond the lifetime of any process.
         let until = now
             .checked_add(limits.lasts)
             .unwrap_or(now + Duration::from_secs(u64::from(u32::MAX)));
@@ -252,7 +218,7 @@ impl Grants {
     }
 }
 
-/// Whether every command of a plain text begins with these words.
+/// Returns whether every command of a plain text begins with these words.
 fn begins_with(question: &Question, words: &[String]) -> bool {
     question.kind == RequestKind::Command
         && !words.is_empty()
@@ -266,8 +232,8 @@ fn begins_with(question: &Question, words: &[String]) -> bool {
             .all(|command| command.argv.starts_with(words))
 }
 
-/// Whether a reason is one that somebody has read before saying yes: the same one, or the same rule
-/// about another command of the same programs. Another rule, or the same rule about another file, is news.
+/// Returns whether the approver has seen a reason before: the same one, or the same rule about another command of the
+/// same programs. Another rule, or the same rule about another file, is a new reason.
 fn was_said_yes_to(reason: &Reason, seen: &[Reason], programs: &[&str]) -> bool {
     let program = reason.object.split_whitespace().next();
     let about_a_program = program.is_some_and(|program| programs.contains(&program));

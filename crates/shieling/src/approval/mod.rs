@@ -1,22 +1,23 @@
-//! The only maker of [`Approved`]: what was judged, and asked about where that was wanted.
+//! Approval of requests: the only code that creates an [`Approved`].
 //!
-//! It asks and remembers; it never starts anything, touches no file and lets nothing through that
-//! the policy denied: such a command is not even asked about.
+//! It asks an approver and remembers the grants. It starts nothing, touches no file, and never asks about a request
+//! that the policy denied.
 //!
 //! ```text
 //! verdict ─► deny ───────────────────────────────────────────► Refused::Denied
 //!         ├► allow, and only asks are asked ─────────────────► Approved (by policy)
 //!         └► ask, or everything is asked
-//!               ├► a grant that was given earlier covers it ─► Approved (by grant)
-//!               ├► nobody is to be asked, or nobody answers ─► Refused::Unanswered
-//!               ├► more than can be shown ───────────────────► Refused::TooLong
+//!               ├► an earlier grant covers it ───────────────► Approved (by grant)
+//!               ├► asking is off, or there is no answer ─────► Refused::Unanswered
+//!               ├► too long to be shown whole ───────────────► Refused::TooLong
 //!               ├► no ───────────────────────────────────────► Refused::SaidNo
 //!               └► yes ─┬► a file that it runs has changed ──► ask again
 //!                       └► as it was ────────────────────────► Approved (by answer)
 //! ```
 #![forbid(unsafe_code)]
 
-mod ask;
+mod scope;
+mod question;
 mod grant;
 mod plain;
 
@@ -32,41 +33,30 @@ use crate::policy::Decision;
 use crate::request::{Digest, Request};
 use crate::units::{ByteCount, Clock};
 
-pub use ask::{Answer, Approver, Asking, Callback, Case, Nobody, Question};
 use grant::Grants;
-pub use grant::{Limits, Scope};
+pub use question::{Answer, AnswerFuture, ApprovalContext, Approver, ApproverFn, NoApprover, Question};
+pub use scope::{GrantId, GrantLimits, Scope};
 
-/// How often a command is asked about anew because a file that it runs has changed in between.
+/// The number of times that a request is asked about because files that it runs changed after the answer.
 const ROUNDS: usize = 3;
 
-/// How long an answer is waited for unless told otherwise.
-const PATIENCE: Duration = Duration::from_secs(10 * 60);
+/// The default time limit for an answer.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// The number of a grant, unlike any other of the same [`Approvals`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(transparent)]
-pub struct GrantId(u64);
-
-impl fmt::Display for GrantId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// Whose yes a command starts on.
+/// The basis of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Basis {
-    /// The policy allowed it and nobody was to be asked.
+    /// The policy allowed the request without asking.
     Policy,
-    /// An approver said yes to this very start.
+    /// An approver allowed this very start.
     Answer,
-    /// A yes that was given earlier covers it.
+    /// An earlier grant covers the request.
     Grant,
 }
 
 impl Basis {
-    /// Its name, as it is recorded.
+    /// Returns the name, as it is recorded.
     pub fn name(self) -> &'static str {
         match self {
             Self::Policy => "policy",
@@ -76,9 +66,9 @@ impl Basis {
     }
 }
 
-/// A request that policy let through, and a person too where that was wanted.
+/// A request that the policy let through, and an approver too where that was required.
 ///
-/// Not `Clone`, no way to change it: one grant starts one thing, exactly as judged.
+/// It is neither `Clone` nor mutable: one grant starts one thing, exactly as it was judged.
 ///
 /// ```compile_fail
 /// fn twice<T>(approved: shieling::approval::Approved<T>) {
@@ -95,85 +85,84 @@ pub struct Approved<T> {
 }
 
 impl<T> Approved<T> {
-    /// What was approved.
+    /// Returns the request.
     pub fn request(&self) -> &T {
         &self.request
     }
 
-    /// The yes that it starts on.
+    /// Returns the grant that it starts on.
     pub fn grant(&self) -> GrantId {
         self.grant
     }
 
-    /// Whose yes that was.
+    /// Returns the basis of the approval.
     pub fn basis(&self) -> Basis {
         self.basis
     }
 
-    /// The files that the text runs, as they were when the yes was given; none where the policy
-    /// alone decided, since nobody has looked at them then.
+    /// Returns the files that the text runs, in the state that was approved. It is empty if the policy alone decided,
+    /// since the files were not read then.
     pub fn files(&self) -> &[(PathBuf, Digest)] {
         &self.files
     }
 
-    /// Uses the approval up.
+    /// Consumes the approval and returns the request.
     pub fn into_request(self) -> T {
         self.request
     }
 }
 
-/// Who is asked, and about what.
+/// Which requests an approver is asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Every command that no grant covers.
+    /// Every request that no grant covers.
     Always,
-    /// What the policy wants to be asked: `--approval policy`.
+    /// Those that the policy asks about: `--approval policy`.
     #[serde(rename = "policy")]
     OnAsk,
-    /// Nothing; what the policy wants to be asked is refused.
+    /// None. Requests that the policy asks about are refused.
     Never,
 }
 
-/// Why a command was not approved.
+/// Why a request was not approved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// The policy denied it; nobody was asked.
+    /// The policy denies it; no approver was asked.
     #[error("the policy denies it")]
     Denied,
-    /// It needs a yes, and nobody is to be asked.
+    /// It needs an approval, and asking is off.
     #[error("it needs a yes, and nobody is to be asked here")]
     NobodyToAsk,
-    /// It needs a yes, and nobody was there to give it.
+    /// It needs an approval, and no approver answered.
     #[error("it needs a yes, and nobody answered")]
     Unanswered,
-    /// The approver said no.
+    /// The approver refused.
     #[error("the approver said no{}", if .because.is_empty() { String::new() } else { format!(": {}", .because) })]
     SaidNo {
-        /// The approver's words.
+        /// The approver's reason; may be empty.
         because: String,
     },
-    /// More than can be shown of it would have to be judged, so that nobody was asked.
+    /// The request is too long to be shown whole, so no approver was asked.
     #[error("it is too long to be shown whole (more than {most}), and nobody is asked about what they cannot see")]
     TooLong {
-        /// How much could be shown.
+        /// The number of bytes that could be shown.
         most: ByteCount,
     },
-    /// A file that it runs was changed during each question.
+    /// Files that the request runs changed after every answer.
     #[error("files that it runs were changed each time between the yes and the start")]
     KeepsChanging {
-        /// Those that changed last.
+        /// The files that changed last.
         files: Vec<PathBuf>,
     },
 }
 
-/// Answers the question whether a command may start, and remembers the answers that go further
-/// than one start. Shared by reference.
+/// Approves requests, and keeps the grants that cover more than one start. Shared by reference.
 pub struct Approvals {
     mode: Mode,
     approver: Arc<dyn Approver>,
     clock: Arc<dyn Clock>,
-    patience: Duration,
+    timeout: Duration,
     grants: Mutex<Grants>,
     next: AtomicU64,
 }
@@ -182,55 +171,55 @@ impl fmt::Debug for Approvals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Approvals")
             .field("mode", &self.mode)
-            .field("patience", &self.patience)
+            .field("timeout", &self.timeout)
             .finish_non_exhaustive()
     }
 }
 
 impl Approvals {
-    /// Without any grant. An answer is waited for 10 minutes.
+    /// Creates a set of approvals without grants. The time limit for an answer is 10 minutes.
     pub fn new(mode: Mode, approver: Arc<dyn Approver>, clock: Arc<dyn Clock>) -> Self {
         Self {
             mode,
             approver,
             clock,
-            patience: PATIENCE,
+            timeout: DEFAULT_TIMEOUT,
             grants: Mutex::default(),
             next: AtomicU64::new(1),
         }
     }
 
-    /// The same, and an answer is waited for this long; then nobody has answered.
+    /// Sets the time limit for an answer. After it, the question counts as unanswered.
     #[must_use]
-    pub fn with_patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
-    /// Who is asked, and about what.
+    /// Returns which requests an approver is asked about.
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// Approves a request, or says why not.
+    /// Approves a request.
     ///
-    /// `files` looks up the files that the text runs, with their digests. It is called before a
-    /// question and again right after the yes: what somebody said yes to is what starts. A change in
-    /// the instant after that, before the shell opens the file, is beyond this; only an environment
-    /// in which nobody else can write excludes it.
+    /// `files` returns the files that the text runs, with their digests. It is called before the question and again
+    /// right after the answer, so that what was approved is what starts. It cannot see a change between that call and
+    /// the moment at which the shell opens the file; only an environment in which no other process can write excludes
+    /// that.
     ///
     /// # Errors
-    /// [`Refused`]. Nothing of it can be started, and no grant was used up.
+    /// [`Refused`]. Nothing was started, and no grant was used up.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the question with it; nothing was granted.
+    /// Dropping the future withdraws the question and grants nothing.
     ///
     /// # Panics
-    /// Outside a tokio runtime with timers, if somebody has to be asked.
+    /// Outside of a tokio runtime with timers, if an approver has to be asked.
     pub async fn approve<R: Request>(
         &self,
         request: R,
-        case: &Case<'_>,
+        case: &ApprovalContext<'_>,
         files: impl Fn(&R) -> Vec<(PathBuf, Digest)>,
     ) -> Result<Approved<R>, Refused> {
         let asked = match (case.verdict.decision, self.mode) {
@@ -262,7 +251,7 @@ impl Approvals {
             return Err(Refused::TooLong { most });
         }
         for _ in 0..ROUNDS {
-            let answer = tokio::time::timeout(self.patience, self.approver.ask(&question)).await;
+            let answer = tokio::time::timeout(self.timeout, self.approver.ask(&question)).await;
             let scope = match answer.unwrap_or(Answer::Nobody) {
                 Answer::Yes(scope) => scope,
                 Answer::No(because) => return Err(Refused::SaidNo { because }),
@@ -288,26 +277,25 @@ impl Approvals {
         })
     }
 
-    /// Grants what a question asked for, after it was left unanswered: the next attempt that the
-    /// scope covers needs no answer any more.
+    /// Grants an unanswered question in retrospect: the next request within the scope needs no answer.
     pub fn grant(&self, question: &Question, scope: Scope) -> GrantId {
         let grant = self.number();
         self.held(|grants, now| grants.keep(grant, question, scope, 0, now));
         grant
     }
 
-    /// Takes a grant back. Says whether there was anything left of it.
+    /// Revokes a grant. Returns whether it was still valid.
     pub fn revoke(&self, grant: GrantId) -> bool {
         self.held(|grants, now| grants.revoke(grant, now))
     }
 
-    /// Takes back everything that was granted.
+    /// Revokes all grants.
     pub fn revoke_all(&self) {
         self.held(|grants, _| *grants = Grants::default());
     }
 
     fn number(&self) -> GrantId {
-        GrantId(self.next.fetch_add(1, Ordering::Relaxed))
+        GrantId::new(self.next.fetch_add(1, Ordering::Relaxed))
     }
 
     fn held<R>(&self, act: impl FnOnce(&mut Grants, std::time::Instant) -> R) -> R {
@@ -316,7 +304,7 @@ impl Approvals {
     }
 }
 
-/// The paths that are in one list and not, with the same digest, in the other.
+/// Returns the paths that are in only one of the lists, or whose digests differ.
 fn difference(before: &[(PathBuf, Digest)], after: &[(PathBuf, Digest)]) -> Vec<PathBuf> {
     let missing = |here: &[(PathBuf, Digest)], there: &[(PathBuf, Digest)]| -> Vec<PathBuf> {
         here.iter()

@@ -1,30 +1,29 @@
-//! Texts plain enough that their commands' words are all there is to them.
+//! Plain texts: those whose meaning is fully determined by the words of their commands.
 //!
-//! A grant for `cargo test` is meant for that program with any arguments. It is not meant for
-//! `cargo test > ~/.bashrc`, `PATH=. cargo test` or `for PATH in .; do cargo test; done`, in which
-//! each command begins with the granted words just as well. So a prefix covers texts without
-//! expansions, redirections to files, assignments and keywords only. This errs on the side of
-//! asking: a quoted `>` is refused too.
+//! A grant for `cargo test` is meant for that program with any arguments, but not for `cargo test > ~/.bashrc`,
+//! `PATH=. cargo test` or `for PATH in .; do cargo test; done`, whose commands begin with the same words. A prefix
+//! therefore covers only texts without expansions, redirections to files, assignments and keywords. The check prefers
+//! to ask: it also rejects a quoted `>`.
 
-/// What bash takes for the beginning or part of a compound command.
+/// The words that begin or continue compound commands in bash.
 const KEYWORDS: [&str; 19] = [
     "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "select",
     "function", "time", "coproc", "[[", "]]",
 ];
 
-/// Where a word ends.
+/// The characters that end a word.
 const BOUNDARY: [char; 6] = [' ', '\t', '\n', ';', '|', '&'];
 
-/// Whether a text is words joined by `&&`, `||`, `;`, `|`, `&` and newlines, and nothing else.
+/// Returns whether a text consists only of words joined by `&&`, `||`, `;`, `|`, `&` and newlines.
 pub(super) fn is_plain(text: &str) -> bool {
     !text.contains(['$', '`', '(', ')', '{', '}', '\r'])
-        // A continued line joins what would look like two words.
+        // A continued line joins what looks like two words.
         && !text.contains("\\\n")
         && text.match_indices(['<', '>']).all(|(at, sign)| is_harmless(sign, &text[at + 1..]))
         && text.split(BOUNDARY).all(|word| !KEYWORDS.contains(&word) && !is_assignment(word))
 }
 
-/// Whether a redirection goes to `/dev/null` or to another stream. `rest` follows the sign.
+/// Returns whether a redirection goes to `/dev/null` or to another stream. `rest` follows the sign.
 fn is_harmless(sign: &str, rest: &str) -> bool {
     let targets: &[&str] = if sign == ">" {
         &["&1", "&2", "/dev/null"]
@@ -39,7 +38,7 @@ fn is_harmless(sign: &str, rest: &str) -> bool {
     })
 }
 
-/// Whether a word as it is written could assign a variable: `a=1`, `a+=1`, `a[0]=1`.
+/// Returns whether a word could be an assignment: `a=1`, `a+=1`, `a[0]=1`.
 fn is_assignment(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && word.split_once('=').is_some_and(|(name, _)| {
@@ -48,8 +47,8 @@ fn is_assignment(word: &str) -> bool {
         })
 }
 
-/// Whether a word means itself to every shell. A word that cannot be known is shown as it is
-/// written, so that anything else might be equal by its looks alone.
+/// Returns whether every shell takes a word literally. Unknown words are shown as they are written, so other words
+/// could be equal in appearance only.
 pub(super) fn is_plain_word(word: &str) -> bool {
     !word.is_empty()
         && word

@@ -1,17 +1,17 @@
-//! The log as a file: one JSON object per line, each with the digest of the line before.
+//! The audit log in a file: one JSON object per line, each with the digest of the line before.
 //!
-//! The file is opened for appending only and created with mode 0600. Each append holds an exclusive
-//! `flock`, so that several processes can share one log: the second one finds the file longer than
-//! it left it, reads the last line anew and goes on from there.
+//! The file is opened for appending only, and created with mode 0600. Each append holds an exclusive `flock`, so that
+//! several processes can share a log: a process that finds the file longer than before reads the last line and
+//! continues from it.
 //!
-//! A log that keeps generations is rotated at its bound, under the same lock: `log` becomes `log.1`, `log.1`
-//! becomes `log.2`, and the oldest goes. The chain goes on: the first line of the new file has the next
-//! number, and the digest of the last line of `log.1`. Whoever waited for the lock meanwhile finds another
-//! file at the path, whose lines come after those it knows, and goes on there.
+//! A log with generations is rotated at its bound, under the same lock: `log` becomes `log.1`, `log.1` becomes
+//! `log.2`, and the oldest file is removed. The chain continues: the first line of the new file has the next number,
+//! and the digest of the last line of `log.1`. A process that waited for the lock then finds another file at the
+//! path, whose lines follow those that it knows, and continues there.
 //!
-//! What it refuses: to go on after a last line that is torn or is no record, to write to a file that
-//! others may write to, that is no longer at its path, or that has reached its bound. Each of these
-//! means that a record would be lost or could not be trusted, and is for a person to look at.
+//! Appending fails if the last line is torn or not a record, or if the file can be written by others, has been moved,
+//! or has reached its bound. In each of these cases a record would be lost or could not be trusted, and a person has
+//! to investigate.
 #![expect(clippy::disallowed_methods, reason = "the audit log is one of the homes of std::fs")]
 
 use std::fs::OpenOptions;
@@ -23,49 +23,48 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::{Head, Record, Sink, line};
+use super::{LogHead, Record, Sink, line};
 use crate::request::Digest;
 use crate::units::ByteCount;
 
-/// The longest line that is written and read. A command of 1 MiB in which each byte is a control
-/// character takes six.
+/// The longest line. A command of 1 MiB in which every byte is a control character takes six.
 pub const MAX_LINE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// How long to wait for another process that holds the lock. It needs it for one write.
+/// The longest wait for another process that holds the lock, which it does for one write.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 
-/// How often another file is followed that has come to stand at the path.
+/// The largest number of times that a rotated file is followed.
 const FOLLOWED: u32 = 100;
 
 /// What to do about a log that cannot be written.
 const OTHERWISE: &str =
     "free space or give this user the right to write there, or record elsewhere with `--audit FILE`";
 
-/// What an append survives once it has returned.
+/// What an appended record survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// The end of this and of every other process: the kernel has the line. A power cut may lose
-    /// the last seconds, and the chain then ends earlier or with a torn line, which is noticed.
+    /// The end of any process: the kernel has the line. A power failure may lose the last seconds; the chain then
+    /// ends earlier or with a torn line, which is detected.
     #[default]
     Kernel,
-    /// A power cut too: `fdatasync` after each line, some milliseconds on most disks.
+    /// A power failure too: `fdatasync` after each line, which takes some milliseconds on most disks.
     Disk,
 }
 
-/// How a log is kept.
+/// The settings of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
-    /// What an append survives; [`Durability::Kernel`] unless told otherwise.
+pub struct LogSettings {
+    /// What an appended record survives (default: [`Durability::Kernel`]).
     pub durability: Durability,
-    /// The size beyond which nothing is appended and so nothing starts, or the log is rotated; 1 GiB unless
-    /// told otherwise.
+    /// The size at which the log is rotated, or, without generations, nothing is appended and so nothing starts
+    /// (default: 1 GiB).
     pub bound: ByteCount,
-    /// How many full files are kept besides the one that is written, under its name with `.1`, `.2` and so
-    /// on; 0 unless told otherwise, and then nothing is ever rotated or removed.
+    /// The number of full files that are kept beside the current one, with the suffixes `.1`, `.2` and so on
+    /// (default: 0, which means that files are never rotated or removed).
     pub generations: u32,
 }
 
-impl Default for Settings {
+impl Default for LogSettings {
     fn default() -> Self {
         Self {
             durability: Durability::default(),
@@ -75,32 +74,32 @@ impl Default for Settings {
     }
 }
 
-/// A log in a file.
+/// An audit log in a file.
 #[derive(Debug)]
-pub struct File {
+pub struct LogFile {
     path: PathBuf,
-    settings: Settings,
+    settings: LogSettings,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
     file: std::fs::File,
-    /// The length at which `head` was the last line.
+    /// The length of the file at which `head` was the last line.
     length: u64,
-    head: Option<Head>,
+    head: Option<LogHead>,
 }
 
-impl File {
+impl LogFile {
     /// Opens a log to be continued, or creates it.
     ///
     /// # Errors
-    /// If it cannot be opened, is not a regular file, may be written to by others than its owner,
-    /// or does not end in a whole record.
+    /// If the file cannot be opened, is not a regular file, can be written by others than its owner, or does not end
+    /// with a complete record.
     ///
     /// # Platform notes
-    /// Unix only. `flock` does nothing on some network file systems; keep the log on a local one.
-    pub fn open(path: impl Into<PathBuf>, settings: Settings) -> io::Result<Self> {
+    /// Unix only. `flock` has no effect on some network file systems; keep the log on a local one.
+    pub fn open(path: impl Into<PathBuf>, settings: LogSettings) -> io::Result<Self> {
         let path = path.into();
         let log = Self {
             state: Mutex::new(State {
@@ -119,20 +118,19 @@ impl File {
         Ok(log)
     }
 
-    /// Where it is.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The last line that this process has seen; none in an empty log.
-    pub fn head(&self) -> Option<Head> {
+    /// Returns the last line that this process has seen; `None` in an empty log.
+    pub fn head(&self) -> Option<LogHead> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).head
     }
 
     fn lock(&self, file: &std::fs::File) -> io::Result<Locked> {
         let begun = Instant::now();
-        // A second descriptor of the same opening, so that the lock is one and the state stays free
-        // to be changed.
+        // A second descriptor of the same open file, which shares the lock and leaves the state mutable.
         let file = file.try_clone()?;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -142,7 +140,7 @@ impl File {
                 }
                 Err(rustix::io::Errno::WOULDBLOCK) => {
                     let why = "another process has held its lock for 5 s";
-                    return Err(told(&self.path, why, io::ErrorKind::TimedOut));
+                    return Err(refusal(&self.path, why, io::ErrorKind::TimedOut));
                 }
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -150,7 +148,7 @@ impl File {
         }
     }
 
-    /// Locks the file that stands at the path, which others may have rotated since.
+    /// Locks the file at the path, which another process may have rotated.
     fn lock_current(&self, state: &mut State) -> io::Result<Locked> {
         for _ in 0..=FOLLOWED {
             let locked = self.lock(&state.file)?;
@@ -164,12 +162,12 @@ impl File {
                 break;
             }
             let next = opened(&self.path)?;
-            // What follows a rotation begins after all that was known; a log that somebody began anew does not.
+            // A file after a rotation continues the known lines; a log that was started afresh does not.
             let follows = match (first_number(&next)?, state.head) {
                 (_, None) => true,
                 (Some(first), Some(head)) => first > head.seq,
-                // Nothing was written to it yet: then what we know stands in the generation before, or
-                // before that.
+                // Nothing was written to it yet. The known head is then in the previous generation, or the one
+                // before.
                 (None, Some(head)) => self.last_before()?.is_some_and(|before| before.seq >= head.seq),
             };
             if !follows {
@@ -178,32 +176,32 @@ impl File {
             (state.file, state.length) = (next, 0);
         }
         let why = "the log was moved or replaced while it was in use; start again to begin a new one";
-        Err(told(&self.path, why, io::ErrorKind::NotFound))
+        Err(refusal(&self.path, why, io::ErrorKind::NotFound))
     }
 
-    /// Where an older generation is.
+    /// Returns the path of an older generation.
     fn generation(&self, number: u32) -> PathBuf {
         generation(&self.path, number)
     }
 
-    /// The last line of the newest older generation.
-    fn last_before(&self) -> io::Result<Option<Head>> {
+    /// Returns the last line of the newest older generation.
+    fn last_before(&self) -> io::Result<Option<LogHead>> {
         match std::fs::File::open(self.generation(1)) {
             Ok(before) => {
                 let length = before.metadata()?.len();
                 (length > 0).then(|| self.last_line(&before, length)).transpose()
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(told(&self.path, &error.to_string(), error.kind())),
+            Err(error) => Err(refusal(&self.path, &error.to_string(), error.kind())),
         }
     }
 
-    /// Makes this file the newest of the older generations. Its lock is held. Who has the lock of the next file
-    /// first begins it, and that may be another process, so nothing is known of it here.
+    /// Makes this file, whose lock is held, the newest older generation. The process that first locks the next file
+    /// starts it, which may be another process, so the state is left unknown here.
     fn rotate(&self) -> io::Result<()> {
         let failed = |error: io::Error| {
             let why = format!("it is full and cannot be rotated: {error}; {OTHERWISE}");
-            told(&self.path, &why, error.kind())
+            refusal(&self.path, &why, error.kind())
         };
         for number in (1..self.settings.generations).rev() {
             match std::fs::rename(self.generation(number), self.generation(number + 1)) {
@@ -214,20 +212,20 @@ impl File {
         std::fs::rename(&self.path, self.generation(1)).map_err(failed)
     }
 
-    /// Brings `head` up to date with what other processes have appended.
+    /// Updates `head` with the lines that other processes have appended.
     fn catch_up(&self, state: &mut State) -> io::Result<()> {
         let found = state.file.metadata()?;
         let length = found.len();
         if length < state.length {
             let why = "the log has become shorter while it was in use: records were removed";
-            return Err(told(&self.path, why, io::ErrorKind::InvalidData));
+            return Err(refusal(&self.path, why, io::ErrorKind::InvalidData));
         }
         if length > state.length || (length > 0 && state.head.is_none()) {
             state.head = Some(self.last_line(&state.file, length)?);
             state.length = length;
         }
         if length == 0 && self.settings.generations > 0 {
-            // Rotated, and nothing was written since: the last line is that of the generation before.
+            // Rotated, with nothing written since: the last line is in the previous generation.
             if let Some(before) = self.last_before()? {
                 state.head = Some(before);
             }
@@ -235,9 +233,9 @@ impl File {
         Ok(())
     }
 
-    fn last_line(&self, file: &std::fs::File, length: u64) -> io::Result<Head> {
+    fn last_line(&self, file: &std::fs::File, length: u64) -> io::Result<LogHead> {
         let from = length.saturating_sub(MAX_LINE_BYTES + 1);
-        // Mostly the last few KiB hold the last line; the rest is read only if they do not.
+        // The last line is usually within the last few KiB; the rest is read only if it is not.
         let mut tail = read_from(file, length.saturating_sub(8 * 1024).max(from), length)?;
         if !tail[..tail.len() - 1].contains(&b'\n') {
             tail = read_from(file, from, length)?;
@@ -248,7 +246,7 @@ impl File {
                 "its last line is torn: a write was interrupted. Keep a copy, look at what comes after \
                  byte {begins}, then cut it off with `truncate -s {begins}` or begin a new log"
             );
-            return Err(told(&self.path, &why, io::ErrorKind::InvalidData));
+            return Err(refusal(&self.path, &why, io::ErrorKind::InvalidData));
         };
         let last = &whole[after_newline(whole)..];
         std::str::from_utf8(last)
@@ -257,12 +255,12 @@ impl File {
             .and_then(|last| line::link(last).map(|link| line::head(last, link.seq)))
             .ok_or_else(|| {
                 let why = "its last line is no whole record; `shieling log verify` shows where the log breaks";
-                told(&self.path, why, io::ErrorKind::InvalidData)
+                refusal(&self.path, why, io::ErrorKind::InvalidData)
             })
     }
 }
 
-impl Sink for File {
+impl Sink for LogFile {
     fn append(&self, record: &Record) -> io::Result<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let bound = self.settings.bound.get();
@@ -290,7 +288,7 @@ impl Sink for File {
                  `--audit FILE`",
                 self.settings.bound
             );
-            return Err(told(&self.path, &why, io::ErrorKind::StorageFull));
+            return Err(refusal(&self.path, &why, io::ErrorKind::StorageFull));
         }
         let written = state
             .file
@@ -300,10 +298,10 @@ impl Sink for File {
                 Durability::Disk => state.file.sync_data(),
             });
         if let Err(error) = written {
-            // A full disk may have taken half a line. Nobody else can have written behind it while
-            // the lock is held, so the half can be taken back; if not, the next append reports it.
+            // A full disk may have accepted half a line. No other process can have written after it while the lock is
+            // held, so it can be removed; if that fails, the next append reports it.
             drop(state.file.set_len(state.length));
-            return Err(told(&self.path, &format!("{error}; {OTHERWISE}"), error.kind()));
+            return Err(refusal(&self.path, &format!("{error}; {OTHERWISE}"), error.kind()));
         }
         state.length = grown;
         state.head = Some(head);
@@ -312,18 +310,18 @@ impl Sink for File {
     }
 }
 
-/// Opens a log, or creates it, for this user alone.
+/// Opens or creates a log that is private to this user.
 fn opened(path: &Path) -> io::Result<std::fs::File> {
     let file = OpenOptions::new()
         .read(true)
         .append(true)
         .create(true)
         .mode(0o600)
-        // Not through a link that somebody put there, and not waiting for a pipe's reader.
+        // Does not follow a link, or block on a pipe without a reader.
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
         .open(path)
         .map_err(|error| {
-            told(
+            refusal(
                 path,
                 &format!("{error}; record elsewhere with `--audit FILE`"),
                 error.kind(),
@@ -331,27 +329,27 @@ fn opened(path: &Path) -> io::Result<std::fs::File> {
         })?;
     let found = file.metadata()?;
     if !found.is_file() {
-        return Err(told(path, "it is not a regular file", io::ErrorKind::InvalidInput));
+        return Err(refusal(path, "it is not a regular file", io::ErrorKind::InvalidInput));
     }
     if found.uid() != rustix::process::geteuid().as_raw() {
         let why = "it belongs to another user, who could rewrite it; record elsewhere with `--audit FILE`";
-        return Err(told(path, why, io::ErrorKind::PermissionDenied));
+        return Err(refusal(path, why, io::ErrorKind::PermissionDenied));
     }
     if found.mode() & 0o022 != 0 {
         let why = "others than its owner may write to it; take that away with `chmod go-w`";
-        return Err(told(path, why, io::ErrorKind::PermissionDenied));
+        return Err(refusal(path, why, io::ErrorKind::PermissionDenied));
     }
     Ok(file)
 }
 
-/// Where an older generation of a log is.
+/// Returns the path of an older generation of a log.
 pub(super) fn generation(path: &Path, number: u32) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{number}"));
     name.into()
 }
 
-/// The number of the first line; none in an empty log, or if it is no record.
+/// Returns the number of the first line; `None` if the log is empty or the line is not a record.
 pub(super) fn first_number(file: &std::fs::File) -> io::Result<Option<u64>> {
     let length = file.metadata()?.len().min(MAX_LINE_BYTES);
     let mut some = 8 * 1024;
@@ -368,12 +366,12 @@ pub(super) fn first_number(file: &std::fs::File) -> io::Result<Option<u64>> {
     }
 }
 
-/// The lock, until it is dropped.
+/// Holds the lock until it is dropped.
 struct Locked(std::fs::File);
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // The lock belongs to the opening, which the state keeps, so that closing does not free it.
+        // The lock belongs to the open file, which the state keeps, so closing the descriptor does not release it.
         let _ = flock(&self.0, FlockOperation::Unlock);
     }
 }
@@ -388,6 +386,6 @@ fn after_newline(bytes: &[u8]) -> usize {
     bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)
 }
 
-fn told(path: &Path, why: &str, kind: io::ErrorKind) -> io::Error {
+fn refusal(path: &Path, why: &str, kind: io::ErrorKind) -> io::Error {
     io::Error::new(kind, format!("audit log `{}`: {why}", path.display()))
 }

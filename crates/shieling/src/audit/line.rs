@@ -1,13 +1,13 @@
-//! One record as one line of bytes, in which nothing can move a cursor, hide or reverse text.
+//! Encodes a record as one line, in which no character can move a cursor, or hide or reverse text.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::{Head, Record};
+use super::{LogHead, Record};
 use crate::request::Digest;
 
-/// What stands between a line's content and its check sum.
+/// Separates the content of a line from its checksum.
 const CHECK: &str = ",\"check\":\"";
 
 #[derive(Serialize)]
@@ -18,11 +18,11 @@ struct Numbered<'a> {
     record: &'a Record,
 }
 
-/// The line of a record, without its newline.
+/// Encodes a record without a newline.
 ///
-/// `prev` is the digest of the whole line before, which is what makes the chain. `check` is the
-/// digest of this line up to it: it adds nothing against somebody who recomputes it, and lets
-/// [`verify`](super::verify) name the very line that was edited, which `prev` alone cannot.
+/// `prev` is the digest of the whole line before, which forms the chain. `check` is the digest of this line up to the
+/// checksum. It does not stop an attacker, who can recompute it, but lets [`verify`](super::verify) name the line
+/// that was edited, which `prev` alone cannot.
 pub(super) fn encode(record: &Record, seq: u64, prev: Digest) -> serde_json::Result<String> {
     let mut line = escape(&serde_json::to_string(&Numbered { seq, prev, record })?);
     let closing = line.pop();
@@ -33,21 +33,21 @@ pub(super) fn encode(record: &Record, seq: u64, prev: Digest) -> serde_json::Res
     Ok(line)
 }
 
-/// Whether a line's check sum fits its content.
+/// Returns whether the checksum of a line matches its content.
 pub(super) fn is_intact(line: &str) -> bool {
     line.rsplit_once(CHECK).is_some_and(|(content, rest)| {
         rest.strip_suffix("\"}") == Some(Digest::of(content.as_bytes()).to_string().as_str())
     })
 }
 
-/// What a line says of its place in the chain.
+/// The position of a line in the chain.
 pub(super) struct Link {
     pub(super) seq: u64,
     pub(super) prev: String,
     pub(super) time: String,
 }
 
-/// Reads a line's place; none if it is no record.
+/// Reads the position of a line; `None` if it is not a record.
 pub(super) fn link(line: &str) -> Option<Link> {
     let value: serde_json::Value = serde_json::from_str(line).ok()?;
     Some(Link {
@@ -57,20 +57,20 @@ pub(super) fn link(line: &str) -> Option<Link> {
     })
 }
 
-/// The head that a log has after this line.
-pub(super) fn head(line: &str, seq: u64) -> Head {
-    Head {
+/// Returns the head of a log that ends with this line.
+pub(super) fn head(line: &str, seq: u64) -> LogHead {
+    LogHead {
         seq,
         digest: Digest::of(line.as_bytes()),
     }
 }
 
-/// JSON text in which every character that a terminal or a reader could be fooled with is written
-/// as `\uXXXX`. Its meaning stays the same: such characters can stand only inside strings.
+/// Escapes characters in JSON text that could deceive a terminal or a reader as `\uXXXX`. The meaning does not
+/// change, since such characters occur only in strings.
 ///
-/// JSON itself demands this for the C0 controls alone. Here also: DEL, the C1 controls (a terminal
-/// may obey them), line and paragraph separators, everything that turns the direction of text or
-/// takes no room, and the tag characters in which text can hide.
+/// JSON requires this for the C0 controls only. Also escaped are DEL, the C1 controls (which a terminal may obey),
+/// line and paragraph separators, characters that change the direction of text or are invisible, and tag characters,
+/// in which text can hide.
 pub fn escape(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for character in json.chars() {

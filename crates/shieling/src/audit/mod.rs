@@ -1,29 +1,28 @@
-//! The record of what was asked, answered and done, which can only grow.
+//! The audit log: an append-only record of requests, approvals and outcomes.
 //!
-//! Written twice for each command: the intent before anything starts, the outcome after. A sink that
-//! fails stops the start: nothing runs unrecorded. The façade writes it and no part of the library
-//! reads it back; no decision depends on what an earlier record says.
+//! Each command is recorded twice: the intent before it starts, the outcome after. If a record cannot be written, the
+//! command does not start. Only the façade writes records, and no part of the library reads them: no decision depends
+//! on an earlier record.
 //!
-//! Records name environment variables and never hold their values, and hold the command's text as it
-//! was given: whoever writes a secret into a command finds it in the log. What is typed into a job is
-//! never in it, only how much: it may be a password, and nobody can tell.
+//! Records contain the names of environment variables, but not their values. They contain the text of commands
+//! unchanged, including any secrets in it. Input to jobs is recorded by length only, since it may be a password.
 //!
 //! ```text
 //! intent ──► approved ──► outcome          a command that ran
-//!        └─► denied                        that nobody said yes to
-//! denied                                   that the policy or the rate limit refused
+//!        └─► denied                        a command that was not approved
+//! denied                                   a command that the policy or the rate limit refused
 //! ```
 //!
-//! A change of files is recorded as a command is: each time that it is worked out, an intent. Of what is
-//! only read there is one line, the outcome, written before the caller gets to see it; if a rule had
-//! somebody asked about it, the intent and the yes stand before that. What could not even be worked out,
-//! such as an edit of what is not there, leaves an outcome alone. What is in the files, and what a
-//! change puts there, is never in a record: only a digest of it.
+//! A change of files is recorded like a command, with an intent each time it is prepared. A read has only an outcome,
+//! which is written before the caller receives the result; if a rule requires an approval for it, an intent and the
+//! approval precede the outcome. A request that fails before it can be judged, such as an edit of a missing file, has
+//! only an outcome. Records never contain the contents of files, only digests.
 //!
-//! Each line of a [`File`] carries the SHA-256 of the line before. That shows every change by
-//! somebody who cannot rewrite the rest of the file; against somebody who can, or who cuts off the
-//! end, compare with a [`Head`] that was noted elsewhere.
+//! Each line of a [`LogFile`] contains the SHA-256 of the line before. This reveals every change by a party that
+//! cannot rewrite the rest of the file. To detect a rewritten or truncated file, compare with a [`LogHead`] that was
+//! stored elsewhere.
 
+mod head;
 mod file;
 mod line;
 mod touched;
@@ -32,120 +31,122 @@ mod verify;
 
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
 pub use crate::units::rfc3339;
-pub use file::{Durability, File, MAX_LINE_BYTES, Settings};
+pub use file::{Durability, LogFile, LogSettings, MAX_LINE_BYTES};
+pub use head::LogHead;
 pub use line::escape;
-pub use touched::{FilesTouched, MAX_PATHS};
-pub use typed::{MAX_KEYS, Typed};
-pub use verify::{Broken, Head, Summary, Why, verify};
+pub use touched::{FileRecord, MAX_PATHS};
+pub use typed::{InputRecord, MAX_KEYS};
+pub use verify::{BrokenLog, Defect, LogSummary, verify};
 
 use crate::outcome::{Denial, Layer, Outcome, Status};
 use crate::policy::{Decision, Reason, Verdict};
-use crate::request::{Digest, Request};
+use crate::request::{Digest, FileOp, Request};
+use touched::lossy;
 
-/// The largest number of reasons that a record repeats; the rest is counted.
+/// The largest number of reasons in a record; the others are counted.
 pub const MAX_REASONS: usize = 64;
 
-/// Where records go.
+/// Stores records.
 ///
-/// `append` returns once the record is as safe as the sink promises. It is called from asynchronous
-/// code and may block for as long as a write to a local file takes, not longer.
+/// `append` returns once the record is as durable as the sink promises. It is called from asynchronous code and may
+/// block for the duration of a write to a local file, but not longer.
 pub trait Sink: Send + Sync {
-    /// Adds one record at the end.
+    /// Appends a record.
     ///
     /// # Errors
-    /// Anything that leaves the record unwritten. The command is then not started.
+    /// If the record could not be stored. The command is then not started.
     fn append(&self, record: &Record) -> io::Result<()>;
 }
 
-/// A sink that hands each record to a function.
-pub struct Callback<F>(pub F);
+/// A sink that calls a function.
+pub struct SinkFn<F>(pub F);
 
-impl<F: Fn(&Record) -> io::Result<()> + Send + Sync> Sink for Callback<F> {
+impl<F: Fn(&Record) -> io::Result<()> + Send + Sync> Sink for SinkFn<F> {
     fn append(&self, record: &Record) -> io::Result<()> {
         (self.0)(record)
     }
 }
 
-impl<F> fmt::Debug for Callback<F> {
+impl<F> fmt::Debug for SinkFn<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Callback")
     }
 }
 
-/// What a record reports.
+/// The event that a record reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum RecordKind {
     /// A command is about to be approved and started.
     Intent,
-    /// Somebody, or an earlier grant, said yes to it; written before it starts.
+    /// An approver, or an earlier grant, allowed it. Written before it starts.
     Approved,
-    /// It was refused and did not start.
+    /// It was refused and not started.
     Denied,
-    /// It has ended, or contact to it was lost.
+    /// It has ended, or contact with it was lost.
     Outcome,
 }
 
-/// One line of the log, before it has its number and its link to the line before.
+/// A record, before it receives its number and its link to the line before.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Record {
-    /// What it reports.
-    pub kind: Kind,
-    /// The same for all records of one run of one command, and for no other in this log.
+    /// The event.
+    pub kind: RecordKind,
+    /// An id that all records of one run share, unique in the log.
     pub run: String,
-    /// The wall clock, RFC 3339 in UTC. For people: nothing is measured with it.
+    /// The wall-clock time in RFC 3339 (UTC). It is informative only.
     pub time: String,
-    /// The monotonic clock, in milliseconds since the writer was built.
+    /// The monotonic time, in milliseconds since the writer was created.
     pub monotonic_ms: f64,
-    /// The process that wrote it.
+    /// The id of the process that wrote the record.
     pub pid: u32,
-    /// The text of the command; how an operation on files reads; for what is typed, how much and into
-    /// what.
+    /// The text of the command or of the file operation; for input to a job, its length and the job.
     pub command: String,
-    /// The operation on files, where that is what it reports; otherwise not in the line.
+    /// The file operation, if the record is about one. Otherwise it is omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<FilesTouched>,
-    /// What was typed, where that is what it reports; otherwise not in the line.
+    pub file: Option<FileRecord>,
+    /// The input to a job, if the record is about one. Otherwise it is omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub typed: Option<Typed>,
-    /// Where it was to run; bytes that are not UTF-8 are replaced.
+    pub typed: Option<InputRecord>,
+    /// The working directory; bytes that are not UTF-8 are replaced.
     pub cwd: String,
-    /// The names of the variables in its environment, without their values.
+    /// The names of the environment variables.
     pub variables: Vec<String>,
-    /// The environment it was to run in.
+    /// The name of the environment.
     pub environment: String,
-    /// The digest of text, directory, and variables with their values; of an operation on files, of all
-    /// that it changes and by what. Of what is typed, the SHA-256 of `run`, a line feed, and the text: the same password has another one each time.
+    /// The digest of the text, the directory, and the variables with their values; for a file operation, of the paths
+    /// and contents that it changes. For input to a job, it is the SHA-256 of `run`, a line feed, and the text, so
+    /// that the same password has a different digest each time.
     pub command_digest: Digest,
-    /// The digest of the policy that judged.
+    /// The digest of the policy.
     pub policy_digest: Digest,
-    /// What the policy said, if it was asked.
-    pub verdict: Option<Judged>,
-    /// The yes that it started on.
-    pub grant: Option<Granted>,
-    /// The stage that refused it.
-    pub denial: Option<Refusal>,
-    /// How it ended.
-    pub outcome: Option<Ended>,
+    /// The verdict, if the policy was asked.
+    pub verdict: Option<VerdictRecord>,
+    /// The approval, if there is one.
+    pub grant: Option<GrantRecord>,
+    /// The refusal, if there is one.
+    pub denial: Option<DenialRecord>,
+    /// The outcome, if it has ended.
+    pub outcome: Option<OutcomeRecord>,
 }
 
-/// A verdict, as far as a record repeats it.
+/// The recorded part of a verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Judged {
+pub struct VerdictRecord {
     /// The decision.
     pub decision: Decision,
     /// The first [`MAX_REASONS`] reasons.
     pub reasons: Vec<Reason>,
-    /// How many more there were.
+    /// The number of further reasons.
     pub reasons_omitted: usize,
 }
 
-impl From<&Verdict> for Judged {
+impl From<&Verdict> for VerdictRecord {
     fn from(verdict: &Verdict) -> Self {
         let (reasons, reasons_omitted) = first(&verdict.reasons);
         Self {
@@ -156,27 +157,27 @@ impl From<&Verdict> for Judged {
     }
 }
 
-/// A yes.
+/// A recorded approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Granted {
-    /// The grant's number in the process that wrote the record.
+pub struct GrantRecord {
+    /// The number of the grant within the process that wrote the record.
     pub id: String,
-    /// Whose yes it is: `policy`, `answer` or `grant`.
+    /// The basis: `policy`, `answer` or `grant`.
     pub basis: String,
-    /// The files that the text runs, as they were when the yes was given.
-    pub files: Vec<FileSeen>,
+    /// The files that the text runs, in the state that was approved.
+    pub files: Vec<FileDigest>,
 }
 
-/// A file that a command runs, and what was in it.
+/// A file that a command runs, with the digest of its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FileSeen {
-    /// Its path; bytes that are not UTF-8 are replaced.
+pub struct FileDigest {
+    /// The path; bytes that are not UTF-8 are replaced.
     pub path: String,
-    /// Its digest.
+    /// The digest.
     pub digest: Digest,
 }
 
-impl From<&(PathBuf, Digest)> for FileSeen {
+impl From<&(PathBuf, Digest)> for FileDigest {
     fn from((path, digest): &(PathBuf, Digest)) -> Self {
         Self {
             path: path.to_string_lossy().into_owned(),
@@ -185,22 +186,22 @@ impl From<&(PathBuf, Digest)> for FileSeen {
     }
 }
 
-/// A refusal, as far as a record repeats it.
+/// The recorded part of a refusal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Refusal {
-    /// The stage.
+pub struct DenialRecord {
+    /// The stage that refused.
     pub layer: Layer,
-    /// `deny`, or `ask` where a yes was missing.
+    /// `deny`, or `ask` if an approval was missing.
     pub decision: Decision,
     /// The first [`MAX_REASONS`] reasons.
     pub reasons: Vec<Reason>,
-    /// How many more there were.
+    /// The number of further reasons.
     pub reasons_omitted: usize,
-    /// The wait after which a retry can help.
+    /// The time after which a retry can succeed.
     pub retry_after_ms: Option<u64>,
 }
 
-impl From<&Denial> for Refusal {
+impl From<&Denial> for DenialRecord {
     fn from(denial: &Denial) -> Self {
         let (reasons, reasons_omitted) = first(&denial.reasons);
         Self {
@@ -213,34 +214,34 @@ impl From<&Denial> for Refusal {
     }
 }
 
-/// An outcome without its output.
+/// The recorded part of an outcome, without the output.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Ended {
+pub struct OutcomeRecord {
     /// How it ended.
     pub status: Status,
-    /// The exit code, as in the outcome.
+    /// The exit code.
     pub exit_code: Option<i32>,
-    /// The signal.
+    /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Bytes written to standard output.
+    /// The number of bytes written to standard output.
     pub stdout_bytes: u64,
-    /// Bytes written to standard error.
+    /// The number of bytes written to standard error.
     pub stderr_bytes: u64,
-    /// How long it ran.
+    /// The time that it ran.
     pub duration_ms: f64,
-    /// What was still alive at the end.
+    /// The number of processes that could not be ended.
     pub survivors: u32,
-    /// What was left behind and ended.
+    /// The number of processes that were left behind and ended.
     pub ended_processes: u32,
-    /// What the environment enforced.
+    /// The layers that the environment enforced.
     pub enforced: Vec<String>,
-    /// What it did not enforce though asked to.
+    /// The layers that were requested and not enforced.
     pub missing: Vec<String>,
-    /// What went wrong.
+    /// The error, if there was one.
     pub error: Option<String>,
 }
 
-impl From<&Outcome> for Ended {
+impl From<&Outcome> for OutcomeRecord {
     fn from(outcome: &Outcome) -> Self {
         Self {
             status: outcome.status,
@@ -259,9 +260,9 @@ impl From<&Outcome> for Ended {
 }
 
 impl Record {
-    /// A record with nothing in it but who asks what, where and when.
+    /// Creates a record that contains only the request, its place and its time.
     pub fn new(
-        kind: Kind,
+        kind: RecordKind,
         run: String,
         monotonic_ms: f64,
         request: &impl Request,
@@ -288,10 +289,43 @@ impl Record {
             outcome: None,
         }
     }
-}
 
-fn lossy(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
+    /// Makes this a record about a file operation.
+    pub(crate) fn set_files(&mut self, op: &FileOp) {
+        self.file = Some(op.into());
+    }
+
+    /// Makes this a record about the input `text`, without the text.
+    pub(crate) fn set_typed(&mut self, text: &str, typed: InputRecord) {
+        self.command_digest = Digest::of(format!("{}\n{text}", self.run).as_bytes());
+        self.command = typed.to_string();
+        self.typed = Some(typed);
+    }
+
+    /// Removes the parts that may quote the input, if this is a record about input.
+    pub(crate) fn unquote(&mut self) {
+        let Some(typed) = &self.typed else { return };
+        let object = format!("job {}", typed.job);
+        let judged = self.verdict.as_mut().map(|VerdictRecord { reasons, .. }| reasons);
+        let refused = self.denial.as_mut().map(|DenialRecord { reasons, .. }| reasons);
+        for Reason {
+            object: of,
+            span,
+            because,
+            instead,
+            decision: _,
+            rule: _,
+        } in judged.into_iter().chain(refused).flatten()
+        {
+            of.clone_from(&object);
+            *span = None;
+            "what was typed is not repeated here".clone_into(because);
+            *instead = None;
+        }
+        if let Some(grant) = &mut self.grant {
+            grant.files.clear();
+        }
+    }
 }
 
 fn first(reasons: &[Reason]) -> (Vec<Reason>, usize) {

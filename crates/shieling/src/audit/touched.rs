@@ -1,33 +1,32 @@
-//! What a record says of an operation on files: which, and how much; never what is in them.
+//! The recorded part of a file operation: the operation, its paths and sizes, but not the contents.
 
 use std::collections::HashSet;
 use std::path::Path;
 
 use serde::Serialize;
 
-use super::{Record, lossy};
 use crate::request::{Digest, FileOp, Operation};
 
-/// The largest number of paths that a record names; the rest is counted.
+/// The largest number of paths in a record; the others are counted.
 pub const MAX_PATHS: usize = 64;
 
-/// An operation on files.
+/// A recorded file operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FilesTouched {
-    /// What was done, or was to be.
+pub struct FileRecord {
+    /// The operation that was performed or requested.
     pub operation: Operation,
-    /// The first [`MAX_PATHS`] paths, absolute and with no link in them, as far as they were found;
-    /// bytes that are not UTF-8 are replaced.
+    /// The first [`MAX_PATHS`] paths, absolute and resolved as far as they exist; bytes that are not UTF-8 are
+    /// replaced.
     pub paths: Vec<String>,
-    /// How many more there were.
+    /// The number of further paths.
     pub paths_omitted: usize,
-    /// The size of the file that was read, or is there now, once that is known.
+    /// The size of the file that was read or written, once known.
     pub bytes: Option<u64>,
-    /// The digest of what somebody who is asked is shown of the change.
+    /// The digest of the change, as shown to an approver.
     pub change_digest: Option<Digest>,
 }
 
-impl From<&FileOp> for FilesTouched {
+impl From<&FileOp> for FileRecord {
     fn from(op: &FileOp) -> Self {
         let mut seen = HashSet::new();
         let paths = op.touched().iter().map(|touched| touched.path.as_path());
@@ -43,9 +42,7 @@ impl From<&FileOp> for FilesTouched {
     }
 }
 
-impl Record {
-    /// Has the record report this operation on files.
-    pub(crate) fn set_files(&mut self, op: &FileOp) {
-        self.file = Some(op.into());
-    }
+/// Returns the path as text; bytes that are not UTF-8 are replaced.
+pub(super) fn lossy(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }

@@ -1,33 +1,29 @@
-//! What a record says of something typed into a job: how much, never what.
+//! The recorded part of input to a job: its length, but not the text.
 //!
-//! What reads it is not known, and whether a terminal shows what is typed says nothing for sure, so that
-//! each text may be a password. Reasons and files are left out as well, since they quote it.
+//! Any input may be a password: the program that reads it is not known, and the terminal's echo flag does not tell
+//! reliably. Reasons and files are omitted as well, since they quote the input.
 
 use std::fmt;
 
 use serde::Serialize;
 
-use super::{Judged, Record, Refusal};
-use crate::policy::Reason;
-use crate::request::Digest;
-
-/// The largest number of keys that a record names; the rest is counted.
+/// The largest number of keys in a record; the others are counted.
 pub const MAX_KEYS: usize = 64;
 
-/// Something that was typed into a job.
+/// Recorded input to a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Typed {
+pub struct InputRecord {
     /// The job.
     pub job: String,
-    /// How many bytes of text, keys that are characters included.
+    /// The number of bytes of text, including keys that produce text.
     pub bytes: u64,
-    /// The names of the first [`MAX_KEYS`] other keys, after the text.
+    /// The names of the first [`MAX_KEYS`] other keys, in the order after the text.
     pub keys: Vec<String>,
-    /// How many more there were.
+    /// The number of further keys.
     pub keys_omitted: usize,
 }
 
-impl fmt::Display for Typed {
+impl fmt::Display for InputRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = if self.bytes == 1 { "" } else { "s" };
         write!(f, "typed {} byte{plural} into job {}", self.bytes, self.job)?;
@@ -38,39 +34,5 @@ impl fmt::Display for Typed {
             write!(f, " and {} more", self.keys_omitted)?;
         }
         Ok(())
-    }
-}
-
-impl Record {
-    /// Has the record report that `text` was typed, without the text.
-    pub(crate) fn set_typed(&mut self, text: &str, typed: Typed) {
-        self.command_digest = Digest::of(format!("{}\n{text}", self.run).as_bytes());
-        self.command = typed.to_string();
-        self.typed = Some(typed);
-    }
-
-    /// Removes what may quote the text that was typed, if that is what the record reports.
-    pub(crate) fn unquote(&mut self) {
-        let Some(typed) = &self.typed else { return };
-        let object = format!("job {}", typed.job);
-        let judged = self.verdict.as_mut().map(|Judged { reasons, .. }| reasons);
-        let refused = self.denial.as_mut().map(|Refusal { reasons, .. }| reasons);
-        for Reason {
-            object: of,
-            span,
-            because,
-            instead,
-            decision: _,
-            rule: _,
-        } in judged.into_iter().chain(refused).flatten()
-        {
-            of.clone_from(&object);
-            *span = None;
-            "what was typed is not repeated here".clone_into(because);
-            *instead = None;
-        }
-        if let Some(grant) = &mut self.grant {
-            grant.files.clear();
-        }
     }
 }

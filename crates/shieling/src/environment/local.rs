@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError};
+use std::time::Instant;
 
 use tokio::sync::Mutex;
 
@@ -10,7 +11,7 @@ use super::files::host::{Confined, HostFiles, View};
 use super::{Ability, Capabilities, Environment, Files, Later, Limit, Network, Shell, sandbox};
 use crate::approval::Approved;
 use crate::outcome::Confinement;
-use crate::process::{Jail, JailError, Process, SessionShell, SpawnError, Streams};
+use crate::process::{Jail, JailError, Next, Ordered, Plan, Process, SessionShell, SpawnError, Streams};
 use crate::request::Command;
 
 /// What needs a workspace.
@@ -27,6 +28,8 @@ pub struct Local {
     once: bool,
     files: OnceLock<Arc<HostFiles>>,
     starter: Mutex<Option<Arc<Jail>>>,
+    /// What [`Self::start_ahead`] has ordered.
+    ahead: std::sync::Mutex<Option<Ordered>>,
 }
 
 impl Local {
@@ -39,6 +42,7 @@ impl Local {
             once: false,
             files: OnceLock::new(),
             starter: Mutex::new(None),
+            ahead: std::sync::Mutex::default(),
         }
     }
 
@@ -53,10 +57,26 @@ impl Local {
         }
     }
 
-    /// Expects one command: nothing is kept ready for another, which would take longer to start.
+    /// Expects one command: nothing is kept ready for another, which would take longer to start, and what starts
+    /// commands ends with the first.
     #[must_use]
     pub fn once(self) -> Self {
         Self { once: true, ..self }
+    }
+
+    /// Begins to start what starts commands, for a caller that has other things to do before the first. Needs no runtime,
+    /// and nothing is waited for. If it fails, the first command tells why.
+    pub fn start_ahead(&self) {
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        if ahead.is_none() {
+            *ahead = Jail::order_on_this_host(self.once).ok();
+        }
+    }
+
+    /// What starts commands, ordered.
+    fn order(&self) -> Result<Ordered, JailError> {
+        let ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take();
+        ahead.map_or_else(|| Jail::order_on_this_host(self.once), Ok)
     }
 
     fn confined_files(&self) -> Result<Arc<HostFiles>, SpawnError> {
@@ -78,9 +98,25 @@ impl Local {
         if let Some(starter) = starter.as_ref().filter(|starter| starter.is_alive()) {
             return Ok(Arc::clone(starter));
         }
-        Ok(Arc::clone(
-            starter.insert(Arc::new(Jail::on_this_host(self.once).await?)),
-        ))
+        let made = self.order()?.ready().await?;
+        Ok(Arc::clone(starter.insert(Arc::new(made))))
+    }
+
+    /// Starts a command, whose order goes with that of what starts it if there is none yet.
+    async fn begin(&self, plan: &Plan, streams: Streams) -> Result<Process, SpawnError> {
+        let next = if self.once { Next::Nothing } else { Next::Others };
+        let mut starter = self.starter.lock().await;
+        if let Some(made) = starter.as_ref().filter(|starter| starter.is_alive()).cloned() {
+            drop(starter);
+            return made.spawn_before(next, plan, streams).await;
+        }
+        let started = Instant::now();
+        let ordered = self.order().map_err(SpawnError::Jail)?;
+        let sent = ordered.send(next, plan, streams)?;
+        let made = Arc::new(ordered.ready().await.map_err(SpawnError::Jail)?);
+        *starter = Some(Arc::clone(&made));
+        drop(starter);
+        made.join(plan, sent, started).await
     }
 }
 
@@ -105,10 +141,7 @@ impl Environment for Local {
     }
 
     fn spawn(&self, command: Approved<Command>, streams: Streams) -> Later<'_, Result<Process, SpawnError>> {
-        Box::pin(async move {
-            let starter = self.starter().await.map_err(SpawnError::Jail)?;
-            starter.spawn(&self.shell.plan(command.request()), streams).await
-        })
+        Box::pin(async move { self.begin(&self.shell.plan(command.request()), streams).await })
     }
 
     fn open_shell<'a>(&'a self, first: &'a Approved<Command>) -> Later<'a, Result<Box<dyn SessionShell>, SpawnError>> {
@@ -137,6 +170,8 @@ impl Environment for Local {
 
     fn close(&self) -> Later<'_, ()> {
         Box::pin(async {
+            // It has started nothing, and goes by itself.
+            drop(self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take());
             if let Some(starter) = self.starter.lock().await.take() {
                 starter.close().await;
             }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::approval::Approved;
 pub use crate::enforcement::{EnforceError, Enforced, Enforcement, Hidden};
-pub use crate::outcome::Places;
+pub use crate::outcome::WritablePaths;
 use crate::outcome::{Confinement, HeldBack, Hint, LimitHit, Outcome};
 use crate::process::{Counts, Process, SessionShell, SpawnError, Streams, Struck};
 use crate::request::Command;
@@ -283,7 +283,7 @@ pub trait Environment: Send + Sync {
     }
 
     /// Where what is written in it lasts, if that differs.
-    fn places(&self) -> Option<Places> {
+    fn places(&self) -> Option<WritablePaths> {
         None
     }
 

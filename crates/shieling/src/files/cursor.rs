@@ -1,7 +1,7 @@
-//! How an answer that ends too early says where to go on, and how that is read again.
+//! Cursors: where the next request continues after an incomplete response.
 //!
-//! A cursor is a path as text. Names need not be UTF-8 and text must be, so that a byte that is no part of
-//! a character stands as `%` and two digits, and `%` itself as `%25`; any other name stands for itself.
+//! A cursor is a path as text. Since file names need not be UTF-8, bytes that are not are written as `%` and two
+//! digits, and `%` itself as `%25`; all other characters are literal.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::FilesError;
 
-/// A path as a cursor.
+/// Formats a path as a cursor.
 pub(super) fn written(path: &[u8]) -> String {
     let mut text = String::with_capacity(path.len());
     for chunk in path.utf8_chunks() {
@@ -23,10 +23,10 @@ pub(super) fn written(path: &[u8]) -> String {
     text
 }
 
-/// The path that a cursor stands for: relative, and leading nowhere else.
+/// Parses a cursor into a relative path without `..`.
 ///
 /// # Errors
-/// [`FilesError::Argument`].
+/// [`FilesError::Argument`] if it is not a cursor.
 pub(super) fn read(argument: &'static str, text: &str) -> Result<PathBuf, FilesError> {
     let wrong = || FilesError::Argument {
         argument,
@@ -43,10 +43,10 @@ pub(super) fn read(argument: &'static str, text: &str) -> Result<PathBuf, FilesE
     Ok(path)
 }
 
-/// The name that a cursor stands for.
+/// Parses a cursor into a file name.
 ///
 /// # Errors
-/// [`FilesError::Argument`].
+/// [`FilesError::Argument`] if it is not a cursor.
 pub(super) fn read_name(argument: &'static str, text: &str) -> Result<OsString, FilesError> {
     let path = read(argument, text)?;
     if path.as_os_str().as_encoded_bytes().contains(&b'/') {
@@ -61,7 +61,7 @@ pub(super) fn read_name(argument: &'static str, text: &str) -> Result<OsString, 
     Ok(path.into_os_string())
 }
 
-/// A number of results that can be had at once.
+/// Checks the requested number of results.
 ///
 /// # Errors
 /// [`FilesError::Argument`] for 0 and for more than `most`.
@@ -75,7 +75,7 @@ pub(super) fn bounded(argument: &'static str, asked: u64, most: u64) -> Result<u
     })
 }
 
-/// The path of a node, without what leads to the root of its walk, in bytes.
+/// Returns the bytes of a path below the root of a walk.
 pub(super) fn raw(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
 }
@@ -99,7 +99,7 @@ fn bytes(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The beginning of a text, for a message.
+/// Returns the beginning of a text, for a message.
 pub(super) fn brief(text: &str) -> String {
     let mut brief: String = text.chars().take(60).collect();
     if brief.len() < text.len() {

@@ -1,7 +1,7 @@
-//! What changes from one content to another, as a unified diff.
+//! Unified diffs between two contents.
 //!
-//! Only what surrounds a change is looked at, and a diff ends at 32 KiB: neither time nor text follows
-//! the size of the file.
+//! Only the surroundings of a change are compared, and a diff ends at 32 KiB: neither the time nor the length depends
+//! on the size of the file.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -13,38 +13,38 @@ use similar::{Algorithm, DiffOp, capture_diff_slices_deadline, group_diff_ops};
 use super::encoding::Encoding;
 use crate::units::ByteCount;
 
-/// The most of a diff that is told, in bytes.
+/// The longest diff, in bytes.
 const MOST: usize = 32 << 10;
 
-/// How many lines are shown around a change.
+/// The number of context lines around a change.
 const CONTEXT: usize = 3;
 
-/// More lines than that are not compared with each other, but replaced as a whole.
+/// The largest number of lines that are compared. Longer ranges are replaced as a whole.
 const COMPARED: usize = 20_000;
 
-/// After that long, a diff may be longer than it has to be. It still is right.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// The time after which a diff may be longer than necessary. It is still correct.
+const TIME_LIMIT: Duration = Duration::from_millis(500);
 
-/// Changes are looked at together until they span that much, in bytes.
+/// Changes that lie within this many bytes are compared together.
 const TOGETHER: usize = 256 << 10;
 
 /// A diff.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Diff {
-    /// It, of at most 32 KiB and a line that says so.
+    /// The text: at most 32 KiB, and a line about the cut.
     pub(super) text: String,
     /// Whether it was cut.
     pub(super) is_cut: bool,
 }
 
 impl Diff {
-    /// How much of it there is at most, if it was cut.
+    /// Returns the bound, if the diff was cut.
     pub(super) fn cut_at(&self) -> Option<ByteCount> {
         self.is_cut.then_some(ByteCount::bytes(MOST as u64))
     }
 }
 
-/// What the two sides are called.
+/// The names of both sides.
 #[derive(Debug, Clone)]
 pub(super) struct Names {
     old: String,
@@ -52,16 +52,16 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// One file before and after, as seen from the workspace.
+    /// The names of a file before and after a change, relative to the workspace.
     pub(super) fn same(workspace: &Path, path: &Path) -> Self {
-        let name = shown(workspace, path);
+        let name = display_path(workspace, path);
         Self {
             old: quoted("a/", &name),
             new: quoted("b/", &name),
         }
     }
 
-    /// A file that is made.
+    /// The names of a new file.
     pub(super) fn made(workspace: &Path, path: &Path) -> Self {
         Self {
             old: "/dev/null".to_owned(),
@@ -69,7 +69,7 @@ impl Names {
         }
     }
 
-    /// A file that is removed.
+    /// The names of a removed file.
     pub(super) fn removed(workspace: &Path, path: &Path) -> Self {
         Self {
             new: "/dev/null".to_owned(),
@@ -78,16 +78,16 @@ impl Names {
     }
 }
 
-/// A path as diffs name it: relative to the workspace if it is in it.
-fn shown(workspace: &Path, path: &Path) -> String {
+/// Returns the path as diffs show it: relative to the workspace, if it is inside.
+fn display_path(workspace: &Path, path: &Path) -> String {
     let inner = path.strip_prefix(workspace).unwrap_or(path);
     inner.to_string_lossy().trim_start_matches('/').to_owned()
 }
 
-/// A name as git writes it: as it is, or in quotes if something in it would be misread.
+/// Quotes a name as git does, if it contains characters that would be misread.
 fn quoted(side: &str, name: &str) -> String {
     if !name.contains(|c: char| c.is_ascii_control() || c == '"' || c == '\\') {
-        // What follows a name with blanks in it could be a time, but for the tab.
+        // Without the tab, the part after a blank could be read as a time.
         let tab = if name.contains(' ') { "\t" } else { "" };
         return format!("{side}{name}{tab}");
     }
@@ -105,17 +105,17 @@ fn quoted(side: &str, name: &str) -> String {
     out
 }
 
-/// A change: these bytes of the old content became those of the new one.
+/// A change of a range of bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Change {
-    /// Of the old content.
+    /// The range in the old content.
     pub(super) old: Range<usize>,
-    /// Of the new one.
+    /// The range in the new content.
     pub(super) new: Range<usize>,
 }
 
 impl Change {
-    /// Whatever lies between what two contents have in common at their beginning and at their end.
+    /// Returns the range between the common prefix and the common suffix of two contents.
     fn between(old: &[u8], new: &[u8]) -> Self {
         let (before, behind) = common(old, new);
         Self {
@@ -125,7 +125,7 @@ impl Change {
     }
 }
 
-/// The diff of two contents, if both are text.
+/// Returns the diff of two contents, if both are text.
 pub(super) fn of_contents(names: &Names, old: &[u8], new: &[u8]) -> Option<Diff> {
     let (was, is) = (Encoding::of(old)?, Encoding::of(new)?);
     // An empty file has no encoding of its own.
@@ -137,19 +137,19 @@ pub(super) fn of_contents(names: &Names, old: &[u8], new: &[u8]) -> Option<Diff>
     Some(of_texts(names, &text(was, old), &text(is, new)))
 }
 
-/// The diff of two texts.
+/// Returns the diff of two texts.
 pub(super) fn of_texts(names: &Names, old: &str, new: &str) -> Diff {
     let (old, new) = (old.as_bytes(), new.as_bytes());
     of_changes(names, Encoding::UTF_8, old, new, &[Change::between(old, new)])
 }
 
-/// The diff of two contents of which it is known what changed, in the order of the file.
+/// Returns the diff of two contents whose changes are known, in the order of the file.
 pub(super) fn of_changes(names: &Names, encoding: Encoding, old: &[u8], new: &[u8], changes: &[Change]) -> Diff {
     let mut out = Writer {
         text: format!("--- {}\n+++ {}\n", names.old, names.new),
         is_cut: false,
     };
-    // How many lines end before the part of each side that was not looked at yet.
+    // The number of lines before the part of each side that was not compared yet.
     let (mut old_at, mut old_lines, mut new_at, mut new_lines) = (0, 0, 0, 0);
     let mut changes = changes.iter().peekable();
     let mut any = false;
@@ -168,7 +168,7 @@ pub(super) fn of_changes(names: &Names, encoding: Encoding, old: &[u8], new: &[u
             end = lines_behind(encoding, old, last.old.end);
             changes.next();
         }
-        // Whatever lies outside the changes is the same on both sides.
+        // Outside of the changes both sides are equal.
         let new_start = first.new.start - (first.old.start - start);
         let new_end = last.new.end + (end - last.old.end);
         old_lines += encoding.count_ends(&old[old_at..start]);
@@ -193,7 +193,7 @@ pub(super) fn of_changes(names: &Names, encoding: Encoding, old: &[u8], new: &[u
     }
 }
 
-/// The beginning of what is looked at of a change at `at`.
+/// Returns the start of the range to compare for a change at `at`.
 fn lines_before(encoding: Encoding, bytes: &[u8], at: usize) -> usize {
     let mut start = encoding.line_start(bytes, at);
     for _ in 0..CONTEXT {
@@ -205,8 +205,8 @@ fn lines_before(encoding: Encoding, bytes: &[u8], at: usize) -> usize {
     start
 }
 
-/// The end of what is looked at of a change that ends before `at`: where that is a line's end, a line
-/// more than is shown, since the change may have taken the end from the line before it.
+/// Returns the end of the range to compare for a change that ends before `at`. If a line ends there, the range has
+/// one line more than is shown, since the change may have removed the end of the line before.
 fn lines_behind(encoding: Encoding, bytes: &[u8], at: usize) -> usize {
     let mut end = at;
     for _ in 0..=CONTEXT {
@@ -219,7 +219,7 @@ fn lines_behind(encoding: Encoding, bytes: &[u8], at: usize) -> usize {
     end
 }
 
-/// Writes a diff until it is long enough.
+/// Writes a diff up to its bound.
 struct Writer {
     text: String,
     is_cut: bool,
@@ -240,7 +240,7 @@ impl Writer {
     }
 }
 
-/// Writes what differs between two parts, before which so many lines stand. Says whether anything does.
+/// Writes the differences of two parts that follow this many lines. Returns whether there are any.
 fn hunks(out: &mut Writer, old: &str, new: &str, old_before: u64, new_before: u64) -> bool {
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let new: Vec<&str> = new.split_inclusive('\n').collect();
@@ -269,14 +269,14 @@ fn hunks(out: &mut Writer, old: &str, new: &str, old_before: u64, new_before: u6
     !groups.is_empty()
 }
 
-/// How much two have in common at their beginning, and of the rest at their end.
+/// Returns the lengths of the common prefix, and of the common suffix of the rest.
 fn common<T: PartialEq>(old: &[T], new: &[T]) -> (usize, usize) {
     let before = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (old, new) = (old[before..].iter().rev(), new[before..].iter().rev());
     (before, old.zip(new).take_while(|(a, b)| a == b).count())
 }
 
-/// What is the same and what differs.
+/// Compares two lists of lines.
 fn compared(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let (before, behind) = common(old, new);
     let (old_rest, new_rest) = (&old[before..old.len() - behind], &new[before..new.len() - behind]);
@@ -298,9 +298,9 @@ fn compared(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
             new_len,
         });
     } else {
-        let deadline = Some(Instant::now() + PATIENCE);
-        // Where an insertion stands in the old lines, and a removal in the new ones, is not always right
-        // in what comes back; the order and the lengths are.
+        let deadline = Some(Instant::now() + TIME_LIMIT);
+        // The library's positions of insertions in the old lines, and of removals in the new ones, are not always
+        // correct; the order and the lengths are.
         let (mut old_index, mut new_index) = (before, before);
         for op in capture_diff_slices_deadline(Algorithm::Patience, old_rest, new_rest, deadline) {
             let (old_len, new_len) = (op.old_range().len(), op.new_range().len());

@@ -1,8 +1,7 @@
-//! Editing: one text of a file becomes another, and every other byte stays what it is.
+//! Replaces a text in a file, and leaves every other byte unchanged.
 //!
-//! Works on the bytes of the file: the text that is sought, and the one that is put there, are encoded
-//! as the file is. So a byte-order mark, line ends of several kinds, a missing last line end and bytes
-//! that are no text survive.
+//! Works on the bytes of the file: the text to find and the replacement are encoded as the file is. A byte-order
+//! mark, mixed line ends, a missing last line end and bytes that are not text are therefore preserved.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -12,64 +11,64 @@ use memchr::memmem::Finder;
 
 use super::diff::{self, Change, Names};
 use super::encoding::Encoding;
-use super::reach::{self, Held, Reached};
-use super::{Access, Context, EditAsk, Edited, FileAnswer, FilesError, Planned, hash, nearest};
+use super::resolve::{self, LoadedFile, WriteTarget};
+use super::{Access, Context, EditRequest, EditResponse, FileResponse, FilesError, PlannedChange, hash, nearest};
 use crate::environment::{Expect, Links};
 
 /// The largest file that is edited, in bytes.
 const LARGEST: u64 = 256 << 20;
 
-/// The most places that are replaced at once: each is remembered until the edit is shown.
+/// The largest number of replacements in one edit: each is kept until the diff is made.
 const MOST_PLACES: usize = 1_000_000;
 
-/// The most that an edit makes of a file, in bytes.
+/// The largest result of an edit, in bytes.
 const LARGEST_MADE: u64 = 2 * LARGEST;
 
-/// How many places are told of a text that should have been there once.
+/// The number of occurrences that an error lists.
 const TOLD_LINES: usize = 20;
 
-/// Works out an edit. Links are followed.
+/// Prepares an edit. Links are followed.
 ///
 /// # Errors
-/// [`FilesError::Argument`], [`FilesError::NoMatch`], [`FilesError::Ambiguous`],
-/// [`FilesError::NotText`], [`FilesError::TooLarge`] for a file of more than 256 MiB or one that would
-/// become larger than 512 MiB,
-/// [`FilesError::Stale`], what the gate says, and what the files say.
-pub(crate) fn plan_edit(context: Context<'_>, ask: &EditAsk) -> Result<Planned, FilesError> {
-    let reached = reach::spot(context, &ask.path, Links::Follow)?;
+/// [`FilesError::Argument`], [`FilesError::NoMatch`], [`FilesError::Ambiguous`], [`FilesError::NotText`],
+/// [`FilesError::TooLarge`] for a file of more than 256 MiB or a result of more than 512 MiB, [`FilesError::Stale`],
+/// a refusal by the access check, and errors of the environment.
+pub(crate) fn plan_edit(context: Context<'_>, request: &EditRequest) -> Result<PlannedChange, FilesError> {
+    let reached = resolve::write_target(context, &request.path, Links::Follow)?;
     let path = reached.spot.path().to_path_buf();
     let node = reached.file()?;
-    if ask.old.is_empty() {
+    if request.old.is_empty() {
         return Err(nothing_sought(node.is_some()));
     }
-    if ask.old == ask.new {
+    if request.old == request.new {
         let why = "it is the same as `old`: nothing would change".to_owned();
         return Err(FilesError::Argument { argument: "new", why });
     }
     let Some(node) = node else {
-        return Err(reach::missing(&ask.path));
+        return Err(resolve::missing(&request.path));
     };
-    let held = reach::load(context, node, LARGEST, "edited")?;
-    held.check(context, &path, ask.expect.as_ref())?;
-    let Held { content, meta } = held;
+    let held = resolve::load(context, node, LARGEST, "edited")?;
+    held.check(context, &path, request.expect.as_ref())?;
+    let LoadedFile { content, meta } = held;
     let Some(encoding) = Encoding::of(&content) else {
         let why = "it has NUL bytes where text has none".to_owned();
         return Err(FilesError::NotText { path, why });
     };
-    let found = occurrences(&content, encoding, &ask.old, ask.replace_all);
-    check(&path, &content, encoding, ask, &found)?;
-    check_size(&path, &content, encoding, ask, &found)?;
-    let (edited, changes) = replaced(&content, encoding, &found, &ask.new).map_err(|lacking| FilesError::Argument {
-        argument: "new",
-        why: format!("`{}` is {}, which has no `{lacking}`", path.display(), encoding.name()),
-    })?;
+    let found = occurrences(&content, encoding, &request.old, request.replace_all);
+    check(&path, &content, encoding, request, &found)?;
+    check_size(&path, &content, encoding, request, &found)?;
+    let (edited, changes) =
+        replaced(&content, encoding, &found, &request.new).map_err(|lacking| FilesError::Argument {
+            argument: "new",
+            why: format!("`{}` is {}, which has no `{lacking}`", path.display(), encoding.name()),
+        })?;
     let names = Names::same(context.workspace, &path);
     let diff = diff::of_changes(&names, encoding, &content, &edited, &changes);
     drop(content);
     let replacements = found.len() as u64;
-    let remembered = context.remembered.clone();
-    let Reached { spot, .. } = reached;
-    Ok(Planned {
+    let cache = context.cache.clone();
+    let WriteTarget { spot, .. } = reached;
+    Ok(PlannedChange {
         paths: vec![(Access::Write, path.clone())],
         preview: diff.text.clone(),
         cut_at: diff.cut_at(),
@@ -77,8 +76,8 @@ pub(crate) fn plan_edit(context: Context<'_>, ask: &EditAsk) -> Result<Planned, 
         make: Box::new(move || {
             spot.replace(&edited, false, Expect::Stamp(meta.stamp))?;
             let hash = hash::written(spot.as_ref(), &edited);
-            remembered.keep(&hash, &edited);
-            Ok(FileAnswer::Edited(Edited {
+            cache.insert(&hash, &edited);
+            Ok(FileResponse::Edit(EditResponse {
                 note: None,
                 path,
                 replacements,
@@ -102,18 +101,17 @@ fn nothing_sought(is_there: bool) -> FilesError {
     }
 }
 
-/// Whether what would come of it can be held: a few bytes in many places become a lot.
+/// Checks the size of the result before it is built: a few bytes in many places add up.
 fn check_size(
     path: &Path,
     content: &[u8],
     encoding: Encoding,
-    ask: &EditAsk,
+    request: &EditRequest,
     found: &[Range<usize>],
 ) -> Result<(), FilesError> {
-    let ends = memchr::memchr_iter(b'\n', ask.new.as_bytes()).count();
-    // No encoding here takes more bytes for a character of one byte than its width, nor for others more
-    // than UTF-8.
-    let one = (ask.new.len() + ends) as u64 * encoding.width() as u64;
+    let ends = memchr::memchr_iter(b'\n', request.new.as_bytes()).count();
+    // No encoding here takes more bytes for an ASCII character than its width, or more for another one than UTF-8.
+    let one = (request.new.len() + ends) as u64 * encoding.width() as u64;
     let size = one
         .saturating_mul(found.len() as u64)
         .saturating_add(content.len() as u64);
@@ -128,12 +126,12 @@ fn check_size(
     })
 }
 
-/// Whether these occurrences are what was asked for.
+/// Checks that the number of occurrences is the requested one.
 fn check(
     path: &Path,
     content: &[u8],
     encoding: Encoding,
-    ask: &EditAsk,
+    request: &EditRequest,
     found: &[Range<usize>],
 ) -> Result<(), FilesError> {
     let ambiguous = |places: &[usize]| {
@@ -153,19 +151,19 @@ fn check(
     }
     match found {
         [] => {
-            let nearest = nearest::places(&encoding.decode(content), &ask.old);
+            let nearest = nearest::places(&encoding.decode(content), &request.old);
             Err(FilesError::NoMatch {
                 path: path.to_path_buf(),
                 nearest,
             })
         }
-        _ if ask.replace_all => Ok(()),
+        _ if request.replace_all => Ok(()),
         [_] => Ok(()),
         several => ambiguous(&several.iter().map(|at| at.start).collect::<Vec<_>>()),
     }
 }
 
-/// The lines, counted from 1, in which these places lie. They are in order.
+/// Returns the numbers of the lines, counted from 1, with these sorted positions.
 fn lines_of(content: &[u8], encoding: Encoding, places: &[usize]) -> Vec<u64> {
     let (mut line, mut at) = (1, 0);
     let mut number = |place: &usize| {
@@ -176,10 +174,10 @@ fn lines_of(content: &[u8], encoding: Encoding, places: &[usize]) -> Vec<u64> {
     places.iter().map(&mut number).collect()
 }
 
-/// Where the text stands, side by side. A line end in it stands for `\r\n`, too, unless it has such a
-/// one itself. Unless `all` are meant, one that overlaps the only other is given, too.
+/// Returns the non-overlapping occurrences of a text. A line end in it also matches `\r\n`, unless the text itself
+/// contains one. Unless `all` occurrences are requested, the result also contains one that overlaps the only other.
 fn occurrences(content: &[u8], encoding: Encoding, text: &str, all: bool) -> Vec<Range<usize>> {
-    // A character that the encoding lacks is not there.
+    // A file cannot contain a character that its encoding lacks.
     let Ok(sought) = encoding.encode(text) else {
         return Vec::new();
     };
@@ -198,8 +196,8 @@ fn occurrences(content: &[u8], encoding: Encoding, text: &str, all: bool) -> Vec
         from = at + width;
     }
     plain.extend_from_slice(&content[from..]);
-    // Before the place `at` of the plain text, so many carriage returns were left out: the one before a
-    // line end belongs to that line end.
+    // The number of carriage returns removed before the position `at` of the normalised text; one before a line end
+    // belongs to that line end.
     let mut left_out = 0;
     let mut place = |at: usize| {
         while returns.get(left_out).is_some_and(|gone| gone - left_out * width < at) {
@@ -213,7 +211,7 @@ fn occurrences(content: &[u8], encoding: Encoding, text: &str, all: bool) -> Vec
         .collect()
 }
 
-/// Where exactly these bytes stand, as [`occurrences`].
+/// Returns the occurrences of exactly these bytes, as [`occurrences`] does.
 fn exact(content: &[u8], encoding: Encoding, sought: &[u8], all: bool) -> Vec<Range<usize>> {
     let finder = Finder::new(sought);
     let next = |mut from: usize| loop {
@@ -225,7 +223,7 @@ fn exact(content: &[u8], encoding: Encoding, sought: &[u8], all: bool) -> Vec<Ra
         from = at + 1;
     };
     let mut found = Vec::new();
-    // The mark says how the text is encoded, and is no character of it.
+    // The mark is not a part of the text.
     let mut from = encoding.mark();
     while found.len() <= MOST_PLACES
         && let Some(place) = next(from)
@@ -233,17 +231,17 @@ fn exact(content: &[u8], encoding: Encoding, sought: &[u8], all: bool) -> Vec<Ra
         from = place.end;
         found.push(place);
     }
-    // `aa` is in `aaa` once, or once more, though not side by side.
+    // `aaa` contains `aa` once without overlap, and a second time with overlap.
     if let ([only], false) = (found.as_slice(), all) {
         found.extend(next(only.start + 1));
     }
     found
 }
 
-/// The content with each occurrence replaced, and what changed.
+/// Returns the content with each occurrence replaced, and the changes.
 ///
 /// # Errors
-/// A character that the encoding lacks.
+/// The first character that the encoding cannot represent.
 fn replaced(
     content: &[u8],
     encoding: Encoding,
@@ -274,7 +272,7 @@ fn replaced(
     Ok((out, changes))
 }
 
-/// The text with `\r\n` for each line end.
+/// Returns the text with `\r\n` for each line end.
 fn with_returns(text: &str) -> String {
     text.split_inclusive('\n')
         .fold(String::with_capacity(text.len() + 16), |mut out, line| {
@@ -286,8 +284,7 @@ fn with_returns(text: &str) -> String {
         })
 }
 
-/// Whether lines end with `\r\n` where this stands: in it, behind it, or, at the end of the file, before
-/// it.
+/// Returns whether lines end with `\r\n` at this range: within it, after it, or, at the end of the file, before it.
 fn ends_with_return(content: &[u8], encoding: Encoding, at: &Range<usize>) -> bool {
     let end = encoding
         .line_end(content, at.start)

@@ -1,7 +1,6 @@
-//! How the text of a file is encoded, found by its bytes alone, and where its lines end.
+//! Detects the encoding of a text file by its bytes alone, and finds its line ends.
 //!
-//! Never changes a byte: whoever edits encodes the text that is sought and the text that is put there,
-//! and leaves the rest of the file as it is.
+//! Changes no byte. An edit encodes the text to find and the replacement, and leaves the rest of the file as it is.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,33 +9,33 @@ use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE};
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 
-/// How much of a file is looked at to tell text from other things, in bytes.
+/// The number of bytes that are examined to distinguish text from other formats.
 pub(super) const HEAD: usize = 8 << 10;
 
-/// How much is looked at to tell a legacy encoding, in bytes, from the first one that is not ASCII.
+/// The number of bytes from the first one outside of ASCII that are examined to detect a legacy encoding.
 pub(super) const SAMPLE: usize = 64 << 10;
 
-/// An encoding, and whether the file begins with its byte-order mark.
+/// An encoding, and the length of its byte-order mark at the beginning of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Encoding {
     of: &'static encoding_rs::Encoding,
     mark: usize,
 }
 
-/// What the first bytes of a file tell.
+/// What the first bytes of a file reveal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Head {
     /// Text in this encoding.
     Known(Encoding),
-    /// Text; the first bytes beyond ASCII tell its encoding ([`Encoding::of_sample`]). Its lines end as
-    /// in UTF-8.
+    /// Text whose encoding depends on the first bytes outside of ASCII ([`Encoding::of_sample`]). Its line ends are
+    /// those of UTF-8.
     Unlabelled,
-    /// No text.
+    /// Not text.
     Binary,
 }
 
 impl Head {
-    /// Looks at the first [`HEAD`] bytes.
+    /// Examines the first [`HEAD`] bytes.
     pub(super) fn of(head: &[u8]) -> Self {
         let utf16 = |of, mark| Self::Known(Encoding { of, mark });
         if head.starts_with(b"\xff\xfe\0\0") {
@@ -61,8 +60,8 @@ impl Head {
     }
 }
 
-/// UTF-16 without a mark: more than half of the units have a zero, all of them on the same side, and
-/// what it says is plain text.
+/// Detects UTF-16 without a mark: more than half of the units have a zero byte, always on the same side, and the text
+/// contains no control characters.
 fn unmarked_utf16(head: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     if head.len() % 2 == 1 {
         return None;
@@ -74,7 +73,7 @@ fn unmarked_utf16(head: &[u8]) -> Option<&'static encoding_rs::Encoding> {
         (_, _) => return None,
     };
     let (text, broken) = of.decode_without_bom_handling(head);
-    // A head may end within a pair.
+    // The head may end within a surrogate pair.
     let text = if broken && head.len() == HEAD {
         text.trim_end_matches('\u{fffd}')
     } else {
@@ -88,9 +87,9 @@ impl Encoding {
     /// UTF-8 without a mark.
     pub(super) const UTF_8: Self = Self { of: UTF_8, mark: 0 };
 
-    /// The encoding of an unlabelled text, by up to [`SAMPLE`] bytes from the first one that is not
-    /// ASCII. It is UTF-8 unless more is invalid in it than is valid: a few broken bytes make no other
-    /// encoding of it.
+    /// Detects the encoding of an unlabelled text by up to [`SAMPLE`] bytes from the first one outside of ASCII. The
+    /// result is UTF-8 unless more of the sample is invalid UTF-8 than valid: a few broken bytes do not indicate
+    /// another encoding.
     pub(super) fn of_sample(sample: &[u8]) -> Self {
         let (mut valid, mut broken) = (0_usize, 0_usize);
         let mut chunks = sample.utf8_chunks().peekable();
@@ -110,7 +109,7 @@ impl Encoding {
         }
     }
 
-    /// The encoding of a whole content; none if it is no text.
+    /// Detects the encoding of a whole content; `None` if it is not text.
     pub(super) fn of(content: &[u8]) -> Option<Self> {
         match Head::of(&content[..content.len().min(HEAD)]) {
             Head::Known(encoding) => Some(encoding),
@@ -124,7 +123,7 @@ impl Encoding {
         }
     }
 
-    /// Its name, as reads tell it.
+    /// Returns the name that read responses contain.
     pub(super) fn name(self) -> String {
         let name = self.of.name().to_ascii_lowercase();
         if self.is_utf8() && self.mark > 0 {
@@ -134,28 +133,28 @@ impl Encoding {
         }
     }
 
-    /// Whether bytes and text are the same.
+    /// Returns whether the text is UTF-8.
     pub(super) fn is_utf8(self) -> bool {
         self.of == UTF_8
     }
 
-    /// Whether two bytes are a unit.
+    /// Returns whether a unit has two bytes.
     pub(super) fn is_wide(self) -> bool {
         self.of == UTF_16LE || self.of == UTF_16BE
     }
 
-    /// How many bytes its mark at the beginning of the file has.
+    /// Returns the length of the byte-order mark at the beginning of the file.
     pub(super) fn mark(self) -> usize {
         self.mark
     }
 
-    /// The text; what is no text in it becomes U+FFFD.
+    /// Decodes bytes. Invalid ones become U+FFFD.
     pub(super) fn decode(self, bytes: &[u8]) -> Cow<'_, str> {
         self.of.decode_without_bom_handling(bytes).0
     }
 
-    /// As much of the text as has room in `room` bytes of UTF-8, how many bytes it was made of, and
-    /// whether some of them were no text.
+    /// Decodes as much text as fits into `room` bytes of UTF-8. Returns it with the number of bytes that were
+    /// decoded, and whether any of them were invalid.
     pub(super) fn decode_within(self, bytes: &[u8], room: usize) -> (String, usize, bool) {
         let mut text = vec![0; room.min(bytes.len().saturating_mul(3))];
         let mut decoder = self.of.new_decoder_without_bom_handling();
@@ -164,10 +163,10 @@ impl Encoding {
         (String::from_utf8(text).expect("a decoder writes UTF-8"), read, broken)
     }
 
-    /// The bytes of a text.
+    /// Encodes a text.
     ///
     /// # Errors
-    /// The first character that this encoding does not have.
+    /// The first character that this encoding cannot represent.
     pub(super) fn encode(self, text: &str) -> Result<Vec<u8>, char> {
         if self.is_utf8() {
             return Ok(text.as_bytes().to_vec());
@@ -185,7 +184,7 @@ impl Encoding {
         }
     }
 
-    /// Whether these bytes of a content begin and end between two characters of it.
+    /// Returns whether a range of bytes begins and ends at character boundaries.
     pub(super) fn is_aligned(self, content: &[u8], at: Range<usize>) -> bool {
         if self.is_wide() {
             return at.start.is_multiple_of(2);
@@ -193,14 +192,14 @@ impl Encoding {
         if self.is_utf8() || self.of.is_single_byte() {
             return true;
         }
-        // A line's end is never part of a longer character in these encodings.
+        // In these encodings the byte of a line end is never part of a longer character.
         let line = memrchr(b'\n', &content[..at.start]).map_or(0, |end| end + 1);
         let (before, found) = (&content[line..at.start], &content[at.clone()]);
         let apart = [self.decode(before), self.decode(found)].concat();
         self.decode(&content[line..at.end]) == apart
     }
 
-    /// Where the line ends that has the byte at `from`: behind its line end, or at the end of the text.
+    /// Returns the end of the line with the byte at `from`, including its line end; `None` at the end of the text.
     pub(super) fn line_end(self, bytes: &[u8], from: usize) -> Option<usize> {
         if !self.is_wide() {
             return memchr(b'\n', &bytes[from..]).map(|at| from + at + 1);
@@ -208,7 +207,7 @@ impl Encoding {
         memchr_iter(b'\n', &bytes[from..]).find_map(|at| self.wide_end(bytes, from + at))
     }
 
-    /// Where the line begins that has the byte before `at`, or the one at it if it begins there.
+    /// Returns the start of the line with the byte before `at`; `at` itself if a line starts there.
     pub(super) fn line_start(self, bytes: &[u8], at: usize) -> usize {
         if !self.is_wide() {
             return memrchr(b'\n', &bytes[..at]).map_or(0, |end| end + 1);
@@ -220,7 +219,7 @@ impl Encoding {
             .unwrap_or(0)
     }
 
-    /// How many lines end in these bytes.
+    /// Returns the number of line ends in these bytes.
     pub(super) fn count_ends(self, bytes: &[u8]) -> u64 {
         if !self.is_wide() {
             return memchr_iter(b'\n', bytes).count() as u64;
@@ -230,7 +229,7 @@ impl Encoding {
             .count() as u64
     }
 
-    /// Behind the unit that this byte `\n` belongs to, if that unit is a line end.
+    /// Returns the end of the unit with the byte `\n` at `at`, if the unit is a line end.
     fn wide_end(self, bytes: &[u8], at: usize) -> Option<usize> {
         let low_first = self.of == UTF_16LE;
         let even = at.is_multiple_of(2);
@@ -243,7 +242,7 @@ impl Encoding {
         }
     }
 
-    /// Where `\r\n` stands.
+    /// Returns the positions of `\r\n`.
     pub(super) fn carriage_returns(self, bytes: &[u8]) -> impl Iterator<Item = usize> {
         let sought: &[u8] = match (self.is_wide(), self.of == UTF_16LE) {
             (false, _) => b"\r\n",
@@ -253,7 +252,7 @@ impl Encoding {
         memmem::find_iter(bytes, sought).filter(move |at| !self.is_wide() || at.is_multiple_of(2))
     }
 
-    /// How many bytes a carriage return has.
+    /// Returns the length of a carriage return in bytes.
     pub(super) fn width(self) -> usize {
         if self.is_wide() { 2 } else { 1 }
     }

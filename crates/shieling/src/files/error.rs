@@ -1,4 +1,4 @@
-//! Why something asked of files was not done. Nothing has changed then.
+//! The errors of file operations. An operation that fails has changed nothing.
 
 use std::path::PathBuf;
 
@@ -7,76 +7,76 @@ use crate::outcome::{Denial, Status};
 
 use super::FileHash;
 
-/// A place in a file that is like what was looked for.
+/// A part of a file that resembles the text that was searched for.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Candidate {
-    /// Its first line, counted from 1.
+    /// The number of its first line, counted from 1.
     pub line: u64,
-    /// What stands there, at most 400 characters of it.
+    /// Its text, at most 400 characters.
     pub text: String,
-    /// What is different, if it can be said in a few words: `only the indentation differs`.
+    /// The difference, if a few words describe it: `only the indentation differs`.
     pub differs: Option<String>,
 }
 
-/// Why something asked of files was not done.
+/// A file operation failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FilesError {
-    /// The file itself says no.
+    /// The environment reported an error.
     #[error(transparent)]
     File(#[from] FileError),
-    /// It was refused, or nobody said yes.
+    /// The operation was refused or was not approved.
     #[error("it was not allowed")]
     Refused {
         /// `denied`, `needs_approval` or `rate_limited`.
         status: Status,
-        /// Why.
+        /// The reasons.
         denial: Denial,
     },
-    /// What was asked makes no sense.
+    /// An argument is invalid.
     #[error("{argument}: {why}")]
     Argument {
-        /// Which argument.
+        /// The name of the argument.
         argument: &'static str,
-        /// What is wrong with it, and what would be right.
+        /// What is wrong with it, and what would be valid.
         why: String,
     },
-    /// There are fewer lines than that.
+    /// The requested line is beyond the end of the file.
     #[error("line {offset} is beyond the end: `{}` has {lines} line{}", path.display(), if *lines == 1 { "" } else { "s" })]
     BeyondEnd {
         /// The file.
         path: PathBuf,
-        /// The line that was asked for, counted from 0.
+        /// The requested line, counted from 0.
         offset: u64,
-        /// How many there are.
+        /// The number of lines in the file.
         lines: u64,
     },
-    /// The file is not in the state that was expected.
+    /// The file is not in the expected state.
     #[error("`{}` has changed since it was read", path.display())]
     Stale {
         /// The file.
         path: PathBuf,
-        /// Its state now.
+        /// Its present state.
         now: FileHash,
-        /// What changed since the state that was expected, as a unified diff, if that is remembered.
+        /// The change since the expected state as a unified diff, if that content is still known.
         diff: Option<String>,
     },
-    /// The text to replace is not there.
+    /// The file does not contain the text to replace.
     #[error("the text to replace is not in `{}`", path.display())]
     NoMatch {
         /// The file.
         path: PathBuf,
-        /// What is most like it, the likest first; at most 3.
+        /// The most similar parts of the file, at most 3, best first.
         nearest: Vec<Candidate>,
     },
-    /// The text to replace is there more than once.
+    /// The file contains the text to replace more than once.
     #[error("the text to replace is {count} times in `{}`", path.display())]
     Ambiguous {
         /// The file.
         path: PathBuf,
-        /// How often.
+        /// The number of occurrences.
         count: u64,
-        /// The lines at which it begins, counted from 1; the first 20.
+        /// The lines of the first 20 occurrences, counted from 1.
         lines: Vec<u64>,
     },
     /// The file is not text.
@@ -84,48 +84,48 @@ pub enum FilesError {
     NotText {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What is not text in it.
         why: String,
     },
-    /// A file is larger than what can be done with it at once.
+    /// The file is larger than the operation supports.
     #[error("`{}` has {size} bytes, and {limit} are the most that can be {done} at once", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// Its size.
+        /// Its size in bytes.
         size: u64,
-        /// The limit.
+        /// The limit in bytes.
         limit: u64,
-        /// What cannot be done.
+        /// The operation, as a past participle.
         done: &'static str,
     },
-    /// A patch that cannot be read.
+    /// The patch is malformed.
     #[error("the patch cannot be read: line {line}: {why}")]
     BadPatch {
         /// The line of the patch, counted from 1.
         line: u64,
-        /// What is wrong.
+        /// What is wrong with it.
         why: String,
     },
-    /// A patch that does not fit the files.
+    /// A hunk of the patch does not match the file.
     #[error("hunk {hunk} of the patch does not fit `{}`: {why}", path.display())]
     Misfit {
         /// The file.
         path: PathBuf,
-        /// Which hunk, counted from 1.
+        /// The number of the hunk, counted from 1.
         hunk: u64,
-        /// Why.
+        /// What does not match.
         why: String,
-        /// Where it would nearly fit.
+        /// The most similar parts of the file.
         nearest: Vec<Candidate>,
     },
-    /// Shieling itself could not do what it should: the environment did not start, the log is full.
+    /// An internal fault: the environment did not start, or the log is full.
     #[error("{0}")]
     Fault(String),
 }
 
 impl FilesError {
-    /// Which it is, for programs: `not_found`, `no_match`, `stale` and so on. A name once given stays.
+    /// Returns the stable name of the error for programs: `not_found`, `no_match`, `stale` and so on.
     pub fn code(&self) -> &'static str {
         match self {
             Self::File(error) => error.code(),
@@ -143,7 +143,7 @@ impl FilesError {
         }
     }
 
-    /// Whether whoever asked can do something about it by asking otherwise.
+    /// Returns whether a different request may succeed.
     pub fn is_correctable(&self) -> bool {
         match self {
             Self::File(error) => !matches!(error, FileError::Io { .. } | FileError::Full { .. }),

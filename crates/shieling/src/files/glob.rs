@@ -5,42 +5,50 @@ use std::sync::atomic::AtomicBool;
 
 use super::pattern::{self, Pattern};
 use super::walk::{After, Rules, Walk};
-use super::{Context, FilesError, Found, Glob, GlobAsk, cursor};
+use super::{Context, FilesError, GlobRequest, GlobResponse, Include, cursor};
 use crate::environment::{Kind, Links};
 
-/// The most paths that are given at once.
+/// The largest number of paths in one response.
 const MOST: u64 = 10_000;
 
-/// Finds what a pattern fits: files, links (which are not followed) and whatever else is no directory; or,
-/// if the pattern ends with a slash, directories, each with a slash at its end. A pattern that names
-/// something with a dot at its beginning also looks at names that begin with one.
+/// Finds files whose paths match a pattern: regular files, links (which are not followed) and other types, but not
+/// directories. A pattern with a trailing slash finds directories instead, whose paths end with a slash. A pattern
+/// that names a dotfile also visits dotfiles.
 ///
-/// Gives up soon once `stopped` is set.
+/// Stops soon after `stopped` is set.
 ///
 /// # Errors
 /// [`FilesError`].
-pub(crate) fn find(context: Context<'_>, ask: &GlobAsk, stopped: &AtomicBool) -> Result<Found, FilesError> {
-    let limit = cursor::bounded("limit", ask.limit, MOST)?;
-    let after = ask
+pub(crate) fn find(
+    context: Context<'_>,
+    request: &GlobRequest,
+    stopped: &AtomicBool,
+) -> Result<GlobResponse, FilesError> {
+    let limit = cursor::bounded("limit", request.limit, MOST)?;
+    let after = request
         .after
         .as_deref()
         .map(|text| cursor::read("after", text))
         .transpose()?;
     let after = after.map(|path| cursor::raw(&path).to_vec());
-    let root = context.reach(&ask.path, Links::Follow)?;
-    let wanted = Pattern::parse("pattern", &ask.pattern, &[root.path(), &context.absolute(&ask.path)])?;
+    let root = context.reach(&request.path, Links::Follow)?;
+    let wanted = Pattern::parse(
+        "pattern",
+        &request.pattern,
+        &[root.path(), &context.absolute(&request.path)],
+    )?;
     let rules = Rules {
         context,
-        of: Glob {
-            dotted: ask.of.dotted || wanted.dotted,
-            ..ask.of.clone()
+        include: Include {
+            dotfiles: request.include.dotfiles || wanted.dotted,
+            ..request.include.clone()
         },
         may_hold: Box::new(|below| wanted.may_hold(below)),
         directories: wanted.directories,
         after: after.clone().map(|path| After { path, inclusive: false }),
         stopped,
     };
-    let mut found = Found {
+    let mut found = GlobResponse {
         root: root.path().to_path_buf(),
         paths: Vec::new(),
         next: None,
@@ -57,7 +65,7 @@ pub(crate) fn find(context: Context<'_>, ask: &GlobAsk, stopped: &AtomicBool) ->
                     continue;
                 }
                 let shown = pattern::shown(&below, is_directory);
-                // A walk also gives the directories that lead to where it goes on.
+                // A walk that continues also yields the directories on the way to its start.
                 let known = after.as_ref().is_some_and(|after| shown <= *after);
                 if known || rules.admits(&piece.directory, &entry).is_none() {
                     continue;

@@ -1,51 +1,51 @@
-//! The state of a content as a short text, and whether a file is still in the state that was expected.
+//! The state of a file's content as a short text, and the check of an expected state.
 
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-use super::reach::{self, CHUNK, Held};
+use super::resolve::{self, CHUNK, LoadedFile};
 use super::{Context, FileHash, FilesError, diff};
 use crate::environment::{Content, FileError, Spot, Stamp};
 
-/// The largest content of which every byte is digested, in bytes.
+/// The largest content whose state is a digest of all bytes, in bytes.
 pub(super) const DIGESTED: u64 = 64 << 20;
 
-/// How much of a SHA-256 is told: 128 bits, which no two files of a workspace share by chance.
+/// The part of a SHA-256 that is used: 128 bits, enough to exclude accidental collisions.
 const TOLD_BYTES: usize = 16;
 
-/// Digests a content piece by piece.
+/// Computes the state of a content from consecutive pieces.
 pub(super) struct Digest(Sha256);
 
 impl Digest {
-    /// Nothing yet.
+    /// Creates a digest of no bytes.
     pub(super) fn new() -> Self {
         Self(Sha256::new())
     }
 
-    /// The next piece.
+    /// Adds the next piece.
     pub(super) fn feed(&mut self, piece: &[u8]) {
         self.0.update(piece);
     }
 
-    /// The state of a file that holds just this: the first 32 hexadecimal digits of its SHA-256.
+    /// Returns the state: the first 32 hexadecimal digits of the SHA-256.
     pub(super) fn hash(self) -> FileHash {
-        FileHash(told(self.0))
+        FileHash(hex_prefix(self.0))
     }
 }
 
 impl FileHash {
-    /// The state of a file of at most 64 MiB that holds this.
+    /// Returns the state of a file of at most 64 MiB with this content.
     pub(super) fn of(content: &[u8]) -> Self {
         let mut digest = Digest::new();
         digest.feed(content);
         digest.hash()
     }
 
-    /// The state of an open file, up to the size that it has now.
+    /// Returns the state of an open file, up to its present size.
     ///
     /// # Errors
-    /// [`FileError`].
+    /// [`FileError`] if the file cannot be read.
     pub(super) fn of_open(file: &mut dyn Content) -> Result<Self, FileError> {
         let meta = file.meta()?;
         if meta.size > DIGESTED {
@@ -66,19 +66,19 @@ impl FileHash {
         Ok(digest.hash())
     }
 
-    /// The state of a larger file: `stat-`, and a digest of its identity, size and times.
+    /// Returns the state of a larger file: `stat-` and a digest of its identity, size and times.
     pub(super) fn of_stamp(stamp: Stamp) -> Self {
         let mut hasher = Sha256::new();
         for part in stamp.0 {
             hasher.update(part.to_le_bytes());
         }
-        Self(format!("stat-{}", told(hasher)))
+        Self(format!("stat-{}", hex_prefix(hasher)))
     }
 
-    /// Whether a read can have given it.
+    /// Checks that this has the form of a state that reads return.
     ///
     /// # Errors
-    /// [`FilesError::Argument`].
+    /// [`FilesError::Argument`] if it does not.
     pub(super) fn is_one(&self) -> Result<(), FilesError> {
         let digits = self.0.strip_prefix("stat-").unwrap_or(&self.0);
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
@@ -91,15 +91,15 @@ impl FileHash {
         })
     }
 
-    /// The state of a larger file that was gone, or another one, before it could be looked at.
+    /// Returns a state that no file has, for a larger file that was replaced before its metadata could be read.
     fn lost(content: &[u8]) -> Self {
         let Self(digest) = Self::of(content);
         Self(format!("stat-{digest}"))
     }
 }
 
-/// The first half of a digest, in hexadecimal.
-fn told(hasher: Sha256) -> String {
+/// Formats the first half of a digest in hexadecimal.
+fn hex_prefix(hasher: Sha256) -> String {
     hasher
         .finalize()
         .iter()
@@ -108,8 +108,8 @@ fn told(hasher: Sha256) -> String {
         .collect()
 }
 
-impl Held {
-    /// The state of the file that this was read from.
+impl LoadedFile {
+    /// Returns the state of the file.
     pub(super) fn hash(&self) -> FileHash {
         if self.content.len() as u64 > DIGESTED {
             FileHash::of_stamp(self.meta.stamp)
@@ -118,10 +118,10 @@ impl Held {
         }
     }
 
-    /// Whether this is what was expected.
+    /// Checks that the file is in the expected state.
     ///
     /// # Errors
-    /// [`FilesError::Stale`], with what has changed if that is remembered.
+    /// [`FilesError::Stale`], with the difference if the expected content is cached.
     pub(super) fn check(&self, context: Context<'_>, path: &Path, expect: Option<&FileHash>) -> Result<(), FilesError> {
         let Some(expected) = expect else { return Ok(()) };
         expected.is_one()?;
@@ -130,7 +130,7 @@ impl Held {
             return Ok(());
         }
         let names = diff::Names::same(context.workspace, path);
-        let diff = context.remembered.recall(expected);
+        let diff = context.cache.get(expected);
         let diff = diff.and_then(|was| diff::of_contents(&names, &was, &self.content));
         Err(FilesError::Stale {
             path: path.to_path_buf(),
@@ -140,12 +140,12 @@ impl Held {
     }
 }
 
-/// The state of what was just put at a spot. It cannot fail, since the change is made: where a content is
-/// too large to be digested as a state and what stands there cannot be looked at any more, the state is
-/// one that no file has, so that who expects it is told that the file has changed.
+/// Returns the state of a file that was just written. It does not fail, since the change is made: if the content is
+/// too large for a digest and the metadata cannot be read any more, the result is a state that no file has, so that a
+/// later request which expects it is told that the file has changed.
 pub(super) fn written(spot: &dyn Spot, content: &[u8]) -> FileHash {
     if content.len() as u64 <= DIGESTED {
         return FileHash::of(content);
     }
-    reach::stamp(spot).map_or_else(|_| FileHash::lost(content), FileHash::of_stamp)
+    resolve::stamp(spot).map_or_else(|_| FileHash::lost(content), FileHash::of_stamp)
 }

@@ -1,10 +1,9 @@
-//! What `.gitignore` and its like leave out of a tree.
+//! Ignore files: which parts of a tree `.gitignore` and similar files exclude.
 //!
-//! Of each directory `.gitignore`, `.ignore` and, at the root of a repository, `.git/info/exclude` are
-//! honoured, whether git is used there or not; those of the directories above the one that is searched,
-//! too, up to the workspace. As git has it, what stands deeper is stronger, a repository within another
-//! starts anew, and a link is no ignore file; as other search tools have it, `.ignore` is stronger than
-//! `.gitignore`. No file of the user's own is read.
+//! In each directory `.gitignore`, `.ignore` and, at the root of a repository, `.git/info/exclude` are honoured,
+//! whether git is used or not. So are those of the parent directories, up to the workspace. As in git, deeper files
+//! take precedence, a nested repository starts afresh, and a link is not an ignore file. As in other search tools,
+//! `.ignore` takes precedence over `.gitignore`. The user's own ignore files are not read.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,24 +11,23 @@ use std::sync::Arc;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use super::Context;
-use super::walk::unreadable;
+use super::{Context, FilesError};
 use crate::environment::{Entry, FileError, Kind, Links, Node};
 
 /// The largest ignore file that is honoured, in bytes.
 const LARGEST: u64 = 256 << 10;
 
-/// The longest line of one that is read, in bytes: longer than any path that it could mean.
+/// The longest line of an ignore file, in bytes: longer than any path that it could match.
 const LONGEST: usize = 4 << 10;
 
-/// How many directories above each other may have ignore files.
+/// The largest number of nested directories with ignore files.
 const DEEPEST: usize = 128;
 
-/// The ignore files that are honoured in a directory.
+/// The ignore files that apply in a directory.
 #[derive(Clone, Default)]
 pub(super) struct Ignored {
-    /// One for each directory that has some; the outermost first. No list that points to its parent:
-    /// dropping that would need a stack as deep as the tree.
+    /// One level for each directory with ignore files, outermost first. It is not a linked list, whose drop would
+    /// need a stack as deep as the tree.
     levels: Arc<[Arc<Level>]>,
 }
 
@@ -38,15 +36,15 @@ struct Level {
     git: Gitignore,
     exclude: Gitignore,
     other: Gitignore,
-    /// Whether what stands above says nothing of what git does here.
+    /// Whether a repository begins here, so that the `.gitignore` files above do not apply.
     repository: bool,
 }
 
-/// Those of a directory, and how many could not be read.
+/// Ignore files, and the number of those that could not be read.
 pub(super) type Counted = (Ignored, u64);
 
 impl Ignored {
-    /// Those that stand above a directory, up to the workspace.
+    /// Reads the ignore files of the parent directories, up to the workspace.
     pub(super) fn above(context: Context<'_>, searched: &dyn Node) -> Counted {
         let mut found = (Self::default(), 0);
         let Ok(mut node) = context.files.node(context.workspace, Links::Follow) else {
@@ -58,7 +56,7 @@ impl Ignored {
         for name in below.components() {
             let (above, unread) = found.0.with(context, &*node, None);
             found = (above, found.1 + unread);
-            // Each step keeps to what stands there, so that no link leads elsewhere.
+            // Opened one component at a time by handle, so that no link leads elsewhere.
             match node.child(name.as_os_str()) {
                 Ok(child) => node = child,
                 Err(_) => break,
@@ -67,7 +65,7 @@ impl Ignored {
         found
     }
 
-    /// These and those of a directory below, whose entries may be known.
+    /// Adds the ignore files of a directory below, whose entries may be known.
     pub(super) fn with(&self, context: Context<'_>, directory: &dyn Node, entries: Option<&[Entry]>) -> Counted {
         let has = |name: &str| entries.is_none_or(|entries| entries.iter().any(|entry| entry.name == name));
         let mut unread = 0;
@@ -97,7 +95,7 @@ impl Ignored {
         (Self { levels }, unread)
     }
 
-    /// Whether they leave out what stands at a path.
+    /// Returns whether a path is excluded.
     pub(super) fn leaves_out(&self, path: &Path, is_directory: bool) -> bool {
         let others = self.levels.iter().rev().map(|level| &level.other);
         verdict(others, path, is_directory)
@@ -106,7 +104,7 @@ impl Ignored {
             .unwrap_or(false)
     }
 
-    /// From the innermost out, as far as the repository goes.
+    /// Iterates over the levels from the innermost to the root of the repository.
     fn of_git(&self) -> impl Iterator<Item = &Level> {
         let mut within = true;
         self.levels.iter().rev().map_while(move |level| {
@@ -117,7 +115,7 @@ impl Ignored {
     }
 }
 
-/// What the first that says anything says.
+/// Returns the decision of the first ignore file that has one.
 fn verdict<'a>(files: impl Iterator<Item = &'a Gitignore>, path: &Path, is_directory: bool) -> Option<bool> {
     files
         .filter_map(|file| match file.matched(path, is_directory) {
@@ -128,11 +126,11 @@ fn verdict<'a>(files: impl Iterator<Item = &'a Gitignore>, path: &Path, is_direc
         .next()
 }
 
-/// Why an ignore file says nothing.
+/// Why an ignore file has no rules.
 enum Unread {
-    /// It is not there, or is no file.
+    /// It does not exist, or is not a regular file.
     Missing,
-    /// It is there, and cannot be honoured.
+    /// It exists but cannot be honoured.
     Unreadable,
 }
 
@@ -145,13 +143,13 @@ impl From<FileError> for Unread {
     }
 }
 
-/// The rules of one ignore file.
+/// Reads the rules of one ignore file.
 fn rules(context: Context<'_>, directory: &dyn Node, names: &[&str]) -> Result<Gitignore, Unread> {
     let content = content(context, directory, names)?;
     let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&content);
     let mut builder = GitignoreBuilder::new(directory.path());
     for line in content.split(|byte| *byte == b'\n') {
-        // A line that is no pattern excludes nothing, and the others stand.
+        // An invalid line excludes nothing; the other lines still apply.
         if line.len() <= LONGEST
             && let Ok(line) = std::str::from_utf8(line)
         {
@@ -161,7 +159,7 @@ fn rules(context: Context<'_>, directory: &dyn Node, names: &[&str]) -> Result<G
     builder.build().map_err(|_| Unread::Unreadable)
 }
 
-/// A line with its braces taken as they stand: to git they mean nothing.
+/// Escapes braces, which git takes literally.
 fn as_git_reads(line: &str) -> String {
     let mut escaped = false;
     let mut read = String::with_capacity(line.len());
@@ -188,7 +186,7 @@ fn content(context: Context<'_>, directory: &dyn Node, names: &[&str]) -> Result
     if node.meta()?.kind != Kind::File {
         return Err(Unread::Missing);
     }
-    if let Err(error) = context.gate.reads(node.path(), &|| node.meta()) {
+    if let Err(error) = context.access.reads(node.path(), &|| node.meta()) {
         return Err(match unreadable(&error) {
             0 => Unread::Missing,
             _counted => Unread::Unreadable,
@@ -203,4 +201,9 @@ fn content(context: Context<'_>, directory: &dyn Node, names: &[&str]) -> Result
     let read = file.read_at(0, &mut content)?;
     content.truncate(read);
     Ok(content)
+}
+
+/// Returns 1 if this error means that something could not be read. Files that vanished or are hidden do not count.
+pub(super) fn unreadable(error: &FilesError) -> u64 {
+    u64::from(!matches!(error, FilesError::File(FileError::NotFound(_))))
 }

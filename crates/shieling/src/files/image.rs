@@ -1,10 +1,10 @@
-//! What a file is by its first bytes: its name says nothing.
+//! Recognises file formats by their first bytes. File names are not considered.
 
 use memchr::memchr;
 
-/// The kind of image, if it is one that models are shown.
+/// Returns the MIME type, if the file is an image of a type that models accept.
 pub(super) fn mime(head: &[u8]) -> Option<&'static str> {
-    // A text may well begin with `GIF89a` or `RIFF`; none goes on with bytes that are no text.
+    // A text may begin with `GIF89a` or `RIFF`, but does not continue with bytes that are not text.
     let no_text = || memchr(0, head).is_some() || std::str::from_utf8(head).is_err_and(|e| e.error_len().is_some());
     if head.starts_with(b"\x89PNG\r\n\x1a\n") {
         Some("image/png")
@@ -19,7 +19,7 @@ pub(super) fn mime(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// What a file that is no text may be.
+/// Returns the likely format of a file that is not text.
 pub(super) fn format(head: &[u8]) -> Option<&'static str> {
     const MAGIC: &[(usize, &[u8], &str)] = &[
         (0, b"\x7fELF", "ELF program or library"),

@@ -1,37 +1,36 @@
-//! What is told of something without opening it.
+//! Metadata of paths, read without opening files.
 
 use std::path::{Path, PathBuf};
 
-use super::{Context, FileHash, FileInfo, FilesError, StatAsk};
+use super::{Context, FileHash, FileInfo, FilesError, StatRequest};
 use crate::environment::{Entry, FileError, Kind, Links, Node};
 use crate::units::rfc3339;
 
-/// Looks at what something is. A link that leads nowhere, or to where nothing may be seen, stands for
-/// itself.
+/// Returns the metadata of a path. A link whose target is missing or hidden is described itself.
 ///
 /// # Errors
-/// [`FilesError`].
-pub(crate) fn stat(context: Context<'_>, ask: &StatAsk) -> Result<FileInfo, FilesError> {
-    let node = match context.reach(&ask.path, Links::Follow) {
+/// [`FilesError`] if the path cannot be resolved.
+pub(crate) fn stat(context: Context<'_>, request: &StatRequest) -> Result<FileInfo, FilesError> {
+    let node = match context.reach(&request.path, Links::Follow) {
         Ok(node) => node,
-        Err(nowhere) => match context.reach(&ask.path, Links::Keep) {
+        Err(nowhere) => match context.reach(&request.path, Links::Keep) {
             Ok(link) if link.meta()?.kind == Kind::Link => link,
             Ok(_) | Err(_) => return Err(nowhere),
         },
     };
-    let mut told = told(context, &*node, node.path().to_path_buf())?;
+    let mut told = described(context, &*node, node.path().to_path_buf())?;
     if told.kind == Kind::File {
-        // One that may be looked at and not be read has no state that could be expected of it.
+        // A file that may be listed but not read has no state.
         told.hash = node.open().and_then(|mut file| FileHash::of_open(&mut *file)).ok();
     }
     Ok(told)
 }
 
-/// What a handle stands for, under the path that is shown for it.
+/// Describes the file of a handle, under the path `shown`.
 ///
 /// # Errors
-/// [`FileError`].
-pub(super) fn told(context: Context<'_>, node: &dyn Node, shown: PathBuf) -> Result<FileInfo, FileError> {
+/// [`FileError`] if the metadata cannot be read.
+pub(super) fn described(context: Context<'_>, node: &dyn Node, shown: PathBuf) -> Result<FileInfo, FileError> {
     let meta = node.meta()?;
     let is_link = meta.kind == Kind::Link;
     Ok(FileInfo {
@@ -46,7 +45,7 @@ pub(super) fn told(context: Context<'_>, node: &dyn Node, shown: PathBuf) -> Res
     })
 }
 
-/// What a directory says of something that may not be looked at itself.
+/// Describes a directory entry whose own metadata may not be read.
 pub(super) fn named(entry: &Entry) -> FileInfo {
     FileInfo {
         path: entry.name.clone().into(),
@@ -60,11 +59,11 @@ pub(super) fn named(entry: &Entry) -> FileInfo {
     }
 }
 
-/// Whether a link leads to something that may be seen. Nothing more is told of where it leads, so that it
-/// does no harm if it leads elsewhere by now.
+/// Returns whether the target of a link exists and is visible. The result contains nothing else about the target, so
+/// a link that changes afterwards does no harm.
 fn leads(context: Context<'_>, link: &Path) -> bool {
     let Ok(led) = context.files.node(link, Links::Follow) else {
         return false;
     };
-    context.hides(&*led).is_ok_and(|hidden| !hidden) && context.gate.reads(led.path(), &|| led.meta()).is_ok()
+    context.hides(&*led).is_ok_and(|hidden| !hidden) && context.access.reads(led.path(), &|| led.meta()).is_ok()
 }

@@ -1,4 +1,4 @@
-//! A range of lines, found in a file that passes by piece by piece and is never held as a whole.
+//! Extracts a range of lines from a file that is read in pieces, without holding the whole file.
 //!
 //! ```text
 //! before ──first line──► within ──limit, or no room──► after      lines are only counted
@@ -7,14 +7,14 @@
 
 use super::encoding::Encoding;
 
-/// Which lines are wanted.
+/// The lines to extract.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Range {
-    /// The first, counted from 0.
+    /// The first line, counted from 0.
     pub(super) first: u64,
-    /// At most so many.
+    /// The largest number of lines.
     pub(super) limit: u64,
-    /// At most so many bytes of the file.
+    /// The largest number of bytes of the file.
     pub(super) room: usize,
 }
 
@@ -26,38 +26,38 @@ enum Phase {
     After,
 }
 
-/// Looks for a range of lines.
+/// Extracts a range of lines.
 #[derive(Debug)]
 pub(super) struct Lines {
     encoding: Encoding,
     range: Range,
     phase: Phase,
-    /// How many lines have ended.
+    /// The number of complete lines so far.
     ended: u64,
-    /// Whether bytes of another have come.
+    /// Whether an incomplete line follows.
     open: bool,
     kept: Vec<u8>,
-    /// Where the lines in `kept` end.
+    /// The end of each line in `kept`.
     ends: Vec<usize>,
-    /// Bytes of the only line in `kept` that are not in it.
+    /// The number of bytes that the only line in `kept` lacks.
     cut: u64,
 }
 
-/// The lines that were found.
+/// The lines that were extracted.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Kept {
     /// Their bytes.
     pub(super) bytes: Vec<u8>,
-    /// Where each of them ends in `bytes`.
+    /// The end of each line in `bytes`.
     pub(super) ends: Vec<usize>,
-    /// How many bytes are missing of the last of them, which then is the only one.
+    /// The number of bytes that were cut from the last line, which is then the only one.
     pub(super) cut: u64,
-    /// How many lines there were in all that passed by.
+    /// The number of lines that were read in total.
     pub(super) lines: u64,
 }
 
 impl Lines {
-    /// The encoding only has to say how lines end.
+    /// Creates an extractor. The encoding determines the form of a line end.
     pub(super) fn new(encoding: Encoding, range: Range) -> Self {
         let phase = if range.first == 0 { Phase::Within } else { Phase::Before };
         Self {
@@ -72,12 +72,12 @@ impl Lines {
         }
     }
 
-    /// Whether all that is wanted has been found.
+    /// Returns whether the whole range has been found.
     pub(super) fn is_satisfied(&self) -> bool {
         self.phase == Phase::After
     }
 
-    /// The next piece of the file, of whole units.
+    /// Processes the next piece of the file, which consists of whole units.
     pub(super) fn feed(&mut self, piece: &[u8]) {
         let mut at = 0;
         while at < piece.len() {
@@ -101,7 +101,7 @@ impl Lines {
         }
     }
 
-    /// Keeps a part of the line that is being read, if there is room for it.
+    /// Keeps a part of the current line, if there is room for it.
     fn keep(&mut self, part: &[u8]) {
         let room = self.range.room - self.kept.len();
         if part.len() <= room {
@@ -136,8 +136,8 @@ impl Lines {
         }
     }
 
-    /// What was found, once all has passed by, or all that is wanted. What follows the last line end is
-    /// a line, too.
+    /// Returns the lines, after the last piece or once the range is complete. Text after the last line end counts as
+    /// a line.
     pub(super) fn finish(mut self) -> Kept {
         let lines = self.ended + u64::from(self.open);
         if self.open && matches!(self.phase, Phase::Within | Phase::Cutting) {

@@ -2,24 +2,24 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 
-use super::{Context, FilesError, ListAsk, Listed, cursor, info};
+use super::{Context, FilesError, ListRequest, ListResponse, cursor, info};
 use crate::environment::{FileError, Kind, Links};
 
-/// The most entries that are given at once.
+/// The largest number of entries in one response.
 const MOST: u64 = 10_000;
 
-/// Lists a directory. What vanishes meanwhile is left out.
+/// Lists a directory. Entries that are removed in the meantime are left out.
 ///
 /// # Errors
 /// [`FilesError`]; [`FileError::NotADirectory`] for a file.
-pub(crate) fn list(context: Context<'_>, ask: &ListAsk) -> Result<Listed, FilesError> {
-    let limit = cursor::bounded("limit", ask.limit, MOST)?;
-    let after = ask
+pub(crate) fn list(context: Context<'_>, request: &ListRequest) -> Result<ListResponse, FilesError> {
+    let limit = cursor::bounded("limit", request.limit, MOST)?;
+    let after = request
         .after
         .as_deref()
         .map(|text| cursor::read_name("after", text))
         .transpose()?;
-    let directory = context.reach(&ask.path, Links::Follow)?;
+    let directory = context.reach(&request.path, Links::Follow)?;
     let mut names = directory.entries()?;
     names.retain(|entry| {
         after
@@ -33,7 +33,7 @@ pub(crate) fn list(context: Context<'_>, ask: &ListAsk) -> Result<Listed, FilesE
     let mut next = None;
     for entry in names {
         if context
-            .gate
+            .access
             .hides(&directory.path().join(&entry.name), entry.kind == Kind::Directory)
         {
             continue;
@@ -44,17 +44,17 @@ pub(crate) fn list(context: Context<'_>, ask: &ListAsk) -> Result<Listed, FilesE
         }
         let told = directory
             .child(&entry.name)
-            .and_then(|node| info::told(context, &*node, entry.name.clone().into()));
+            .and_then(|node| info::described(context, &*node, entry.name.clone().into()));
         entries.push(match told {
             Ok(told) => told,
-            // One thing that is no file, such as `/proc`, hides none of the others.
+            // An entry without metadata, such as `/proc`, must not make the whole directory unreadable.
             Err(FileError::Unsupported(_)) => info::named(&entry),
             Err(FileError::NotFound(_)) => continue,
             Err(error) => return Err(error.into()),
         });
         last = Some(cursor::written(entry.name.as_bytes()));
     }
-    Ok(Listed {
+    Ok(ListResponse {
         path: directory.path().to_path_buf(),
         entries,
         next,

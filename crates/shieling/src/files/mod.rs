@@ -1,15 +1,15 @@
-//! What agents do with files: read, write, edit, patch, list, find, search. Written once, above
+//! File operations of agents: read, write, edit, patch, list, find, search. Implemented once on top of
 //! [`Files`](crate::environment::Files), and the same in every environment.
 //!
-//! Works on handles that its caller has let it have, and asks a gate about each path that it
-//! reaches before it uses it. Knows no policy; starts nothing.
+//! Works on handles that the environment opens, and checks the access to each path by its handle before using it.
+//! Knows no policy; starts nothing.
 
-mod answer;
-mod ask;
+mod response;
+mod request;
 mod error;
-mod gate;
-mod remembered;
-mod reach;
+mod access;
+mod content_cache;
+mod resolve;
 mod hash;
 mod encoding;
 mod image;
@@ -21,7 +21,7 @@ mod write;
 mod edit;
 mod nearest;
 mod patch;
-mod inside;
+mod subtree;
 mod delete;
 mod relocate;
 mod info;
@@ -34,20 +34,21 @@ mod glob;
 mod grep;
 
 #[cfg(test)]
-mod double;
+mod fake_files;
 #[cfg(test)]
-mod trial;
+mod test_workspace;
 
-pub use answer::{
-    Edited, FileAnswer, FileInfo, FileRead, Found, Grepped, Hit, Listed, Patched, PatchedFile, Seen, Written,
-};
-pub use ask::{
-    DeleteAsk, EditAsk, FileAsk, FileHash, Glob, GlobAsk, GrepAsk, GrepMode, ListAsk, MoveAsk, PatchAsk, ReadAsk,
-    StatAsk, WriteAsk,
-};
+pub(crate) use access::{Access, AccessFilter, Context, PlannedChange, QueryMeta};
+pub(crate) use content_cache::ContentCache;
 pub use error::{Candidate, FilesError};
-pub(crate) use gate::{Access, Context, Gate, Look, Planned};
-pub(crate) use reach::cut;
-pub(crate) use remembered::Remembered;
+pub use request::{
+    DeleteRequest, EditRequest, FileHash, FileRequest, GlobRequest, GrepMode, GrepRequest, Include, ListRequest,
+    MoveRequest, PatchRequest, ReadRequest, StatRequest, WriteRequest,
+};
+pub(crate) use resolve::cut;
+pub use response::{
+    EditResponse, FileContent, FileInfo, FileResponse, GlobResponse, GrepResponse, Hit, ListResponse, PatchResponse,
+    PatchedFile, ReadResponse, WriteResponse,
+};
 pub(crate) use {delete::plan_delete, patch::plan_patch, relocate::plan_move};
 pub(crate) use {edit::plan_edit, glob::find, grep::grep, info::stat, list::list, read::read, write::plan_write};

@@ -1,8 +1,8 @@
-//! Where a text that is not in a file nearly is, and what the difference is.
+//! Finds the parts of a file that resemble a missing text, and describes the difference.
 //!
-//! First the places where it stands but for blanks, quotes, case, or what a model has pasted with it;
-//! then those that have most of their pairs of letters in common with it. Both take time in proportion
-//! to the file, of which the first 64 MiB are looked at.
+//! First come parts that differ only in blanks, quotes, case, or in characters that models add when they paste; then
+//! those that share most pairs of letters with the text. Both searches take time linear in the size of the file, of
+//! which the first 64 MiB are examined.
 
 mod differs;
 mod squeezed;
@@ -14,26 +14,26 @@ use memchr::memmem;
 use super::Candidate;
 use squeezed::{Pairs, Squeezed};
 
-/// How much of a file is looked at, in bytes.
+/// The part of a file that is examined, in bytes.
 const LOOKED_AT: usize = 64 << 20;
 
-/// How much of the text is compared, in lines and in bytes.
+/// The part of the text that is compared, in lines and in bytes.
 const COMPARED_LINES: usize = 50;
 const COMPARED_BYTES: usize = 16 << 10;
 
-/// How many places are told.
+/// The number of results.
 const TOLD: usize = 3;
 
-/// How many characters of each.
+/// The number of characters of each result.
 const TOLD_CHARS: usize = 400;
 
-/// How many places are compared line by line.
+/// The number of places that are compared line by line.
 const WEIGHED: usize = 16;
 
-/// A place must be so much like the text, from 0 to 1.
+/// The least similarity of a result, from 0 to 1.
 const LIKE: f64 = 0.5;
 
-/// The likest places, the likest first.
+/// Returns the most similar parts, best first.
 pub(super) fn places(content: &str, sought: &str) -> Vec<Candidate> {
     let content = &content[..content.floor_char_boundary(LOOKED_AT)];
     let file = Squeezed::new(content);
@@ -71,7 +71,7 @@ fn candidate(first: usize, window: &str, differs: Option<String>) -> Candidate {
     }
 }
 
-/// The places whose lines are most like those of the text.
+/// Finds the parts whose lines resemble those of the text.
 fn alike(content: &str, file: &Squeezed, sought: &str) -> Vec<Candidate> {
     let lines: Vec<&str> = sought.split_inclusive('\n').take(COMPARED_LINES).collect();
     let wanted: Vec<String> = lines.iter().map(|line| Squeezed::new(line).text).collect();
@@ -108,11 +108,10 @@ fn alike(content: &str, file: &Squeezed, sought: &str) -> Vec<Candidate> {
     told.collect()
 }
 
-/// Where the text may begin: where most of its lines stand in their order, and where its longest line
-/// has a like.
+/// Returns possible starts: where most of the lines occur in order, and where a line resembles the longest one.
 fn candidates(file: &Squeezed, wanted: &[String], key_at: usize, key: &Pairs) -> Vec<usize> {
     let mut known: HashMap<&str, Vec<usize>> = HashMap::new();
-    // A brace alone stands everywhere and says nothing.
+    // A brace alone occurs everywhere.
     for (at, line) in wanted.iter().enumerate().filter(|(_, line)| line.len() > 3) {
         known.entry(line.as_str()).or_default().push(at);
     }

@@ -1,25 +1,25 @@
-//! What was read, as a model is shown it.
+//! The text form of a read file for models.
 
 use std::fmt::Write as _;
 
-use super::{FileRead, Seen};
+use super::{FileContent, ReadResponse};
 use crate::units::ByteCount;
 
-impl FileRead {
-    /// The lines as `cat -n` numbers them, counted from 1: the number in six columns, a tab, and the
-    /// line as it is, carriage returns too. What follows begins with `…`: how to read on, what of a
-    /// line was left out, that the last line has no end. Something that is no text is named.
+impl ReadResponse {
+    /// Formats the lines as `cat -n` does, counted from 1: the number in six columns, a tab, and the line unchanged,
+    /// including carriage returns. Remarks begin with `…`: where to read on, what was cut from a line, that the last
+    /// line has no line end. A file that is not text is described.
     #[must_use]
     pub fn numbered(&self) -> String {
         self.numbered_from(0)
     }
 
-    /// The same for whoever counts `offset` so that it is `first` at the first line (0 or 1): it is told
-    /// with which one to read on.
+    /// Like [`numbered`](Self::numbered), for a caller that counts lines from `first` (0 or 1): remarks give offsets
+    /// in that count.
     #[must_use]
     pub fn numbered_from(&self, first: u64) -> String {
-        match &self.seen {
-            Seen::Text {
+        match &self.content {
+            FileContent::Text {
                 text,
                 offset,
                 lines,
@@ -63,9 +63,9 @@ impl FileRead {
                 }
                 out
             }
-            Seen::Image { mime, .. } => format!("… {mime}, {}\n", ByteCount::bytes(self.size)),
-            Seen::Whole { .. } => format!("… the whole file, {}\n", ByteCount::bytes(self.size)),
-            Seen::Binary { format, why } => {
+            FileContent::Image { mime, .. } => format!("… {mime}, {}\n", ByteCount::bytes(self.size)),
+            FileContent::Whole { .. } => format!("… the whole file, {}\n", ByteCount::bytes(self.size)),
+            FileContent::Binary { format, why } => {
                 let mut out = format!("… no text: {}", ByteCount::bytes(self.size));
                 for said in [format, why].into_iter().flatten() {
                     out.push_str(", ");

@@ -1,7 +1,7 @@
-//! Patterns of names: read, checked, and what of a tree they can reach.
+//! Parses glob patterns, and determines which parts of a tree they can match.
 //!
-//! `*` and `?` stay within a name, `**` goes over any number of directories, `[a-z]` and `{a,b}` choose.
-//! Upper and lower case are different. A pattern leads nowhere but down.
+//! `*` and `?` match within a name, `**` matches any number of directories, `[a-z]` and `{a,b}` are alternatives.
+//! Case matters. A pattern matches only below the directory that is searched.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -16,29 +16,29 @@ use super::cursor::brief;
 /// The longest pattern, in bytes.
 const LONGEST: usize = 4 << 10;
 
-/// The most globs that choose files at once.
+/// The largest number of globs in one request.
 const MOST: usize = 100;
 
-/// A pattern of paths below a directory.
+/// A pattern for paths below a directory.
 pub(super) struct Pattern {
     matcher: GlobSet,
-    /// It has no slash, and is looked for in every directory.
+    /// It contains no slash, and matches in every directory.
     anywhere: bool,
-    /// It ends with a slash, and means directories.
+    /// It ends with a slash, and matches directories.
     pub(super) directories: bool,
     /// It names something that begins with a dot.
     pub(super) dotted: bool,
-    /// The directories that it begins with, as they stand.
+    /// The literal directories that it begins with.
     prefix: String,
-    /// How many names its longest path can have, if it is bounded.
+    /// The number of components of the longest path that it matches, if bounded.
     depth: Option<usize>,
 }
 
 impl Pattern {
-    /// Reads a pattern that is to be looked for in a directory, which goes by these paths.
+    /// Parses a pattern for the directory with these paths.
     ///
     /// # Errors
-    /// [`FilesError::Argument`].
+    /// [`FilesError::Argument`] if the pattern is invalid.
     pub(super) fn parse(argument: &'static str, text: &str, roots: &[&Path]) -> Result<Self, FilesError> {
         let relative = relative(argument, text, roots)?;
         let parts: Vec<&str> = relative.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
@@ -61,14 +61,14 @@ impl Pattern {
         })
     }
 
-    /// Whether a path below the directory is one of those that are meant.
+    /// Returns whether a path below the directory matches.
     pub(super) fn matches(&self, below: &Path) -> bool {
         let name = below.file_name().map(Path::new);
         self.matcher
             .is_match(if self.anywhere { name.unwrap_or(below) } else { below })
     }
 
-    /// Whether a directory below may hold such a path.
+    /// Returns whether a directory may contain matching paths.
     pub(super) fn may_hold(&self, below: &Path) -> bool {
         let deep = self.depth.is_some_and(|depth| below.components().count() >= depth);
         let prefix = Path::new(&self.prefix);
@@ -76,11 +76,11 @@ impl Pattern {
     }
 }
 
-/// Which files are chosen by some globs, of which those that begin with `!` leave out: the last that fits
-/// a file decides, and if any chooses, what none fits is left out.
+/// Compiles globs that select files; those that begin with `!` exclude. The last matching glob decides. If any glob
+/// selects, files that match none are excluded.
 ///
 /// # Errors
-/// [`FilesError::Argument`].
+/// [`FilesError::Argument`] if a glob is invalid.
 pub(super) fn choice(argument: &'static str, globs: &[String], root: &Path) -> Result<Override, FilesError> {
     let wrong = |why: String| FilesError::Argument { argument, why };
     if globs.len() > MOST {
@@ -95,7 +95,7 @@ pub(super) fn choice(argument: &'static str, globs: &[String], root: &Path) -> R
             Some(pattern) => ("!", pattern),
             None => ("", &**glob),
         };
-        // A glob that begins with a slash means the directory that is searched, as in an ignore file.
+        // A leading slash stands for the directory that is searched, as in an ignore file.
         let anchored = pattern.starts_with('/') && !pattern.starts_with(&*root.to_string_lossy());
         let relative = match anchored {
             true => pattern,
@@ -114,7 +114,7 @@ pub(super) fn choice(argument: &'static str, globs: &[String], root: &Path) -> R
     builder.build().map_err(|error| wrong(error.to_string()))
 }
 
-/// A pattern without the path of the directory that it begins with, if it does.
+/// Removes the path of the directory from the beginning of a pattern.
 fn relative<'a>(argument: &'static str, text: &'a str, roots: &[&Path]) -> Result<&'a str, FilesError> {
     let wrong = |why: String| Err(FilesError::Argument { argument, why });
     let shown = brief(text);
@@ -144,18 +144,18 @@ fn relative<'a>(argument: &'static str, text: &'a str, roots: &[&Path]) -> Resul
     }
 }
 
-/// A glob that can be matched.
+/// Compiles a glob.
 fn checked(argument: &'static str, glob: &str) -> Result<GlobSet, FilesError> {
     let built = GlobBuilder::new(glob)
         .literal_separator(true)
         .backslash_escape(true)
         .empty_alternates(true)
         .build();
-    // A set, since a single one panics where it is too large to be compiled.
+    // A set, since a single glob panics if it is too large to be compiled.
     let built = built.and_then(|built| GlobSetBuilder::new().add(built).build());
     built.map_err(|error| {
         let brief = brief(glob);
-        let why = match (error.kind(), place(glob, error.kind())) {
+        let why = match (error.kind(), error_position(glob, error.kind())) {
             (ErrorKind::Regex(_), _) => format!("`{brief}` has too much in it, or in its braces"),
             (kind, Some(at)) => {
                 let at = glob[..at].chars().count() + 1;
@@ -167,15 +167,15 @@ fn checked(argument: &'static str, glob: &str) -> Result<GlobSet, FilesError> {
     })
 }
 
-/// Where a glob is broken, in bytes.
-fn place(glob: &str, kind: &ErrorKind) -> Option<usize> {
+/// Returns the position of an error in a glob, in bytes.
+fn error_position(glob: &str, kind: &ErrorKind) -> Option<usize> {
     let mut class = None;
     let mut braces = Vec::new();
     let mut escaped = false;
     for (at, character) in glob.char_indices() {
         match character {
             _ if escaped => escaped = false,
-            // The first character of a class belongs to it, whatever it is.
+            // The first character of a class is literal.
             ']' if class.is_some_and(|from| at > from + 1) => class = None,
             _ if class.is_some() => {}
             '\\' => escaped = true,
@@ -194,13 +194,13 @@ fn place(glob: &str, kind: &ErrorKind) -> Option<usize> {
     }
 }
 
-/// A path as bytes, with the slash that a directory is shown with.
+/// Returns the bytes of a path, with a trailing slash for a directory.
 pub(super) fn shown(below: &Path, is_directory: bool) -> Vec<u8> {
     let end: &[u8] = if is_directory { b"/" } else { b"" };
     [below.as_os_str().as_bytes(), end].concat()
 }
 
-/// Bytes as a path.
+/// Converts bytes to a path.
 pub(super) fn path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }

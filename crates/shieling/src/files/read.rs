@@ -1,40 +1,40 @@
-//! Reading: lines of a text, an image, or the truth about something else.
+//! Reads lines of text, an image, or a whole file.
 //!
-//! A file is read from its beginning in pieces of 1 MiB, up to the size that it had when it was opened.
-//! One of at most 64 MiB is read to its end, so that its lines are counted and its bytes digested;
-//! a larger one as far as the lines go that were asked for.
+//! A file is read in pieces of 1 MiB, up to the size that it had when it was opened. A file of at most 64 MiB is read
+//! to its end, so that its lines can be counted and its state is a digest; a larger one only as far as the requested
+//! lines.
 
 use super::encoding::{Encoding, HEAD, Head, SAMPLE};
 use super::hash::{DIGESTED, Digest};
 use super::lines::{Kept, Lines, Range};
-use super::reach::CHUNK;
-use super::{Context, FileHash, FileRead, FilesError, ReadAsk, Seen, image};
+use super::resolve::CHUNK;
+use super::{Context, FileContent, FileHash, FilesError, ReadRequest, ReadResponse, image};
 use crate::environment::{Content, Links, Meta};
 use crate::units::ByteCount;
 
-/// The most text that is given at once.
+/// The largest text in one response.
 const MOST_TEXT: ByteCount = ByteCount::mib(16);
 
-/// How far a file is searched for the lines that were asked for.
+/// The part of a file in which requested lines are searched for.
 const FARTHEST: ByteCount = ByteCount::mib(8 << 10);
 
-/// Reads lines of a text, or an image.
+/// Reads lines of text, an image, or a whole file.
 ///
 /// # Errors
-/// [`FilesError::Argument`], [`FilesError::BeyondEnd`], [`FilesError::TooLarge`] for lines beyond the
-/// first 8 GiB, what the gate says, and what the files say.
-pub(crate) fn read(context: Context<'_>, ask: &ReadAsk) -> Result<FileRead, FilesError> {
+/// [`FilesError::Argument`], [`FilesError::BeyondEnd`], [`FilesError::TooLarge`] for lines beyond the first 8 GiB, a
+/// refusal by the access check, and errors of the environment.
+pub(crate) fn read(context: Context<'_>, request: &ReadRequest) -> Result<ReadResponse, FilesError> {
     let bad = |argument, why: String| Err(FilesError::Argument { argument, why });
-    if ask.limit == 0 {
+    if request.limit == 0 {
         return bad(
             "limit",
             "0 lines would show nothing: leave it out, or ask for at least 1".to_owned(),
         );
     }
-    if ask.max_bytes.get() < 4 || ask.max_bytes > MOST_TEXT {
+    if request.max_bytes.get() < 4 || request.max_bytes > MOST_TEXT {
         return bad("max_bytes", format!("it must be between 4 bytes and {MOST_TEXT}"));
     }
-    let node = context.reach(&ask.path, Links::Follow)?;
+    let node = context.reach(&request.path, Links::Follow)?;
     let mut file = node.open()?;
     let meta = file.meta()?;
     let mut head = vec![0; HEAD];
@@ -42,20 +42,20 @@ pub(crate) fn read(context: Context<'_>, ask: &ReadAsk) -> Result<FileRead, File
     head.truncate(filled);
 
     let mut open = Open {
-        ask,
+        request,
         file: file.as_mut(),
         meta: &meta,
         first: None,
     };
     let (size, hash, seen) = match (image::mime(&head), Head::of(&head)) {
-        _ if ask.whole.is_some() => open.whole(node.path())?,
+        _ if request.whole.is_some() => open.whole(node.path())?,
         (Some(mime), _) => open.image(mime)?,
         (None, Head::Binary) => {
             let (size, hash) = open.digest()?;
             (
                 size,
                 hash,
-                Seen::Binary {
+                FileContent::Binary {
                     format: image::format(&head).map(str::to_owned),
                     why: None,
                 },
@@ -65,28 +65,28 @@ pub(crate) fn read(context: Context<'_>, ask: &ReadAsk) -> Result<FileRead, File
         (None, Head::Unlabelled) => open.text(node.path(), None)?,
     };
     if let Some(content) = open.first {
-        context.remembered.keep(&hash, &content);
+        context.cache.insert(&hash, &content);
     }
-    Ok(FileRead {
+    Ok(ReadResponse {
         path: node.path().to_path_buf(),
         size,
         hash,
-        seen,
+        content: seen,
     })
 }
 
-/// A file that is being read.
+/// An open file.
 struct Open<'a> {
-    ask: &'a ReadAsk,
+    request: &'a ReadRequest,
     file: &'a mut dyn Content,
     meta: &'a Meta,
-    /// The whole content, if it is one piece.
+    /// The whole content, if it is a single piece.
     first: Option<Vec<u8>>,
 }
 
 impl Open<'_> {
-    /// Passes the file by, piece by piece, up to the size that it had when it was opened, until `each` says
-    /// no. Gives how far it came, and whether that was the end.
+    /// Reads the file piece by piece, up to its size at the time it was opened, until `each` returns `false`. Returns
+    /// the number of bytes read, and whether the end was reached.
     fn pass(&mut self, mut each: impl FnMut(&[u8]) -> bool) -> Result<(u64, bool), FilesError> {
         let bound = self.meta.size;
         let mut piece = vec![0; CHUNK.min(usize::try_from(bound).unwrap_or(CHUNK))];
@@ -109,7 +109,7 @@ impl Open<'_> {
         Ok((at, true))
     }
 
-    /// The size and the state of something that is not shown.
+    /// Returns the size and the state of a file whose content is not returned.
     fn digest(&mut self) -> Result<(u64, FileHash), FilesError> {
         if self.meta.size > DIGESTED {
             return Ok((self.meta.size, FileHash::of_stamp(self.meta.stamp)));
@@ -122,8 +122,8 @@ impl Open<'_> {
         Ok((size, digest.hash()))
     }
 
-    fn whole(&mut self, path: &std::path::Path) -> Result<(u64, FileHash, Seen), FilesError> {
-        let most = self.ask.whole.map_or(0, ByteCount::get).min(DIGESTED);
+    fn whole(&mut self, path: &std::path::Path) -> Result<(u64, FileHash, FileContent), FilesError> {
+        let most = self.request.whole.map_or(0, ByteCount::get).min(DIGESTED);
         if self.meta.size > most {
             return Err(FilesError::TooLarge {
                 path: path.to_path_buf(),
@@ -138,12 +138,12 @@ impl Open<'_> {
             true
         })?;
         let hash = FileHash::of(&bytes);
-        Ok((size, hash, Seen::Whole { bytes }))
+        Ok((size, hash, FileContent::Whole { bytes }))
     }
 
-    fn image(&mut self, mime: &'static str) -> Result<(u64, FileHash, Seen), FilesError> {
+    fn image(&mut self, mime: &'static str) -> Result<(u64, FileHash, FileContent), FilesError> {
         let size = self.meta.size;
-        let why = match self.ask.max_image {
+        let why = match self.request.max_image {
             None => Some("images are not shown here".to_owned()),
             Some(most) if size > most.get() => Some(format!(
                 "it has {}, and images of at most {most} are shown",
@@ -156,7 +156,7 @@ impl Open<'_> {
             return Ok((
                 size,
                 hash,
-                Seen::Binary {
+                FileContent::Binary {
                     format: Some(mime.to_owned()),
                     why,
                 },
@@ -175,20 +175,24 @@ impl Open<'_> {
         Ok((
             size,
             hash,
-            Seen::Image {
+            FileContent::Image {
                 mime: mime.to_owned(),
                 bytes,
             },
         ))
     }
 
-    fn text(&mut self, path: &std::path::Path, known: Option<Encoding>) -> Result<(u64, FileHash, Seen), FilesError> {
+    fn text(
+        &mut self,
+        path: &std::path::Path,
+        known: Option<Encoding>,
+    ) -> Result<(u64, FileHash, FileContent), FilesError> {
         let ends = known.unwrap_or(Encoding::UTF_8);
-        // Twice as many bytes of UTF-16 are as many of UTF-8. What is too much is left out later.
-        let room = self.ask.max_bytes.as_usize() * ends.width() + 16;
+        // UTF-16 takes twice the bytes of the same text in UTF-8. What is too much is removed later.
+        let room = self.request.max_bytes.as_usize() * ends.width() + 16;
         let range = Range {
-            first: self.ask.offset,
-            limit: self.ask.limit,
+            first: self.request.offset,
+            limit: self.request.limit,
             room,
         };
         let mut lines = Lines::new(ends, range);
@@ -225,12 +229,12 @@ impl Open<'_> {
         let kept = lines.finish();
         let total = ended.then_some(kept.lines);
         if let Some(lines) = total
-            && self.ask.offset > 0
-            && self.ask.offset >= lines
+            && self.request.offset > 0
+            && self.request.offset >= lines
         {
             return Err(FilesError::BeyondEnd {
                 path: path.to_path_buf(),
-                offset: self.ask.offset,
+                offset: self.request.offset,
                 lines,
             });
         }
@@ -247,7 +251,7 @@ impl Open<'_> {
         Ok((size, hash, self.shown(encoding, &kept, total)))
     }
 
-    /// The encoding of a text whose first byte that is not ASCII is at `at`.
+    /// Detects the encoding of a text whose first byte outside of ASCII is at `at`.
     fn sample(&mut self, at: u64) -> Result<Encoding, FilesError> {
         let left = usize::try_from(self.meta.size - at).unwrap_or(SAMPLE);
         let mut sample = vec![0; SAMPLE.min(left)];
@@ -255,9 +259,9 @@ impl Open<'_> {
         Ok(Encoding::of_sample(&sample[..filled]))
     }
 
-    /// The lines as text, as many as have room.
-    fn shown(&self, encoding: Encoding, kept: &Kept, total: Option<u64>) -> Seen {
-        let most = self.ask.max_bytes.as_usize();
+    /// Decodes as many of the lines as fit.
+    fn shown(&self, encoding: Encoding, kept: &Kept, total: Option<u64>) -> FileContent {
+        let most = self.request.max_bytes.as_usize();
         let mut text = String::new();
         let (mut lines, mut cut_bytes, mut lossy, mut start) = (0, 0, false, 0);
         for end in &kept.ends {
@@ -276,15 +280,15 @@ impl Open<'_> {
                 break;
             }
         }
-        let next = self.ask.offset + lines;
+        let next = self.request.offset + lines;
         let more = total.is_none_or(|total| next < total);
         let mut name = encoding.name();
         if lossy {
             name.push_str("-lossy");
         }
-        Seen::Text {
+        FileContent::Text {
             text,
-            offset: self.ask.offset,
+            offset: self.request.offset,
             lines,
             total_lines: total,
             next_offset: more.then_some(next),

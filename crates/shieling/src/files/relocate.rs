@@ -1,28 +1,28 @@
-//! Moving a file, a link, or a directory.
+//! Moves a file, a link, or a directory.
 
 use std::path::Path;
 
-use super::reach::{self, Reached};
-use super::{Access, Context, FileAnswer, FileInfo, FilesError, MoveAsk, Planned, info, inside};
+use super::resolve::{self, WriteTarget};
+use super::{Access, Context, FileInfo, FileResponse, FilesError, MoveRequest, PlannedChange, info, subtree};
 use crate::environment::{FileError, Kind, Links};
 
-/// Works out a move. A link is moved, not what it leads to; a directory gets what is moved to it inside.
+/// Prepares a move. A link is moved itself, not its target. If the destination is a directory, the move goes into it.
 ///
 /// # Errors
-/// [`FileError::Exists`] unless a file is there that may be replaced, [`FilesError::Argument`] for a move
-/// onto or into itself, as [`inside::all`], and what the gate says of whatever is moved: elsewhere it may
-/// be readable.
-pub(crate) fn plan_move(context: Context<'_>, ask: &MoveAsk) -> Result<Planned, FilesError> {
-    let Reached {
+/// [`FileError::Exists`], unless the destination is a file that may be replaced; [`FilesError::Argument`] for a move
+/// onto or into itself; those of [`subtree::all`]; and a refusal by the access check, since a file may be readable at
+/// its new path.
+pub(crate) fn plan_move(context: Context<'_>, request: &MoveRequest) -> Result<PlannedChange, FilesError> {
+    let WriteTarget {
         spot: from,
         current,
         kind,
-    } = reach::spot(context, &ask.from, Links::Keep)?;
+    } = resolve::write_target(context, &request.from, Links::Keep)?;
     let Some(node) = current else {
-        return Err(reach::missing(&ask.from));
+        return Err(resolve::missing(&request.from));
     };
-    let there = reach::bounded(context.absolute(&ask.to))?;
-    let mut to = reach::spot(context, &ask.to, Links::Keep);
+    let there = resolve::bounded(context.absolute(&request.to))?;
+    let mut to = resolve::write_target(context, &request.to, Links::Keep);
     let is_directory = |node: &dyn crate::environment::Node| node.meta().is_ok_and(|meta| meta.kind == Kind::Directory);
     if context
         .files
@@ -31,7 +31,7 @@ pub(crate) fn plan_move(context: Context<'_>, ask: &MoveAsk) -> Result<Planned, 
         && let Some(name) = from.path().file_name()
         && !to.as_ref().is_ok_and(|to| to.spot.path() == from.path())
     {
-        to = reach::spot(context, &ask.to.join(name), Links::Keep);
+        to = resolve::write_target(context, &request.to.join(name), Links::Keep);
     }
     let to = to?;
     let (was, target) = (from.path().to_path_buf(), to.spot.path().to_path_buf());
@@ -47,13 +47,13 @@ pub(crate) fn plan_move(context: Context<'_>, ask: &MoveAsk) -> Result<Planned, 
     if target.starts_with(&was) {
         return nonsense("is in the directory itself that is to be moved");
     }
-    if to.current.is_some() && !(ask.replace && to.kind == Some(Kind::File) && kind != Some(Kind::Directory)) {
+    if to.current.is_some() && !(request.replace && to.kind == Some(Kind::File) && kind != Some(Kind::Directory)) {
         return Err(FileError::Exists(target).into());
     }
-    let gone = inside::all(context, &*node, "moved")?;
+    let gone = subtree::list(context, &*node, "moved")?;
     let moved = |path: &Path| {
         let inner = path.strip_prefix(&was).expect("it is in what is moved");
-        // Nothing more for itself: a path that ends with a slash is another.
+        // Joining an empty path would add a trailing slash, which changes the meaning of the path.
         if inner.as_os_str().is_empty() {
             target.clone()
         } else {
@@ -62,11 +62,11 @@ pub(crate) fn plan_move(context: Context<'_>, ask: &MoveAsk) -> Result<Planned, 
     };
     let mut paths = Vec::with_capacity(gone.len() * 2);
     for thing in &gone {
-        context.gate.reads(&thing.path, &|| Ok(thing.meta.clone()))?;
+        context.access.reads(&thing.path, &|| Ok(thing.meta.clone()))?;
         paths.push((Access::Write, moved(&thing.path)));
         paths.push((Access::Remove, thing.path.clone()));
     }
-    let directories = inside::directories(&gone).flat_map(|path| [path.to_path_buf(), moved(path)]);
+    let directories = subtree::directories(&gone).flat_map(|path| [path.to_path_buf(), moved(path)]);
     let directories = directories.collect();
     let replaced = to
         .current
@@ -76,20 +76,20 @@ pub(crate) fn plan_move(context: Context<'_>, ask: &MoveAsk) -> Result<Planned, 
         .map(|meta| meta.stamp);
     let info = FileInfo {
         path: target.clone(),
-        ..info::told(context, &*node, was.clone())?
+        ..info::described(context, &*node, was.clone())?
     };
-    Ok(Planned {
+    Ok(PlannedChange {
         paths,
         preview: format!("moved: {} to {}\n", was.display(), target.display()),
         cut_at: None,
         directories,
         make: Box::new(move || {
-            inside::check(from.as_ref(), gone)?;
+            subtree::check(from.as_ref(), gone)?;
             if let Some(replaced) = replaced {
-                reach::check(to.spot.as_ref(), replaced)?;
+                resolve::check(to.spot.as_ref(), replaced)?;
             }
             from.rename(to.spot.as_ref(), replaced.is_some())?;
-            Ok(FileAnswer::Info(info))
+            Ok(FileResponse::Info(info))
         }),
     })
 }

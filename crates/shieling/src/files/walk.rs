@@ -1,12 +1,11 @@
-//! Walks a tree by its handles, in the order of the bytes of its paths.
+//! Walks a directory tree by handles, in the byte order of its paths.
 //!
 //! ```text
-//! Walk (behind a lock) ─► Batch: a few files of one or more directories, numbered ─► whoever works on them
+//! Walk (behind a lock) ─► Batch: files of one or more directories, numbered ─► worker threads
 //! ```
 //!
-//! Batches come in order, so that whatever is made of them can be put in order again by their numbers,
-//! however many threads work. No link is entered, nothing hidden is named, and a tree of any depth needs
-//! only so many handles.
+//! Batches are numbered in order, so that the results of any number of threads can be put in order again. Links are
+//! not entered, hidden names are not returned, and a tree of any depth needs a bounded number of handles.
 
 use std::cmp::Ordering;
 use std::ffi::OsStr;
@@ -15,90 +14,90 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool};
 
-use super::ignored::Ignored;
-use super::{Context, FilesError, Glob};
+use super::ignored::{Ignored, unreadable};
+use super::{Context, FilesError, Include};
 use crate::environment::{Entry, FileError, Kind, Node};
 
-/// The most entries of a batch.
+/// The largest number of entries in a batch.
 const ENTRIES: usize = 64;
 
-/// The most directories whose entries are in one batch, each of which holds a handle.
+/// The largest number of directories in a batch. Each holds a handle.
 const PIECES: usize = 8;
 
-/// So many of the deepest directories on the way keep their handles; of those above, each so many-th.
+/// The number of deepest directories that keep their handles; of those above, every `SPARSE`th keeps its handle.
 const KEPT: usize = 32;
 const SPARSE: usize = 64;
 
-/// What of a tree is looked at.
+/// Which part of a tree to walk.
 pub(super) struct Rules<'a> {
     pub(super) context: Context<'a>,
-    pub(super) of: Glob,
-    /// Whether a directory may hold anything that is wanted, by its path below the root.
+    pub(super) include: Include,
+    /// Returns whether a directory may contain results, given its path below the root.
     pub(super) may_hold: Box<dyn Fn(&Path) -> bool + Send + Sync + 'a>,
-    /// Whether directories themselves are given, too.
+    /// Whether directories themselves are results.
     pub(super) directories: bool,
-    /// Where to go on: with what stands behind this path, or with it.
+    /// Where to continue: at this path, or after it.
     pub(super) after: Option<After>,
-    /// Set once nobody waits for the answer.
+    /// Set once the caller no longer waits for the result.
     pub(super) stopped: &'a AtomicBool,
 }
 
-/// Where a walk goes on.
+/// Where a walk continues.
 pub(super) struct After {
     pub(super) path: Vec<u8>,
     pub(super) inclusive: bool,
 }
 
-/// A directory whose entries are looked at.
+/// A directory whose entries are visited.
 pub(super) struct Directory {
     pub(super) node: Box<dyn Node>,
-    /// Its path below the root; empty for the root.
+    /// The path below the root; empty for the root.
     pub(super) below: PathBuf,
     ignored: Ignored,
 }
 
-/// Some entries of a directory, in order.
+/// Consecutive entries of one directory.
 pub(super) struct Piece {
     pub(super) directory: Arc<Directory>,
     pub(super) entries: Vec<Entry>,
 }
 
-/// A share of the work.
+/// A unit of work.
 pub(super) struct Batch {
-    /// Its place in the order.
+    /// Its position in the order.
     pub(super) number: u64,
     pub(super) pieces: Vec<Piece>,
-    /// How many directories and ignore files on the way could not be looked at.
+    /// The number of directories and ignore files on the way that could not be read.
     pub(super) unreadable: u64,
 }
 
-/// A directory on the way, with what of it is still to come.
+/// A directory on the way, with the entries that are still to be visited.
 struct Level {
     directory: Option<Arc<Directory>>,
     entries: std::vec::IntoIter<Entry>,
     ignored: Ignored,
-    /// How much of [`Walk::below`] is its path.
+    /// The length of its path in [`Walk::below`].
     length: usize,
 }
 
-/// The walk.
+/// A walk in progress.
 pub(super) struct Walk<'a> {
     rules: &'a Rules<'a>,
     root: Arc<Directory>,
     levels: Vec<Level>,
-    /// The path of the deepest level, below the root.
+    /// The path of the deepest level below the root.
     below: Vec<u8>,
     given: u64,
     unreadable: u64,
 }
 
 impl<'a> Walk<'a> {
-    /// A walk through a directory.
+    /// Starts a walk of a directory.
     ///
     /// # Errors
-    /// [`FilesError`] if it cannot be read.
+    /// [`FilesError`] if the directory cannot be read.
     pub(super) fn new(rules: &'a Rules<'a>, root: Box<dyn Node>) -> Result<Self, FilesError> {
-        let (ignored, above) = match rules.of.ignored {
+        let (ignored, above) = match rules.include.ignored {
             true => (Ignored::default(), 0),
             false => Ignored::above(rules.context, &*root),
         };
@@ -120,7 +119,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// The next share, if there is more.
+    /// Returns the next batch, if there is one.
     pub(super) fn next(&mut self) -> Option<Batch> {
         let mut pieces = Vec::new();
         let mut room = ENTRIES;
@@ -177,8 +176,8 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// The deepest directory. Its handle may have been given up: it then is reached again from one above,
-    /// step by step, each of which keeps to what stands there.
+    /// Returns the deepest directory. If its handle was closed, it is opened again from a directory above, one
+    /// component at a time.
     fn directory(&mut self) -> Result<Arc<Directory>, FileError> {
         let (deepest, above) = self.levels.split_last_mut().expect("asked for a level that is there");
         if let Some(directory) = &deepest.directory {
@@ -202,7 +201,7 @@ impl<'a> Walk<'a> {
         Ok(directory)
     }
 
-    /// Goes down, if the rules let it.
+    /// Enters a directory, if the rules permit.
     fn enter(&mut self, parent: &Directory, entry: &Entry) {
         let below = parent.below.join(&entry.name);
         if !(self.rules.may_hold)(&below) || self.rules.admits(parent, entry).is_none() {
@@ -213,7 +212,7 @@ impl<'a> Walk<'a> {
             .child(&entry.name)
             .map_err(FilesError::from)
             .and_then(|node| {
-                self.rules.context.gate.reads(node.path(), &|| node.meta())?;
+                self.rules.context.access.reads(node.path(), &|| node.meta())?;
                 Ok(self.rules.open(node, below, &parent.ignored)?)
             });
         let (directory, entries, unread) = match opened {
@@ -239,16 +238,11 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// How many more could not be looked at, if this is why not: what has vanished or is hidden is not there.
-pub(super) fn unreadable(error: &FilesError) -> u64 {
-    u64::from(!matches!(error, FilesError::File(FileError::NotFound(_))))
-}
-
 impl Rules<'_> {
-    /// That nobody broke the walk off.
+    /// Checks that the walk was not stopped.
     ///
     /// # Errors
-    /// [`FilesError::Fault`], which nobody waits for.
+    /// [`FilesError::Fault`], which no caller sees.
     pub(super) fn whole(&self) -> Result<(), FilesError> {
         match self.stopped.load(atomic::Ordering::Relaxed) {
             true => Err(FilesError::Fault("it was broken off".to_owned())),
@@ -256,15 +250,15 @@ impl Rules<'_> {
         }
     }
 
-    /// The path of an entry, unless it is hidden or ignored.
+    /// Returns the path of an entry, unless it is hidden or ignored.
     pub(super) fn admits(&self, directory: &Directory, entry: &Entry) -> Option<PathBuf> {
         let path = directory.node.path().join(&entry.name);
         let is_directory = entry.kind == Kind::Directory;
-        let out = directory.ignored.leaves_out(&path, is_directory) || self.context.gate.hides(&path, is_directory);
+        let out = directory.ignored.leaves_out(&path, is_directory) || self.context.access.hides(&path, is_directory);
         (!out).then_some(path)
     }
 
-    /// A directory, with those of its entries that may be looked at, in order.
+    /// Opens a directory and returns its visible entries in order.
     fn open(
         &self,
         node: Box<dyn Node>,
@@ -272,7 +266,7 @@ impl Rules<'_> {
         above: &Ignored,
     ) -> Result<(Directory, Vec<Entry>, u64), FileError> {
         let mut entries = node.entries()?;
-        let (ignored, unread) = match self.of.ignored {
+        let (ignored, unread) = match self.include.ignored {
             true => (Ignored::default(), 0),
             false => above.with(self.context, &*node, Some(&entries)),
         };
@@ -283,14 +277,14 @@ impl Rules<'_> {
         entries.retain(|entry| {
             let dotted = entry.name.as_bytes().starts_with(b".");
             let git = entry.kind == Kind::Directory && entry.name == ".git";
-            (self.of.dotted || !dotted) && !git && self.is_to_come(&prefix, entry)
+            (self.include.dotfiles || !dotted) && !git && self.is_to_come(&prefix, entry)
         });
         entries.sort_unstable_by(order);
         let directory = Directory { node, below, ignored };
         Ok((directory, entries, unread))
     }
 
-    /// Whether an entry, or anything in it, stands behind where the walk goes on.
+    /// Returns whether an entry, or anything below it, comes after the start of the walk.
     fn is_to_come(&self, prefix: &[u8], entry: &Entry) -> bool {
         let Some(after) = &self.after else { return true };
         let path = [prefix, entry.name.as_bytes(), end(entry)].concat();
@@ -303,8 +297,8 @@ impl Rules<'_> {
     }
 }
 
-/// A directory's name is compared as if it ended with a slash: so a walk gives paths in the order of
-/// their bytes (`a-b` before what is in `a`).
+/// Compares two entries. A directory sorts as if its name ended with a slash, which gives the byte order of whole
+/// paths (`a-b` comes before the entries of `a`).
 fn order(one: &Entry, other: &Entry) -> Ordering {
     let (first, second) = (one.name.as_bytes(), other.name.as_bytes());
     let common = first.len().min(second.len());

@@ -1,49 +1,49 @@
-//! Writing: a whole file, byte for byte, in the place of whatever was there.
+//! Writes a whole file, byte for byte.
 
 use std::collections::HashSet;
 use std::path::Path;
 
 use super::diff::{self, Diff, Names};
 use super::hash;
-use super::reach::{self, Reached};
-use super::{Access, Context, FileAnswer, FilesError, Planned, WriteAsk, Written};
+use super::resolve::{self, WriteTarget};
+use super::{Access, Context, FileResponse, FilesError, PlannedChange, WriteRequest, WriteResponse};
 use crate::environment::{Expect, FileError, Links};
 use crate::request::Digest;
 
-/// The largest file that is replaced, in bytes: what was there is compared with what comes.
+/// The largest file that is replaced, in bytes: its old content is compared with the new one.
 const LARGEST: u64 = 256 << 20;
 
-/// Works out a write. Links are followed.
+/// Prepares a write. Links are followed.
 ///
 /// # Errors
-/// [`FileError::Exists`] if it must not be there, [`FilesError::Stale`] if it is not as expected, what
-/// the gate says, and what the files say.
-pub(crate) fn plan_write(context: Context<'_>, ask: &WriteAsk) -> Result<Planned, FilesError> {
-    let reached = reach::spot(context, &ask.path, Links::Follow).map_err(|error| match error {
-        FilesError::File(FileError::IsDirectory(path)) if ask.create_only => FileError::Exists(path).into(),
+/// [`FileError::Exists`] if the file must not exist, [`FilesError::Stale`] if it is not in the expected state, a
+/// refusal by the access check, and errors of the environment.
+pub(crate) fn plan_write(context: Context<'_>, request: &WriteRequest) -> Result<PlannedChange, FilesError> {
+    let reached = resolve::write_target(context, &request.path, Links::Follow).map_err(|error| match error {
+        FilesError::File(FileError::IsDirectory(path)) if request.create_only => FileError::Exists(path).into(),
         error => error,
     })?;
     let path = reached.spot.path().to_path_buf();
-    if ask.create_only && reached.current.is_some() {
+    if request.create_only && reached.current.is_some() {
         return Err(FileError::Exists(path).into());
     }
-    if reached.current.is_none() && names_a_directory(&ask.path) {
+    if reached.current.is_none() && names_a_directory(&request.path) {
         let (path, why) = (
-            ask.path.clone(),
+            request.path.clone(),
             "it ends as a directory's does, and a file is to be written",
         );
         return Err(FileError::BadPath { path, why }.into());
     }
     let held = match reached.file()? {
-        Some(node) => Some(reach::load(context, node, LARGEST, "replaced")?),
-        None if ask.expect.is_some() => return Err(reach::missing(&ask.path)),
+        Some(node) => Some(resolve::load(context, node, LARGEST, "replaced")?),
+        None if request.expect.is_some() => return Err(resolve::missing(&request.path)),
         None => None,
     };
     let (diff, preview, cut_at, expect) = match &held {
         Some(held) => {
-            held.check(context, &path, ask.expect.as_ref())?;
+            held.check(context, &path, request.expect.as_ref())?;
             let names = Names::same(context.workspace, &path);
-            let diff = diff::of_contents(&names, &held.content, &ask.content);
+            let diff = diff::of_contents(&names, &held.content, &request.content);
             let cut_at = diff.as_ref().and_then(Diff::cut_at);
             let diff = diff.map(|diff| diff.text);
             let preview = diff.clone().unwrap_or_else(|| {
@@ -51,31 +51,31 @@ pub(crate) fn plan_write(context: Context<'_>, ask: &WriteAsk) -> Result<Planned
                     "{}: {} bytes become {} others, SHA-256 {}\n",
                     path.display(),
                     held.content.len(),
-                    ask.content.len(),
-                    Digest::of(&ask.content)
+                    request.content.len(),
+                    Digest::of(&request.content)
                 )
             });
             (diff, preview, cut_at, Expect::Stamp(held.meta.stamp))
         }
         None => {
             let names = Names::made(context.workspace, &path);
-            let preview = diff::of_contents(&names, &[], &ask.content);
+            let preview = diff::of_contents(&names, &[], &request.content);
             let cut_at = preview.as_ref().and_then(Diff::cut_at);
             let preview = preview.map(|diff| diff.text).filter(|text| !text.is_empty());
             let preview = preview.unwrap_or_else(|| {
                 format!(
                     "{}: a new file of {} bytes, SHA-256 {}\n",
                     path.display(),
-                    ask.content.len(),
-                    Digest::of(&ask.content)
+                    request.content.len(),
+                    Digest::of(&request.content)
                 )
             });
             (None, preview, cut_at, Expect::Nothing)
         }
     };
-    let (content, remembered, created) = (ask.content.clone(), context.remembered.clone(), held.is_none());
-    let Reached { spot, .. } = reached;
-    Ok(Planned {
+    let (content, cache, created) = (request.content.clone(), context.cache.clone(), held.is_none());
+    let WriteTarget { spot, .. } = reached;
+    Ok(PlannedChange {
         paths: vec![(Access::Write, path.clone())],
         preview,
         cut_at,
@@ -83,9 +83,9 @@ pub(crate) fn plan_write(context: Context<'_>, ask: &WriteAsk) -> Result<Planned
         make: Box::new(move || {
             spot.replace(&content, false, expect)?;
             let hash = hash::written(spot.as_ref(), &content);
-            remembered.keep(&hash, &content);
+            cache.insert(&hash, &content);
             let size = content.len() as u64;
-            Ok(FileAnswer::Written(Written {
+            Ok(FileResponse::Write(WriteResponse {
                 note: None,
                 path,
                 created,
@@ -97,7 +97,7 @@ pub(crate) fn plan_write(context: Context<'_>, ask: &WriteAsk) -> Result<Planned
     })
 }
 
-/// Whether only a directory can be meant.
+/// Returns whether a path can only refer to a directory.
 fn names_a_directory(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
     bytes.ends_with(b"/") || bytes.ends_with(b"/.")

@@ -1,39 +1,31 @@
-//! The head and the tail of a stream, in memory that does not grow with it.
+//! Captures the head and the tail of a stream in bounded memory.
 
 use std::task::{Context, Poll};
 
 use super::grouped;
 use super::ring::Ring;
 use super::spill::{OutputId, SpillTo, Spilled, Spiller};
+use super::stream::Stream;
 use crate::units::ByteCount;
 
-/// One of a command's two output streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Stream {
-    /// Standard output.
-    Stdout = 0,
-    /// Standard error.
-    Stderr = 1,
-}
-
-/// Receives output as it arrives.
+/// Receives output while it arrives.
 pub trait Tee: Send + Sync {
-    /// Takes the next bytes of a stream. Must not block for long: a command's deadline waits for it.
+    /// Processes the next bytes of a stream. It must not block for long: the command's deadline waits for it.
     fn bytes(&mut self, stream: Stream, bytes: &[u8]);
 
-    /// Whether more of a stream is wanted now. Default: always.
+    /// Returns whether more of a stream can be processed now. Default: always.
     ///
-    /// While it is not ready, the stream is not read: its pipe fills, and the command waits as it would for
-    /// a slow reader. The deadline is kept meanwhile. Up to 2 MiB can still arrive after the last `Ready`,
-    /// and what is left in the pipes when every process has ended is passed on without asking.
+    /// While it is pending, the stream is not read: its pipe fills, and the command waits as for any slow reader. The
+    /// deadline still applies. Up to 2 MiB may arrive after the last `Ready`, and what is left in the pipes after the
+    /// end of all processes is passed on without a check.
     fn poll_ready(&self, _stream: Stream, _cx: &mut Context<'_>) -> Poll<()> {
         Poll::Ready(())
     }
 }
 
-/// Collects both streams of one command: the first half of `keep` bytes and the last half of each.
+/// Captures both streams of a command: the first half of `keep` bytes and the last half of each.
 ///
-/// Memory is at most two times `keep`, and less for less output.
+/// Uses at most twice `keep` of memory, and less for less output.
 #[derive(Debug)]
 pub struct Capture {
     streams: [Ends; 2],
@@ -42,7 +34,8 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Keeps so much of each stream. Once one of them has more, the whole output goes to `spill`.
+    /// Creates a capture that keeps this much of each stream. When a stream exceeds it, the whole output goes to
+    /// `spill`.
     pub fn new(keep: ByteCount, spill: Option<&SpillTo>) -> Self {
         Self {
             streams: [Ends::new(keep), Ends::new(keep)],
@@ -51,7 +44,7 @@ impl Capture {
         }
     }
 
-    /// Takes the next bytes of a stream.
+    /// Appends the next bytes of a stream.
     pub fn push(&mut self, stream: Stream, bytes: &[u8]) {
         let ends = &mut self.streams[stream as usize];
         if let Some(spiller) = &mut self.spiller {
@@ -59,7 +52,7 @@ impl Capture {
         } else if let Some(to) = &self.to
             && ends.total + bytes.len() as u64 > ends.keep() as u64
         {
-            // Up to now, what is kept of both streams is all there was.
+            // Until now nothing was dropped, so what is kept is the whole output.
             let mut spiller = Spiller::create(to);
             for each in [Stream::Stdout, Stream::Stderr] {
                 let so_far = &self.streams[each as usize];
@@ -74,27 +67,27 @@ impl Capture {
         self.streams[stream as usize].push(bytes);
     }
 
-    /// How much both streams have given.
+    /// Returns the total number of bytes of both streams.
     pub fn total(&self) -> u64 {
         self.streams.iter().map(|ends| ends.total).sum()
     }
 
-    /// How much one stream has given.
+    /// Returns the total number of bytes of a stream.
     pub fn stream_total(&self, stream: Stream) -> u64 {
         self.streams[stream as usize].total
     }
 
-    /// What is kept of a stream so far.
+    /// Returns what is kept of a stream so far.
     pub fn so_far(&self, stream: Stream) -> Captured {
         Captured(self.streams[stream as usize].clone())
     }
 
-    /// The key of the whole output, if it is more than is kept and goes to a file.
+    /// Returns the id of the whole output, if it is larger than what is kept and goes to a file.
     pub fn output_id(&self) -> Option<&OutputId> {
         self.spiller.as_ref().and_then(Spiller::id)
     }
 
-    /// What was kept of standard output and standard error, and where all of it is.
+    /// Returns what is kept of standard output and standard error, and where the whole output is.
     pub fn finish(self) -> (Captured, Captured, Option<Spilled>) {
         let totals = [self.streams[0].total, self.streams[1].total];
         let [stdout, stderr] = self.streams;
@@ -106,39 +99,39 @@ impl Capture {
     }
 }
 
-/// What was kept of one stream.
+/// The head and the tail of a stream.
 #[derive(Debug, Clone)]
 pub struct Captured(Ends);
 
 impl Captured {
-    /// How many bytes there were in all.
+    /// Returns the total number of bytes.
     pub fn total(&self) -> u64 {
         self.0.total
     }
 
-    /// How many of them are not here.
+    /// Returns the number of bytes that are not kept.
     pub fn left_out(&self) -> u64 {
         self.0.total - self.0.head.len() as u64 - self.0.tail.len() as u64
     }
 
-    /// Whether any is not here.
+    /// Returns whether any byte is not kept.
     pub fn truncated(&self) -> bool {
         self.left_out() > 0
     }
 
-    /// The first bytes, at most half of what is kept. If nothing was left out, the tail follows them.
+    /// Returns the first bytes, at most half of what is kept. If nothing was dropped, the tail continues them.
     pub fn head(&self) -> &[u8] {
         &self.0.head
     }
 
-    /// The last bytes, in two parts, without those in the head.
+    /// Returns the last bytes in two parts, without those of the head.
     pub fn tail(&self) -> (&[u8], &[u8]) {
         self.0.tail.parts()
     }
 
-    /// The bytes: all of them, or the head, a marker line and the tail, both cut between characters.
+    /// Returns all bytes, or the head, a marker line and the tail, both cut at character boundaries.
     ///
-    /// The marker says how many bytes it stands for, the ones lost by cutting included.
+    /// The marker contains the number of bytes that it replaces, including those lost by cutting at a boundary.
     pub fn to_bytes(&self) -> Vec<u8> {
         let (first, second) = self.tail();
         let tail = [first, second].concat();
@@ -157,7 +150,7 @@ impl Captured {
         [head, marker.as_bytes(), tail].concat()
     }
 
-    /// [`Self::to_bytes`] as text, with each invalid sequence replaced by U+FFFD.
+    /// Returns [`Self::to_bytes`] as text. Invalid sequences become U+FFFD.
     pub fn text(&self) -> String {
         match String::from_utf8(self.to_bytes()) {
             Ok(text) => text,
@@ -166,7 +159,7 @@ impl Captured {
     }
 }
 
-/// The length of `bytes` without a character that its end cuts through.
+/// Returns the length of `bytes` without an incomplete character at the end.
 pub(crate) fn whole_characters(bytes: &[u8]) -> usize {
     let from = bytes.len().saturating_sub(3);
     for (at, &byte) in bytes.iter().enumerate().skip(from).rev() {
@@ -182,18 +175,18 @@ pub(crate) fn whole_characters(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// How many bytes at the beginning continue a character that is not here.
+/// Returns the number of bytes at the beginning that belong to an incomplete character.
 pub(crate) fn partial_character(bytes: &[u8]) -> usize {
     let continuing = bytes
         .iter()
         .take(4)
         .take_while(|&&byte| (0x80..=0xBF).contains(&byte))
         .count();
-    // Four in a row continue nothing; that is no UTF-8 and stays as it is.
+    // Four continuation bytes in a row are not UTF-8, and are kept as they are.
     if continuing < 4 { continuing } else { 0 }
 }
 
-/// The first bytes of a stream and a ring of its last ones.
+/// The first bytes of a stream, and a ring of its last ones.
 #[derive(Debug, Clone)]
 struct Ends {
     total: u64,

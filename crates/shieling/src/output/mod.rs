@@ -1,19 +1,20 @@
-//! Output of commands, bounded: what is kept in memory, what goes to a file, and how it reads.
-//! Knows nothing of processes.
+//! Bounded capture of command output: in memory, in files, and as plain text. Knows nothing of processes.
 
 mod capture;
 mod plain;
 mod ring;
 mod spill;
+mod stream;
 
-pub use capture::{Capture, Captured, Stream, Tee};
+pub use capture::{Capture, Captured, Tee};
 pub(crate) use capture::{partial_character, whole_characters};
 pub use plain::plain_text;
 pub(crate) use ring::Ring;
 pub(crate) use spill::private_directory;
 pub use spill::{Chunk, OutputId, ReadSpillError, SpillTo, Spilled, read_spilled};
+pub use stream::Stream;
 
-/// A count as people read it: `123,456`.
+/// Formats a count with separators: `123,456`.
 fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

@@ -1,13 +1,13 @@
-//! Terminal output as plain text: what a person would have seen last, without what moved it there.
+//! Converts terminal output to plain text: the final text, without the sequences that produced it.
 
-/// `text` as it would stand on paper.
+/// Converts `text` to what it would look like when printed.
 ///
-/// Escape sequences (CSI, OSC and the other string ones, single ones) are dropped. A carriage return
-/// lets the rest of its line overwrite it, so that a progress bar becomes its last state; `\r\n` is
-/// a line end and stays. Backspaces move back. Tabs and line feeds stay; other control characters
-/// are shown as `\x07`, since they may change what a terminal or a reader makes of the text.
+/// Escape sequences (CSI, OSC and other strings, single ones) are removed. A carriage return lets the rest of its
+/// line overwrite the beginning, so that a progress bar becomes its last state; `\r\n` is a line end and is kept.
+/// Backspaces move back. Tabs and line feeds are kept; other control characters are shown as `\x07`, since they may
+/// change what a terminal or a reader sees.
 ///
-/// Never longer than four times the text.
+/// The result is at most four times as long as the text.
 pub fn plain_text(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut line = Line::default();
@@ -25,7 +25,7 @@ pub fn plain_text(text: &str) -> String {
                 }
                 if chars.peek() == Some(&'\n') {
                     line.flush(&mut plain);
-                    // `\r\n` is how the line ended; more returns than one did nothing.
+                    // `\r\n` ended the line; further carriage returns had no effect.
                     plain.push('\r');
                 } else if returns > 0 {
                     line.at = 0;
@@ -48,7 +48,7 @@ pub fn plain_text(text: &str) -> String {
     plain
 }
 
-/// The line being written, and where in it.
+/// The current line, and the position in it.
 #[derive(Default)]
 struct Line {
     chars: Vec<char>,
@@ -72,7 +72,7 @@ impl Line {
 
 type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
-/// What follows an ESC.
+/// Processes what follows an ESC.
 fn escape(chars: &mut Chars<'_>, line: &mut Line) {
     match chars.peek() {
         Some('[') => {
@@ -83,7 +83,7 @@ fn escape(chars: &mut Chars<'_>, line: &mut Line) {
             chars.next();
             string(chars);
         }
-        // Intermediates and one final byte: a character set, say.
+        // Intermediates and one final byte, such as the choice of a character set.
         Some(' '..='/') => {
             while chars.next_if(|c| matches!(c, ' '..='/')).is_some() {}
             chars.next_if(|c| matches!(c, '0'..='~'));
@@ -95,14 +95,14 @@ fn escape(chars: &mut Chars<'_>, line: &mut Line) {
     }
 }
 
-/// Parameters, intermediates and a final byte. A sequence that is broken off ends where it does.
+/// Processes parameters, intermediates and a final byte. An incomplete sequence ends where it breaks off.
 fn control_sequence(chars: &mut Chars<'_>, line: &mut Line) {
     let mut parameters = String::new();
     while let Some(c) = chars.next_if(|c| matches!(c, ' '..='?')) {
         parameters.push(c);
     }
     match (chars.next_if(|c| matches!(c, '@'..='~')), parameters.as_str()) {
-        // Erasing the rest of the line, or all of it, is how progress bars clean up.
+        // Progress bars erase the rest of the line, or all of it, to clean up.
         (Some('K'), "" | "0") => line.chars.truncate(line.at),
         (Some('K'), "2") => {
             let at = line.at;
@@ -115,7 +115,7 @@ fn control_sequence(chars: &mut Chars<'_>, line: &mut Line) {
     }
 }
 
-/// A string up to BEL or ST, or a line end if it was never closed.
+/// Skips a string up to BEL or ST, or up to the line end if it is not terminated.
 fn string(chars: &mut Chars<'_>) {
     while let Some(&c) = chars.peek() {
         match c {

@@ -1,16 +1,16 @@
-//! The last bytes of what was pushed. Refuses to grow beyond its limit.
+//! A ring buffer that keeps the last bytes.
 
-/// The last `limit` bytes of what was pushed. Bytes that will not stay are never copied.
+/// Keeps the last `limit` bytes that were pushed. Bytes that would be overwritten at once are not copied.
 #[derive(Debug, Clone)]
 pub(crate) struct Ring {
     bytes: Vec<u8>,
     limit: usize,
-    /// Where the oldest byte is, once it is full.
+    /// The position of the oldest byte, once the buffer is full.
     start: usize,
 }
 
 impl Ring {
-    /// Keeps so many bytes.
+    /// Creates a buffer of this size.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             bytes: Vec::new(),
@@ -19,17 +19,17 @@ impl Ring {
         }
     }
 
-    /// How many bytes it keeps.
+    /// Returns the size of the buffer.
     pub(crate) fn limit(&self) -> usize {
         self.limit
     }
 
-    /// How many bytes are here.
+    /// Returns the number of bytes in the buffer.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Adds bytes at the end, in place of the oldest ones.
+    /// Appends bytes, and overwrites the oldest ones.
     pub(crate) fn push(&mut self, new: &[u8]) {
         if new.len() >= self.limit {
             self.bytes.clear();
@@ -39,7 +39,7 @@ impl Ring {
         }
         let (fits, over) = new.split_at(new.len().min(self.limit - self.bytes.len()));
         if self.bytes.capacity() - self.bytes.len() < fits.len() {
-            // As a vector grows by itself, but never beyond the limit.
+            // Grows as a vector does, but not beyond the limit.
             let room = (self.bytes.capacity() * 2).clamp(self.bytes.len() + fits.len(), self.limit);
             self.bytes.reserve_exact(room - self.bytes.len());
         }
@@ -50,13 +50,13 @@ impl Ring {
         self.start = (self.start + over.len()) % self.limit;
     }
 
-    /// The bytes, oldest first, in two parts.
+    /// Returns the bytes in two parts, oldest first.
     pub(crate) fn parts(&self) -> (&[u8], &[u8]) {
         let (newer, older) = self.bytes.split_at(self.start);
         (older, newer)
     }
 
-    /// The bytes without the first `skip`, at most `most` of them, in two parts.
+    /// Returns the bytes after the first `skip`, at most `most`, in two parts.
     pub(crate) fn range(&self, skip: usize, most: usize) -> (&[u8], &[u8]) {
         let (first, second) = self.parts();
         let (left, rest) = (

@@ -1,8 +1,8 @@
-//! The whole output of a command in files, up to a bound, readable later by a key that cannot be
-//! guessed. Nothing is written for output that fits into memory.
+//! Stores the whole output of a command in files, up to a bound. It is read by an id that cannot be guessed. Output
+//! that fits into memory is not written.
 //!
-//! One file per stream, `<id>.stdout` and `<id>.stderr`, in a directory of the caller's choice that
-//! is for its owner alone. Old ones go when all of them together are over their bound.
+//! There is one file per stream, `<id>.stdout` and `<id>.stderr`, in a directory of the caller's choice that is
+//! private to its owner. The oldest files are removed when all together exceed their bound.
 #![allow(
     clippy::disallowed_methods,
     reason = "this is the one place where output touches files"
@@ -20,19 +20,19 @@ use crate::units::ByteCount;
 
 const STREAMS: [Stream; 2] = [Stream::Stdout, Stream::Stderr];
 
-/// Where whole outputs go.
+/// Where whole outputs are stored, and how much space they may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpillTo {
-    /// The directory; made with mode 0700 if it is not there.
+    /// The directory. It is created with mode 0700 if it does not exist.
     pub directory: PathBuf,
-    /// How much is written for one command, both streams together (default 64 MiB).
+    /// The largest output of one command, both streams together (default: 64 MiB).
     pub per_command: ByteCount,
-    /// How much all files in the directory may take before the oldest go (default 512 MiB).
+    /// The largest size of all files in the directory, beyond which the oldest are removed (default: 512 MiB).
     pub in_all: ByteCount,
 }
 
 impl SpillTo {
-    /// That directory, with the default bounds.
+    /// Stores outputs in this directory, with the default bounds.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
@@ -42,7 +42,7 @@ impl SpillTo {
     }
 }
 
-/// The key of one command's whole output: 80 random bits in hexadecimal.
+/// The id of a command's whole output: 80 random bits in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct OutputId(String);
 
@@ -86,12 +86,12 @@ fn extension(stream: Stream) -> &'static str {
     }
 }
 
-/// Where the whole output of a command is.
+/// The location of a command's whole output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spilled {
-    /// Its key.
+    /// The id of the output, if it could be stored.
     pub id: Option<OutputId>,
-    /// Why it is not there, or ends sooner than the bound: a full disk, say.
+    /// Why it was not stored, or ends before the bound, such as a full disk.
     pub error: Option<String>,
 }
 
@@ -101,14 +101,14 @@ pub(super) struct Spiller {
     id: Option<OutputId>,
     files: Option<[File; 2]>,
     written: [u64; 2],
-    /// Whether a stream's file ends before the stream did. It then stays as it is.
+    /// Whether a stream's file was cut off. It is then complete.
     cut: [bool; 2],
     left: u64,
     error: Option<io::Error>,
 }
 
 impl Spiller {
-    /// Makes the files. A failure is told at the end, since a command does not fail for it.
+    /// Creates the files. A failure is reported at the end, since it must not fail the command.
     pub(super) fn create(to: &SpillTo) -> Self {
         let mut spiller = Self {
             id: None,
@@ -128,7 +128,7 @@ impl Spiller {
         spiller
     }
 
-    /// The key of what is written, if files could be made for it.
+    /// Returns the id of the output, if the files could be created.
     pub(super) fn id(&self) -> Option<&OutputId> {
         self.id.as_ref()
     }
@@ -153,7 +153,7 @@ impl Spiller {
         }
     }
 
-    /// Says in each file that was cut where it stops and how much there was.
+    /// Writes into each file that was cut off where it ends and how much output there was.
     pub(super) fn finish(mut self, totals: [u64; 2]) -> Spilled {
         if let Some(files) = &mut self.files {
             for stream in STREAMS {
@@ -189,7 +189,7 @@ fn create(to: &SpillTo) -> io::Result<(OutputId, [File; 2])> {
     Ok((id, files))
 }
 
-/// Makes the directory for its owner alone, or sees that it is. `what` is what it is for.
+/// Creates a directory that is private to its owner, or checks that it is. `what` names its purpose in errors.
 pub(crate) fn private_directory(directory: &Path, what: &str) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let found = fs::symlink_metadata(directory)?;
@@ -205,8 +205,8 @@ pub(crate) fn private_directory(directory: &Path, what: &str) -> io::Result<()> 
     Ok(())
 }
 
-/// Removes the oldest outputs until the rest take no more than `bound` bytes. What cannot be seen
-/// or removed stays; the next one tries again.
+/// Removes the oldest outputs until the rest takes at most `bound` bytes. Files that cannot be removed stay; the next
+/// call tries again.
 fn rotate(directory: &Path, bound: u64) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     let mut found: Vec<_> = entries
@@ -227,48 +227,48 @@ fn rotate(directory: &Path, bound: u64) {
     }
 }
 
-/// Whether a file of this name is one of ours.
+/// Returns whether a file name is that of an output.
 fn is_output(name: &str) -> bool {
     name.split_once('.').is_some_and(|(id, end)| {
         id.parse::<OutputId>().is_ok() && STREAMS.iter().any(|&stream| extension(stream) == end)
     })
 }
 
-/// Why a whole output cannot be read.
+/// A whole output cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadSpillError {
-    /// The key has not the form of a key.
+    /// The id is malformed.
     #[error("that is not the id of an output: 20 hexadecimal digits")]
     NotAnId,
-    /// There is no such output, or not any more.
+    /// There is no output with this id, or it was removed.
     #[error("there is no output {0}; older ones are removed when newer ones need their place")]
     Unknown(OutputId),
-    /// It is there and cannot be read.
+    /// The output exists but cannot be read.
     #[error("cannot read output {id}")]
     Unreadable {
-        /// Its key.
+        /// The id.
         id: OutputId,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// A piece of a whole output.
+/// A part of a whole output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
     /// The bytes from the cursor on.
     pub bytes: Vec<u8>,
-    /// The cursor of the next piece, in bytes from the beginning.
+    /// The cursor of the next part, in bytes from the beginning.
     pub next_cursor: u64,
-    /// Whether there is nothing after this piece (so far, if the command still runs).
+    /// Whether this is the last part; so far, if the command still runs.
     pub end: bool,
 }
 
-/// Reads at most `max` bytes (4 MiB at most) of a stream's whole output from `cursor` on.
+/// Reads at most `max` bytes (at most 4 MiB) of a stream's whole output from `cursor` on.
 ///
 /// # Errors
-/// A key of the wrong form, an output that is not there (any more), an error of the system.
+/// If the id is malformed, the output does not exist, or the system reports an error.
 pub fn read_spilled(
     directory: &Path,
     id: &str,
@@ -278,7 +278,7 @@ pub fn read_spilled(
 ) -> Result<Chunk, ReadSpillError> {
     let id: OutputId = id.parse()?;
     let read = || -> io::Result<Chunk> {
-        // Never through a link, though nobody else should be able to place one.
+        // Does not follow a link, though no other user should be able to place one.
         let no_follow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
         let mut file = OpenOptions::new()
             .read(true)

@@ -3,16 +3,17 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use serde::de::DeserializeOwned;
 use shieling_jail::message::{
-    self, Answer, GONE, LONGEST_ANSWER, Numbered, Ready, Refusal, START, UPDATE, Update, Updated,
+    self, Answer, GONE, LAST, LONGEST_ANSWER, Numbered, Ready, Refusal, START, UPDATE, Update, Updated,
 };
 use shieling_jail::plan::{Isolation, Request};
 use tokio::io::unix::AsyncFd;
@@ -40,6 +41,40 @@ pub struct Jail {
     /// Its root, if it has a view of files of its own.
     root: Option<OwnedFd>,
     counts: Arc<Counts>,
+    /// Whether its last command has been ordered, with which it ends.
+    last: AtomicBool,
+}
+
+/// A jail that was ordered and has not yet said whether it holds. Dropping it ends it.
+pub(crate) struct Ordered {
+    control: OwnedFd,
+    updates: OwnedFd,
+    isolation: Isolation,
+}
+
+/// What follows a command in its jail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Other commands may.
+    Others,
+    /// Nothing: the jail ends once no process of the command is left.
+    Nothing,
+}
+
+/// A command that was ordered, and our ends of what it was given.
+pub(crate) struct Sent {
+    way: OwnedFd,
+    pipes: Pipes,
+    input: Option<OwnedFd>,
+    next: Next,
+}
+
+/// An order to start a program, with what goes with it.
+struct Order {
+    request: OwnedFd,
+    script: Option<OwnedFd>,
+    standard: [OwnedFd; 3],
+    theirs: OwnedFd,
 }
 
 /// The way of updates.
@@ -84,11 +119,11 @@ impl Jail {
     /// # Cancel safety
     /// As [`Self::start`].
     pub async fn unconfined() -> Result<Self, JailError> {
-        Self::on_this_host(false).await
+        Self::order_on_this_host(false)?.ready().await
     }
 
-    /// As [`Self::unconfined`]. With `once`, nothing is kept ready for a second command.
-    pub(crate) async fn on_this_host(once: bool) -> Result<Self, JailError> {
+    /// As [`Self::unconfined`], ordered. With `once`, nothing is kept ready for a second command.
+    pub(crate) fn order_on_this_host(once: bool) -> Result<Ordered, JailError> {
         let plan = shieling_jail::plan::Plan {
             isolation: Isolation::None,
             network: shieling_jail::plan::Network::Host,
@@ -100,7 +135,7 @@ impl Jail {
             probes: Vec::new(),
             once,
         };
-        Self::start(&plan).await
+        Self::order(&plan)
     }
 
     /// Starts one. Returns once it holds what the plan says, as seen from inside.
@@ -110,43 +145,24 @@ impl Jail {
     /// # Cancel safety
     /// Dropping the future ends what was started.
     pub async fn start(plan: &shieling_jail::plan::Plan) -> Result<Self, JailError> {
+        Self::order(plan)?.ready().await
+    }
+
+    /// Orders one. Needs no runtime.
+    ///
+    /// # Errors
+    /// [`JailError::Program`]; nothing is left running.
+    pub(crate) fn order(plan: &shieling_jail::plan::Plan) -> Result<Ordered, JailError> {
         let failed = |what| move |source: io::Error| JailError::Program { what, source };
         let described = memory::file("plan", &message::encode(plan)).map_err(failed("keeping its plan"))?;
         let (ours, theirs) = socket_pair().map_err(failed("making its control socket"))?;
         let (updates, for_updates) = socket_pair().map_err(failed("making its updates socket"))?;
         zygote::order(&[theirs.as_fd(), for_updates.as_fd(), described.as_fd()]).map_err(failed("its start"))?;
-        drop((theirs, for_updates));
-        let control = sys::watch(ours).map_err(failed("watching its control socket"))?;
-        let updates = sys::watch(updates).map_err(failed("watching its updates socket"))?;
-        let answer = tokio::time::timeout(PATIENCE, hear_with::<Answer>(&control)).await;
-        match answer {
-            Ok(Some((Answer::Ready(ready), given))) => {
-                let mut given = given.into_iter();
-                let root = (plan.isolation == Isolation::Full).then(|| given.next()).flatten();
-                if root.is_none() && plan.isolation == Isolation::Full {
-                    return Err(JailError::Silent);
-                }
-                let counts = Arc::new(Counts::new(&ready, given));
-                let keeper = Pid::from_raw(ready.keeper).ok_or(JailError::Silent)?;
-                let keeper = rustix::process::pidfd_open(keeper, PidfdFlags::empty())
-                    .map_err(io::Error::from)
-                    .map_err(failed("watching it"))?;
-                Ok(Self {
-                    control,
-                    updates: tokio::sync::Mutex::new(Updates {
-                        socket: updates,
-                        sent: 0,
-                    }),
-                    keeper: Arc::new(keeper),
-                    isolation: plan.isolation,
-                    ready,
-                    root,
-                    counts,
-                })
-            }
-            Ok(Some((Answer::Refused(refusal), _))) => Err(JailError::Refused(refusal)),
-            Ok(None) | Err(_) => Err(JailError::Silent),
-        }
+        Ok(Ordered {
+            control: ours,
+            updates,
+            isolation: plan.isolation,
+        })
     }
 
     /// What holds in it, read back or probed from inside.
@@ -166,6 +182,9 @@ impl Jail {
 
     /// Whether it can still start commands.
     pub fn is_alive(&self) -> bool {
+        if self.last.load(Ordering::Acquire) {
+            return false;
+        }
         let mut fds = [rustix::event::PollFd::new(&*self.keeper, rustix::event::PollFlags::IN)];
         matches!(
             rustix::event::poll(&mut fds, Some(&rustix::event::Timespec::default())),
@@ -183,62 +202,36 @@ impl Jail {
     /// # Cancel safety
     /// Dropping the future kills what may have been started.
     pub async fn spawn(&self, plan: &Plan, streams: Streams) -> Result<Process, SpawnError> {
-        let pipe = || job::pipe().map_err(failed("making a pipe"));
-        let (stdout_read, stdout) = pipe()?;
-        let (stderr_read, stderr) = pipe()?;
-        let pipes = Pipes {
-            stdout: stdout_read,
-            stderr: stderr_read,
-        };
-        match streams {
-            Streams::Output => {
-                let null = null().map_err(failed("opening /dev/null"))?;
-                self.begin(plan, [null, stdout, stderr], pipes, false).await
-            }
-            Streams::Given(stdin) => {
-                self.begin(
-                    plan,
-                    [
-                        above_standard(stdin).map_err(failed("copying a descriptor"))?,
-                        stdout,
-                        stderr,
-                    ],
-                    pipes,
-                    false,
-                )
-                .await
-            }
-            Streams::Input => {
-                let (read, input) = job::input().map_err(failed("making a pipe"))?;
-                let process = self.begin(plan, [read, stdout, stderr], pipes, false).await?;
-                process.with_input_pipe(input).map_err(failed("watching a pipe"))
-            }
-            Streams::Terminal(terminal) => {
-                let copy = || {
-                    terminal
-                        .try_clone()
-                        .and_then(above_standard)
-                        .map_err(failed("copying a terminal's descriptor"))
-                };
-                let standard = [copy()?, copy()?, copy()?];
-                drop((terminal, stdout, stderr));
-                self.begin(plan, standard, pipes, true).await
-            }
-        }
+        self.spawn_before(Next::Others, plan, streams).await
     }
 
-    async fn begin(
-        &self,
-        plan: &Plan,
-        standard: [OwnedFd; 3],
-        pipes: Pipes,
-        terminal: bool,
-    ) -> Result<Process, SpawnError> {
+    /// As [`Self::spawn`]. If nothing follows, [`Self::is_alive`] is false from here on.
+    pub(crate) async fn spawn_before(&self, next: Next, plan: &Plan, streams: Streams) -> Result<Process, SpawnError> {
         let started = Instant::now();
-        let way = self.start_program(plan, standard, terminal).await?;
+        let (order, sent) = Order::of(plan, streams, next)?;
+        self.send(next, &order, plan).await?;
+        drop(order);
+        self.join(plan, sent, started).await
+    }
+
+    /// The process of a command that was ordered, once its program runs. Its time counts from `started` on.
+    ///
+    /// # Errors
+    /// As [`Self::spawn`].
+    /// # Cancel safety
+    /// As [`Self::spawn`].
+    pub(crate) async fn join(&self, plan: &Plan, sent: Sent, started: Instant) -> Result<Process, SpawnError> {
+        if sent.next == Next::Nothing {
+            self.last.store(true, Ordering::Release);
+        }
         // Elsewhere its number means nothing on this host.
         let known = self.isolation == Isolation::None;
-        job::started(plan, way, pipes, known, started).await
+        let way = (sent.way, Arc::clone(&self.keeper));
+        let process = job::started(plan, way, sent.pipes, known, started).await?;
+        match sent.input {
+            Some(input) => process.with_input_pipe(input).map_err(failed("watching a pipe")),
+            None => Ok(process),
+        }
     }
 
     /// Starts a bash that stays, in the directory and with the variables of `plan`, whose program it is.
@@ -252,39 +245,11 @@ impl Jail {
         let (stdout_read, stdout) = job::pipe().map_err(failed("making a pipe"))?;
         let (stderr_read, stderr) = job::pipe().map_err(failed("making a pipe"))?;
         let (ours, theirs) = socket_pair().map_err(failed("making a session's socket"))?;
-        let way = self.start_program(&plan, [theirs, stdout, stderr], false).await?;
-        drop(stdout_read);
-        let (supervised, _) = Supervised::started(&plan, way).await?;
+        let (order, way) = Order::new(&plan, [theirs, stdout, stderr], false)?;
+        self.send(Next::Others, &order, &plan).await?;
+        drop((order, stdout_read));
+        let (supervised, _) = Supervised::started(&plan, (way, Arc::clone(&self.keeper))).await?;
         Shell::greet(supervised, ours, stderr_read).await
-    }
-
-    async fn start_program(
-        &self,
-        plan: &Plan,
-        standard: [OwnedFd; 3],
-        terminal: bool,
-    ) -> Result<(OwnedFd, Arc<OwnedFd>), SpawnError> {
-        let script = match &plan.script {
-            _ if plan.builtin => Some(shell::builtin()),
-            Some(text) => Some(memory::file("script", text.as_bytes())),
-            None => None,
-        };
-        let script = script.transpose().map_err(failed("keeping the script in memory"))?;
-        let request = Request {
-            terminal,
-            ..plan.request()?
-        };
-        let request =
-            memory::file("request", &message::encode(&request)).map_err(failed("keeping the request in memory"))?;
-        let (ours, theirs) = socket_pair().map_err(failed("making a control socket"))?;
-        let mut fds = vec![theirs.as_fd(), request.as_fd()];
-        fds.extend(standard.iter().map(OwnedFd::as_fd));
-        fds.extend(script.as_ref().map(OwnedFd::as_fd));
-        self.order(&fds).await.map_err(|_| SpawnError::Lost {
-            program: plan.program().to_owned(),
-        })?;
-        drop((theirs, standard));
-        Ok((ours, Arc::clone(&self.keeper)))
     }
 
     /// Has more hidden and protected in it, before the next command is started. Gives what was to be
@@ -319,15 +284,15 @@ impl Jail {
         }
     }
 
-    async fn order(&self, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    async fn send(&self, next: Next, order: &Order, plan: &Plan) -> Result<(), SpawnError> {
         loop {
-            match socket::send(self.control.get_ref(), START, fds) {
+            match order.send(self.control.get_ref(), next) {
                 Ok(()) => return Ok(()),
                 // More orders than it takes at once: it takes them within microseconds.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     tokio::time::sleep(Duration::from_millis(1)).await;
                 }
-                Err(error) => return Err(error),
+                Err(_) => return Err(lost(plan)),
             }
         }
     }
@@ -391,6 +356,160 @@ impl Jail {
         let _ = rustix::net::shutdown(self.control.get_ref(), rustix::net::Shutdown::Both);
         // Somebody may have stopped it.
         let _ = rustix::process::pidfd_send_signal(&*self.keeper, Signal::CONT);
+    }
+}
+
+impl Ordered {
+    /// Orders a command, which starts as soon as the jail holds, if it holds. [`Jail::join`] gives its process.
+    ///
+    /// # Errors
+    /// As [`Jail::spawn`].
+    pub(crate) fn send(&self, next: Next, plan: &Plan, streams: Streams) -> Result<Sent, SpawnError> {
+        let (order, sent) = Order::of(plan, streams, next)?;
+        order.send(&self.control, next).map_err(|_| lost(plan))?;
+        Ok(sent)
+    }
+
+    /// Waits until it holds what its plan says, as seen from inside.
+    ///
+    /// # Errors
+    /// [`JailError`]; nothing is left running, and nothing that was ordered has started.
+    /// # Cancel safety
+    /// Dropping the future ends what was started.
+    pub(crate) async fn ready(self) -> Result<Jail, JailError> {
+        let failed = |what| move |source: io::Error| JailError::Program { what, source };
+        let Self {
+            control,
+            updates,
+            isolation,
+        } = self;
+        let control = sys::watch(control).map_err(failed("watching its control socket"))?;
+        let updates = sys::watch(updates).map_err(failed("watching its updates socket"))?;
+        let answer = tokio::time::timeout(PATIENCE, hear_with::<Answer>(&control)).await;
+        match answer {
+            Ok(Some((Answer::Ready(ready), given))) => {
+                let mut given = given.into_iter();
+                let root = (isolation == Isolation::Full).then(|| given.next()).flatten();
+                if root.is_none() && isolation == Isolation::Full {
+                    return Err(JailError::Silent);
+                }
+                let counts = Arc::new(Counts::new(&ready, given));
+                let keeper = Pid::from_raw(ready.keeper).ok_or(JailError::Silent)?;
+                let keeper = rustix::process::pidfd_open(keeper, PidfdFlags::empty())
+                    .map_err(io::Error::from)
+                    .map_err(failed("watching it"))?;
+                Ok(Jail {
+                    control,
+                    updates: tokio::sync::Mutex::new(Updates {
+                        socket: updates,
+                        sent: 0,
+                    }),
+                    keeper: Arc::new(keeper),
+                    isolation,
+                    ready,
+                    root,
+                    counts,
+                    last: AtomicBool::new(false),
+                })
+            }
+            Ok(Some((Answer::Refused(refusal), _))) => Err(JailError::Refused(refusal)),
+            Ok(None) | Err(_) => Err(JailError::Silent),
+        }
+    }
+}
+
+impl fmt::Debug for Ordered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ordered").finish_non_exhaustive()
+    }
+}
+
+impl Order {
+    /// Of a command with these streams.
+    fn of(plan: &Plan, streams: Streams, next: Next) -> Result<(Self, Sent), SpawnError> {
+        let pipe = || job::pipe().map_err(failed("making a pipe"));
+        let (stdout_read, stdout) = pipe()?;
+        let (stderr_read, stderr) = pipe()?;
+        let mut input = None;
+        let (standard, terminal) = match streams {
+            Streams::Output => {
+                let null = null().map_err(failed("opening /dev/null"))?;
+                ([null, stdout, stderr], false)
+            }
+            Streams::Given(stdin) => {
+                let stdin = above_standard(stdin).map_err(failed("copying a descriptor"))?;
+                ([stdin, stdout, stderr], false)
+            }
+            Streams::Input => {
+                let (read, write) = job::input().map_err(failed("making a pipe"))?;
+                input = Some(write);
+                ([read, stdout, stderr], false)
+            }
+            Streams::Terminal(terminal) => {
+                let copy = || {
+                    terminal
+                        .try_clone()
+                        .and_then(above_standard)
+                        .map_err(failed("copying a terminal's descriptor"))
+                };
+                ([copy()?, copy()?, copy()?], true)
+            }
+        };
+        let (order, way) = Self::new(plan, standard, terminal)?;
+        let pipes = Pipes {
+            stdout: stdout_read,
+            stderr: stderr_read,
+        };
+        Ok((
+            order,
+            Sent {
+                way,
+                pipes,
+                input,
+                next,
+            },
+        ))
+    }
+
+    /// Of a program with these streams, and the way to its supervisor.
+    fn new(plan: &Plan, standard: [OwnedFd; 3], terminal: bool) -> Result<(Self, OwnedFd), SpawnError> {
+        let script = match &plan.script {
+            _ if plan.builtin => Some(shell::builtin()),
+            Some(text) => Some(memory::file("script", text.as_bytes())),
+            None => None,
+        };
+        let script = script.transpose().map_err(failed("keeping the script in memory"))?;
+        let request = Request {
+            terminal,
+            ..plan.request()?
+        };
+        let request =
+            memory::file("request", &message::encode(&request)).map_err(failed("keeping the request in memory"))?;
+        let (ours, theirs) = socket_pair().map_err(failed("making a control socket"))?;
+        let order = Self {
+            request,
+            script,
+            standard,
+            theirs,
+        };
+        Ok((order, ours))
+    }
+
+    fn send(&self, control: &OwnedFd, next: Next) -> io::Result<()> {
+        let mut fds = vec![self.theirs.as_fd(), self.request.as_fd()];
+        fds.extend(self.standard.iter().map(OwnedFd::as_fd));
+        fds.extend(self.script.as_ref().map(OwnedFd::as_fd));
+        let word = match next {
+            Next::Others => START,
+            Next::Nothing => LAST,
+        };
+        socket::send(control, word, &fds)
+    }
+}
+
+fn lost(plan: &Plan) -> SpawnError {
+    SpawnError::Lost {
+        program: plan.program().to_owned(),
     }
 }
 

@@ -36,12 +36,15 @@ pub(crate) use drive::{
     BURST, DRAIN, LARGE, LARGE_PIPE, LEFT_BEHIND_GRACE, LINGER, QUIET, READ, Reading, STOP_MARGIN, read_pipe,
 };
 pub use jail::{Jail, JailError};
+pub(crate) use jail::{Next, Ordered, Sent};
 pub use plan::{Plan, SCRIPT_DESCRIPTOR, SpawnError, Streams};
 pub use run::{End, Finished, Limits, run_to_end};
 pub use shell::{SessionShell, Shell, ShellError, Starting, State};
 pub use started::{Received, SendError, Started};
 pub(crate) use sys::watch_both;
 pub use zygote::start_ahead;
+#[cfg(feature = "copy")]
+pub use zygote::{copy_ahead, has_copy};
 
 pub use shieling_jail::message::{Layer as JailLayer, Refusal as JailRefusal};
 

@@ -36,8 +36,48 @@ pub fn start_ahead(sandbox: bool) {
     }
 }
 
+/// The copy of this process that takes the first order, and the process whose it is.
+#[cfg(feature = "copy")]
+static COPY: Mutex<Option<(u32, OwnedFd)>> = Mutex::new(None);
+
+/// Makes a copy of this process that makes the first sandbox, or has commands run on this host, as
+/// [`start_ahead`] does with a program of its own: in a tenth of the time, and for one sandbox.
+///
+/// It is for the beginning of `main`: the copy keeps what this process has in its memory. It wipes the arguments and the
+/// variables that the process was started with. Does nothing in a process with several threads.
+#[cfg(feature = "copy")]
+pub fn copy_ahead(sandbox: bool) {
+    let mut copy = COPY.lock().unwrap_or_else(PoisonError::into_inner);
+    if copy.is_none() {
+        *copy = shieling_jail::program::copy(sandbox).map(|orders| (std::process::id(), orders));
+    }
+}
+
+/// Whether there is a copy of this process that waits for its order.
+#[cfg(feature = "copy")]
+pub fn has_copy() -> bool {
+    COPY.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+}
+
+/// The copy, if there is one and it has had no order.
+fn copied() -> Option<OwnedFd> {
+    #[cfg(feature = "copy")]
+    {
+        let copy = COPY.lock().unwrap_or_else(PoisonError::into_inner).take();
+        copy.filter(|(whose, _)| *whose == std::process::id())
+            .map(|(_, orders)| orders)
+    }
+    #[cfg(not(feature = "copy"))]
+    None
+}
+
 /// Orders a jail, with its descriptors.
 pub(super) fn order(fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    if let Some(orders) = copied()
+        && socket::send(&orders, JAIL, fds).is_ok()
+    {
+        return Ok(());
+    }
     let mut zygote = ZYGOTE.lock().unwrap_or_else(PoisonError::into_inner);
     let me = std::process::id();
     // A copy of this process, such as Python's multiprocessing makes, gets one of its own: the other

@@ -1,5 +1,4 @@
-//! An operation on files, worked out and not made: what it reads and changes, by paths in which no link
-//! is left.
+//! File operations that are prepared and not yet made: what they read and change, by resolved paths.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -11,34 +10,34 @@ use serde::Serialize;
 use super::{Digest, Fields, Request, RequestKind};
 use crate::units::ByteCount;
 
-/// What is done.
+/// The kind of a file operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
-    /// A file is read.
+    /// Read a file.
     ReadFile,
-    /// A whole file is written.
+    /// Write a whole file.
     WriteFile,
-    /// Text in a file is replaced.
+    /// Replace text in a file.
     EditFile,
-    /// Several files are changed at once.
+    /// Change several files at once.
     ApplyPatch,
-    /// A directory is listed.
+    /// List a directory.
     ListFiles,
-    /// Files are found by their names.
+    /// Find files by name.
     Glob,
-    /// Files are searched.
+    /// Search the contents of files.
     Grep,
-    /// Something is looked at.
+    /// Query metadata.
     Stat,
-    /// Something is removed.
+    /// Remove a file or a directory.
     DeleteFile,
-    /// Something is moved.
+    /// Move a file or a directory.
     MoveFile,
 }
 
 impl Operation {
-    /// Its name, as in JSON.
+    /// Returns the name, as in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::ReadFile => "read_file",
@@ -54,7 +53,7 @@ impl Operation {
         }
     }
 
-    /// Whether it changes something.
+    /// Returns whether it changes files.
     pub fn changes(self) -> bool {
         match self {
             Self::WriteFile | Self::EditFile | Self::ApplyPatch | Self::DeleteFile | Self::MoveFile => true,
@@ -63,20 +62,20 @@ impl Operation {
     }
 }
 
-/// What happens to a path.
+/// How an operation accesses a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Access {
-    /// What stands there is seen.
+    /// The file is read.
     Read,
-    /// It is made, or gets other content.
+    /// The file is created or changed.
     Write,
-    /// It is removed, or moved away.
+    /// The file is removed or moved away.
     Remove,
 }
 
 impl Access {
-    /// Whether it changes something.
+    /// Returns whether it changes the file.
     pub fn changes(self) -> bool {
         match self {
             Self::Read => false,
@@ -85,20 +84,20 @@ impl Access {
     }
 }
 
-/// A path, and what happens to it.
+/// A path that an operation accesses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Touched {
-    /// What happens.
+    /// How it is accessed.
     pub access: Access,
-    /// The path: absolute, with no link in it.
+    /// The absolute path, without links.
     pub path: PathBuf,
-    /// Whether it is a directory, if that is known.
+    /// Whether it is a directory, if known.
     pub directory: Option<bool>,
-    /// Where the operation's text names it, or the directory that it goes with, in bytes.
+    /// The position in the operation's text of the path, or of the directory that contains it, in bytes.
     pub span: Range<usize>,
 }
 
-/// One operation on files.
+/// A file operation.
 ///
 /// ```
 /// use shieling::request::{Access, FileOp, Operation};
@@ -119,8 +118,8 @@ pub struct FileOp {
 }
 
 impl FileOp {
-    /// This operation in a workspace, whose own path has no link in it, on these paths. `words` are
-    /// whatever else decides what it does, such as `--recursive` or a pattern.
+    /// Creates an operation on these paths. The workspace's path must be free of links. `words` are other arguments
+    /// that determine the effect, such as `--recursive` or a pattern.
     pub fn new(
         operation: Operation,
         workspace: impl Into<PathBuf>,
@@ -132,7 +131,7 @@ impl FileOp {
         for word in words {
             push_word(&mut text, word.as_ref());
         }
-        // Where each path stands that the text names.
+        // The position of each path that the text contains.
         let mut named: HashMap<PathBuf, (Access, Range<usize>)> = HashMap::new();
         let mut touched: Vec<Touched> = Vec::with_capacity(paths.len());
         for (access, path) in paths {
@@ -168,30 +167,29 @@ impl FileOp {
         }
     }
 
-    /// The operation with this content to write, replace or apply, of which only the digest is kept.
+    /// Adds the content to write, replace or apply, of which only the digest is kept.
     #[must_use]
     pub fn with_content(mut self, content: Digest) -> Self {
         self.content = content;
         self
     }
 
-    /// The operation with what it would change, for whoever has to say yes.
+    /// Adds the change that it would make, for an approver.
     #[must_use]
     pub fn with_change(mut self, change: impl Into<String>) -> Self {
         self.change = Some(change.into());
         self
     }
 
-    /// The operation, of whose change no more than so much is shown, and that is not all of it: nobody is
-    /// asked about it. None: it is all of it.
+    /// Sets the bound at which the change was cut. A cut change cannot be approved. `None`: it is complete.
     #[must_use]
     pub fn with_change_cut(mut self, at: Option<ByteCount>) -> Self {
         self.change_cut_at = at;
         self
     }
 
-    /// The operation, of whose paths these are directories, and the others are not. Without it that is not
-    /// known of any, and what a policy hides of either kind is hidden.
+    /// Sets which of the paths are directories. Without it this is unknown, and a policy that hides files or
+    /// directories by pattern hides either kind.
     #[must_use]
     pub fn with_directories(mut self, directories: &HashSet<PathBuf>) -> Self {
         for touched in &mut self.touched {
@@ -200,33 +198,33 @@ impl FileOp {
         self
     }
 
-    /// What is done.
+    /// Returns the kind of the operation.
     pub fn operation(&self) -> Operation {
         self.operation
     }
 
-    /// How it reads: `write_file src/main.rs`. Paths in the workspace are relative to it; what is more
-    /// than letters, digits and the usual signs stands in quotes, with whatever deceives escaped.
+    /// Returns the text: `write_file src/main.rs`. Paths in the workspace are relative to it. Paths with unusual
+    /// characters are quoted, and deceptive characters escaped.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The directory that is worked in, without links.
+    /// Returns the workspace's path, without links.
     pub fn workspace(&self) -> &Path {
         &self.workspace
     }
 
-    /// What it reads and changes, in the order of its text.
+    /// Returns the paths in the order of the text.
     pub fn touched(&self) -> &[Touched] {
         &self.touched
     }
 
-    /// How a path stands in the text: by itself, or by the directory that it goes with.
+    /// Returns the name of a path in the text: its own, or that of the directory that contains it.
     pub fn named(&self, touched: &Touched) -> &str {
         self.text.get(touched.span.clone()).unwrap_or_default()
     }
 
-    /// What it would change, as far as that can be shown.
+    /// Returns the change that it would make, as far as it can be shown.
     pub fn change(&self) -> Option<&str> {
         self.change.as_deref()
     }
@@ -277,14 +275,14 @@ impl Request for FileOp {
     }
 }
 
-/// Appends a blank and a word, and gives where the word stands.
+/// Appends a blank and a word. Returns the position of the word.
 fn push_word(text: &mut String, word: &Path) -> Range<usize> {
     let plain = |c: char| c.is_alphanumeric() || "/._-+=@,:%~^*?![]{}()|&$#;<>\\".contains(c);
     text.push(' ');
     let start = text.len();
     match word.to_str() {
         Some(word) if !word.is_empty() && word.chars().all(plain) => text.push_str(word),
-        // Its quotes keep two paths from reading like one with a blank.
+        // The quotes distinguish two paths from one that contains a blank.
         Some(_) | None => write!(text, "{word:?}").expect("writing to a string cannot fail"),
     }
     start..text.len()

@@ -1,14 +1,14 @@
-//! Drives one job: drains its output throughout, obeys orders, and tells its end once.
+//! The task that drives one job: it drains the output throughout, obeys orders, and reports the end once.
 //!
 //! ```text
 //!          main ended, pipes open         quiet, or LINGER over
-//! running ────────────────────► lingering ──┬─ alone ──► stopping ──► draining ──► over
-//!    │ order, output limit                  └─ else ───► left           ▲ gone
+//! running ────────────────────► lingering ──┬─ kills leftovers ► stopping ──► draining ──► over
+//!    │ order, output limit                  └─ else ► background         ▲ gone
 //!    └─────────────────────────► stopping                 └─ pipes at their end ──► over
 //! ```
 //!
-//! A command that does not stand alone has ended once it is *left*: what it started in the background
-//! keeps its pipes, and whatever that writes still belongs to the job.
+//! A command in a session ends once its main process has: processes that it left in the background keep its pipes,
+//! and their output still belongs to the job.
 
 use std::io;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::sleep_until;
 
 use super::Progress;
-use super::human::Deed;
-use super::job::{AtEnd, Shared};
+use super::human::InputEvent;
+use super::job_state::{AtEnd, Shared};
 use super::progress::Reporter;
 use crate::outcome::{Outcome, Status};
 use crate::output::Stream;
@@ -33,33 +33,33 @@ use crate::units::ByteCount;
 /// The size of the first reads. Most jobs write little.
 const FIRST_READ: usize = 8 * 1024;
 
-/// How much that nobody has read is kept to be typed.
+/// The longest input that waits to be read by the program, in bytes.
 const TYPED: usize = 64 * 1024;
 
-/// What an actor is told.
+/// An order to the actor of a job.
 #[derive(Debug)]
 pub(super) enum Order {
-    /// End everything.
+    /// Ends all processes of the job.
     Stop {
-        /// How the command has then ended; otherwise as its main process really does.
+        /// The reported end of the command. With `None`, it is the end of its main process.
         cause: Option<End>,
-        /// Between SIGTERM and SIGKILL.
+        /// The time between SIGTERM and SIGKILL.
         grace: Duration,
     },
-    /// A person has the keyboard, and does this.
-    Person(mpsc::Receiver<Deed>),
+    /// A person has taken over the keyboard and sends input events.
+    Person(mpsc::Receiver<InputEvent>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Running,
     Lingering { until: Instant },
-    Left,
+    Background,
     Stopping,
     Draining,
 }
 
-/// Owns the process of a job.
+/// Owns the process of a job and drives it to its end.
 pub(super) struct Actor {
     job: crate::process::Job,
     pipes: [pipe::Receiver; 2],
@@ -69,19 +69,19 @@ pub(super) struct Actor {
     output_limit: Option<ByteCount>,
     orders: mpsc::Receiver<Order>,
     reporter: Option<Reporter>,
-    person: Option<mpsc::Receiver<Deed>>,
-    /// What a person has typed, or the terminal answers, and the program has not read.
+    person: Option<mpsc::Receiver<InputEvent>>,
+    /// Input from a person, or replies of the terminal, that the program has not read yet.
     typed: Vec<u8>,
     phase: Phase,
-    /// Why we ended it, if we did.
+    /// Why the actor ended the command, if it did.
     cause: Option<End>,
     main_ended: Option<Instant>,
-    /// Dropped last, so that the processes end first.
-    shared: Guard,
+    /// The last field, so that the processes end before the guard reports the end.
+    shared: EndGuard,
 }
 
-/// Tells the end of a job whose actor is dropped before it.
-struct Guard {
+/// Reports the end of a job, also if its actor is dropped early.
+struct EndGuard {
     shared: Arc<Shared>,
     at_end: Option<AtEnd>,
 }
@@ -91,8 +91,8 @@ enum Wake {
     Order(Order),
     Timer,
     Report,
-    Deed(Option<Deed>),
-    Room(bool),
+    Person(Option<InputEvent>),
+    Writable(bool),
     Output(Stream, bool),
 }
 
@@ -108,7 +108,7 @@ impl Actor {
         Self {
             job: parts.job,
             pipes: [parts.stdout, parts.stderr],
-            // A terminal is one stream.
+            // A terminal has no separate standard error.
             open: [true, shared.terminal.is_none()],
             large: [false, false],
             buffer: Vec::new(),
@@ -120,20 +120,20 @@ impl Actor {
             phase: Phase::Running,
             cause: None,
             main_ended: None,
-            shared: Guard {
+            shared: EndGuard {
                 shared,
                 at_end: Some(at_end),
             },
         }
     }
 
-    /// Until nothing of the job is left.
+    /// Runs until no process of the job is left.
     pub(super) async fn drive(mut self) {
         let last = self.run().await;
         self.finish(last);
     }
 
-    /// What is known of the end; `None` if contact was lost.
+    /// Returns the state at the end, or `None` if contact with the process was lost.
     async fn run(&mut self) -> Option<Ended> {
         let timer = sleep_until(Instant::now().into());
         tokio::pin!(timer);
@@ -147,8 +147,8 @@ impl Actor {
                 Some(order) = self.orders.recv() => Wake::Order(order),
                 () = &mut timer, if armed => Wake::Timer,
                 () = sleep_until(due.unwrap_or_else(Instant::now).into()), if due.is_some() => Wake::Report,
-                deed = deed(&mut self.person), if self.person.is_some() && self.typed.is_empty() => Wake::Deed(deed),
-                ok = writable(shared), if !self.typed.is_empty() => Wake::Room(ok),
+                event = next_input_event(&mut self.person), if self.person.is_some() && self.typed.is_empty() => Wake::Person(event),
+                ok = writable(shared), if !self.typed.is_empty() => Wake::Writable(ok),
                 ok = readable(shared, &self.pipes[0], Stream::Stdout), if self.open[0] => Wake::Output(Stream::Stdout, ok),
                 ok = readable(shared, &self.pipes[1], Stream::Stderr), if self.open[1] => Wake::Output(Stream::Stderr, ok),
             };
@@ -157,7 +157,7 @@ impl Actor {
                 Wake::Event(Event::MainEnded(..)) => {
                     self.main_ended = Some(now);
                     (self.phase == Phase::Running).then(|| {
-                        // What is in the pipes is the command's own.
+                        // What is in the pipes now was written by the command, not by what it left in the background.
                         self.read_rest();
                         self.phase = Phase::Lingering { until: now + LINGER };
                         now + QUIET
@@ -172,19 +172,19 @@ impl Actor {
                     return None;
                 }
                 Wake::Order(Order::Stop { cause, grace }) => self.obey(now, cause, grace),
-                Wake::Order(Order::Person(deeds)) => {
-                    self.person = Some(deeds);
+                Wake::Order(Order::Person(events)) => {
+                    self.person = Some(events);
                     None
                 }
                 Wake::Timer => {
                     armed = false;
                     match self.phase {
-                        Phase::Running | Phase::Left => None,
-                        Phase::Lingering { .. } if self.alone() => Some(self.stop(now, LEFT_BEHIND_GRACE)),
+                        Phase::Running | Phase::Background => None,
+                        Phase::Lingering { .. } if self.kills_leftovers() => Some(self.stop(now, LEFT_BEHIND_GRACE)),
                         Phase::Lingering { .. } => {
                             self.read_rest();
                             self.command_ended(Some(Ended::default()), false);
-                            self.phase = Phase::Left;
+                            self.phase = Phase::Background;
                             None
                         }
                         Phase::Stopping => {
@@ -202,11 +202,11 @@ impl Actor {
                     self.report();
                     None
                 }
-                Wake::Deed(deed) => {
-                    self.does(deed);
+                Wake::Person(event) => {
+                    self.handle_input_event(event);
                     None
                 }
-                Wake::Room(ok) => {
+                Wake::Writable(ok) => {
                     self.write(ok);
                     None
                 }
@@ -229,8 +229,10 @@ impl Actor {
             if self.open == [false, false] {
                 match self.phase {
                     Phase::Draining => return self.job.last().and_then(Result::ok),
-                    Phase::Lingering { .. } | Phase::Left if !self.alone() => return Some(Ended::default()),
-                    Phase::Running | Phase::Lingering { .. } | Phase::Left | Phase::Stopping => {}
+                    Phase::Lingering { .. } | Phase::Background if !self.kills_leftovers() => {
+                        return Some(Ended::default());
+                    }
+                    Phase::Running | Phase::Lingering { .. } | Phase::Background | Phase::Stopping => {}
                 }
             }
             if let Some(next) = next {
@@ -240,8 +242,8 @@ impl Actor {
         }
     }
 
-    fn alone(&self) -> bool {
-        self.shared.shared.alone
+    fn kills_leftovers(&self) -> bool {
+        self.shared.shared.kill_leftovers
     }
 
     fn grace(&self) -> Duration {
@@ -254,28 +256,28 @@ impl Actor {
                 self.cause = cause;
                 Some(self.stop(now, grace))
             }
-            Phase::Lingering { .. } | Phase::Left | Phase::Stopping => Some(self.stop(now, grace)),
+            Phase::Lingering { .. } | Phase::Background | Phase::Stopping => Some(self.stop(now, grace)),
             Phase::Draining => None,
         }
     }
 
-    /// What a person did, or that they have let go.
-    fn does(&mut self, deed: Option<Deed>) {
+    /// Handles an input event of a person. `None` means that the person has given the keyboard back.
+    fn handle_input_event(&mut self, event: Option<InputEvent>) {
         let shared = &self.shared.shared;
-        match deed {
+        match event {
             None => {
                 self.person = None;
                 if let Some(mut watcher) = shared.watcher() {
                     watcher.detach();
                 }
             }
-            Some(Deed::Type(bytes)) => self.typed = bytes,
-            Some(Deed::Look) => {
+            Some(InputEvent::Type(bytes)) => self.typed = bytes,
+            Some(InputEvent::Refresh) => {
                 if let Some(mut watcher) = shared.watcher() {
                     watcher.output(Stream::Stdout, &[]);
                 }
             }
-            Some(Deed::Resize(size)) => {
+            Some(InputEvent::Resize(size)) => {
                 let resized = shared.terminal.as_ref().map(|terminal| terminal.resize(size));
                 if let (Some(Ok(())), Some(mut watcher)) = (resized, shared.watcher()) {
                     watcher.resize(size);
@@ -284,7 +286,7 @@ impl Actor {
         }
     }
 
-    /// Types what there is room for; nothing of it, if there never will be any.
+    /// Writes as much of the pending input as the terminal accepts. Discards it if the terminal is closed.
     fn write(&mut self, room: bool) {
         let shared = &self.shared.shared;
         let written = match &shared.terminal {
@@ -310,7 +312,8 @@ impl Actor {
         now.checked_add(margin).unwrap_or(now + STOP_MARGIN)
     }
 
-    /// Reads what is there, `times` at most. Gives how many bytes that were, and how many in all.
+    /// Reads up to `times` times without blocking. Returns the number of bytes read now, and in total on both
+    /// streams.
     fn read(&mut self, stream: Stream, times: usize, how: Reading) -> (usize, u64) {
         let at = stream as usize;
         if self.buffer.is_empty() {
@@ -330,7 +333,7 @@ impl Actor {
                 }
                 Ok(length) => {
                     let bytes = self.buffer.get(..length).unwrap_or_default();
-                    shared.take(stream, bytes);
+                    shared.record_output(stream, bytes);
                     count += length;
                     if length == self.buffer.len() && length < READ {
                         self.buffer.resize(READ, 0);
@@ -338,7 +341,7 @@ impl Actor {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    // A terminal that nobody has open any more says EIO.
+                    // Reading a terminal fails with EIO once no process has it open.
                     if error.kind() != io::ErrorKind::WouldBlock {
                         self.open[at] = false;
                     }
@@ -349,7 +352,7 @@ impl Actor {
         let totals = shared.state().totals;
         if shared.terminal.is_none() && !self.large[at] && totals[at] > LARGE {
             self.large[at] = true;
-            // Over the user's budget it stays as it was, only slower.
+            // Beyond the user's pipe budget the pipe keeps its size, and is only slower.
             let _ = rustix::pipe::fcntl_setpipe_size(&self.pipes[at], LARGE_PIPE);
         }
         if count > 0 {
@@ -362,7 +365,7 @@ impl Actor {
         (count, totals[0] + totals[1])
     }
 
-    /// What is in pipes that do not end now, and no more.
+    /// Reads what the pipes hold now, without waiting for their end.
     fn read_rest(&mut self) {
         let times = LARGE_PIPE / self.buffer.len().max(FIRST_READ) + 1;
         for stream in [Stream::Stdout, Stream::Stderr] {
@@ -372,8 +375,8 @@ impl Actor {
         }
     }
 
-    /// Types what the terminal answers to what it was asked. A program that asks and does not read has
-    /// no answer to wait for.
+    /// Queues the terminal's replies to queries of the program. Replies that exceed the bound are dropped: a program
+    /// that sends queries without reading the replies does not wait for them.
     fn answer(&mut self) {
         let shared = &self.shared.shared;
         if shared.terminal.is_some()
@@ -389,11 +392,11 @@ impl Actor {
     fn report(&mut self) {
         if let Some(reporter) = &mut self.reporter {
             let state = self.shared.shared.state();
-            reporter.tell(state.totals[0] + state.totals[1], &state.log);
+            reporter.send(state.totals[0] + state.totals[1], &state.log);
         }
     }
 
-    /// Nothing is left of the job, or nobody can say.
+    /// Handles the end of the last process. `None` means that contact with the process was lost.
     fn finish(&mut self, last: Option<Ended>) {
         if self.reporter.as_ref().is_some_and(|reporter| reporter.due.is_some()) {
             self.report();
@@ -402,7 +405,7 @@ impl Actor {
             self.command_ended(last, true);
             return;
         }
-        // The command had ended before; what it left behind has now.
+        // The command ended earlier; now the processes that it left behind have ended too.
         let shared = &self.shared.shared;
         let mut state = shared.state();
         let totals = state.totals;
@@ -421,7 +424,7 @@ impl Actor {
         shared.changed.send_replace(());
     }
 
-    /// The command has ended: makes its outcome.
+    /// Builds and reports the outcome of the command.
     fn command_ended(&mut self, last: Option<Ended>, over: bool) {
         let now = Instant::now();
         let ended_at = match self.cause {
@@ -452,7 +455,7 @@ impl Actor {
     }
 }
 
-/// Waits until there is something to read. Says no if there never will be.
+/// Waits until a stream is readable. Returns `false` if it never will be.
 async fn readable(shared: &Shared, pipe: &pipe::Receiver, stream: Stream) -> bool {
     match (&shared.terminal, stream) {
         (Some(terminal), Stream::Stdout) => terminal.readable().await.is_ok(),
@@ -461,7 +464,7 @@ async fn readable(shared: &Shared, pipe: &pipe::Receiver, stream: Stream) -> boo
     }
 }
 
-/// Waits until there may be room to type.
+/// Waits until the terminal accepts input. Returns `false` if it never will.
 async fn writable(shared: &Shared) -> bool {
     match &shared.terminal {
         Some(terminal) => terminal.writable().await.is_ok(),
@@ -469,14 +472,14 @@ async fn writable(shared: &Shared) -> bool {
     }
 }
 
-/// Waits for what a person does next.
-async fn deed(person: &mut Option<mpsc::Receiver<Deed>>) -> Option<Deed> {
+/// Waits for the next input event of a person.
+async fn next_input_event(person: &mut Option<mpsc::Receiver<InputEvent>>) -> Option<InputEvent> {
     person.as_mut()?.recv().await
 }
 
 impl Shared {
-    /// Takes what the job wrote.
-    fn take(&self, stream: Stream, bytes: &[u8]) {
+    /// Records output of the job.
+    fn record_output(&self, stream: Stream, bytes: &[u8]) {
         if let Some(mut watcher) = self.watcher() {
             watcher.output(stream, bytes);
         }
@@ -491,7 +494,7 @@ impl Shared {
         if !state.searches.is_empty() {
             state.searches.retain_mut(|search| {
                 search.push(stream, bytes);
-                search.goes_on()
+                search.is_waiting()
             });
         }
     }
@@ -501,8 +504,8 @@ impl Shared {
     }
 }
 
-impl Guard {
-    /// Tells the outcome, once.
+impl EndGuard {
+    /// Reports the outcome, unless it was reported before.
     fn end(&mut self, mut outcome: Outcome, over: bool) {
         let Some(at_end) = self.at_end.take() else { return };
         at_end(&mut outcome);
@@ -517,7 +520,7 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for EndGuard {
     fn drop(&mut self) {
         if self.at_end.is_some() {
             let capture = self.shared.capture();
@@ -539,7 +542,7 @@ impl Drop for Guard {
             }
             self.end(outcome, true);
         }
-        // Nobody reads it any more; whoever is writing at this moment sees that by itself.
+        // Closes the input. A writer that holds the lock now sees the end of the job by itself.
         if let Ok(mut stdin) = self.shared.stdin.try_lock() {
             *stdin = None;
         }

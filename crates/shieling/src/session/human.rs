@@ -1,5 +1,5 @@
-//! A person, who can be asked, and who can take the keyboard of a job. Refuses nothing and decides
-//! nothing: whoever embeds the library brings the person, or nobody is there.
+//! A person who can be asked, and who can take over the keyboard of a job. The program that embeds the library
+//! provides the person, if there is one.
 //!
 //! ```text
 //! agent ──ask──► Human::ask ──► Answer | Declined | Nobody
@@ -16,45 +16,45 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::mpsc;
 
-use super::control::{Held, Holder};
-use super::{JobError, JobId, Screen, Size};
+use super::keyboard::{KeyboardGuard, KeyboardLock};
+use super::{JobError, JobId, Screen, TerminalSize};
 
-/// How many pieces of output wait for a person who does not look. What comes after those is not kept:
-/// the person gets all of the screen instead.
-const WAITING: usize = 64;
+/// The number of pieces of output that wait for a person. When there are more, the person receives the whole screen
+/// instead.
+const QUEUE_LENGTH: usize = 64;
 
-/// A person's answer to be.
-pub type Asking<'a> = Pin<Box<dyn Future<Output = HumanReply> + Send + 'a>>;
+/// The future of a reply.
+pub type ReplyFuture<'a> = Pin<Box<dyn Future<Output = HumanReply> + Send + 'a>>;
 
-/// Somebody who can be asked.
+/// A person who can be asked.
 ///
 /// ```
-/// use shieling::session::{Asking, Human, HumanQuestion, HumanReply};
+/// use shieling::session::{ReplyFuture, Human, HumanQuestion, HumanReply};
 ///
 /// struct Oracle;
 ///
 /// impl Human for Oracle {
-///     fn ask<'a>(&'a self, question: HumanQuestion) -> Asking<'a> {
+///     fn ask<'a>(&'a self, question: HumanQuestion) -> ReplyFuture<'a> {
 ///         let answer = format!("you asked {}", question.prompt);
 ///         Box::pin(std::future::ready(HumanReply::Answer(answer)))
 ///     }
 /// }
 /// ```
 pub trait Human: Send + Sync {
-    /// Asks. Dropping the future takes the question back, and the keyboard, if the person has it.
-    fn ask<'a>(&'a self, question: HumanQuestion) -> Asking<'a>;
+    /// Asks a question. Dropping the future withdraws the question, and takes the keyboard back if the person has it.
+    fn ask<'a>(&'a self, question: HumanQuestion) -> ReplyFuture<'a>;
 }
 
-/// What a person is asked. Prompt and screen are an agent's text and a program's: show them escaped.
+/// A question to a person. The prompt comes from an agent and the screen from a program: escape both before display.
 #[derive(Clone)]
 pub struct HumanQuestion {
     /// The agent's words.
     pub prompt: String,
-    /// The job that it is about.
+    /// The job that the question is about.
     pub job: Option<JobId>,
-    /// What stands on its terminal.
+    /// The contents of the job's terminal.
     pub screen: Option<Screen>,
-    /// The way to take the keyboard of the job, if it has a terminal.
+    /// Lets the person take over the keyboard of the job, if the job has a terminal.
     pub terminal: Option<Arc<dyn TakeOver>>,
 }
 
@@ -69,126 +69,124 @@ impl fmt::Debug for HumanQuestion {
     }
 }
 
-/// What came of a question.
+/// The reply to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HumanReply {
-    /// The person's words.
+    /// The person answered with these words.
     Answer(String),
-    /// The person took the keyboard and has given it back.
+    /// The person took over the keyboard and has given it back.
     TookOver,
-    /// The person does not want to answer.
+    /// The person declined to answer.
     Declined,
-    /// Nobody is there.
+    /// No person is available.
     Nobody,
 }
 
-/// Nobody, who says so at once.
+/// The absence of a person. Replies [`HumanReply::Nobody`] at once.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct NobodyThere;
+pub struct NoHuman;
 
-impl Human for NobodyThere {
-    fn ask<'a>(&'a self, _question: HumanQuestion) -> Asking<'a> {
+impl Human for NoHuman {
+    fn ask<'a>(&'a self, _question: HumanQuestion) -> ReplyFuture<'a> {
         Box::pin(std::future::ready(HumanReply::Nobody))
     }
 }
 
-/// The way to a job's keyboard.
+/// Access to the keyboard of a job.
 pub trait TakeOver: Send + Sync {
-    /// Takes the keyboard. The agent's writes are answered with [`JobError::PersonHolds`] until the
-    /// attachment is dropped.
+    /// Takes over the keyboard. The agent's writes fail with [`JobError::PersonHolds`] until the attachment is
+    /// dropped.
     ///
     /// # Errors
-    /// [`JobError::PersonHolds`] if another person has it, [`JobError::Ended`].
+    /// [`JobError::PersonHolds`] if another person has the keyboard, [`JobError::Ended`] if the job has ended.
     fn attach(&self) -> Result<Attachment, JobError>;
 }
 
-/// What a person sees of a job. It is a program's: show it through a [`Painter`](super::Painter).
+/// Output of a job for a person. It is untrusted: display it through a [`Renderer`](super::Renderer).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Shown {
-    /// The terminal from the beginning, in place of all before.
-    Anew(Vec<u8>),
-    /// More of it.
-    More(Vec<u8>),
+pub enum ScreenUpdate {
+    /// The whole screen, which replaces everything before.
+    Reset(Vec<u8>),
+    /// More output.
+    Append(Vec<u8>),
 }
 
-/// What a person does to a job.
+/// An input event of a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Deed {
-    /// Types this.
+pub enum InputEvent {
+    /// The person typed these bytes.
     Type(Vec<u8>),
-    /// Makes its terminal so large.
-    Resize(Size),
-    /// Looks again after some of the output was missed: the job's watcher is to be told of an output
-    /// of nothing.
-    Look,
+    /// The person resized the terminal.
+    Resize(TerminalSize),
+    /// The person is ready for output after some was dropped. The job then sends the whole screen.
+    Refresh,
 }
 
-/// A job's terminal in a person's hands. Dropping it gives it back.
+/// A person's connection to a job's terminal. Dropping it gives the keyboard back.
 #[derive(Debug)]
 pub struct Attachment {
-    size: Size,
-    shown: mpsc::Receiver<Shown>,
-    deeds: mpsc::Sender<Deed>,
+    size: TerminalSize,
+    shown: mpsc::Receiver<ScreenUpdate>,
+    events: mpsc::Sender<InputEvent>,
     missed: Arc<AtomicBool>,
-    _held: Held,
+    _held: KeyboardGuard,
 }
 
 impl Attachment {
-    /// The size that the terminal had.
-    pub fn size(&self) -> Size {
+    /// Returns the size of the terminal at the time of the connection.
+    pub fn size(&self) -> TerminalSize {
         self.size
     }
 
-    /// What is to be seen next; none once the job has ended.
+    /// Waits for the next output. Returns `None` once the job has ended.
     ///
     /// # Cancel safety
     /// Cancel safe.
-    pub async fn next(&mut self) -> Option<Shown> {
+    pub async fn next(&mut self) -> Option<ScreenUpdate> {
         if self.shown.is_empty() && self.missed.load(Ordering::Acquire) {
-            // If it takes nothing, there are deeds in front of this one; the next output shows it all.
-            let _ = self.deeds.try_send(Deed::Look);
+            // If the queue is full, the events before this one lead to an output, which sends the whole screen.
+            let _ = self.events.try_send(InputEvent::Refresh);
         }
         self.shown.recv().await
     }
 
-    /// Types this; whether it was taken. It is not if the job has ended, or does not read what was
-    /// typed before.
+    /// Types bytes. Returns `false` if the job has ended, or has not yet read what was typed before.
     pub fn write(&self, bytes: &[u8]) -> bool {
-        self.deeds.try_send(Deed::Type(bytes.to_vec())).is_ok()
+        self.events.try_send(InputEvent::Type(bytes.to_vec())).is_ok()
     }
 
-    /// Makes the terminal so large, or as nearly as one can be; whether it was taken.
-    pub fn resize(&self, size: Size) -> bool {
-        self.deeds.try_send(Deed::Resize(size.clamped())).is_ok()
+    /// Resizes the terminal to the nearest valid size. Returns `false` if the job has ended.
+    pub fn resize(&self, size: TerminalSize) -> bool {
+        self.events.try_send(InputEvent::Resize(size.clamped())).is_ok()
     }
 
-    /// One of no job, for trying out a [`Human`]: what is sent is shown, until the sender is dropped,
-    /// and what the person does comes out at the other end.
-    pub fn rehearsed(size: Size) -> (Self, mpsc::Sender<Shown>, mpsc::Receiver<Deed>) {
-        let held = Holder::default().take().expect("it is new, so nobody has it");
-        let (attachment, onlooker, deeds) = attach(held, size);
+    /// Creates a connection without a job, for tests of a [`Human`]: the caller sends the output and receives the
+    /// events.
+    pub fn for_testing(size: TerminalSize) -> (Self, mpsc::Sender<ScreenUpdate>, mpsc::Receiver<InputEvent>) {
+        let held = KeyboardLock::default().take().expect("it is new, so nobody has it");
+        let (attachment, viewer, events) = attach(held, size);
         attachment.missed.store(false, Ordering::Release);
-        (attachment, onlooker.shown, deeds)
+        (attachment, viewer.shown, events)
     }
 }
 
-/// A person who looks on, as the job sees them.
+/// The job's side of a person's connection.
 #[derive(Debug)]
-pub(crate) struct Onlooker {
-    shown: mpsc::Sender<Shown>,
-    /// Whether something was not shown, or nothing yet.
+pub(crate) struct Viewer {
+    shown: mpsc::Sender<ScreenUpdate>,
+    /// Whether output was dropped, or none was sent yet.
     missed: Arc<AtomicBool>,
 }
 
-impl Onlooker {
-    /// Shows what was written, or everything after something was missed; whether they still look on.
-    pub(crate) fn show(&mut self, bytes: &[u8], whole: impl FnOnce() -> Shown) -> bool {
+impl Viewer {
+    /// Sends output, or the whole screen if output was dropped before. Returns whether the person is still connected.
+    pub(crate) fn show(&mut self, bytes: &[u8], whole: impl FnOnce() -> ScreenUpdate) -> bool {
         match self.shown.try_reserve() {
             Ok(place) => {
                 if self.missed.swap(false, Ordering::AcqRel) {
                     place.send(whole());
                 } else if !bytes.is_empty() {
-                    place.send(Shown::More(bytes.to_vec()));
+                    place.send(ScreenUpdate::Append(bytes.to_vec()));
                 }
                 true
             }
@@ -201,19 +199,19 @@ impl Onlooker {
     }
 }
 
-/// Puts a job's terminal of this size into a person's hands: their end of it, whom the job shows what
-/// it writes, and what they do. Once that has no more, the person has let go.
-pub(crate) fn attach(held: Held, size: Size) -> (Attachment, Onlooker, mpsc::Receiver<Deed>) {
-    let (show, shown) = mpsc::channel(WAITING);
-    let (deeds, done) = mpsc::channel(WAITING);
+/// Connects a person to a job's terminal: returns the person's side, the job's side, and the person's events. The
+/// event queue closes when the person gives the keyboard back.
+pub(crate) fn attach(held: KeyboardGuard, size: TerminalSize) -> (Attachment, Viewer, mpsc::Receiver<InputEvent>) {
+    let (show, shown) = mpsc::channel(QUEUE_LENGTH);
+    let (events, done) = mpsc::channel(QUEUE_LENGTH);
     let missed = Arc::new(AtomicBool::new(true));
     let attachment = Attachment {
         size,
         shown,
-        deeds,
+        events,
         missed: Arc::clone(&missed),
         _held: held,
     };
-    let onlooker = Onlooker { shown: show, missed };
-    (attachment, onlooker, done)
+    let viewer = Viewer { shown: show, missed };
+    (attachment, viewer, done)
 }

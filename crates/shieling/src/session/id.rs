@@ -1,5 +1,5 @@
-//! Names of sessions and jobs, which callers choose. They are checked before anything else sees them,
-//! and are never part of a path.
+//! The names of sessions and jobs. Callers choose them, so they are validated on entry, and never become part of a
+//! path.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,16 +9,16 @@ use serde::Serialize;
 /// The longest name, in bytes.
 const LONGEST: usize = 64;
 
-/// A name that cannot be one of a session or job.
+/// An invalid name of a session or job.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` cannot name a {what}: 1 to {LONGEST} letters, digits, `.`, `_` and `-`, of which the first is a letter or digit", shown(.text))]
+#[error("`{}` cannot name a {what}: 1 to {LONGEST} letters, digits, `.`, `_` and `-`, of which the first is a letter or digit", escaped(.text))]
 pub struct IdError {
     what: &'static str,
     text: String,
 }
 
-/// What may be shown of a text that somebody sent as a name.
-fn shown(text: &str) -> String {
+/// Escapes and shortens an invalid name for display.
+fn escaped(text: &str) -> String {
     let mut shown: String = text.chars().take(LONGEST).flat_map(char::escape_default).collect();
     if text.chars().nth(LONGEST).is_some() {
         shown.push('…');
@@ -46,20 +46,20 @@ fn checked(what: &'static str, text: &str) -> Result<String, IdError> {
 #[serde(transparent)]
 pub struct SessionName(String);
 
-/// The name of a job, in the form of a [`SessionName`]: `j1`, `j2` …, or what a caller chose.
+/// The name of a job: `j1`, `j2`, …, or one that the caller chose, in the form of a [`SessionName`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct JobId(String);
 
 impl Default for SessionName {
-    /// `main`.
+    /// Returns `main`.
     fn default() -> Self {
         Self("main".to_owned())
     }
 }
 
 impl JobId {
-    /// The one that Shieling gives to its `number`th job.
+    /// Returns the default name of the job with this number.
     pub fn numbered(number: u64) -> Self {
         Self(format!("j{number}"))
     }

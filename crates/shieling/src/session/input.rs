@@ -1,5 +1,5 @@
-//! Typing into a job: text, then keys, then Enter, at most for two seconds. Nothing is queued: what the
-//! job does not take is told, and not written later.
+//! Input for a job: text, then keys, then Enter. Nothing is queued: input that the job does not read within two
+//! seconds is reported, and not written later.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -8,28 +8,28 @@ use tokio::net::unix::pipe;
 use tokio::time::timeout_at;
 
 use super::job::Job;
-use super::keys::{self, Mode};
-use super::{Input, JobError, Until, View};
+use super::keys::{self, KeyMode};
+use super::{JobError, JobInput, Until, ViewResponse};
 
-/// How long a job may take to read what is written to it.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How much is written at once.
+/// The time that a job has to read its input.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// The number of bytes in one write.
 const PIECE: usize = 64 * 1024;
 
-/// What typing means.
+/// One element of the input.
 #[derive(Debug, PartialEq, Eq)]
-enum Stroke {
+enum InputElement {
     Bytes(Vec<u8>),
-    /// The end of what is typed.
+    /// Closes the input.
     Close,
-    /// What is running is to stop.
+    /// Interrupts the running command.
     Interrupt,
 }
 
-impl Input {
-    /// How many bytes of text it is, and the names of the keys that are none.
-    pub(crate) fn told(&self) -> (usize, Vec<&str>) {
-        let (bytes, mut named) = keys::told(&self.keys);
+impl JobInput {
+    /// Returns the number of bytes of text, and the names of the keys that produce no text.
+    pub(crate) fn described(&self) -> (usize, Vec<&str>) {
+        let (bytes, mut named) = keys::described(&self.keys);
         if self.enter {
             named.push("Enter");
         }
@@ -38,26 +38,25 @@ impl Input {
 }
 
 impl Job {
-    /// Types, and gives what is new once something has followed and then nothing for 200 ms, or once
-    /// `wait` is over.
+    /// Writes input, and returns the new output after 200 ms of silence, or after `wait`.
     ///
-    /// On a pipe, Enter is a line feed, `C-d` its end, and `C-c` ends what a session runs. What keys
-    /// are on a terminal, its [`Watcher`](super::Watcher) says.
+    /// On a pipe, Enter is a line feed, `C-d` closes it, and `C-c` interrupts the command of a session. On a
+    /// terminal, the [`Watcher`](super::Watcher) encodes keys.
     ///
     /// # Errors
-    /// [`JobError`]; nothing was written, but for [`JobError::Full`].
+    /// [`JobError`]. Only with [`JobError::Full`] was a part of the input written.
     /// # Cancel safety
-    /// What was written stays written; the rest is not written.
-    pub(crate) async fn write(&self, input: &Input, wait: Duration) -> Result<View, JobError> {
+    /// Input that was written stays written; the rest is not written.
+    pub(crate) async fn write(&self, input: &JobInput, wait: Duration) -> Result<ViewResponse, JobError> {
         self.still_running()?;
         self.keyboard.check(self.id())?;
-        let strokes = self.strokes(input)?;
-        let deadline = Instant::now() + PATIENCE;
-        let mut left = strokes
+        let elements = self.elements(input)?;
+        let deadline = Instant::now() + TIMEOUT;
+        let mut left = elements
             .iter()
             .map(|stroke| match stroke {
-                Stroke::Bytes(bytes) => bytes.len(),
-                Stroke::Close | Stroke::Interrupt => 0,
+                InputElement::Bytes(bytes) => bytes.len(),
+                InputElement::Close | InputElement::Interrupt => 0,
             })
             .sum();
         let full = |left| JobError::Full {
@@ -66,18 +65,18 @@ impl Job {
         };
         let turn = timeout_at(deadline.into(), self.shared.stdin.lock()).await;
         let mut stdin = turn.map_err(|_| full(left))?;
-        // What comes from here on is an answer, as far as anybody outside can tell.
+        // Output from here on counts as the answer to this input: no observer can tell more exactly.
         let before = self.shared.state().log.end();
-        for stroke in strokes {
+        for stroke in elements {
             match stroke {
-                Stroke::Bytes(bytes) => {
+                InputElement::Bytes(bytes) => {
                     for piece in bytes.chunks(PIECE) {
-                        self.put(stdin.as_ref(), piece, &mut left, deadline).await?;
+                        self.write_all(stdin.as_ref(), piece, &mut left, deadline).await?;
                     }
                 }
-                Stroke::Close if stdin.take().is_none() => return Err(self.no_input()),
-                Stroke::Close => {}
-                Stroke::Interrupt => self.stop(None, self.command().grace()),
+                InputElement::Close if stdin.take().is_none() => return Err(self.no_input()),
+                InputElement::Close => {}
+                InputElement::Interrupt => self.stop(None, self.command().grace()),
             }
         }
         drop(stdin);
@@ -92,8 +91,8 @@ impl Job {
         }
     }
 
-    /// Writes all of it, or says how much of everything is left.
-    async fn put(
+    /// Writes all bytes, or fails with the number of bytes left of the whole input.
+    async fn write_all(
         &self,
         stdin: Option<&pipe::Sender>,
         mut bytes: &[u8],
@@ -132,40 +131,40 @@ impl Job {
                         });
                     }
                 }
-                // Nobody reads any more.
+                // No process has the read end open.
                 Err(_) => return Err(self.no_input()),
             }
         }
         Ok(())
     }
 
-    fn strokes(&self, input: &Input) -> Result<Vec<Stroke>, JobError> {
+    fn elements(&self, input: &JobInput) -> Result<Vec<InputElement>, JobError> {
         let terminal = self.shared.terminal.is_some();
-        let mut strokes = vec![Stroke::Bytes(input.text.as_bytes().to_vec())];
+        let mut elements = vec![InputElement::Bytes(input.text.as_bytes().to_vec())];
         match self.shared.watcher().filter(|_| terminal) {
-            Some(watcher) => strokes.push(Stroke::Bytes(watcher.keys(&input.keys)?)),
+            Some(watcher) => elements.push(InputElement::Bytes(watcher.keys(&input.keys)?)),
             None => {
                 for key in &input.keys {
-                    strokes.push(self.key(key)?);
+                    elements.push(self.key(key)?);
                 }
             }
         }
         if input.enter {
             let enter = if terminal { b'\r' } else { b'\n' };
-            strokes.push(Stroke::Bytes(vec![enter]));
+            elements.push(InputElement::Bytes(vec![enter]));
         }
-        Ok(strokes)
+        Ok(elements)
     }
 
-    /// What a key means where no terminal gives it a meaning.
-    fn key(&self, key: &str) -> Result<Stroke, JobError> {
-        let bytes = keys::bytes(&[key.to_owned()], Mode::default())?;
+    /// Returns the meaning of a key on a pipe.
+    fn key(&self, key: &str) -> Result<InputElement, JobError> {
+        let bytes = keys::bytes(&[key.to_owned()], KeyMode::default())?;
         let what = match bytes.as_slice() {
-            [0x04] => return Ok(Stroke::Close),
-            [0x03] if !self.shared.alone => return Ok(Stroke::Interrupt),
+            [0x04] => return Ok(InputElement::Close),
+            [0x03] if !self.shared.kill_leftovers => return Ok(InputElement::Interrupt),
             [0x03] => "`C-c`, or kill it",
             [0x1b, _, ..] => "such keys",
-            _ => return Ok(Stroke::Bytes(bytes)),
+            _ => return Ok(InputElement::Bytes(bytes)),
         };
         Err(JobError::NoTerminal {
             job: self.id().clone(),

@@ -1,146 +1,95 @@
-//! One command, running or finished, that outlives the call it was started by. Knows no deadline:
-//! whoever waits for it decides when its time is over, and a job that nobody waits for runs until it
-//! ends, is killed, or the last handle of it goes.
+//! A job: one command, running or finished, that outlives the call that started it. A job has no deadline of its own:
+//! callers that wait for it apply theirs. It runs until it ends, is killed, or its last handle is dropped.
 //!
-//! A job's [`Actor`] owns its process and drains it all the time. A [`Job`] is the handle: it looks at
-//! what the actor leaves in the shared state, and gives it orders.
+//! A job's [`Actor`] owns its process and drains its output. A [`Job`] is a handle: it reads the state that the actor
+//! shares, and sends orders to the actor.
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::actor::{Actor, Order};
-use super::control::Holder;
 use super::human::{self, Attachment, TakeOver};
+use super::job_state::{AtEnd, Shared, State};
+use super::keyboard::KeyboardLock;
 use super::log::{self, Log};
-use super::moment::Moment;
-use super::pattern::Search;
+use super::snapshot::JobSnapshot;
 use super::terminal::Terminal;
-use super::{JobError, JobId, JobInfo, Progress, Screen, SessionName, Size, Watcher};
+use super::{JobError, JobId, JobInfo, Progress, Screen, SessionName, TerminalSize, Watcher};
 use crate::outcome::{Outcome, Status};
 use crate::output::{Capture, SpillTo};
 use crate::process::{End, Process, STOP_MARGIN};
 use crate::request::Command;
 use crate::units::ByteCount;
 
-/// How many orders may wait for the actor. Those that do not fit say nothing new.
+/// The capacity of the actor's queue of orders. An order that does not fit repeats one in the queue.
 const ORDERS: usize = 8;
-/// How much of a command's text a list shows.
+/// The number of bytes of a command's text that a listing contains.
 const LISTED: usize = 200;
 
-/// What is done with the outcome of a command once it is known.
-pub(crate) type AtEnd = Box<dyn FnOnce(&mut Outcome) + Send>;
-
-/// What a job is made of besides its process.
-pub(crate) struct Setup {
-    /// Its name.
+/// The parts of a job other than its process.
+pub(crate) struct JobSetup {
+    /// The job's name.
     pub(crate) id: JobId,
-    /// The session that it belongs to.
+    /// The session that the job belongs to.
     pub(crate) session: Option<SessionName>,
-    /// What runs.
+    /// The command that runs.
     pub(crate) command: Command,
-    /// An outcome in which nothing has happened yet.
+    /// An outcome without results, used as a template.
     pub(crate) blank: Outcome,
-    /// Whether what the main process leaves behind is ended. Otherwise it goes on, and the job with
-    /// it, until nothing of it has the job's output any more.
-    pub(crate) alone: bool,
-    /// Our end of its terminal, which is read instead of the process's pipes.
+    /// Ends the processes that the main process leaves behind. Otherwise they keep running, and the job with them,
+    /// until none of them has the job's output open.
+    pub(crate) kill_leftovers: bool,
+    /// The controlling end of its terminal, which is read instead of the process's pipes.
     pub(crate) terminal: Option<Terminal>,
-    /// The way to its standard input.
+    /// The write end of its standard input.
     pub(crate) stdin: Option<pipe::Sender>,
-    /// Who sees all that goes in and comes out.
+    /// Observes all input and output.
     pub(crate) watcher: Option<Box<dyn Watcher>>,
-    /// Who wants to know how far it is.
+    /// Receives the progress.
     pub(crate) progress: Option<watch::Sender<Progress>>,
-    /// How much it may write before it is ended.
+    /// The number of bytes of output at which the job is ended.
     pub(crate) output_limit: Option<ByteCount>,
-    /// Where the whole output goes.
+    /// The file for the whole output.
     pub(crate) spill: Option<SpillTo>,
-    /// Called once with the outcome of the command, also if the job is dropped before its end. Must
-    /// hold no handle of the job, which would then never be the last one.
+    /// Called once with the outcome of the command, also if the job is dropped before its end. It must not hold a
+    /// handle of the job, or the last handle would never be dropped.
     pub(crate) at_end: AtEnd,
 }
 
-/// A handle of a job. Dropping the last one ends all processes of the job.
+/// A handle of a job. Dropping the last handle ends all processes of the job.
 pub(crate) struct Job {
     pub(super) shared: Arc<Shared>,
-    /// Who has the keyboard.
-    pub(super) keyboard: Holder,
+    /// Whether the agent or a person may write.
+    pub(super) keyboard: KeyboardLock,
     orders: mpsc::Sender<Order>,
-    /// The scope of the actor.
+    /// The task of the actor, which ends with the handle.
     task: Mutex<JoinSet<()>>,
 }
 
-/// What the actor and the handles share.
-pub(super) struct Shared {
-    pub(super) id: JobId,
-    pub(super) session: Option<SessionName>,
-    pub(super) command: Command,
-    pub(super) blank: Outcome,
-    pub(super) alone: bool,
-    pub(super) started: Instant,
-    /// The number of its main process on this host, where it has one that means something here.
-    pub(super) pid: Option<u32>,
-    pub(super) terminal: Option<Terminal>,
-    /// Held by whoever writes.
-    pub(super) stdin: tokio::sync::Mutex<Option<pipe::Sender>>,
-    pub(super) watcher: Option<Mutex<Box<dyn Watcher>>>,
-    /// Told after each change of the state.
-    pub(super) changed: watch::Sender<()>,
-    state: Mutex<State>,
-}
-
-/// What changes while a job runs.
-pub(super) struct State {
-    pub(super) log: Log,
-    /// The first and last output of the command, until it has ended.
-    pub(super) capture: Option<Capture>,
-    /// How much each stream has given.
-    pub(super) totals: [u64; 2],
-    /// Who waits for a pattern.
-    pub(super) searches: Vec<Search>,
-    /// The cursor behind what views have shown.
-    pub(super) seen: u64,
-    pub(super) last_output: Option<Instant>,
-    /// The command's outcome, once it has ended.
-    pub(super) ended: Option<Outcome>,
-    /// Since when nothing of the job is left.
-    pub(super) over: Option<Instant>,
-}
-
-impl Shared {
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn watcher(&self) -> Option<MutexGuard<'_, Box<dyn Watcher>>> {
-        let watcher = self.watcher.as_ref()?;
-        Some(watcher.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
 impl Job {
-    /// A job for a process that runs. It is driven by a task of its own, as long as there is a handle.
+    /// Starts a job for a running process, driven by a task that ends with the last handle.
     ///
     /// # Panics
     /// Outside a tokio runtime.
     #[cfg(test)]
-    pub(crate) fn start(process: Process, setup: Setup) -> Arc<Self> {
+    pub(crate) fn start(process: Process, setup: JobSetup) -> Arc<Self> {
         let (job, actor) = Self::make(process, setup);
         job.adopt(actor);
         job
     }
 
-    /// A job, and what drives it: a future that ends with the job, and that ends the job if it is dropped.
+    /// Creates a job, and the future that drives it. The future completes at the end of the job; dropping it ends the
+    /// job.
     ///
-    /// A caller that waits for the job may drive it itself, which saves a change of tasks, and has it
-    /// [adopted](Self::adopt) once it stops to wait.
-    pub(crate) fn make(process: Process, setup: Setup) -> (Arc<Self>, impl Future<Output = ()> + Send + 'static) {
+    /// A caller that waits for the job may poll the future itself, which saves a switch between tasks, and
+    /// [`adopt`](Self::adopt) it when it stops waiting.
+    pub(crate) fn make(process: Process, setup: JobSetup) -> (Arc<Self>, impl Future<Output = ()> + Send + 'static) {
         let pid = process.pid();
         let parts = process.into_parts();
         let (orders, taken) = mpsc::channel(ORDERS);
@@ -148,7 +97,7 @@ impl Job {
             id: setup.id,
             session: setup.session,
             blank: setup.blank,
-            alone: setup.alone,
+            kill_leftovers: setup.kill_leftovers,
             started: parts.started,
             pid,
             terminal: setup.terminal,
@@ -177,14 +126,14 @@ impl Job {
         );
         let job = Self {
             shared,
-            keyboard: Holder::default(),
+            keyboard: KeyboardLock::default(),
             orders,
             task: Mutex::new(JoinSet::new()),
         };
         (Arc::new(job), actor.drive())
     }
 
-    /// Has what drives it run in a task that ends with the last handle.
+    /// Runs the future that drives the job in a task that ends with the last handle.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -193,45 +142,45 @@ impl Job {
         task.spawn(actor);
     }
 
-    /// Its name.
+    /// Returns the job's name.
     pub(crate) fn id(&self) -> &JobId {
         &self.shared.id
     }
 
-    /// The session that it belongs to.
+    /// Returns the session that the job belongs to.
     pub(crate) fn session(&self) -> Option<&SessionName> {
         self.shared.session.as_ref()
     }
 
-    /// What runs.
+    /// Returns the command.
     pub(crate) fn command(&self) -> &Command {
         &self.shared.command
     }
 
-    /// Begins to end it: SIGTERM, `grace`, SIGKILL. With a cause, that is how its command has ended,
-    /// if it had not before.
+    /// Starts to end the job: SIGTERM, then SIGKILL after `grace`. `cause` becomes the end of the command, unless it
+    /// has ended before.
     pub(crate) fn stop(&self, cause: Option<End>, grace: Duration) {
-        // A full queue holds the same order, and nobody takes orders of a job that is over.
+        // A full queue holds the same order, and a job that is over needs none.
         let _ = self.orders.try_send(Order::Stop { cause, grace });
     }
 
-    /// Ends it with all its processes, and waits until they are gone. One that is over stays as it is.
+    /// Ends all processes of the job and waits until they are gone. Does nothing if the job is over.
     ///
     /// # Cancel safety
-    /// Cancel safe: it goes on ending.
+    /// Cancel safe: the job is still ended.
     pub(crate) async fn kill(&self) {
         let grace = self.shared.command.grace();
         self.stop(None, grace);
         let over = self.until(|state| state.over);
-        // Its actor has that bound itself, but for draining.
+        // The actor has this bound itself, except while it drains the output.
         let _ = tokio::time::timeout(grace.saturating_add(STOP_MARGIN * 2), over).await;
     }
 
-    /// Makes its terminal so large. The programs on it are told by a SIGWINCH.
+    /// Resizes the terminal. Its programs receive SIGWINCH.
     ///
     /// # Errors
     /// [`JobError::NoTerminal`], [`JobError::Ended`], [`JobError::Size`].
-    pub(crate) fn resize(&self, size: Size) -> Result<(), JobError> {
+    pub(crate) fn resize(&self, size: TerminalSize) -> Result<(), JobError> {
         let terminal = self.terminal("a size")?;
         self.still_running()?;
         let size = size.checked().map_err(JobError::Size)?;
@@ -245,7 +194,7 @@ impl Job {
         Ok(())
     }
 
-    /// Its terminal, for `what`.
+    /// Returns the terminal, which the operation `what` needs.
     pub(super) fn terminal(&self, what: &'static str) -> Result<&Terminal, JobError> {
         let job = || self.shared.id.clone();
         self.shared
@@ -254,19 +203,19 @@ impl Job {
             .ok_or_else(|| JobError::NoTerminal { job: job(), what })
     }
 
-    /// Tells whoever records it of something that is no input and no output.
+    /// Adds a label to the recording, if there is one.
     pub(crate) fn mark(&self, label: &str) {
         if let Some(mut watcher) = self.shared.watcher() {
             watcher.mark(label);
         }
     }
 
-    /// Whether nothing of it is left.
+    /// Returns whether no process of the job is left.
     pub(crate) fn is_over(&self) -> bool {
         self.shared.state().over.is_some()
     }
 
-    /// Nothing, unless nothing of it is left.
+    /// Fails with [`JobError::Ended`] if no process of the job is left.
     pub(super) fn still_running(&self) -> Result<(), JobError> {
         let state = self.shared.state();
         match (&state.ended, state.over) {
@@ -278,8 +227,8 @@ impl Job {
         }
     }
 
-    /// Waits for the end of its command, of which what it left in the background may go on; `job`
-    /// then says so. Gives the outcome.
+    /// Waits for the end of the command and returns its outcome. If processes that it left in the background still
+    /// run, the outcome's `job` names this job.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -288,12 +237,12 @@ impl Job {
             .await
     }
 
-    /// The outcome of its command, or how it is now: `running`, with the first and last of its output.
+    /// Returns the outcome of the command, or `running` with the head and the tail of its output so far.
     pub(crate) fn outcome(&self) -> Outcome {
         self.outcome_now(&self.shared.state())
     }
 
-    /// Its [outcome](Self::outcome) for somebody to whom it is shown: the next view begins behind it.
+    /// Returns the [outcome](Self::outcome) and marks the output as viewed: the next view starts after it.
     pub(crate) fn shown(&self) -> Outcome {
         let mut state = self.shared.state();
         state.seen = state.log.end();
@@ -322,7 +271,7 @@ impl Job {
         }
     }
 
-    /// The outcome of what runs, without output.
+    /// Returns the outcome of a running command, without its output.
     pub(super) fn running(&self, state: &State) -> Outcome {
         Outcome {
             status: Status::Running,
@@ -334,31 +283,31 @@ impl Job {
         }
     }
 
-    /// What a person would see of it, if it has a terminal.
+    /// Returns the contents of the terminal's screen, if there is one.
     pub(crate) fn screen(&self) -> Option<Screen> {
         self.shared.watcher().and_then(|watcher| watcher.screen())
     }
 
-    /// Whether it has a terminal.
+    /// Returns whether the job has a terminal.
     pub(crate) fn has_terminal(&self) -> bool {
         self.shared.terminal.is_some()
     }
 
-    /// How much it has written.
+    /// Returns the number of bytes that the job has written.
     pub(crate) fn written(&self) -> u64 {
         self.shared.state().totals.iter().sum()
     }
 
-    /// How it is now, for [`changed`](Self::changed) to compare with.
-    pub(crate) fn moment(&self, workspace: &Path) -> Moment {
-        // The number of one that has ended may be another's by now.
+    /// Records the present state, for [`changed`](Self::changed) to compare with.
+    pub(crate) fn snapshot(&self, workspace: &Path) -> JobSnapshot {
+        // After the end of the process its id may belong to another process.
         let pid = self.shared.pid.filter(|_| self.shared.state().ended.is_none());
-        Moment::of(self.written(), pid, workspace)
+        JobSnapshot::of(self.written(), pid, workspace)
     }
 
-    /// What has become of it since, in sentences.
-    pub(crate) fn changed(&self, before: &Moment, workspace: &Path) -> Vec<String> {
-        let (job, now) = (self.id(), self.moment(workspace));
+    /// Describes the changes since a snapshot, one sentence each.
+    pub(crate) fn changed(&self, before: &JobSnapshot, workspace: &Path) -> Vec<String> {
+        let (job, now) = (self.id(), self.snapshot(workspace));
         let mut changed = Vec::new();
         if now.written > before.written {
             changed.push(format!(
@@ -374,7 +323,7 @@ impl Job {
         changed
     }
 
-    /// Its line in a list.
+    /// Returns the job's entry in a listing.
     pub(crate) fn info(&self) -> JobInfo {
         let shared = &self.shared;
         let text = shared.command.text();
@@ -394,19 +343,19 @@ impl Job {
             output_bytes: state.totals[0] + state.totals[1],
             unseen_bytes: state.log.end() - state.seen,
             terminal: shared.terminal.is_some(),
-            person: self.keyboard.person(),
+            person: self.keyboard.is_held(),
             recording,
         }
     }
 
-    /// Waits until the state is so.
+    /// Waits until `so` returns a value for the state.
     pub(super) async fn until<T>(&self, mut so: impl FnMut(&State) -> Option<T>) -> T {
         let mut changed = self.shared.changed.subscribe();
         loop {
             if let Some(value) = so(&self.shared.state()) {
                 return value;
             }
-            // Its sender is in the handle.
+            // Never fails: the sender lives as long as the handle.
             let _ = changed.changed().await;
         }
     }
@@ -420,12 +369,12 @@ impl TakeOver for Job {
             .keyboard
             .take()
             .ok_or_else(|| JobError::PersonHolds { job: self.id().clone() })?;
-        let (attachment, onlooker, deeds) = human::attach(held, terminal.size());
+        let (attachment, viewer, events) = human::attach(held, terminal.size());
         if let Some(mut watcher) = self.shared.watcher() {
-            watcher.attach(onlooker);
+            watcher.attach(viewer);
         }
-        // Nobody takes orders of a job that is over; what is typed then goes nowhere, and says so.
-        let _ = self.orders.try_send(Order::Person(deeds));
+        // A job that is over needs no order; input is then discarded, and the write says so.
+        let _ = self.orders.try_send(Order::Person(events));
         Ok(attachment)
     }
 }

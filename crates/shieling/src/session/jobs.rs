@@ -1,4 +1,4 @@
-//! All jobs, by name. Refuses to drop one that runs: when there are too many, no more are started.
+//! The registry of jobs. It never drops a running job: at its bound no more jobs are started.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,55 +8,55 @@ use tokio::sync::watch;
 use super::job::Job;
 use super::{JobError, JobId, JobInfo};
 
-/// How many jobs there may be, running ones and those that are about to start included.
+/// The largest number of jobs, including those that are about to start.
 const MOST: usize = 256;
-/// How many that have ended are kept, so that they can still be viewed.
+/// The number of finished jobs that are kept so that they can still be viewed.
 const FINISHED: usize = 64;
 
-/// How long the end of all may take: a second of grace, and what the kernel may need.
+/// The longest time that ending all jobs may take: one second of grace, and the time that the kernel needs.
 const CLOSING: Duration = Duration::from_secs(6);
 
-/// The registry.
+/// The jobs by name.
 pub(crate) struct Jobs {
-    held: Mutex<Held>,
-    /// Told after each change.
+    registry: Mutex<Registry>,
+    /// Notified after each change.
     changed: watch::Sender<()>,
 }
 
-struct Held {
-    /// Oldest first.
-    places: Vec<Place>,
+struct Registry {
+    /// The entries, oldest first.
+    entries: Vec<JobEntry>,
     next: u64,
     closed: bool,
 }
 
-struct Place {
+struct JobEntry {
     id: JobId,
-    /// None before it has started.
+    /// `None` until the job has started.
     job: Option<Arc<Job>>,
 }
 
-/// What a call with a name for its job gets.
+/// The result of claiming a name for a job.
 pub(crate) enum Claim<'a> {
-    /// The name is the caller's.
-    New(Slot<'a>),
-    /// There is a job of that name.
-    Known(Arc<Job>),
+    /// The name is reserved for the caller.
+    Reserved(Reservation<'a>),
+    /// A job of this name exists.
+    Existing(Arc<Job>),
 }
 
-/// A place for a job that is about to start. Dropping it gives the place up.
-pub(crate) struct Slot<'a> {
+/// A reserved name for a job that is about to start. Dropping it gives the name up.
+pub(crate) struct Reservation<'a> {
     jobs: &'a Jobs,
     id: JobId,
-    filled: bool,
+    registered: bool,
 }
 
 impl Jobs {
-    /// None.
+    /// Creates an empty registry.
     pub(crate) fn new() -> Self {
         Self {
-            held: Mutex::new(Held {
-                places: Vec::new(),
+            registry: Mutex::new(Registry {
+                entries: Vec::new(),
                 next: 1,
                 closed: false,
             }),
@@ -64,12 +64,12 @@ impl Jobs {
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a job: under this name, or the next number. If somebody else is starting one of
-    /// the same name, waits for that.
+    /// Reserves a name for a job: the given one, or else the next number. Waits while another caller starts a job of
+    /// the same name.
     ///
     /// # Errors
     /// [`JobError::TooMany`], [`JobError::Closed`].
@@ -81,70 +81,71 @@ impl Jobs {
             if let Some(claim) = self.try_claim(id.as_ref())? {
                 return Ok(claim);
             }
-            // Its sender is here.
+            // Never fails: the sender is part of `self`.
             let _ = changed.changed().await;
         }
     }
 
     fn try_claim(&self, id: Option<&JobId>) -> Result<Option<Claim<'_>>, JobError> {
-        let mut held = self.held();
-        if let Some(place) = id.and_then(|id| held.places.iter().find(|place| place.id == *id)) {
-            return Ok(place.job.clone().map(Claim::Known));
+        let mut registry = self.lock();
+        if let Some(entry) = id.and_then(|id| registry.entries.iter().find(|entry| entry.id == *id)) {
+            return Ok(entry.job.clone().map(Claim::Existing));
         }
-        if held.closed {
+        if registry.closed {
             return Err(JobError::Closed);
         }
-        held.make_room();
-        if held.places.len() >= MOST {
+        registry.make_room();
+        if registry.entries.len() >= MOST {
             return Err(JobError::TooMany { most: MOST });
         }
-        let id = id.cloned().unwrap_or_else(|| held.numbered());
-        held.places.push(Place {
+        let id = id.cloned().unwrap_or_else(|| registry.numbered());
+        registry.entries.push(JobEntry {
             id: id.clone(),
             job: None,
         });
-        Ok(Some(Claim::New(Slot {
+        Ok(Some(Claim::Reserved(Reservation {
             jobs: self,
             id,
-            filled: false,
+            registered: false,
         })))
     }
 
-    /// The job of this name.
+    /// Returns the job of this name.
     ///
     /// # Errors
-    /// [`JobError::Unknown`], with those that there are.
+    /// [`JobError::Unknown`], with the names of all jobs.
     pub(crate) fn find(&self, id: &JobId) -> Result<Arc<Job>, JobError> {
-        let held = self.held();
-        held.jobs()
+        let registry = self.lock();
+        registry
+            .jobs()
             .find(|job| job.id() == id)
             .cloned()
             .ok_or_else(|| JobError::Unknown {
                 job: id.clone(),
-                known: held.jobs().map(|job| job.id().clone()).collect(),
+                known: registry.jobs().map(|job| job.id().clone()).collect(),
             })
     }
 
-    /// Forgets a job, which ends with its last handle.
+    /// Removes a job. It ends with its last handle.
     pub(crate) fn forget(&self, id: &JobId) {
-        self.held().places.retain(|place| place.id != *id);
+        self.lock().entries.retain(|entry| entry.id != *id);
         self.changed.send_replace(());
     }
 
-    /// All of them, oldest first.
+    /// Returns the entries for a listing, oldest first.
     pub(crate) fn list(&self) -> Vec<JobInfo> {
-        let mut held = self.held();
-        held.make_room();
-        held.jobs().map(|job| job.info()).collect()
+        let mut registry = self.lock();
+        registry.make_room();
+        registry.jobs().map(|job| job.info()).collect()
     }
 
-    /// Ends all jobs, and starts no more. Takes as long as the one that takes longest: a second of
-    /// grace at most, and what the kernel needs.
+    /// Ends all jobs in parallel and refuses new ones. Takes one second of grace at most, and the time that the
+    /// kernel needs.
     pub(crate) async fn close(&self) {
         let jobs: Vec<Arc<Job>> = {
-            let mut held = self.held();
-            held.closed = true;
-            held.jobs().cloned().collect()
+            let mut registry = self.lock();
+            registry.closed = true;
+            registry.jobs().cloned().collect()
         };
         for job in &jobs {
             job.stop(None, job.command().grace().min(Duration::from_secs(1)));
@@ -154,67 +155,67 @@ impl Jobs {
                 job.until(|state| state.over).await;
             }
         };
-        // One that nobody drives any more ends with its last handle.
+        // After the timeout, a job whose actor no longer runs ends with its last handle.
         let _ = tokio::time::timeout(CLOSING, over).await;
-        self.held().places.retain(|place| place.job.is_none());
+        self.lock().entries.retain(|entry| entry.job.is_none());
         self.changed.send_replace(());
     }
 }
 
-impl Held {
+impl Registry {
     fn jobs(&self) -> impl Iterator<Item = &Arc<Job>> {
-        self.places.iter().filter_map(|place| place.job.as_ref())
+        self.entries.iter().filter_map(|entry| entry.job.as_ref())
     }
 
-    /// The next number that is nobody's name.
+    /// Returns the next number that is not in use as a name.
     fn numbered(&mut self) -> JobId {
         loop {
             let id = JobId::numbered(self.next);
             self.next += 1;
-            if self.places.iter().all(|place| place.id != id) {
+            if self.entries.iter().all(|entry| entry.id != id) {
                 return id;
             }
         }
     }
 
-    /// Lets go of the oldest jobs that have ended, if there are too many.
+    /// Removes the oldest finished jobs beyond the bounds.
     fn make_room(&mut self) {
-        let over = |place: &Place| place.job.as_ref().is_some_and(|job| job.is_over());
-        let finished = self.places.iter().filter(|place| over(place)).count();
+        let over = |entry: &JobEntry| entry.job.as_ref().is_some_and(|job| job.is_over());
+        let finished = self.entries.iter().filter(|entry| over(entry)).count();
         let mut surplus = finished
             .saturating_sub(FINISHED)
-            .max((self.places.len() + 1).saturating_sub(MOST));
-        self.places.retain(|place| {
-            let goes = surplus > 0 && over(place);
+            .max((self.entries.len() + 1).saturating_sub(MOST));
+        self.entries.retain(|entry| {
+            let goes = surplus > 0 && over(entry);
             surplus -= usize::from(goes);
             !goes
         });
     }
 }
 
-impl Slot<'_> {
-    /// The name that the job gets.
+impl Reservation<'_> {
+    /// Returns the name.
     pub(crate) fn id(&self) -> &JobId {
         &self.id
     }
 
-    /// Puts the job in. If all were closed meanwhile, it is ended with its last handle.
-    pub(crate) fn fill(mut self, job: &Arc<Job>) {
-        let mut held = self.jobs.held();
-        if !held.closed
-            && let Some(place) = held.places.iter_mut().find(|place| place.id == self.id)
+    /// Registers the job. If the registry was closed in the meantime, the job ends with its last handle.
+    pub(crate) fn register(mut self, job: &Arc<Job>) {
+        let mut registry = self.jobs.lock();
+        if !registry.closed
+            && let Some(entry) = registry.entries.iter_mut().find(|entry| entry.id == self.id)
         {
-            place.job = Some(Arc::clone(job));
-            self.filled = true;
+            entry.job = Some(Arc::clone(job));
+            self.registered = true;
         }
-        drop(held);
+        drop(registry);
         self.jobs.changed.send_replace(());
     }
 }
 
-impl Drop for Slot<'_> {
+impl Drop for Reservation<'_> {
     fn drop(&mut self) {
-        if !self.filled {
+        if !self.registered {
             self.jobs.forget(&self.id);
         }
     }

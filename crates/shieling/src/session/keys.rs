@@ -1,39 +1,39 @@
-//! Keys by their names, and the bytes that a terminal sends for them. Knows no program: what differs is
-//! the [`Mode`] that the program has asked its terminal for.
+//! Names of keys, and the bytes that a terminal sends for them. The encoding depends on nothing but the [`KeyMode`] that
+//! the program has set.
 //!
-//! Names are read without regard to case, in the ways that people and models write them: `C-c`,
-//! `ctrl+c`, `^C`, `<Enter>`, `ArrowUp`. A key that a terminal has no bytes for is refused, never
-//! guessed: a program that is sent something else may do something else.
+//! Names are case insensitive, in the notations that people and models use: `C-c`, `ctrl+c`, `^C`, `<Enter>`,
+//! `ArrowUp`. A key without an encoding is refused rather than guessed, since a program may do anything on a wrong
+//! one.
 
 use super::JobError;
 
-/// The keys that there are, as told when there is none of a name.
+/// The names of all keys, for error messages.
 const KNOWN: &str = "Enter, Tab, Escape, Space, Backspace, Delete, Insert, Home, End, PageUp, PageDown, Up, \
                      Down, Left, Right, F1 to F12, KP0 to KP9 and KPEnter, with C- (Ctrl), M- (Alt) and S- \
                      (Shift) before them, such as `C-c`, `M-x`, `S-Tab`, `C-Left`";
 
-/// The longest name of which an error shows all, in characters.
+/// The longest name that an error message contains, in characters.
 const SHOWN: usize = 40;
 
-/// How the program wants its keys.
+/// The terminal modes that change the encoding of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Mode {
-    /// Whether they come from a terminal. Otherwise Enter is a line end.
+pub(crate) struct KeyMode {
+    /// Whether the program has a terminal. Without one, Enter is a line feed.
     pub(crate) terminal: bool,
-    /// Cursor keys as application keys (DECCKM).
+    /// Cursor keys are encoded as application keys (DECCKM).
     pub(crate) cursor: bool,
-    /// The keypad's keys as application keys (DECKPAM).
+    /// Keys of the keypad are encoded as application keys (DECKPAM).
     pub(crate) keypad: bool,
 }
 
-/// The bytes of these keys, one after the other.
+/// Encodes keys, one after the other.
 ///
 /// # Errors
-/// [`JobError::UnknownKey`] for the first name that is none; nothing should be written then.
-pub(crate) fn bytes(names: &[String], mode: Mode) -> Result<Vec<u8>, JobError> {
+/// [`JobError::UnknownKey`] for the first unknown name. Nothing should be written then.
+pub(crate) fn bytes(names: &[String], mode: KeyMode) -> Result<Vec<u8>, JobError> {
     let mut all = Vec::new();
     for name in names {
-        let Some(bytes) = one(name, mode) else {
+        let Some(bytes) = encode_named(name, mode) else {
             let shown = name.chars().take(SHOWN).flat_map(char::escape_debug);
             return Err(JobError::UnknownKey {
                 key: shown.collect(),
@@ -45,9 +45,9 @@ pub(crate) fn bytes(names: &[String], mode: Mode) -> Result<Vec<u8>, JobError> {
     Ok(all)
 }
 
-/// How many bytes of text these keys are, and those that are none, which can be named: who reads the
-/// names of the others reads what was typed.
-pub(crate) fn told(names: &[String]) -> (usize, Vec<&str>) {
+/// Returns the number of bytes of text that keys produce, and the names of the keys that produce none. Names of the
+/// others would reveal what was typed, such as a password.
+pub(crate) fn described(names: &[String]) -> (usize, Vec<&str>) {
     let (mut bytes, mut named) = (0, Vec::new());
     for name in names {
         match parsed(name) {
@@ -56,29 +56,29 @@ pub(crate) fn told(names: &[String]) -> (usize, Vec<&str>) {
             }
             Some((Key::Keypad(label, _), _)) if label != '\r' => bytes += 1,
             Some(_) => named.push(name.as_str()),
-            // Nothing is typed then, and its name may be anything.
+            // An unknown name, of which nothing is typed. It may be anything, so it is not repeated.
             None => {}
         }
     }
     (bytes, named)
 }
 
-/// What is held down meanwhile.
+/// The modifiers of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Held {
+struct Modifiers {
     control: bool,
     alt: bool,
     shift: bool,
 }
 
-impl Held {
-    /// As terminals number it: 1 for nothing.
+impl Modifiers {
+    /// Returns the number that terminals use in sequences; 1 means no modifier.
     fn number(self) -> u8 {
         1 + u8::from(self.shift) + 2 * u8::from(self.alt) + 4 * u8::from(self.control)
     }
 }
 
-/// A key by itself.
+/// A key without modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
     Character(char),
@@ -86,29 +86,29 @@ enum Key {
     Tab,
     Escape,
     Backspace,
-    /// Cursor keys, by their last letter.
+    /// A cursor key, by the last letter of its sequence.
     Cursor(char),
-    /// F1 to F4, by their last letter.
+    /// F1 to F4, by the last letter of the sequence.
     Function(char),
-    /// The others, by their number.
+    /// Another function key, by its number.
     Numbered(u8),
-    /// A key of the keypad: what stands on it, and its letter as an application key.
+    /// A key of the keypad: its character, and its letter as an application key.
     Keypad(char, char),
 }
 
-fn one(name: &str, mode: Mode) -> Option<Vec<u8>> {
+fn encode_named(name: &str, mode: KeyMode) -> Option<Vec<u8>> {
     let (key, held) = parsed(name)?;
     encoded(key, held, mode)
 }
 
-/// The key of a name, and what is held down with it.
-fn parsed(name: &str) -> Option<(Key, Held)> {
+/// Parses the name of a key with its modifiers.
+fn parsed(name: &str) -> Option<(Key, Modifiers)> {
     if let Some(character) = single(name) {
-        return Some((Key::Character(character), Held::default()));
+        return Some((Key::Character(character), Modifiers::default()));
     }
     let inside = name.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
     let mut rest = inside.filter(|inside| !inside.is_empty()).unwrap_or(name);
-    let mut held = Held::default();
+    let mut held = Modifiers::default();
     if let Some(character) = rest.strip_prefix('^').and_then(single) {
         held.control = true;
         return Some((Key::Character(character), held));
@@ -125,8 +125,8 @@ fn parsed(name: &str) -> Option<(Key, Held)> {
     }
     let key = match single(rest) {
         Some(character) => Key::Character(character),
-        None => match named(rest)? {
-            // A name that has Shift in it already.
+        None => match parse_name(rest)? {
+            // The name itself includes Shift.
             (key, true) => {
                 held.shift = true;
                 key
@@ -137,14 +137,14 @@ fn parsed(name: &str) -> Option<(Key, Held)> {
     Some((key, held))
 }
 
-/// The only character of a text.
+/// Returns the only character of a text.
 fn single(text: &str) -> Option<char> {
     let mut characters = text.chars();
     characters.next().filter(|_| characters.next().is_none())
 }
 
-/// The key of a name, and whether the name means it with Shift.
-fn named(name: &str) -> Option<(Key, bool)> {
+/// Returns the key of a name, and whether the name implies Shift.
+fn parse_name(name: &str) -> Option<(Key, bool)> {
     let name: String = name
         .chars()
         .filter(|c| !matches!(c, '_' | '-' | ' '))
@@ -189,8 +189,8 @@ fn named(name: &str) -> Option<(Key, bool)> {
     Some((key, false))
 }
 
-/// What a terminal sends; none if it has nothing for this.
-fn encoded(key: Key, held: Held, mode: Mode) -> Option<Vec<u8>> {
+/// Encodes a key; `None` if terminals have no encoding for it.
+fn encoded(key: Key, held: Modifiers, mode: KeyMode) -> Option<Vec<u8>> {
     let number = held.number();
     let text = match key {
         Key::Character(character) => return typed(character, held),
@@ -215,8 +215,8 @@ fn encoded(key: Key, held: Held, mode: Mode) -> Option<Vec<u8>> {
     Some(with_alt(text.into_bytes(), held))
 }
 
-/// A character, with what is held down.
-fn typed(character: char, held: Held) -> Option<Vec<u8>> {
+/// Encodes a character with modifiers.
+fn typed(character: char, held: Modifiers) -> Option<Vec<u8>> {
     if !held.control {
         let shifted = if held.shift {
             character.to_uppercase().to_string()
@@ -239,7 +239,7 @@ fn typed(character: char, held: Held) -> Option<Vec<u8>> {
     Some(with_alt(vec![byte], held))
 }
 
-fn with_alt(mut bytes: Vec<u8>, held: Held) -> Vec<u8> {
+fn with_alt(mut bytes: Vec<u8>, held: Modifiers) -> Vec<u8> {
     if held.alt {
         bytes.insert(0, 0x1b);
     }
@@ -250,13 +250,13 @@ fn with_alt(mut bytes: Vec<u8>, held: Held) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    const PLAIN: Mode = Mode {
+    const PLAIN: KeyMode = KeyMode {
         terminal: true,
         cursor: false,
         keypad: false,
     };
 
-    fn sent(name: &str, mode: Mode) -> String {
+    fn sent(name: &str, mode: KeyMode) -> String {
         let bytes = bytes(&[name.to_owned()], mode).unwrap_or_else(|error| panic!("{name}: {error}"));
         String::from_utf8(bytes).expect("keys are text")
     }
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_program_gets_its_keys_in_the_mode_that_it_asked_for() {
-        let application = Mode {
+        let application = KeyMode {
             cursor: true,
             keypad: true,
             ..PLAIN
@@ -348,8 +348,8 @@ mod tests {
         ] {
             assert_eq!(sent(name, application), expected, "{name}");
         }
-        assert_eq!(sent("Enter", Mode::default()), "\n");
-        assert_eq!(sent("KPEnter", Mode::default()), "\n");
+        assert_eq!(sent("Enter", KeyMode::default()), "\n");
+        assert_eq!(sent("KPEnter", KeyMode::default()), "\n");
     }
 
     #[test]

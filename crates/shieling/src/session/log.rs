@@ -1,37 +1,37 @@
-//! What a job wrote: both streams in the order of their arrival, the newest of it, under one cursor.
-//! Refuses to lose anything silently: a reader is told how much of what it asked for is gone.
+//! The newest output of a job: both streams in the order of arrival, under one cursor. A reader always learns how
+//! many of the bytes that it requested are no longer kept.
 //!
-//! A cursor is a count of bytes from the beginning of everything. A character that has not arrived
-//! as a whole waits beside the log for the rest of it, so that no reader ever sees half of one.
+//! A cursor is an offset in bytes from the beginning of all output. The first bytes of an incomplete character are
+//! held back until the rest has arrived, so that no reader gets half of a character.
 
 use std::collections::VecDeque;
 
 use crate::output::{Ring, Stream, partial_character, whole_characters};
 use crate::units::ByteCount;
 
-/// How much of both streams together is kept.
+/// The number of bytes that are kept of both streams together.
 pub(super) const KEPT: ByteCount = ByteCount::kib(256);
-/// How many changes from one stream to the other are kept. A job that writes single bytes to both in
-/// turn would otherwise need many times what it wrote.
+/// The largest number of runs. A job that alternates between the streams for single bytes would otherwise need many
+/// times the memory of its output.
 const RUNS: usize = 4096;
 
-/// The newest output of one job. Takes no memory before there is some.
+/// The newest output of one job. Allocates no memory until there is output.
 #[derive(Debug)]
 pub(super) struct Log {
     ring: Ring,
-    /// Whose bytes those in the ring are, oldest first.
-    runs: VecDeque<Run>,
-    /// How many bytes those are.
+    /// The stream of each run of bytes in the ring, oldest first.
+    runs: VecDeque<StreamRun>,
+    /// The number of bytes in the ring.
     kept: usize,
-    /// The cursor behind the newest byte.
+    /// The cursor after the newest byte.
     end: u64,
-    /// Of each stream the beginning of a character, whose end has not arrived yet.
-    held: [Vec<u8>; 2],
+    /// For each stream, the first bytes of an incomplete character.
+    incomplete: [Vec<u8>; 2],
 }
 
-/// Bytes of one stream in a row.
+/// Consecutive bytes of one stream.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct StreamRun {
     stream: Stream,
     length: usize,
 }
@@ -39,41 +39,41 @@ struct Run {
 /// A part of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Slice {
-    /// What was written to standard output and to standard error.
+    /// The bytes of standard output and of standard error.
     pub(super) streams: [Vec<u8>; 2],
-    /// The cursor behind it.
+    /// The cursor after the slice.
     pub(super) next: u64,
-    /// How many bytes stood between the cursor that was asked for and it, and are gone.
+    /// The number of bytes between the requested cursor and the slice, which are no longer kept.
     pub(super) missed: u64,
 }
 
 impl Log {
-    /// One that keeps so many bytes.
+    /// Creates a log that keeps this many bytes.
     pub(super) fn new(keep: ByteCount) -> Self {
         Self {
             ring: Ring::new(keep.as_usize()),
             runs: VecDeque::new(),
             kept: 0,
             end: 0,
-            held: [Vec::new(), Vec::new()],
+            incomplete: [Vec::new(), Vec::new()],
         }
     }
 
-    /// The cursor behind the newest byte.
+    /// Returns the cursor after the newest byte.
     pub(super) fn end(&self) -> u64 {
         self.end
     }
 
-    /// The cursor of the oldest byte that is kept.
+    /// Returns the cursor of the oldest byte that is kept.
     fn start(&self) -> u64 {
         self.end - self.kept as u64
     }
 
-    /// Takes the next bytes of a stream.
+    /// Appends the next bytes of a stream.
     pub(super) fn push(&mut self, stream: Stream, bytes: &[u8]) {
-        let held = &mut self.held[stream as usize];
+        let held = &mut self.incomplete[stream as usize];
         if bytes.len() < 4 {
-            // So few may be the middle of a character that began earlier.
+            // Few bytes may be the middle of a character that began in an earlier write.
             held.extend_from_slice(bytes);
             let whole = whole_characters(held);
             let rest = held.split_off(whole);
@@ -88,10 +88,10 @@ impl Log {
         }
     }
 
-    /// No more will come: what was held back is shown as it is.
+    /// Marks the end of the output: bytes that were held back are appended as they are.
     pub(super) fn finish(&mut self) {
         for stream in [Stream::Stdout, Stream::Stderr] {
-            let rest = std::mem::take(&mut self.held[stream as usize]);
+            let rest = std::mem::take(&mut self.incomplete[stream as usize]);
             self.append(stream, &rest);
         }
     }
@@ -105,7 +105,7 @@ impl Log {
         self.kept += bytes.len();
         match self.runs.back_mut().filter(|last| last.stream == stream) {
             Some(last) => last.length += bytes.len(),
-            None => self.runs.push_back(Run {
+            None => self.runs.push_back(StreamRun {
                 stream,
                 length: bytes.len(),
             }),
@@ -126,7 +126,7 @@ impl Log {
         }
     }
 
-    /// What was written from the cursor on: the first `most` bytes of it (at least one character).
+    /// Returns the output from a cursor on, at most `most` bytes and at least one character.
     pub(super) fn read(&self, from: u64, most: usize) -> Slice {
         let from = from.min(self.end);
         let start = self.start();
@@ -136,7 +136,7 @@ impl Log {
             next: at,
             missed: at - from,
         };
-        // Behind the bytes that are gone there may be the rest of a character whose beginning is.
+        // The oldest bytes may be the rest of a character whose beginning is no longer kept.
         let mut cut = from <= start && start > 0;
         let mut skip = usize::try_from(at - start).unwrap_or(usize::MAX);
         let mut before = self.ring.len() - self.kept;
@@ -171,13 +171,13 @@ impl Log {
         slice
     }
 
-    /// The newest bytes of both streams, at most so many.
+    /// Returns the newest bytes of both streams, at most `most`.
     pub(super) fn newest(&self, most: usize) -> Vec<u8> {
         let (first, second) = self.ring.range(self.ring.len().saturating_sub(most), most);
         [first, second].concat()
     }
 
-    /// What is kept of one stream.
+    /// Returns everything that is kept of one stream.
     pub(super) fn kept(&self, stream: Stream) -> Vec<u8> {
         let [stdout, stderr] = self.read(0, usize::MAX).streams;
         match stream {
@@ -241,7 +241,7 @@ mod tests {
         log.push(Stream::Stdout, b"\xe2");
         log.push(Stream::Stdout, b"\x82");
         log.finish();
-        // It never came: what did come is told.
+        // The rest of the character never arrived: its first bytes are kept.
         assert_eq!(log.end(), 14);
     }
 

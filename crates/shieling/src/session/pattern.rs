@@ -1,5 +1,5 @@
-//! Looks for a pattern in what a job writes, as it writes it. Each stream is searched by itself, in
-//! time that grows with its length only, and a match may span several reads.
+//! Searches the output of a job for a pattern while it arrives. Each stream is searched separately, in time linear in
+//! its length. A match may span several reads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,12 +11,12 @@ use crate::output::Stream;
 
 /// The longest pattern, in bytes.
 const LONGEST: usize = 1000;
-/// How large the compiled pattern may be: each byte that is searched may cost in proportion to it.
+/// The largest compiled pattern, in bytes. The cost of searching one byte may grow with it.
 const COMPILED: usize = 256 * 1024;
-/// A match that is longer than this may be missed if it does not come in one piece.
+/// The longest match, in bytes, that is found reliably if it does not arrive in one read.
 const WINDOW: usize = 16 * 1024;
 
-/// A regular expression that can be looked for. `^` and `$` stand for the ends of lines, too.
+/// Compiles a regular expression. `^` and `$` also match at line ends.
 pub(super) fn compiled(pattern: &str) -> Result<Regex, JobError> {
     if pattern.len() > LONGEST {
         let length = pattern.len();
@@ -31,17 +31,17 @@ pub(super) fn compiled(pattern: &str) -> Result<Regex, JobError> {
         .map_err(|error| JobError::Pattern(error.to_string()))
 }
 
-/// One search that goes on.
+/// A search in progress.
 #[derive(Debug)]
-pub(super) struct Search {
+pub(super) struct PatternSearch {
     regex: Regex,
-    /// Of each stream, the last bytes that were searched.
+    /// For each stream, the last bytes that were searched.
     windows: [Vec<u8>; 2],
     found: Arc<AtomicBool>,
 }
 
-impl Search {
-    /// A search, and where it says that it has found something.
+impl PatternSearch {
+    /// Creates a search, and the flag that it sets at the first match.
     pub(super) fn new(regex: Regex) -> (Self, Arc<AtomicBool>) {
         let found = Arc::new(AtomicBool::new(false));
         let search = Self {
@@ -52,15 +52,15 @@ impl Search {
         (search, found)
     }
 
-    /// Whether somebody still waits for it, and in vain so far.
-    pub(super) fn goes_on(&self) -> bool {
+    /// Returns whether the caller still waits and nothing has matched yet.
+    pub(super) fn is_waiting(&self) -> bool {
         Arc::strong_count(&self.found) > 1 && !self.found.load(Ordering::Relaxed)
     }
 
     /// Searches the next bytes of a stream.
     pub(super) fn push(&mut self, stream: Stream, bytes: &[u8]) {
         let window = &mut self.windows[stream as usize];
-        // The first byte of a full window is there to be looked back at, so that its end is no `^`.
+        // The first byte of a full window serves as context only, so that `^` does not match behind it.
         let from = usize::from(window.len() == WINDOW);
         window.extend_from_slice(bytes);
         if self.regex.is_match_at(window, from) {
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     fn found(pattern: &str, reads: &[&[u8]]) -> bool {
-        let (mut search, found) = Search::new(compiled(pattern).expect("a pattern"));
+        let (mut search, found) = PatternSearch::new(compiled(pattern).expect("a pattern"));
         reads.iter().for_each(|read| search.push(Stream::Stdout, read));
         found.load(Ordering::Relaxed)
     }

@@ -1,5 +1,5 @@
-//! How far a job is, told ten times a second at most. Looks at the last of the output only, however
-//! much of it there is.
+//! Reports the progress of a job, ten times a second at most. It reads only the newest output, so that its cost does
+//! not grow with the amount of output.
 
 use std::time::{Duration, Instant};
 
@@ -9,17 +9,17 @@ use super::Progress;
 use super::log::Log;
 use crate::output::plain_text;
 
-/// The least time between two tellings.
+/// The shortest time between two reports.
 const EVERY: Duration = Duration::from_millis(100);
-/// How much of the output is searched for a line.
+/// The number of bytes of output that are searched for the last line.
 const SEARCHED: usize = 4096;
-/// The longest line that is told, in bytes.
+/// The longest line in a report, in bytes.
 const LINE: usize = 200;
 
-/// Tells somebody how far a job is.
+/// Sends progress reports to one receiver.
 pub(super) struct Reporter {
     to: watch::Sender<Progress>,
-    /// When to tell what has changed since the last time.
+    /// The time of the next report, if something has changed since the last one.
     pub(super) due: Option<Instant>,
     last: Option<Instant>,
 }
@@ -33,7 +33,7 @@ impl Reporter {
         }
     }
 
-    /// There is something to tell.
+    /// Schedules a report.
     pub(super) fn changed(&mut self) {
         if self.due.is_none() {
             let now = Instant::now();
@@ -41,8 +41,8 @@ impl Reporter {
         }
     }
 
-    /// Tells it.
-    pub(super) fn tell(&mut self, bytes: u64, log: &Log) {
+    /// Sends a report.
+    pub(super) fn send(&mut self, bytes: u64, log: &Log) {
         self.due = None;
         self.last = Some(Instant::now());
         let line = last_line(&log.newest(SEARCHED));
@@ -50,7 +50,7 @@ impl Reporter {
     }
 }
 
-/// The last line that has something in it.
+/// Returns the last line that is not blank.
 fn last_line(bytes: &[u8]) -> String {
     let text = plain_text(&String::from_utf8_lossy(bytes));
     let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty());

@@ -1,29 +1,29 @@
-//! What stands on a terminal's screen, computed from what a program wrote. Keeps the screen and nothing
-//! that scrolled off it; never acts on what it reads: no bell, no clipboard, no file.
+//! A terminal emulator that computes the screen of a program from its output. It keeps no scrollback and has no side
+//! effects: no bell, no clipboard, no files.
 //!
-//! Its input is hostile. It takes a bounded amount of memory (32 bytes for each of at most 500 × 1000
-//! cells, twice, since there is an alternate screen), and a fault of the emulator blanks the screen
-//! instead of ending the job. Clearing a screen takes four bytes of input and time for each cell: 3 µs
-//! for 24 × 80, 1 ms for the largest. So whoever has other things to do feeds it in small pieces.
+//! The output is untrusted. The emulator takes a bounded amount of memory (32 bytes for each of at most 500 × 1000
+//! cells, twice because of the alternate screen), and if it panics, the screen becomes blank and the job goes on.
+//! Four bytes of output can clear the screen, which takes 3 µs for 24 × 80 cells and 1 ms for the largest screen.
+//! Callers with other work to do should therefore pass the output in small pieces.
 
 use std::fmt;
 use std::num::NonZeroU16;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::keys::Mode;
-use super::{Screen, Size};
+use super::keys::KeyMode;
+use super::{Screen, TerminalSize};
 
 /// The longest title, in characters.
 const TITLE: usize = 200;
 
-/// How much of answers is kept until somebody takes them. Whoever asks more does not read the answers.
+/// The largest size of pending replies, in bytes. A program that sends more queries does not read the replies.
 const REPLIES: usize = 4 * 1024;
 
-/// A terminal of which only the screen exists.
+/// A terminal that consists of a screen only.
 pub(crate) struct Emulator {
-    parser: vt100::Parser<Host>,
-    size: Size,
-    repeat: Repeat,
+    parser: vt100::Parser<TerminalState>,
+    size: TerminalSize,
+    repeat: RepeatLimiter,
 }
 
 impl fmt::Debug for Emulator {
@@ -35,17 +35,17 @@ impl fmt::Debug for Emulator {
 }
 
 impl Emulator {
-    /// An empty screen. A size outside the bounds of [`Size`] is drawn into them.
-    pub(crate) fn new(size: Size) -> Self {
+    /// Creates an empty screen. A size outside of the bounds of [`TerminalSize`] is clamped.
+    pub(crate) fn new(size: TerminalSize) -> Self {
         let size = size.clamped();
         Self {
             parser: parser(size),
             size,
-            repeat: Repeat::default(),
+            repeat: RepeatLimiter::default(),
         }
     }
 
-    /// The program wrote this.
+    /// Processes output of the program.
     pub(crate) fn output(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let (piece, rest, instead) = self.repeat.next(bytes, self.size.columns);
@@ -60,27 +60,27 @@ impl Emulator {
     fn feed(&mut self, bytes: &[u8]) {
         let parser = &mut self.parser;
         if catch_unwind(AssertUnwindSafe(|| parser.process(bytes))).is_err() {
-            self.anew();
+            self.reset();
         }
     }
 
-    fn anew(&mut self) {
+    fn reset(&mut self) {
         self.parser = parser(self.size);
         self.parser
             .process(b"[the screen could not be computed any further and begins anew here]\r\n");
     }
 
-    /// It has this size from now on. One outside the bounds of [`Size`] is drawn into them.
-    pub(crate) fn resize(&mut self, size: Size) {
+    /// Resizes the screen. A size outside of the bounds of [`TerminalSize`] is clamped.
+    pub(crate) fn resize(&mut self, size: TerminalSize) {
         self.size = size.clamped();
         let (rows, columns) = lengths(self.size);
         let parser = &mut self.parser;
         if catch_unwind(AssertUnwindSafe(|| parser.set_size(rows, columns))).is_err() {
-            self.anew();
+            self.reset();
         }
     }
 
-    /// What a person would see.
+    /// Returns the contents of the screen.
     pub(crate) fn screen(&self) -> Screen {
         let screen = self.parser.screen();
         let lines = || -> Vec<String> {
@@ -105,12 +105,12 @@ impl Emulator {
         }
     }
 
-    /// All that is known of it, for whoever draws it elsewhere.
+    /// Returns the emulator's full state, for a renderer.
     pub(super) fn terminal(&self) -> &vt100::Screen {
         self.parser.screen()
     }
 
-    /// What would make another terminal, whatever it shows, show the same.
+    /// Returns the sequences that reproduce this screen on another terminal, whatever that shows.
     pub(crate) fn drawn(&self) -> Vec<u8> {
         let screen = self.parser.screen();
         let which = if screen.alternate_screen() { "\x1b[?1049h" } else { "" };
@@ -118,48 +118,47 @@ impl Emulator {
         format!("\x1bc{which}{}", drawn.unwrap_or_default()).into_bytes()
     }
 
-    /// How keys are to be sent.
-    pub(crate) fn mode(&self) -> Mode {
+    /// Returns the modes for the encoding of keys.
+    pub(crate) fn mode(&self) -> KeyMode {
         let screen = self.parser.screen();
-        Mode {
+        KeyMode {
             terminal: true,
             cursor: screen.application_cursor(),
             keypad: screen.application_keypad(),
         }
     }
 
-    /// What the program asked, answered; each answer once.
+    /// Takes the pending replies to queries of the program.
     pub(crate) fn replies(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.parser.callbacks_mut().replies)
     }
 }
 
-fn parser(size: Size) -> vt100::Parser<Host> {
+fn parser(size: TerminalSize) -> vt100::Parser<TerminalState> {
     let (rows, columns) = lengths(size);
-    vt100::Parser::new_with_callbacks(rows, columns, 0, Host::default())
+    vt100::Parser::new_with_callbacks(rows, columns, 0, TerminalState::default())
 }
 
-fn lengths(size: Size) -> (NonZeroU16, NonZeroU16) {
+fn lengths(size: TerminalSize) -> (NonZeroU16, NonZeroU16) {
     let length = |length| NonZeroU16::new(length).unwrap_or(NonZeroU16::MIN);
-    // The emulator panics where a wide character has no place at all.
+    // The emulator panics if a wide character does not fit into a line.
     (length(size.rows), length(size.columns.max(2)))
 }
 
-/// The cursor's line and column. After a character in the last column it waits behind it.
+/// Returns the row and the column of the cursor. After a character in the last column it stays behind that character.
 fn cursor(screen: &vt100::Screen) -> (u16, u16) {
     let ((row, column), (_, columns)) = (screen.cursor_position(), screen.size());
     (row, column.min(columns.get() - 1))
 }
 
-/// What is around the screen: the title, and the answers of a plain terminal to those questions that
-/// programs wait for.
+/// The state beside the screen: the title, and the replies of a plain terminal to the queries that programs wait for.
 #[derive(Debug, Default)]
-struct Host {
+struct TerminalState {
     title: String,
     replies: Vec<u8>,
 }
 
-impl Host {
+impl TerminalState {
     fn reply(&mut self, text: &str) {
         if self.replies.len() + text.len() <= REPLIES {
             self.replies.extend_from_slice(text.as_bytes());
@@ -167,7 +166,7 @@ impl Host {
     }
 }
 
-impl vt100::Callbacks for Host {
+impl vt100::Callbacks for TerminalState {
     fn set_window_title(&mut self, _: &mut vt100::Screen, title: &[u8]) {
         let title = String::from_utf8_lossy(title);
         self.title = title.chars().filter(|c| !c.is_control()).take(TITLE).collect();
@@ -186,16 +185,16 @@ impl vt100::Callbacks for Host {
         let (row, column) = cursor(screen);
         let (row, column) = (u32::from(row) + 1, u32::from(column) + 1);
         match (first, second, last, parameter) {
-            // What it is: a VT100 with advanced video, of no particular make.
+            // Device attributes: a VT100 with advanced video.
             (None, None, 'c', 0) => self.reply("\x1b[?1;2c"),
             (Some(b'>'), None, 'c', 0) => self.reply("\x1b[>0;0;0c"),
-            // How it is, and where the cursor stands.
+            // Device status, and the position of the cursor.
             (None, None, 'n', 5) => self.reply("\x1b[0n"),
             (None, None, 'n', 6) => self.reply(&format!("\x1b[{row};{column}R")),
             (Some(b'?'), None, 'n', 6) => self.reply(&format!("\x1b[?{row};{column};1R")),
-            // Whether it knows a mode: not this one.
+            // Whether a mode is supported: it is not.
             (Some(b'?'), Some(b'$'), 'p', mode) => self.reply(&format!("\x1b[?{mode};0$y")),
-            // How large it is, in characters.
+            // The size in characters.
             (None, None, 't', 18) => {
                 let (rows, columns) = screen.size();
                 self.reply(&format!("\x1b[8;{rows};{columns}t"));
@@ -206,7 +205,7 @@ impl vt100::Callbacks for Host {
 
     fn unhandled_osc(&mut self, _: &mut vt100::Screen, parameters: &[&[u8]]) {
         match parameters {
-            // Light letters on a dark ground.
+            // Foreground colour: light on dark.
             [b"10", b"?"] => self.reply("\x1b]10;rgb:e5e5/e5e5/e5e5\x1b\\"),
             [b"11", b"?"] => self.reply("\x1b]11;rgb:0000/0000/0000\x1b\\"),
             _ => {}
@@ -214,22 +213,22 @@ impl vt100::Callbacks for Host {
     }
 }
 
-/// Keeps `ESC [ count b`, which repeats a character up to 65,535 times for ten bytes, to the length of
-/// a line: that is what programs use it for, and more would let them buy seconds of our time cheaply.
+/// Limits `ESC [ count b`, which repeats a character up to 65,535 times for ten bytes, to the length of a line.
+/// Programs use it for no more, and a larger count would make the emulator work for seconds.
 #[derive(Debug, Clone, Copy, Default)]
-enum Repeat {
+enum RepeatLimiter {
     #[default]
     Text,
     Escape,
-    /// In a control sequence, with its first parameter so far, and whether that is still being read.
+    /// In a control sequence: the first parameter so far, and whether it is still being read.
     Sequence {
         count: u32,
         first: bool,
     },
 }
 
-impl Repeat {
-    /// The bytes that can be fed as they are, those after them, and what is to be fed in between.
+impl RepeatLimiter {
+    /// Splits the bytes into those to process as they are and the rest, with bytes to insert between them.
     fn next<'a>(&mut self, bytes: &'a [u8], columns: u16) -> (&'a [u8], &'a [u8], Option<String>) {
         for (at, &byte) in bytes.iter().enumerate() {
             *self = match (*self, byte) {
@@ -239,7 +238,7 @@ impl Repeat {
                     count: count.saturating_mul(10).saturating_add(u32::from(byte - b'0')),
                     first: true,
                 },
-                // CAN, in place of the sequence's last byte, drops it.
+                // CAN in place of the last byte of a sequence discards the sequence.
                 (Self::Sequence { count, .. }, b'b') if count > u32::from(columns) => {
                     *self = Self::Text;
                     return (&bytes[..at], &bytes[at + 1..], Some(format!("\x18\x1b[{columns}b")));

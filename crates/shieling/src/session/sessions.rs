@@ -1,4 +1,4 @@
-//! The sessions of one façade, by name.
+//! The registry of sessions.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::shell::Session;
 use super::{SessionInfo, SessionName};
 
-/// The most sessions at once. An idle one costs a few KiB here, and a bash of 3 MB.
+/// The largest number of sessions. An idle one takes a few KiB here, and 3 MB in its bash.
 pub(crate) const MOST: usize = 2_048;
 
-/// The sessions.
+/// The sessions by name.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions(Mutex<BTreeMap<SessionName, Arc<Session>>>);
 
-/// There are [`MOST`] sessions.
+/// The number of sessions has reached [`MOST`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TooMany;
 
@@ -23,7 +23,7 @@ impl Sessions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The session of that name, which is there from now on.
+    /// Returns the session of this name. Creates it if there is none.
     pub(crate) fn named(&self, name: &SessionName) -> Result<Arc<Session>, TooMany> {
         let mut all = self.all();
         if let Some(session) = all.get(name) {
@@ -37,12 +37,12 @@ impl Sessions {
         Ok(session)
     }
 
-    /// Their lines in a list; one that has not begun stands in `default`.
+    /// Returns the entries for a listing. A session that has not run a command is listed in the directory `default`.
     pub(crate) fn list(&self, default: &Path) -> Vec<SessionInfo> {
         self.all().values().map(|session| session.info(default)).collect()
     }
 
-    /// Ends the shells that have been idle longest, so that there is room for one more of `most`.
+    /// Ends the shells that have been idle longest, so that at most `most` run after one more is started.
     pub(crate) fn make_room(&self, most: usize) {
         let mut idle: Vec<_> = self
             .all()
@@ -52,16 +52,16 @@ impl Sessions {
         idle.sort_by_key(|(since, _)| *since);
         let surplus = (idle.len() + 1).saturating_sub(most);
         for (_, session) in idle.into_iter().take(surplus) {
-            session.rest();
+            session.close_idle_shell();
         }
     }
 
-    /// Forgets a session, whose shell ends with its last command. Whether there was one.
+    /// Removes a session and returns whether it existed. Its shell ends with the running command.
     pub(crate) fn forget(&self, name: &SessionName) -> bool {
         self.all().remove(name).is_some()
     }
 
-    /// Forgets all. Their shells end with their last commands.
+    /// Removes all sessions. Their shells end with the running commands.
     pub(crate) fn clear(&self) {
         self.all().clear();
     }

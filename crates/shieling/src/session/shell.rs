@@ -1,5 +1,5 @@
-//! One session: a shell that is started when its first command comes, and anew when a command has ended
-//! it, in the same directory with the same exported variables. One command at a time.
+//! A session: a shell that is started for the first command, and restarted when a command has ended it, in the same
+//! directory with the same exported variables. It runs one command at a time.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,192 +8,193 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::{JobId, SessionInfo, SessionName, Tape};
+use super::{JobId, Recorder, SessionInfo, SessionName};
 use crate::approval::Approved;
 use crate::environment::Environment;
 use crate::process::{Process, SessionShell, ShellError, SpawnError};
 use crate::request::Command;
 
-/// How many levels of shells a shell is in: each counts itself, and one that takes another's place is
-/// not deeper than that was.
+/// The depth of nested shells. Each bash increments it, and a replacement shell must not be deeper than the one
+/// before.
 const LEVEL: &str = "SHLVL";
 
 /// A session.
 #[derive(Debug)]
 pub(crate) struct Session {
     name: SessionName,
-    /// Whose turn it is. Held from before a command is judged, since that depends on where the session
-    /// stands, until it has ended.
-    turn: Arc<tokio::sync::Mutex<Turn>>,
-    known: Mutex<Known>,
-    /// Told when its command goes on beyond its call.
-    left: tokio::sync::Notify,
-    /// Its recording, if it is recorded and has begun.
-    tape: Mutex<Option<Tape>>,
+    /// Held by the command that runs, from before it is judged, which depends on the session's directory, until it
+    /// has ended.
+    permit: Arc<tokio::sync::Mutex<CurrentShell>>,
+    status: Mutex<SessionStatus>,
+    /// Notified when its command continues in the background.
+    backgrounded: tokio::sync::Notify,
+    /// The recorder, if the session is recorded and has run a command.
+    recorder: Mutex<Option<Recorder>>,
 }
 
-/// The right to run a command, and the shell to run it in.
+/// The shell of a session.
 #[derive(Default)]
-pub(crate) struct Turn {
+pub(crate) struct CurrentShell {
     shell: Option<Box<dyn SessionShell>>,
-    /// Whether there has been one.
-    begun: bool,
+    /// Whether a shell has been started before.
+    has_started: bool,
 }
 
-impl fmt::Debug for Turn {
+impl fmt::Debug for CurrentShell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turn")
-            .field("begun", &self.begun)
+        f.debug_struct("CurrentShell")
+            .field("has_started", &self.has_started)
             .finish_non_exhaustive()
     }
 }
 
-/// What is known of it, also while a command runs.
+/// The state of a session that can be read while a command runs.
 #[derive(Debug, Default)]
-struct Known {
-    /// Where it stands, with its exported variables; none before its first command.
+struct SessionStatus {
+    /// The directory and the exported variables; `None` before the first command.
     state: Option<(PathBuf, BTreeMap<String, String>)>,
-    /// Where its first command stood.
+    /// The directory of the first command.
     home: PathBuf,
-    busy: Option<Busy>,
+    busy: Option<RunningCommand>,
     restarts: u32,
     commands: u64,
-    /// When its last command ended, if it has a shell.
+    /// The time at which the last command ended, if the shell is running.
     idle: Option<Instant>,
 }
 
-/// What a session is busy with.
+/// The command that a session runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Busy {
-    /// The job.
+pub(crate) struct RunningCommand {
+    /// The job of the command.
     pub(crate) job: JobId,
-    /// Its text.
+    /// The text of the command.
     pub(crate) command: String,
-    /// Whether it goes on beyond its call.
-    pub(crate) left: bool,
+    /// Whether the command continues in the background, after the call that started it has returned.
+    pub(crate) backgrounded: bool,
 }
 
-/// A command of a session that has begun.
-pub(crate) struct Begun {
-    /// It.
+/// A command that was started in a session.
+pub(crate) struct StartedCommand {
+    /// The process of the command.
     pub(crate) process: Process,
-    /// Whether the shell had to be started anew for it.
+    /// Whether the shell was restarted for it.
     pub(crate) restarted: bool,
 }
 
-/// How a session stands after a command.
-pub(crate) struct After {
-    /// Its directory.
+/// The state of a session after a command.
+pub(crate) struct CommandEnd {
+    /// The working directory.
     pub(crate) cwd: PathBuf,
-    /// Whether the command has ended the shell.
+    /// Whether the command ended the shell.
     pub(crate) ended: bool,
-    /// The exported variables that a new shell does not get, since they are not UTF-8.
+    /// The exported variables that a restarted shell does not get because they are not UTF-8.
     pub(crate) omitted: Vec<String>,
-    /// Whether the DEBUG trap was removed, since it let no command run.
+    /// Whether the DEBUG trap was removed because it prevented every further command.
     pub(crate) debug_trap_removed: bool,
 }
 
-pub(crate) type Held = tokio::sync::OwnedMutexGuard<Turn>;
+pub(crate) type SessionPermit = tokio::sync::OwnedMutexGuard<CurrentShell>;
 
 impl Session {
     pub(crate) fn new(name: SessionName) -> Self {
         Self {
             name,
-            turn: Arc::default(),
-            known: Mutex::default(),
-            left: tokio::sync::Notify::new(),
-            tape: Mutex::default(),
+            permit: Arc::default(),
+            status: Mutex::default(),
+            backgrounded: tokio::sync::Notify::new(),
+            recorder: Mutex::default(),
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn status(&self) -> MutexGuard<'_, SessionStatus> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its turn, once the command before has ended.
+    /// Waits for the end of the running command, and returns the permit to run the next one.
     ///
     /// # Cancel safety
-    /// Cancel safe; the place in the queue is lost.
-    pub(crate) async fn turn(&self) -> Held {
-        Arc::clone(&self.turn).lock_owned().await
+    /// Cancel safe, but the place in the queue is lost.
+    pub(crate) async fn acquire(&self) -> SessionPermit {
+        Arc::clone(&self.permit).lock_owned().await
     }
 
-    /// What it is busy with, once that goes on beyond its call.
+    /// Waits until the running command continues in the background, and returns it.
     ///
     /// # Cancel safety
     /// Cancel safe.
-    pub(crate) async fn left(&self) -> Busy {
+    pub(crate) async fn backgrounded(&self) -> RunningCommand {
         loop {
-            let left = self.left.notified();
-            if let Some(busy) = self.busy().filter(|busy| busy.left) {
+            let backgrounded = self.backgrounded.notified();
+            if let Some(busy) = self.busy().filter(|busy| busy.backgrounded) {
                 return busy;
             }
-            left.await;
+            backgrounded.await;
         }
     }
 
-    /// What it is busy with.
-    pub(crate) fn busy(&self) -> Option<Busy> {
-        self.known().busy.clone()
+    /// Returns the command that is running.
+    pub(crate) fn busy(&self) -> Option<RunningCommand> {
+        self.status().busy.clone()
     }
 
-    /// The command as this session would run it: where it stands, with its variables.
-    pub(crate) fn here(&self, command: Command) -> Command {
-        let mut known = self.known();
-        if known.home.as_os_str().is_empty() {
-            known.home = command.cwd().to_owned();
+    /// Moves a command into the session's directory, with the session's variables.
+    pub(crate) fn in_session(&self, command: Command) -> Command {
+        let mut status = self.status();
+        if status.home.as_os_str().is_empty() {
+            status.home = command.cwd().to_owned();
         }
-        match &known.state {
+        match &status.state {
             Some((cwd, variables)) => command.with_place(cwd.clone(), variables.clone()),
             None => command,
         }
     }
 
-    /// Its recording, which is begun with the first command.
-    pub(crate) fn tape(&self, begin: impl FnOnce() -> io::Result<Tape>) -> io::Result<Tape> {
-        let mut tape = self.tape.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*tape {
-            Some(tape) => Ok(tape.clone()),
-            None => Ok(tape.insert(begin()?).clone()),
+    /// Returns the recorder, and calls `begin` to create it for the first command.
+    pub(crate) fn recorder(&self, begin: impl FnOnce() -> io::Result<Recorder>) -> io::Result<Recorder> {
+        let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*recorder {
+            Some(recorder) => Ok(recorder.clone()),
+            None => Ok(recorder.insert(begin()?).clone()),
         }
     }
 
     fn go_home(&self) {
-        let mut known = self.known();
-        let home = known.home.clone();
-        if let Some((cwd, _)) = &mut known.state {
+        let mut status = self.status();
+        let home = status.home.clone();
+        if let Some((cwd, _)) = &mut status.state {
             *cwd = home;
         }
     }
 
-    /// Begins a command. A shell is started if there is none.
+    /// Starts a command, and a shell if none is running.
     ///
     /// # Errors
-    /// [`SpawnError`]; nothing of the command runs.
+    /// [`SpawnError`] if the command could not be started.
     /// # Cancel safety
-    /// Dropping the future ends what was started.
-    pub(crate) async fn begin(
+    /// Dropping the future ends the command.
+    pub(crate) async fn start(
         &self,
-        turn: &mut Turn,
+        current: &mut CurrentShell,
         environment: &dyn Environment,
         approved: Approved<Command>,
         job: &JobId,
-    ) -> Result<Begun, SpawnError> {
+    ) -> Result<StartedCommand, SpawnError> {
         let mut restarted = false;
         let process = loop {
-            let shell = match &mut turn.shell {
+            let shell = match &mut current.shell {
                 Some(shell) => shell,
                 None => {
                     let opened = environment.open_shell(&approved).await;
                     if let Err(SpawnError::Directory { .. }) = &opened {
-                        // Not for ever: the next command starts where the first one did.
+                        // A removed directory must not block the session forever: the next command starts where the
+                        // first one did.
                         self.go_home();
                     }
                     let opened = opened?;
-                    if std::mem::replace(&mut turn.begun, true) {
+                    if std::mem::replace(&mut current.has_started, true) {
                         restarted = true;
                     }
-                    turn.shell.insert(opened)
+                    current.shell.insert(opened)
                 }
             };
             let after = environment.before(&approved).await?;
@@ -204,110 +205,110 @@ impl Session {
                         None => process,
                     };
                 }
-                // It ended between two commands: somebody has killed it.
-                Err(ShellError::Ended | ShellError::Stuck) if !restarted => turn.shell = None,
+                // The shell was killed between two commands.
+                Err(ShellError::Ended | ShellError::Stuck) if !restarted => current.shell = None,
                 Err(error) => {
-                    turn.shell = None;
+                    current.shell = None;
                     return Err(SpawnError::Session { why: error.to_string() });
                 }
             }
         };
-        let mut known = self.known();
-        known.commands += 1;
-        known.restarts += u32::from(restarted);
-        known.idle = None;
-        known.busy = Some(Busy {
+        let mut status = self.status();
+        status.commands += 1;
+        status.restarts += u32::from(restarted);
+        status.idle = None;
+        status.busy = Some(RunningCommand {
             job: job.clone(),
             command: approved.request().text().to_owned(),
-            left: false,
+            backgrounded: false,
         });
-        Ok(Begun { process, restarted })
+        Ok(StartedCommand { process, restarted })
     }
 
-    /// Since when it has a shell that runs nothing.
+    /// Returns the time since which the shell is idle.
     pub(crate) fn idle(&self) -> Option<Instant> {
-        self.known().idle
+        self.status().idle
     }
 
-    /// Ends its shell, if that runs nothing. Its directory and exported variables stay, and its next
-    /// command says that the shell was started anew.
-    pub(crate) fn rest(&self) {
-        if let Ok(mut turn) = self.turn.try_lock() {
-            turn.shell = None;
-            self.known().idle = None;
+    /// Ends the shell if it is idle. The directory and the exported variables are kept, and the next command reports
+    /// that the shell was restarted.
+    pub(crate) fn close_idle_shell(&self) {
+        if let Ok(mut current) = self.permit.try_lock() {
+            current.shell = None;
+            self.status().idle = None;
         }
     }
 
-    /// Whether it has a shell already.
-    pub(crate) fn has_shell(turn: &Turn) -> bool {
-        turn.shell.is_some()
+    /// Returns whether a shell is running.
+    pub(crate) fn has_shell(current: &CurrentShell) -> bool {
+        current.shell.is_some()
     }
 
-    /// The command goes on beyond its call.
-    pub(crate) fn leave(&self) {
-        if let Some(busy) = &mut self.known().busy {
-            busy.left = true;
+    /// Marks the running command as continuing in the background.
+    pub(crate) fn set_backgrounded(&self) {
+        if let Some(busy) = &mut self.status().busy {
+            busy.backgrounded = true;
         }
-        self.left.notify_waiters();
+        self.backgrounded.notify_waiters();
     }
 
-    /// The command has ended.
-    pub(crate) fn end(&self, turn: &mut Turn) -> After {
-        let mut known = self.known();
-        known.busy = None;
-        known.idle = None;
+    /// Records the end of the running command.
+    pub(crate) fn end(&self, current: &mut CurrentShell) -> CommandEnd {
+        let mut status = self.status();
+        status.busy = None;
+        status.idle = None;
         let mut ended = true;
         let mut omitted = Vec::new();
         let mut debug_trap_removed = false;
-        if let Some(shell) = &turn.shell {
+        if let Some(shell) = &current.shell {
             let mut state = shell.state();
             state.variables.remove(LEVEL);
             ended = shell.has_ended();
             if ended && state.deleted {
-                state.cwd = known.home.clone();
+                state.cwd = status.home.clone();
             }
-            known.state = Some((state.cwd, state.variables));
+            status.state = Some((state.cwd, state.variables));
             omitted = state.omitted;
             debug_trap_removed = state.debug_trap_removed;
         }
         if ended {
-            known.restarts += 1;
-            turn.shell = None;
-            // The next shell is no surprise: this outcome has told of it.
-            turn.begun = false;
+            status.restarts += 1;
+            current.shell = None;
+            // The next start is not reported as a restart, since this outcome reports the end of the shell.
+            current.has_started = false;
         } else {
-            known.idle = Some(Instant::now());
+            status.idle = Some(Instant::now());
         }
-        After {
-            cwd: known.state.as_ref().map(|(cwd, _)| cwd.clone()).unwrap_or_default(),
+        CommandEnd {
+            cwd: status.state.as_ref().map(|(cwd, _)| cwd.clone()).unwrap_or_default(),
             ended,
             omitted,
             debug_trap_removed,
         }
     }
 
-    /// Its line in a list.
+    /// Returns the session's entry in a listing.
     pub(crate) fn info(&self, default: &std::path::Path) -> SessionInfo {
-        let known = self.known();
+        let status = self.status();
         SessionInfo {
             session: self.name.clone(),
-            cwd: known
+            cwd: status
                 .state
                 .as_ref()
                 .map_or_else(|| default.to_owned(), |(cwd, _)| cwd.clone()),
-            job: known.busy.as_ref().map(|busy| busy.job.clone()),
-            restarts: known.restarts,
-            commands: known.commands,
+            job: status.busy.as_ref().map(|busy| busy.job.clone()),
+            restarts: status.restarts,
+            commands: status.commands,
             recording: self
-                .tape
+                .recorder
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .as_ref()
-                .map(Tape::id),
+                .map(Recorder::id),
         }
     }
 
-    /// Its name.
+    /// Returns the session's name.
     pub(crate) fn name(&self) -> &SessionName {
         &self.name
     }

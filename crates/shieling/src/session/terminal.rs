@@ -1,7 +1,7 @@
-//! Pairs of terminals: one end for the program, one for us. Starts nothing and reads no keys of people.
+//! Pseudoterminals. Starts no process.
 //!
-//! Linux: a pair of `/dev/ptmx`, this host's or a sandbox's own, whose other end is opened by the kernel
-//! itself (`TIOCGPTPEER`), so that no path of a possibly foreign `/dev/pts` is trusted.
+//! On Linux, both ends come from `/dev/ptmx` of this host or of a sandbox. The kernel opens the program's end itself
+//! (`TIOCGPTPEER`), so that no path in a possibly foreign `/dev/pts` is trusted.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,53 +15,53 @@ use rustix::termios::{InputModes, OptionalActions, Winsize};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::Size;
+use super::TerminalSize;
 use crate::process::watch_both;
 
 const FLAGS: OpenptFlags = OpenptFlags::RDWR.union(OpenptFlags::NOCTTY).union(OpenptFlags::CLOEXEC);
 
-/// A pair of terminals.
+/// Both ends of a pseudoterminal.
 #[derive(Debug)]
-pub struct Pair {
-    /// What is written here is typed there, and what is printed there is read here.
+pub struct Pty {
+    /// The controlling end: bytes written here are the program's input, and its output is read here.
     pub ours: OwnedFd,
-    /// The terminal of the program, to be its standard streams.
+    /// The program's end, for its standard streams.
     pub theirs: OwnedFd,
 }
 
-impl Pair {
-    /// A new pair of this size, in the modes that a terminal has when somebody logs in, and for UTF-8:
-    /// one Backspace takes back a character, not a byte.
+impl Pty {
+    /// Opens a pseudoterminal of this size, in the modes of a login terminal. Line editing works on UTF-8: one
+    /// Backspace removes a character, not a byte.
     ///
     /// ```
-    /// use shieling::session::{Pair, Size};
+    /// use shieling::session::{Pty, TerminalSize};
     ///
-    /// let pair = Pair::open(Size::default())?;
+    /// let pair = Pty::open(TerminalSize::default())?;
     /// rustix::io::write(&pair.ours, b"typed\n")?;
     /// # std::io::Result::Ok(())
     /// ```
     ///
     /// # Errors
-    /// A size that no terminal can have, and no more terminals.
-    pub fn open(size: Size) -> io::Result<Self> {
+    /// If the size is out of bounds, or the system has no more pseudoterminals.
+    pub fn open(size: TerminalSize) -> io::Result<Self> {
         Self::of(rustix::pty::openpt(FLAGS)?, size)
     }
 
-    /// As [`open`](Self::open), where an environment has terminals of its own from what it has given for that
-    /// ([`Environment::terminals`]): the program's end has a name there.
+    /// Like [`open`](Self::open), but takes the controlling end from an environment that has pseudoterminals of its
+    /// own ([`Environment::terminals`]), so that the program's end has a name there.
     ///
     /// [`Environment::terminals`]: crate::environment::Environment::terminals
     ///
     /// # Errors
-    /// As those of `open`, and what is no new terminal.
-    pub fn open_in(terminals: Option<OwnedFd>, size: Size) -> io::Result<Self> {
+    /// Those of `open`, and if `terminals` is not a new pseudoterminal.
+    pub fn open_in(terminals: Option<OwnedFd>, size: TerminalSize) -> io::Result<Self> {
         match terminals {
             Some(ours) => Self::of(ours, size),
             None => Self::open(size),
         }
     }
 
-    fn of(ours: OwnedFd, size: Size) -> io::Result<Self> {
+    fn of(ours: OwnedFd, size: TerminalSize) -> io::Result<Self> {
         rustix::pty::grantpt(&ours)?;
         rustix::pty::unlockpt(&ours)?;
         let theirs = rustix::pty::ioctl_tiocgptpeer(&ours, FLAGS)?;
@@ -73,11 +73,11 @@ impl Pair {
     }
 }
 
-/// Makes a terminal so large, given by either end; the program in its foreground is told (SIGWINCH).
+/// Resizes a terminal, given either end. The program in the foreground receives SIGWINCH.
 ///
 /// # Errors
-/// A size that no terminal can have, and what is no terminal.
-pub(crate) fn resize(terminal: &impl AsFd, size: Size) -> io::Result<()> {
+/// If the size is out of bounds, or the file is not a terminal.
+pub(crate) fn resize(terminal: &impl AsFd, size: TerminalSize) -> io::Result<()> {
     let size = size
         .checked()
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
@@ -90,17 +90,17 @@ pub(crate) fn resize(terminal: &impl AsFd, size: Size) -> io::Result<()> {
     Ok(rustix::termios::tcsetwinsize(terminal, size)?)
 }
 
-/// Our end of a pair, read and written without blocking.
+/// The controlling end of a pseudoterminal, read and written without blocking.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     ours: AsyncFd<OwnedFd>,
 }
 
 impl Terminal {
-    /// Takes our end.
+    /// Registers the controlling end with the runtime.
     ///
     /// # Errors
-    /// What cannot be watched.
+    /// If the file cannot be registered.
     /// # Panics
     /// Outside a tokio runtime with I/O.
     pub(crate) fn new(ours: OwnedFd) -> io::Result<Self> {
@@ -110,10 +110,10 @@ impl Terminal {
         })
     }
 
-    /// Reads what was printed; 0 once nobody has the other end open any more.
+    /// Reads output of the program. Returns 0 once no process has the other end open.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     /// # Cancel safety
     /// Cancel safe.
     #[cfg(test)]
@@ -122,16 +122,17 @@ impl Terminal {
             Ok(rustix::io::retry_on_intr(|| rustix::io::read(ours, &mut *buffer))?)
         });
         match read.await {
-            // The kernel's word for: nobody has the other end open.
+            // Linux reports this way that no process has the other end open.
             Err(error) if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => Ok(0),
             read => read,
         }
     }
 
-    /// Types some of these bytes: how many, which is fewer if the program does not read.
+    /// Writes input for the program. Returns the number of bytes written, which is smaller if the program does not
+    /// read.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     /// # Cancel safety
     /// Cancel safe.
     #[cfg(test)]
@@ -142,65 +143,65 @@ impl Terminal {
         write.await
     }
 
-    /// Waits until there may be something to read.
+    /// Waits until there may be output to read.
     ///
     /// # Errors
-    /// Those of the runtime.
+    /// Errors of the runtime.
     /// # Cancel safety
     /// Cancel safe.
     pub(crate) async fn readable(&self) -> io::Result<()> {
         self.ours.readable().await.map(drop)
     }
 
-    /// Waits until there may be room to write.
+    /// Waits until the terminal may accept input.
     ///
     /// # Errors
-    /// Those of the runtime.
+    /// Errors of the runtime.
     /// # Cancel safety
     /// Cancel safe.
     pub(crate) async fn writable(&self) -> io::Result<()> {
         self.ours.writable().await.map(drop)
     }
 
-    /// Reads what is there now. Once nobody has the other end open any more, that is an error.
+    /// Reads the output that is available. Fails once no process has the other end open.
     ///
     /// # Errors
-    /// Those of the system; [`io::ErrorKind::WouldBlock`] if there is nothing.
+    /// Errors of the system; [`io::ErrorKind::WouldBlock`] if no output is available.
     pub(crate) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.ours
             .try_io(Interest::READABLE, |ours| Ok(rustix::io::read(ours, &mut *buffer)?))
     }
 
-    /// Types as many of these bytes as there is room for now.
+    /// Writes as much input as the terminal accepts now.
     ///
     /// # Errors
-    /// Those of the system; [`io::ErrorKind::WouldBlock`] if there is none.
+    /// Errors of the system; [`io::ErrorKind::WouldBlock`] if it accepts none.
     pub(crate) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         self.ours
             .try_io(Interest::WRITABLE, |ours| Ok(rustix::io::write(ours, bytes)?))
     }
 
-    /// How large it is.
-    pub(crate) fn size(&self) -> Size {
+    /// Returns the size of the terminal.
+    pub(crate) fn size(&self) -> TerminalSize {
         let size = rustix::termios::tcgetwinsize(self.ours.get_ref());
         size.map_or_else(
-            |_| Size::default(),
-            |size| Size {
+            |_| TerminalSize::default(),
+            |size| TerminalSize {
                 rows: size.ws_row,
                 columns: size.ws_col,
             },
         )
     }
 
-    /// Makes it so large.
+    /// Resizes the terminal.
     ///
     /// # Errors
-    /// As [`resize`].
-    pub(crate) fn resize(&self, size: Size) -> io::Result<()> {
+    /// Those of [`resize`].
+    pub(crate) fn resize(&self, size: TerminalSize) -> io::Result<()> {
         resize(self.ours.get_ref(), size)
     }
 
-    /// Whether what is typed is shown, which it is not while a password is asked for.
+    /// Returns whether input is echoed. It is not while a program asks for a password.
     #[cfg(test)]
     pub(crate) fn echoes(&self) -> bool {
         let modes = rustix::termios::tcgetattr(self.ours.get_ref());
@@ -212,13 +213,13 @@ impl Terminal {
 mod tests {
     use super::*;
 
-    fn size(rows: u16, columns: u16) -> Size {
-        Size { rows, columns }
+    fn size(rows: u16, columns: u16) -> TerminalSize {
+        TerminalSize { rows, columns }
     }
 
     #[test]
     fn a_new_terminal_has_its_size_and_the_modes_of_a_login() {
-        let pair = Pair::open(size(33, 101)).expect("there are terminals");
+        let pair = Pty::open(size(33, 101)).expect("there are terminals");
         let got = rustix::termios::tcgetwinsize(&pair.theirs).expect("it is one");
         assert_eq!((got.ws_row, got.ws_col), (33, 101));
         let modes = rustix::termios::tcgetattr(&pair.theirs).expect("it is one");
@@ -236,20 +237,20 @@ mod tests {
 
     #[test]
     fn a_size_that_no_terminal_has_is_refused() {
-        let pair = Pair::open(Size::default()).expect("there are terminals");
+        let pair = Pty::open(TerminalSize::default()).expect("there are terminals");
         for wrong in [size(0, 80), size(24, 0), size(501, 80), size(24, 1_001)] {
-            assert!(Pair::open(wrong).is_err());
+            assert!(Pty::open(wrong).is_err());
             let error = resize(&pair.ours, wrong).expect_err("it is refused").to_string();
             assert!(error.contains("1 to 500 lines"), "{error}");
         }
-        resize(&pair.theirs, Size::LARGEST).expect("it is the largest");
+        resize(&pair.theirs, TerminalSize::LARGEST).expect("it is the largest");
         let got = rustix::termios::tcgetwinsize(&pair.ours).expect("it is a terminal");
         assert_eq!((got.ws_row, got.ws_col), (500, 1_000));
     }
 
     #[tokio::test]
     async fn what_is_typed_is_read_and_echoed_until_the_other_end_is_gone() {
-        let pair = Pair::open(Size::default()).expect("there are terminals");
+        let pair = Pty::open(TerminalSize::default()).expect("there are terminals");
         let terminal = Terminal::new(pair.ours).expect("it can be watched");
         assert_eq!(terminal.write(b"hi\r").await.expect("it takes it"), 3);
         let mut line = [0; 16];

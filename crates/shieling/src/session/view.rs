@@ -1,56 +1,57 @@
-//! Looking at a job, and waiting for what it does. Nothing counts as seen that was not given.
+//! Views of a job's output, and waiting for its events. Output counts as viewed only once it was returned.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::time::{sleep_until, timeout_at};
 
-use super::job::{Job, State};
-use super::pattern::{Search, compiled};
-use super::{JobError, Until, View, ViewAsk};
+use super::job::Job;
+use super::job_state::State;
+use super::pattern::{PatternSearch, compiled};
+use super::{JobError, Until, ViewRequest, ViewResponse};
 use crate::outcome::Outcome;
 use crate::output::{Capture, Stream};
 
-/// A job that has been silent for so long has said what it had to say.
+/// The time without output after which a job counts as quiet.
 const QUIET: Duration = Duration::from_millis(200);
 /// The longest wait of one view.
 const LONGEST: Duration = Duration::from_secs(10 * 60);
-/// How often a port is tried.
+/// The interval between two attempts to connect to a port.
 const POLL: Duration = Duration::from_millis(50);
 
 const STREAMS: [Stream; 2] = [Stream::Stdout, Stream::Stderr];
 
 impl Job {
-    /// What is new, or what follows a cursor, once what is waited for has come.
+    /// Waits for the requested condition, then returns the new output, or the output from a cursor on.
     ///
-    /// What is new is shown as outcomes show it, as much as the command keeps of each stream, first
-    /// and last. From a cursor on it is the next so many bytes of both streams together, and the
-    /// view's own cursor leads on: so everything that is kept can be read.
+    /// New output has the form that it has in outcomes: the head and the tail of each stream, up to the command's
+    /// bound. From a cursor on, the view returns the next bytes of both streams together, up to the same bound, and a
+    /// cursor for the next view, so that all output that is kept can be read.
     ///
     /// # Errors
-    /// [`JobError::NoTerminal`] for a screen that is not there.
+    /// [`JobError::NoTerminal`] if the screen is requested of a job without a terminal.
     /// # Cancel safety
-    /// Cancel safe: what was not given counts as not seen.
-    pub(crate) async fn view(&self, ask: &ViewAsk) -> Result<View, JobError> {
-        if ask.screen {
+    /// Cancel safe: output that was not returned does not count as viewed.
+    pub(crate) async fn view(&self, request: &ViewRequest) -> Result<ViewResponse, JobError> {
+        if request.screen {
             self.terminal("a screen")?;
         }
-        let from = ask.cursor.unwrap_or_else(|| self.shared.state().seen);
-        self.wait(from, ask.until, ask.wait).await;
-        Ok(self.look(ask.cursor, ask.screen))
+        let from = request.cursor.unwrap_or_else(|| self.shared.state().seen);
+        self.wait(from, request.until, request.wait).await;
+        Ok(self.look(request.cursor, request.screen))
     }
 
-    /// As [`Self::view`], and nothing counts as seen by it.
-    pub(crate) async fn peek(&self, ask: &ViewAsk) -> Result<View, JobError> {
-        if ask.screen {
+    /// Like [`Self::view`], but the output does not count as viewed.
+    pub(crate) async fn peek(&self, request: &ViewRequest) -> Result<ViewResponse, JobError> {
+        if request.screen {
             self.terminal("a screen")?;
         }
-        let from = ask.cursor.unwrap_or_else(|| self.shared.state().seen);
-        self.wait(from, ask.until, ask.wait).await;
-        Ok(self.seen_by(ask.cursor, ask.screen, false))
+        let from = request.cursor.unwrap_or_else(|| self.shared.state().seen);
+        self.wait(from, request.until, request.wait).await;
+        Ok(self.seen_by(request.cursor, request.screen, false))
     }
 
-    /// Waits for what is behind this cursor.
+    /// Waits for a condition on the output from a cursor on.
     pub(super) async fn wait(&self, from: u64, until: Until, wait: Duration) {
         if wait.is_zero() {
             return;
@@ -78,13 +79,13 @@ impl Job {
         }
     }
 
-    /// What is new of it, or follows a cursor, as it is now.
-    pub(super) fn look(&self, cursor: Option<u64>, screen: bool) -> View {
+    /// Returns the new output, or the output from a cursor on, without waiting.
+    pub(super) fn look(&self, cursor: Option<u64>, screen: bool) -> ViewResponse {
         self.seen_by(cursor, screen, true)
     }
 
-    /// The same; whether it counts as seen.
-    fn seen_by(&self, cursor: Option<u64>, screen: bool, counts: bool) -> View {
+    /// Like [`look`](Self::look); `counts` marks the output as viewed.
+    fn seen_by(&self, cursor: Option<u64>, screen: bool, counts: bool) -> ViewResponse {
         let keep = self.command().output_kept();
         let (slice, mut outcome) = {
             let mut state = self.shared.state();
@@ -102,7 +103,7 @@ impl Job {
         let (stdout, stderr, _) = shown.finish();
         outcome.truncated = slice.missed > 0 || stdout.truncated() || stderr.truncated();
         (outcome.stdout, outcome.stderr) = (stdout.text(), stderr.text());
-        View {
+        ViewResponse {
             outcome,
             cursor: slice.next,
             missed_bytes: slice.missed,
@@ -113,7 +114,7 @@ impl Job {
         }
     }
 
-    /// How the job is, without what it wrote. It runs as long as something of it is left.
+    /// Returns the outcome without output. Its status is `running` as long as any process of the job is left.
     fn outcome_seen(&self, state: &State) -> Outcome {
         let mut outcome = match (&state.ended, state.over) {
             (Some(ended), Some(_)) => ended.clone(),
@@ -127,30 +128,34 @@ impl Job {
         outcome
     }
 
-    /// Waits for the end of the job, of everything that belongs to it. Whether it came in time.
+    /// Waits for the end of all processes of the job. Returns whether they ended within the budget.
     ///
     /// # Cancel safety
     /// Cancel safe.
-    pub(crate) async fn wait_for_exit(&self, budget: Duration) -> (bool, View) {
+    pub(crate) async fn wait_for_exit(&self, budget: Duration) -> (bool, ViewResponse) {
         let over = self.within(budget, self.until(|state| state.over)).await;
         (over.is_some(), self.look(None, false))
     }
 
-    /// Waits for output that matches, from the first byte that is kept on. Whether it came, in time
-    /// and before the end of the job.
+    /// Waits for output that matches a pattern, starting with the oldest byte that is kept. Returns whether there was
+    /// a match within the budget and before the end of the job.
     ///
     /// # Errors
-    /// [`JobError::Pattern`].
+    /// [`JobError::Pattern`] if the pattern is invalid.
     /// # Cancel safety
     /// Cancel safe.
-    pub(crate) async fn wait_for_pattern(&self, pattern: &str, budget: Duration) -> Result<(bool, View), JobError> {
-        let (mut search, found) = Search::new(compiled(pattern)?);
+    pub(crate) async fn wait_for_pattern(
+        &self,
+        pattern: &str,
+        budget: Duration,
+    ) -> Result<(bool, ViewResponse), JobError> {
+        let (mut search, found) = PatternSearch::new(compiled(pattern)?);
         {
             let mut state = self.shared.state();
             for stream in STREAMS {
                 search.push(stream, &state.log.kept(stream));
             }
-            if search.goes_on() {
+            if search.is_waiting() {
                 state.searches.push(search);
             }
         }
@@ -159,12 +164,12 @@ impl Job {
         Ok((found.load(Ordering::Relaxed), self.look(None, false)))
     }
 
-    /// Waits until a port of this host's loopback device takes connections. Whether it does, before
-    /// the end of the job.
+    /// Waits until a port of this host's loopback device accepts connections. Returns whether it did within the
+    /// budget and before the end of the job.
     ///
     /// # Cancel safety
     /// Cancel safe.
-    pub(crate) async fn wait_for_port(&self, port: u16, budget: Duration) -> (bool, View) {
+    pub(crate) async fn wait_for_port(&self, port: u16, budget: Duration) -> (bool, ViewResponse) {
         let open = async {
             loop {
                 for host in ["127.0.0.1", "::1"] {
@@ -184,7 +189,7 @@ impl Job {
         (open, self.look(None, false))
     }
 
-    /// What comes within a budget; any that the clock cannot hold is none.
+    /// Awaits a future within a budget. A budget too large for the clock is unlimited.
     async fn within<T>(&self, budget: Duration, future: impl Future<Output = T>) -> Option<T> {
         match Instant::now().checked_add(budget) {
             Some(deadline) => timeout_at(deadline.into(), future).await.ok(),

@@ -1,64 +1,64 @@
-//! Whoever looks on while a job runs: the screen of its terminal, its recording. Decides nothing and
-//! holds nothing up.
+//! Observers of a running job: the emulator of its terminal, its recording, a person who looks on. They decide
+//! nothing and never delay the job.
 
-use super::human::{Onlooker, Shown};
-use super::recording::{RecordingId, Tape};
+use super::human::{ScreenUpdate, Viewer};
+use super::recording::{Recorder, RecordingId};
 use super::screen::Emulator;
-use super::{JobError, Screen, Size, keys};
+use super::{JobError, Screen, TerminalSize, keys};
 use crate::output::Stream;
 
-/// What a job tells of itself, in the order in which it happens. No call may block.
+/// Observes the events of a job in the order in which they happen. No method may block.
 pub(crate) trait Watcher: Send {
-    /// It wrote this.
+    /// The job wrote output.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
 
-    /// This was written to it.
+    /// The job received input.
     fn input(&mut self, bytes: &[u8]);
 
-    /// Something happened that is no output: a command, an approval, a denial, a person.
+    /// Something else happened: a command, an approval, a denial, a person.
     fn mark(&mut self, label: &str);
 
-    /// Its terminal has this size from now on.
-    fn resize(&mut self, size: Size);
+    /// The terminal was resized.
+    fn resize(&mut self, size: TerminalSize);
 
-    /// What a person would see now; none without a terminal.
+    /// Returns the terminal's screen; `None` without a terminal.
     fn screen(&self) -> Option<Screen>;
 
-    /// The bytes of these keys, as the program wants them now.
+    /// Encodes keys in the modes that the program has set.
     ///
     /// # Errors
-    /// [`JobError::UnknownKey`].
+    /// [`JobError::UnknownKey`] if a key has no encoding.
     fn keys(&self, names: &[String]) -> Result<Vec<u8>, JobError>;
 
-    /// What the terminal answers by itself to the questions in the output so far, to be written to
-    /// the program: programs such as vim wait for it. A few KiB at most; the next call has the next ones.
+    /// Takes the terminal's replies to queries in the output, to be written to the program. Programs such as vim wait
+    /// for them. Each call returns a few KiB at most.
     fn replies(&mut self) -> Vec<u8> {
         Vec::new()
     }
 
-    /// Where it is recorded, if it is.
+    /// Returns the id of the recording, if there is one.
     fn recording(&self) -> Option<RecordingId> {
         None
     }
 
     /// A person looks on from now on.
-    fn attach(&mut self, _person: Onlooker) {}
+    fn attach(&mut self, _person: Viewer) {}
 
-    /// The person has let go.
+    /// The person has given the terminal back.
     fn detach(&mut self) {}
 }
 
-/// All that look on to one job.
+/// The observers of one job.
 #[derive(Debug, Default)]
-pub(crate) struct Watched {
+pub(crate) struct Watchers {
     screen: Option<Emulator>,
-    recording: Option<Tape>,
-    person: Option<Onlooker>,
+    recording: Option<Recorder>,
+    person: Option<Viewer>,
 }
 
-impl Watched {
-    /// The screen of a terminal, if the job has one, and a recording, if it is recorded.
-    pub(crate) fn new(screen: Option<Emulator>, recording: Option<Tape>) -> Self {
+impl Watchers {
+    /// Creates observers for the screen of a terminal and for a recording, either of which is optional.
+    pub(crate) fn new(screen: Option<Emulator>, recording: Option<Recorder>) -> Self {
         Self {
             screen,
             recording,
@@ -66,18 +66,18 @@ impl Watched {
         }
     }
 
-    /// Shows the person what was written, or all of the screen if they missed something.
+    /// Sends output to the person, or the whole screen if the person missed some of it.
     fn show(&mut self, bytes: &[u8]) {
         let Some(person) = &mut self.person else { return };
         let screen = &self.screen;
-        let whole = || Shown::Anew(screen.as_ref().map(Emulator::drawn).unwrap_or_default());
+        let whole = || ScreenUpdate::Reset(screen.as_ref().map(Emulator::drawn).unwrap_or_default());
         if !person.show(bytes, whole) {
             self.detach();
         }
     }
 }
 
-impl Watcher for Watched {
+impl Watcher for Watchers {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
         if let Some(screen) = &mut self.screen {
             screen.output(bytes);
@@ -95,7 +95,7 @@ impl Watcher for Watched {
     }
 
     fn recording(&self) -> Option<RecordingId> {
-        self.recording.as_ref().map(Tape::id)
+        self.recording.as_ref().map(Recorder::id)
     }
 
     fn mark(&mut self, label: &str) {
@@ -104,7 +104,7 @@ impl Watcher for Watched {
         }
     }
 
-    fn resize(&mut self, size: Size) {
+    fn resize(&mut self, size: TerminalSize) {
         if let Some(screen) = &mut self.screen {
             screen.resize(size);
         }
@@ -118,11 +118,11 @@ impl Watcher for Watched {
     }
 
     fn keys(&self, names: &[String]) -> Result<Vec<u8>, JobError> {
-        let mode = self.screen.as_ref().map_or_else(keys::Mode::default, Emulator::mode);
+        let mode = self.screen.as_ref().map_or_else(keys::KeyMode::default, Emulator::mode);
         keys::bytes(names, mode)
     }
 
-    fn attach(&mut self, person: Onlooker) {
+    fn attach(&mut self, person: Viewer) {
         self.mark("person: took the keyboard");
         self.person = Some(person);
         self.show(&[]);

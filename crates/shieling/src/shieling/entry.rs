@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::approval::Approved;
-use crate::audit::{Ended, FileSeen, Granted, Kind, Record, Sink, Typed};
+use crate::audit::{FileDigest, GrantRecord, InputRecord, OutcomeRecord, Record, RecordKind, Sink};
 use crate::files::FilesError;
 use crate::outcome::{Confinement, Denial, Outcome, Status};
 use crate::policy::Verdict;
@@ -40,7 +40,7 @@ impl Entry {
         number: u64,
         offset: Duration,
     ) -> Self {
-        let record = Record::new(Kind::Intent, run_id(number), 0.0, request, environment, policy);
+        let record = Record::new(RecordKind::Intent, run_id(number), 0.0, request, environment, policy);
         Self {
             sink,
             record,
@@ -52,7 +52,7 @@ impl Entry {
     }
 
     /// What the records report is not a command but that `text` is typed, which none of them holds.
-    pub(super) fn typing(&mut self, text: &str, typed: Typed) {
+    pub(super) fn typing(&mut self, text: &str, typed: InputRecord) {
         self.record.set_typed(text, typed);
     }
 
@@ -88,7 +88,7 @@ impl Entry {
     /// Records that the command is to be approved and started.
     pub(super) fn intent(&mut self, verdict: &Verdict) -> io::Result<()> {
         self.judged(verdict);
-        self.append(Kind::Intent)?;
+        self.append(RecordKind::Intent)?;
         self.open = true;
         Ok(())
     }
@@ -101,15 +101,15 @@ impl Entry {
     /// Records on whose yes the command starts. Where the policy alone decided, the intent has said
     /// so already.
     pub(super) fn approved(&mut self, approved: &Approved<impl Request>) -> io::Result<()> {
-        self.record.grant = Some(Granted {
+        self.record.grant = Some(GrantRecord {
             id: approved.grant().to_string(),
             basis: approved.basis().name().to_owned(),
-            files: approved.files().iter().map(FileSeen::from).collect(),
+            files: approved.files().iter().map(FileDigest::from).collect(),
         });
         if approved.basis() == crate::approval::Basis::Policy {
             Ok(())
         } else {
-            self.append(Kind::Approved)
+            self.append(RecordKind::Approved)
         }
     }
 
@@ -127,7 +127,7 @@ impl Entry {
     pub(super) fn refused(&mut self, denial: &Denial) -> io::Result<()> {
         self.open = false;
         self.record.denial = Some(denial.into());
-        self.append(Kind::Denied)
+        self.append(RecordKind::Denied)
     }
 
     /// Records the end of what ran, which says so itself if that cannot be done.
@@ -142,13 +142,13 @@ impl Entry {
         self.finish(outcome.into())
     }
 
-    fn finish(&mut self, ended: Ended) -> io::Result<()> {
+    fn finish(&mut self, ended: OutcomeRecord) -> io::Result<()> {
         self.open = false;
         self.record.outcome = Some(ended);
-        self.append(Kind::Outcome)
+        self.append(RecordKind::Outcome)
     }
 
-    fn append(&mut self, kind: Kind) -> io::Result<()> {
+    fn append(&mut self, kind: RecordKind) -> io::Result<()> {
         let Some(sink) = &self.sink else { return Ok(()) };
         self.record.kind = kind;
         self.record.time = crate::audit::rfc3339(SystemTime::now());
@@ -175,7 +175,7 @@ impl Drop for Entry {
                 "it was broken off while it was made, and nobody saw its end",
             ),
         };
-        let ended = Ended {
+        let ended = OutcomeRecord {
             status,
             exit_code: None,
             signal: None,

@@ -35,9 +35,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::Shieling;
 use super::entry::Entry;
 use super::refusal;
-use crate::approval::{Approved, Case, Refused};
-use crate::environment::{FileError, Files, Places};
-use crate::files::{Context, FileAnswer, FileAsk, FilesError, Planned};
+use crate::approval::{ApprovalContext, Approved, Refused};
+use crate::environment::{FileError, Files, WritablePaths};
+use crate::files::{Context, FileRequest, FileResponse, FilesError, PlannedChange};
 use crate::policy::{Decision, Reason, Verdict};
 use crate::request::{Access, FileOp};
 
@@ -50,7 +50,7 @@ const ROUNDS: usize = 3;
 
 /// A change that was worked out and judged.
 struct Judged {
-    planned: Planned,
+    planned: PlannedChange,
     op: FileOp,
     verdict: Verdict,
     /// Whether the policy alone would have let it pass.
@@ -61,7 +61,7 @@ struct Judged {
 enum Looked {
     /// It only reads: the answer, and what has to be asked about before it is given.
     Read {
-        answer: FileAnswer,
+        answer: FileResponse,
         op: FileOp,
         asks: Vec<Reason>,
     },
@@ -84,11 +84,11 @@ impl Shieling {
     ///
     /// ```no_run
     /// use shieling::Shieling;
-    /// use shieling::files::{FileAnswer, FileAsk, FilesError, ReadAsk};
+    /// use shieling::files::{FileResponse, FileRequest, FilesError, ReadRequest};
     ///
     /// # async fn example(shieling: &Shieling) -> Result<(), FilesError> {
-    /// match shieling.file(FileAsk::Read(ReadAsk::new("src/main.rs"))).await {
-    ///     Ok(FileAnswer::Read(read)) => println!("{} bytes", read.size),
+    /// match shieling.file(FileRequest::Read(ReadRequest::new("src/main.rs"))).await {
+    ///     Ok(FileResponse::Read(read)) => println!("{} bytes", read.size),
     ///     Ok(_) => unreachable!("an answer is of the kind of its question"),
     ///     Err(error) if error.is_correctable() => println!("{error}"),
     ///     Err(error) => return Err(error),
@@ -106,7 +106,7 @@ impl Shieling {
     ///
     /// # Panics
     /// Outside a tokio runtime, with timers if somebody has to be asked.
-    pub async fn file(&self, ask: FileAsk) -> Result<FileAnswer, FilesError> {
+    pub async fn file(&self, ask: FileRequest) -> Result<FileResponse, FilesError> {
         let task = Arc::new(on_thread(self.turns.look(false).await, move || Task::new(ask)).await?);
         let asked = task.op_as_asked(&self.workspace);
         let mut entry = self.entry(&asked);
@@ -154,7 +154,7 @@ impl Shieling {
         let (environment, policy) = (Arc::clone(&self.environment), Arc::clone(&self.policy));
         let hides_ignored = self.enforced.hidden;
         let (workspace, own) = (self.workspace.clone(), self.own.clone());
-        let remembered = Arc::clone(&self.remembered);
+        let cache = Arc::clone(&self.file_cache);
         let gone = Arc::clone(&gone.0);
         let required = self
             .requires
@@ -187,8 +187,8 @@ impl Shieling {
             }
             let with = Context {
                 files: sight.files.as_ref(),
-                gate: &sight,
-                remembered: &remembered,
+                access: &sight,
+                cache: &cache,
                 workspace: &sight.root,
             };
             match task.work(with, &gone) {
@@ -239,11 +239,11 @@ impl Shieling {
     /// Gives what was read away, once that is recorded, and asked about where a rule wants that.
     async fn read(
         &self,
-        answer: FileAnswer,
+        answer: FileResponse,
         op: &FileOp,
         asks: Vec<Reason>,
         mut entry: Entry,
-    ) -> Result<FileAnswer, FilesError> {
+    ) -> Result<FileResponse, FilesError> {
         entry.of_files(op);
         self.admit_reading(op, asks, &mut entry).await?;
         let recorded = entry.ended_files(Ok(size(&answer)), self.environment.confinement());
@@ -263,7 +263,11 @@ impl Shieling {
     }
 
     /// From a change that was worked out to the right to make it.
-    async fn admit_files(&self, judged: Judged, entry: &mut Entry) -> Result<(Planned, Approved<FileOp>), FilesError> {
+    async fn admit_files(
+        &self,
+        judged: Judged,
+        entry: &mut Entry,
+    ) -> Result<(PlannedChange, Approved<FileOp>), FilesError> {
         let Judged {
             planned,
             op,
@@ -287,7 +291,7 @@ impl Shieling {
             return Err(refused(entry, &Refused::Denied, verdict, &op, by_environment));
         }
         entry.intent(verdict).map_err(|error| unrecorded(&error))?;
-        let case = Case {
+        let case = ApprovalContext {
             verdict,
             policy: self.policy_digest,
             environment: self.environment.name(),
@@ -307,10 +311,10 @@ impl Shieling {
     /// have gone away. That a file has changed in between is not the end of it.
     async fn make(
         &self,
-        planned: Planned,
+        planned: PlannedChange,
         approved: Approved<FileOp>,
         mut entry: Entry,
-    ) -> Result<(Entry, Result<FileAnswer, FilesError>), FilesError> {
+    ) -> Result<(Entry, Result<FileResponse, FilesError>), FilesError> {
         let holds = self.environment.confinement();
         let places = self.environment.places();
         on_thread(self.turns.make().await, move || {
@@ -356,7 +360,7 @@ impl Shieling {
 }
 
 /// What is told of a change that does not last.
-fn gone_later(answer: &FileAnswer, places: &Places) -> Option<String> {
+fn gone_later(answer: &FileResponse, places: &WritablePaths) -> Option<String> {
     let changed = answer.changed();
     let private = changed.iter().filter(|path| places.is_private(path)).count();
     let lasting: Vec<String> = places

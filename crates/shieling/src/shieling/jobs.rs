@@ -9,12 +9,15 @@ use std::time::Duration;
 
 use super::entry::Entry;
 use super::{Shieling, lookup, refusal};
-use crate::approval::{Case, Mode, Refused};
-use crate::audit::{MAX_KEYS, Typed};
+use crate::approval::{ApprovalContext, Mode, Refused};
+use crate::audit::{InputRecord, MAX_KEYS};
 use crate::outcome::Outcome;
 use crate::policy::{Decision, Reason, Verdict};
 use crate::request::{Command, MAX_COMMAND_BYTES};
-use crate::session::{Attachment, Input, Job, JobError, JobId, JobInfo, Size, TakeOver as _, View, ViewAsk, WaitFor};
+use crate::session::{
+    Attachment, Job, JobError, JobId, JobInfo, JobInput, TakeOver as _, TerminalSize, ViewRequest, ViewResponse,
+    WaitFor,
+};
 
 /// Keys that can only end something, as [`Shieling::kill`] can without asking.
 const ENDING: &[&str] = &["C-c", "C-d", "C-\\"];
@@ -29,7 +32,7 @@ impl Shieling {
     /// [`JobError::Unknown`], and [`JobError::NoTerminal`] for a screen that is not there.
     /// # Cancel safety
     /// Cancel safe: what was not given counts as not seen.
-    pub async fn view(&self, ask: ViewAsk) -> Result<View, JobError> {
+    pub async fn view(&self, ask: ViewRequest) -> Result<ViewResponse, JobError> {
         self.jobs.find(&ask.job)?.view(&ask).await
     }
 
@@ -40,7 +43,7 @@ impl Shieling {
     /// Those of [`view`](Self::view).
     /// # Cancel safety
     /// Cancel safe.
-    pub async fn peek(&self, ask: ViewAsk) -> Result<View, JobError> {
+    pub async fn peek(&self, ask: ViewRequest) -> Result<ViewResponse, JobError> {
         self.jobs.find(&ask.job)?.peek(&ask).await
     }
 
@@ -63,7 +66,7 @@ impl Shieling {
     /// [`JobError`]; nothing was written, but for [`JobError::Full`].
     /// # Cancel safety
     /// What was written stays written; the rest is not written.
-    pub async fn write(&self, job: &JobId, input: Input, wait: Duration) -> Result<View, JobError> {
+    pub async fn write(&self, job: &JobId, input: JobInput, wait: Duration) -> Result<ViewResponse, JobError> {
         let job = self.jobs.find(job)?;
         let mut entry = self.typing(&job, &input).await?;
         entry.starting();
@@ -112,17 +115,17 @@ impl Shieling {
     /// [`JobError::Unknown`].
     /// # Cancel safety
     /// Cancel safe: the job goes on ending.
-    pub async fn kill(&self, job: &JobId) -> Result<View, JobError> {
+    pub async fn kill(&self, job: &JobId) -> Result<ViewResponse, JobError> {
         let job = self.jobs.find(job)?;
         job.kill().await;
-        job.view(&ViewAsk::new(job.id().clone())).await
+        job.view(&ViewRequest::new(job.id().clone())).await
     }
 
     /// Makes a job's terminal so large.
     ///
     /// # Errors
     /// [`JobError::Unknown`], [`JobError::Ended`], [`JobError::NoTerminal`].
-    pub fn resize(&self, job: &JobId, size: Size) -> Result<(), JobError> {
+    pub fn resize(&self, job: &JobId, size: TerminalSize) -> Result<(), JobError> {
         self.jobs.find(job)?.resize(size)
     }
 
@@ -134,7 +137,12 @@ impl Shieling {
     /// loopback device that only the job has.
     /// # Cancel safety
     /// Cancel safe.
-    pub async fn wait_for(&self, job: &JobId, what: WaitFor, budget: Duration) -> Result<(bool, View), JobError> {
+    pub async fn wait_for(
+        &self,
+        job: &JobId,
+        what: WaitFor,
+        budget: Duration,
+    ) -> Result<(bool, ViewResponse), JobError> {
         let job = self.jobs.find(job)?;
         match what {
             WaitFor::Exit => Ok(job.wait_for_exit(budget).await),
@@ -165,7 +173,7 @@ impl Shieling {
     }
 
     /// Has it approved that this is typed, and recorded.
-    async fn typing(&self, job: &Job, input: &Input) -> Result<Entry, JobError> {
+    async fn typing(&self, job: &Job, input: &JobInput) -> Result<Entry, JobError> {
         let text = as_text(input);
         let command = Command::new(text, job.command().cwd())
             .map_err(|_| JobError::TooLong {
@@ -189,7 +197,7 @@ impl Shieling {
             return Ok(entry);
         }
         let session = job.session().map(ToString::to_string);
-        let case = Case {
+        let case = ApprovalContext {
             verdict: &verdict,
             policy: self.policy_digest,
             environment: self.environment.name(),
@@ -209,7 +217,7 @@ impl Shieling {
     }
 
     /// What is to be said of typing this: allowed, or at least asked.
-    fn judge_typing(&self, job: &Job, input: &Input, command: &Command) -> Verdict {
+    fn judge_typing(&self, job: &Job, input: &JobInput, command: &Command) -> Verdict {
         let contained = self.is_contained();
         let ending = input.text.is_empty()
             && !input.enter
@@ -243,9 +251,9 @@ impl Shieling {
 }
 
 /// What a log may hold of what is typed.
-fn typed(job: &Job, input: &Input) -> Typed {
-    let (bytes, named) = input.told();
-    Typed {
+fn typed(job: &Job, input: &JobInput) -> InputRecord {
+    let (bytes, named) = input.described();
+    InputRecord {
         job: job.id().to_string(),
         bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
         keys: named.iter().take(MAX_KEYS).map(|&name| name.to_owned()).collect(),
@@ -254,7 +262,7 @@ fn typed(job: &Job, input: &Input) -> Typed {
 }
 
 /// What is typed, as a shell would read it. Keys without a character stand in a comment.
-fn as_text(input: &Input) -> String {
+fn as_text(input: &JobInput) -> String {
     let mut text = input.text.replace('\0', "\u{2400}");
     let mut named = Vec::new();
     for key in &input.keys {

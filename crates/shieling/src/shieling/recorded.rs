@@ -8,19 +8,26 @@ use crate::approval::Basis;
 use crate::outcome::Outcome;
 use crate::output::{Stream, Tee};
 use crate::request::Command;
-use crate::session::{About, Call, Emulator, Recording, Session, Size, Tape, Watched, Watcher};
+use crate::session::{
+    Emulator, JobRequest, Recorder, Recording, RecordingHeader, Session, TerminalSize, Watcher, Watchers,
+};
 
 impl Shieling {
     /// Where this call is recorded: with its session, or alone. Nothing if nothing is recorded here.
     ///
     /// # Errors
     /// It cannot be recorded, and so it does not start.
-    pub(super) fn tape(&self, call: &Call, session: Option<&Session>, command: &Command) -> io::Result<Option<Tape>> {
+    pub(super) fn tape(
+        &self,
+        call: &JobRequest,
+        session: Option<&Session>,
+        command: &Command,
+    ) -> io::Result<Option<Recorder>> {
         let own = call.background || call.terminal.is_some();
         match session.filter(|_| !own) {
             Some(session) if self.recordings.is_some() => {
                 let title = format!("session {}", session.name());
-                let tape = session.tape(|| self.begin_tape(&title, None, command))?;
+                let tape = session.recorder(|| self.begin_tape(&title, None, command))?;
                 tape.mark(&format!("command: {}", command.text()));
                 Ok(Some(tape))
             }
@@ -33,7 +40,7 @@ impl Shieling {
     ///
     /// # Errors
     /// As those of [`Self::tape`].
-    pub(super) fn own_tape(&self, terminal: Option<Size>, command: &Command) -> io::Result<Option<Tape>> {
+    pub(super) fn own_tape(&self, terminal: Option<TerminalSize>, command: &Command) -> io::Result<Option<Recorder>> {
         if self.recordings.is_none() {
             return Ok(None);
         }
@@ -42,23 +49,23 @@ impl Shieling {
         Ok(Some(tape))
     }
 
-    fn begin_tape(&self, title: &str, terminal: Option<Size>, command: &Command) -> io::Result<Tape> {
+    fn begin_tape(&self, title: &str, terminal: Option<TerminalSize>, command: &Command) -> io::Result<Recorder> {
         let nowhere = || io::Error::other("there is no place for recordings");
         let to = self.recordings.as_ref().ok_or_else(nowhere)?;
         let variable = |name| command.variables().get(name).map(String::as_str);
-        let about = About {
+        let header = RecordingHeader {
             title,
             size: terminal.unwrap_or_default(),
             terminal: terminal.is_some(),
             variables: [variable("TERM"), variable("SHELL")],
         };
-        Ok(Tape::from(Recording::begin(to, &about)?))
+        Ok(Recorder::from(Recording::begin(to, &header)?))
     }
 }
 
 /// Both streams go on a tape, and on to whoever else wants them.
 pub(super) struct Recorded<'a> {
-    pub(super) tape: Tape,
+    pub(super) tape: Recorder,
     pub(super) tee: Option<&'a mut dyn Tee>,
 }
 
@@ -79,7 +86,7 @@ impl Tee for Recorded<'_> {
 }
 
 /// Both streams go on a tape.
-pub(super) struct Onto(pub(super) Tape);
+pub(super) struct Onto(pub(super) Recorder);
 
 impl Tee for Onto {
     fn bytes(&mut self, stream: Stream, bytes: &[u8]) {
@@ -88,14 +95,14 @@ impl Tee for Onto {
 }
 
 /// Marks on whose yes a command starts.
-pub(super) fn approved(tape: Option<&Tape>, basis: Basis) {
+pub(super) fn approved(tape: Option<&Recorder>, basis: Basis) {
     if let Some(tape) = tape {
         tape.mark(&format!("approved: {}", basis.name()));
     }
 }
 
 /// Marks why it does not.
-pub(super) fn refused(tape: Option<&Tape>, outcome: &Outcome) {
+pub(super) fn refused(tape: Option<&Recorder>, outcome: &Outcome) {
     let Some(tape) = tape else { return };
     let reasons = outcome.denial.iter().flat_map(|denial| &denial.reasons);
     let because: Vec<&str> = reasons.map(|reason| reason.because.as_str()).collect();
@@ -108,7 +115,7 @@ pub(super) fn refused(tape: Option<&Tape>, outcome: &Outcome) {
 }
 
 /// Marks how it ended.
-pub(super) fn ended(tape: &Tape, outcome: &mut Outcome) {
+pub(super) fn ended(tape: &Recorder, outcome: &mut Outcome) {
     let code = outcome.exit_code.map(|code| format!(" {code}")).unwrap_or_default();
     tape.mark(&format!("ended: {}{code}", outcome.status.name()));
     if let Some(error) = tape.error() {
@@ -119,9 +126,9 @@ pub(super) fn ended(tape: &Tape, outcome: &mut Outcome) {
 }
 
 /// Who looks on to it: the screen of its terminal, its recording.
-pub(super) fn watcher(call: &Call, tape: Option<Tape>) -> Option<Box<dyn Watcher>> {
+pub(super) fn watcher(call: &JobRequest, tape: Option<Recorder>) -> Option<Box<dyn Watcher>> {
     if call.terminal.is_none() && tape.is_none() {
         return None;
     }
-    Some(Box::new(Watched::new(call.terminal.map(Emulator::new), tape)))
+    Some(Box::new(Watchers::new(call.terminal.map(Emulator::new), tape)))
 }

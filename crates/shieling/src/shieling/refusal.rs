@@ -3,12 +3,12 @@
 use crate::approval::Refused;
 use crate::outcome::{Denial, Layer, Status};
 use crate::policy::{Decision, Reason, Span, Verdict};
-use crate::rate::TooSoon;
+use crate::rate::RateLimitExceeded;
 use crate::request::{Request, RequestKind};
-use crate::session::{Busy, Job, SessionName};
+use crate::session::{Job, RunningCommand, SessionName};
 
 /// Too many commands in too short a time.
-pub(super) fn too_soon(refused: TooSoon) -> (Status, Denial) {
+pub(super) fn too_soon(refused: RateLimitExceeded) -> (Status, Denial) {
     let reason = Reason {
         decision: Decision::Deny,
         rule: format!("rate {}", refused.window),
@@ -168,9 +168,9 @@ pub(super) fn other_job(job: &Job) -> (Status, Denial) {
 
 /// The session is busy. Who serves a model knows the rule's name, and words the way on in the names
 /// of its own tools.
-pub(super) fn busy(session: &SessionName, busy: Option<&Busy>) -> (Status, Denial) {
+pub(super) fn busy(session: &SessionName, busy: Option<&RunningCommand>) -> (Status, Denial) {
     let (object, because) = match busy {
-        Some(Busy { job, command, .. }) => {
+        Some(RunningCommand { job, command, .. }) => {
             let shown = &command[..command.floor_char_boundary(100)];
             let shown = shown.escape_debug();
             (

@@ -18,23 +18,23 @@ use crate::outcome::{Outcome, Status};
 use crate::process::{End, Process, SpawnError, Streams};
 use crate::request::Command;
 use crate::session::{
-    Answered, Call, Claim, HumanQuestion, HumanReply, Job, JobError, JobId, Jobs, Listing, OnTimeout, Pair, Session,
-    SessionName, Setup, Size, TakeOver, Tape, Terminal, Turn,
+    AskHumanResponse, Claim, HumanQuestion, HumanReply, Job, JobError, JobId, JobRequest, JobSetup, Jobs, Listing,
+    OnTimeout, Pty, Recorder, Session, SessionName, SessionPermit, TakeOver, Terminal, TerminalSize,
 };
 
 /// What programs take our terminals for, unless a variable says otherwise.
 const TERM: (&str, &str) = ("TERM", "xterm-256color");
 
-/// A session's turn, which goes back with the end of its command.
-struct Seat {
+/// A session, with the permit to run a command in it until the end of the command.
+struct InSession {
     session: Arc<Session>,
-    turn: Turn,
+    permit: SessionPermit,
 }
 
 /// What was begun.
 struct Begun {
     process: Process,
-    seat: Option<Seat>,
+    in_session: Option<InSession>,
     restarted: bool,
     terminal: Option<Terminal>,
 }
@@ -61,7 +61,7 @@ impl Shieling {
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O and timers.
-    pub async fn shell(&self, call: Call) -> Outcome {
+    pub async fn shell(&self, call: JobRequest) -> Outcome {
         let here = &self.environment;
         let nothing = |command: &Command, status| {
             let mut outcome = blank(command, here.name(), here.confinement(), status);
@@ -75,10 +75,10 @@ impl Shieling {
                 no,
             )
         };
-        let slot = match self.jobs.claim(call.id.clone()).await {
-            Ok(Claim::New(slot)) => slot,
-            Ok(Claim::Known(job)) if is_same(&job, &call) => return job.outcome(),
-            Ok(Claim::Known(job)) => return refused(refusal::other_job(&job)),
+        let reservation = match self.jobs.claim(call.id.clone()).await {
+            Ok(Claim::Reserved(reservation)) => reservation,
+            Ok(Claim::Existing(job)) if is_same(&job, &call) => return job.outcome(),
+            Ok(Claim::Existing(job)) => return refused(refusal::other_job(&job)),
             Err(error) => {
                 let no = refusal::not_now("jobs", String::new(), error.to_string(), "end jobs that are not needed");
                 return refused(no);
@@ -97,15 +97,15 @@ impl Shieling {
             }
         };
         let own = call.background || call.terminal.is_some();
-        let turn = match &session {
-            Some(session) if !own => match turn(session, call.command.deadline()).await {
-                Some(turn) => Some(turn),
+        let permit = match &session {
+            Some(session) if !own => match permit(session, call.command.deadline()).await {
+                Some(permit) => Some(permit),
                 None => return refused(refusal::busy(session.name(), session.busy().as_ref())),
             },
             _ => None,
         };
         let command = match &session {
-            Some(session) => session.here(call.command.clone()),
+            Some(session) => session.in_session(call.command.clone()),
             None => call.command.clone(),
         };
         let command = self.prepared(with_terminal(command, call.terminal));
@@ -129,22 +129,34 @@ impl Shieling {
             }
         };
         recorded::approved(tape.as_ref(), approved.basis());
-        if let (Some(session), Some(_), false) = (&session, &turn, self.is_contained()) {
+        if let (Some(session), Some(_), false) = (&session, &permit, self.is_contained()) {
             self.left.add(session.name(), command.text());
         }
-        let seat = session.zip(turn).map(|(session, turn)| Seat { session, turn });
+        let in_session = session
+            .zip(permit)
+            .map(|(session, permit)| InSession { session, permit });
         let before = here.strikes();
-        let starting = self.begin(approved, seat, &call, slot.id());
+        let starting = self.begin(approved, in_session, &call, reservation.id());
         let at = blank.clone();
         let begun = match started(&mut entry, starting, |status| Outcome { status, ..at }).await {
             Ok(begun) => begun,
             Err(outcome) => return *outcome,
         };
-        let left = begun.seat.as_ref().map(|seat| Arc::clone(&seat.session));
-        let (job, actor) = self.job(begun, &call, command, blank, (entry, tape, before), slot.id().clone());
+        let left = begun
+            .in_session
+            .as_ref()
+            .map(|in_session| Arc::clone(&in_session.session));
+        let (job, actor) = self.job(
+            begun,
+            &call,
+            command,
+            blank,
+            (entry, tape, before),
+            reservation.id().clone(),
+        );
         let actor = Box::pin(actor);
         // From here on it can be seen and ended by its name, also by another call.
-        slot.fill(&job);
+        reservation.register(&job);
         if call.background {
             job.adopt(actor);
             // It may have ended by now, and is known by its name all the same.
@@ -173,7 +185,7 @@ impl Shieling {
     async fn wait(
         job: &Arc<Job>,
         mut actor: std::pin::Pin<Box<impl Future<Output = ()> + Send + 'static>>,
-        call: &Call,
+        call: &JobRequest,
         session: Option<Arc<Session>>,
     ) -> Outcome {
         let in_time = tokio::select! {
@@ -186,7 +198,7 @@ impl Shieling {
             match call.on_timeout {
                 OnTimeout::Background => {
                     if let Some(session) = session {
-                        session.leave();
+                        session.set_backgrounded();
                     }
                     job.adopt(actor);
                     return job.shown();
@@ -212,21 +224,21 @@ impl Shieling {
     async fn begin(
         &self,
         approved: Approved<Command>,
-        seat: Option<Seat>,
-        call: &Call,
+        in_session: Option<InSession>,
+        call: &JobRequest,
         job: &JobId,
     ) -> Result<Begun, SpawnError> {
-        if let Some(mut seat) = seat {
-            if !Session::has_shell(&seat.turn) {
+        if let Some(mut in_session) = in_session {
+            if !Session::has_shell(&in_session.permit) {
                 self.sessions.make_room(self.environment.shells());
             }
-            let begun = seat
+            let begun = in_session
                 .session
-                .begin(&mut seat.turn, &*self.environment, approved, job)
+                .start(&mut in_session.permit, &*self.environment, approved, job)
                 .await?;
             return Ok(Begun {
                 process: begun.process,
-                seat: Some(seat),
+                in_session: Some(in_session),
                 restarted: begun.restarted,
                 terminal: None,
             });
@@ -237,7 +249,7 @@ impl Shieling {
         };
         let (streams, ours) = match call.terminal {
             Some(size) => {
-                let pair = Pair::open_in(self.environment.terminals().await?, size).map_err(no_terminal)?;
+                let pair = Pty::open_in(self.environment.terminals().await?, size).map_err(no_terminal)?;
                 (Streams::Terminal(pair.theirs), Some(pair.ours))
             }
             // Who cannot be written to would wait for the end of an input that nobody ends.
@@ -247,7 +259,7 @@ impl Shieling {
         let terminal = ours.map(Terminal::new).transpose().map_err(no_terminal)?;
         Ok(Begun {
             process: self.environment.spawn(approved, streams).await?,
-            seat: None,
+            in_session: None,
             restarted: false,
             terminal,
         })
@@ -262,25 +274,25 @@ impl Shieling {
     fn job(
         &self,
         begun: Begun,
-        call: &Call,
+        call: &JobRequest,
         command: Command,
         blank: Outcome,
-        (mut entry, tape, before): (Entry, Option<Tape>, Strikes),
+        (mut entry, tape, before): (Entry, Option<Recorder>, Strikes),
         id: JobId,
     ) -> (Arc<Job>, impl Future<Output = ()> + Send + 'static) {
         let Begun {
             mut process,
-            seat,
+            in_session,
             restarted,
             terminal,
         } = begun;
-        let alone = seat.is_none();
+        let kill_leftovers = in_session.is_none();
         let watcher = recorded::watcher(call, tape.clone());
         let environment = Arc::clone(&self.environment);
         let at_end = move |outcome: &mut Outcome| {
             environment.tell(outcome, &before);
-            if let Some(Seat { session, mut turn }) = seat {
-                let after = session.end(&mut turn);
+            if let Some(InSession { session, mut permit }) = in_session {
+                let after = session.end(&mut permit);
                 outcome.cwd = after.cwd;
                 outcome.session_restarted = restarted || after.ended;
                 if after.ended && !after.omitted.is_empty() {
@@ -298,13 +310,13 @@ impl Shieling {
             }
             entry.close(outcome);
         };
-        let setup = Setup {
+        let setup = JobSetup {
             id,
             session: call.session.clone(),
             stdin: process.take_input(),
             command,
             blank,
-            alone,
+            kill_leftovers,
             watcher,
             terminal,
             progress: call.progress.clone(),
@@ -330,9 +342,9 @@ impl Shieling {
     /// [`JobError::Unknown`].
     /// # Cancel safety
     /// Dropping the future takes the question back, and the keyboard.
-    pub async fn ask_human(&self, prompt: &str, job: Option<&JobId>) -> Result<Answered, JobError> {
+    pub async fn ask_human(&self, prompt: &str, job: Option<&JobId>) -> Result<AskHumanResponse, JobError> {
         let job = job.map(|id| self.jobs.find(id)).transpose()?;
-        let before = job.as_ref().map(|job| job.moment(&self.workspace));
+        let before = job.as_ref().map(|job| job.snapshot(&self.workspace));
         if let Some(job) = &job {
             job.mark(&format!("asked a person: {prompt}"));
         }
@@ -346,10 +358,10 @@ impl Shieling {
                 .map(|job| job as Arc<dyn TakeOver>),
         };
         let answered = match self.human.ask(question).await {
-            HumanReply::Answer(text) => Answered::Answer { text },
-            HumanReply::Declined => Answered::Declined,
-            HumanReply::Nobody => Answered::Nobody,
-            HumanReply::TookOver => Answered::TookOver {
+            HumanReply::Answer(text) => AskHumanResponse::Answer { text },
+            HumanReply::Declined => AskHumanResponse::Declined,
+            HumanReply::Nobody => AskHumanResponse::Nobody,
+            HumanReply::TookOver => AskHumanResponse::TookOver {
                 changed: job
                     .as_ref()
                     .zip(before)
@@ -359,10 +371,10 @@ impl Shieling {
         };
         if let Some(job) = &job {
             job.mark(match &answered {
-                Answered::Answer { .. } => "a person answered",
-                Answered::TookOver { .. } => "a person gave the keyboard back",
-                Answered::Declined => "a person declined",
-                Answered::Nobody => "nobody was there",
+                AskHumanResponse::Answer { .. } => "a person answered",
+                AskHumanResponse::TookOver { .. } => "a person gave the keyboard back",
+                AskHumanResponse::Declined => "a person declined",
+                AskHumanResponse::Nobody => "nobody was there",
             });
         }
         Ok(answered)
@@ -414,24 +426,24 @@ impl Drop for Forgotten<'_> {
     }
 }
 
-/// The session's turn; nothing if it does not come within this time, or will not for long.
-async fn turn(session: &Session, patience: Duration) -> Option<Turn> {
+/// Waits for the permit of a session. Returns `None` after the timeout, or if the running command continues in the background.
+async fn permit(session: &Session, timeout: Duration) -> Option<SessionPermit> {
     tokio::select! {
         biased;
-        turn = session.turn() => Some(turn),
-        _ = session.left() => None,
-        () = sleep(patience) => None,
+        permit = session.acquire() => Some(permit),
+        _ = session.backgrounded() => None,
+        () = sleep(timeout) => None,
     }
 }
 
 /// Whether a call with the name of this job is that job's call once more.
-fn is_same(job: &Job, call: &Call) -> bool {
+fn is_same(job: &Job, call: &JobRequest) -> bool {
     job.command().text() == call.command.text()
         && job.session() == call.session.as_ref()
         && job.has_terminal() == call.terminal.is_some()
 }
 
-fn with_terminal(command: Command, terminal: Option<Size>) -> Command {
+fn with_terminal(command: Command, terminal: Option<TerminalSize>) -> Command {
     let (name, value) = TERM;
     let known = command.variables().get(name).is_some_and(|term| term != "dumb");
     if terminal.is_none() || known {

@@ -11,9 +11,12 @@ use std::time::Duration;
 
 use super::{Shieling, unjudged};
 use crate::approval::Mode;
-use crate::describe::{Asking, Basis, Description, Limits, Patience, Persistence, PolicyInForce, Probe, ToolName};
-use crate::describe::{Shell, os_name, version_of};
-use crate::outcome::{Outcome, Places};
+use crate::describe::{
+    ApprovalSetting, CommandLimits, Description, EnvironmentInfo, Persistence, PolicyInForce, Probe, ProbeLimits,
+    ToolName,
+};
+use crate::describe::{ShellInfo, os_name, version_of};
+use crate::outcome::{Outcome, WritablePaths};
 use crate::policy::{Facts, Policy};
 use crate::process::run_to_end;
 use crate::request::Command;
@@ -59,11 +62,11 @@ impl Shieling {
         };
         let printed = probe.run(&format!("'{}' --version", told.shell.display())).await;
         let ground = self.environment.ground();
-        let basis = Basis {
+        let basis = EnvironmentInfo {
             environment: self.environment.name().to_owned(),
             os: os_name(&told.os_release).unwrap_or_else(|| "an unnamed system".to_owned()),
             kernel: ground.as_ref().map_or_else(kernel, |ground| ground.kernel.clone()),
-            shell: Shell {
+            shell: ShellInfo {
                 version: printed
                     .as_ref()
                     .and_then(shell_version)
@@ -72,7 +75,7 @@ impl Shieling {
             },
             cwd: example.cwd().to_owned(),
             network: told.network,
-            limits: Limits {
+            limits: CommandLimits {
                 timeout: example.deadline(),
                 output: example.output_kept(),
                 memory: told.memory,
@@ -82,15 +85,15 @@ impl Shieling {
             },
             policies: told.policies,
             asking: match self.approvals.mode() {
-                Mode::Always => Asking::Always,
-                Mode::OnAsk => Asking::Policy,
-                Mode::Never => Asking::Never,
+                Mode::Always => ApprovalSetting::Always,
+                Mode::OnAsk => ApprovalSetting::Policy,
+                Mode::Never => ApprovalSetting::Never,
             },
             persistence: told.persistence,
             confinement: self.environment.confinement(),
             places: self.environment.places().map(with_size),
         };
-        let mut described = Description::probe(basis, tools, &probe, Patience::default()).await;
+        let mut described = Description::probe(basis, tools, &probe, ProbeLimits::default()).await;
         described
             .advice
             .extend(ground.into_iter().flat_map(|ground| ground.advice));
@@ -106,7 +109,7 @@ const COUNTED: usize = 100_000;
     clippy::disallowed_methods,
     reason = "the sizes of the files in a kept home are added up here"
 )]
-fn with_size(mut places: Places) -> Places {
+fn with_size(mut places: WritablePaths) -> WritablePaths {
     let Some((_, kept)) = &places.kept_home else {
         return places;
     };

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::approval::{Approvals, Approved, Case, Mode, Nobody, Refused};
+use crate::approval::{ApprovalContext, Approvals, Approved, Mode, NoApprover, Refused};
 use crate::environment::Environment;
 use crate::policy::{Policy, Verdict};
 use crate::request::Command;
@@ -18,12 +18,12 @@ pub(super) async fn approved(
     verdict: &Verdict,
     environment: &dyn Environment,
 ) -> Result<Approved<Command>, Refused> {
-    let case = Case {
+    let case = ApprovalContext {
         verdict,
         policy: Policy::open().digest(),
         environment: environment.name(),
         session: None,
     };
-    let approvals = Approvals::new(Mode::Never, Arc::new(Nobody), Arc::new(SystemClock));
+    let approvals = Approvals::new(Mode::Never, Arc::new(NoApprover), Arc::new(SystemClock));
     approvals.approve(command, &case, |_| Vec::new()).await
 }

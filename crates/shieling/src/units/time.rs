@@ -1,11 +1,10 @@
-//! The wall clock as people read it. Thirty lines instead of a calendar library, since a log needs
-//! one format in one zone.
+//! Formatting of times. A calendar library is not worth its weight: logs need one format in one time zone.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// This time as RFC 3339 in UTC with milliseconds: `2026-11-21T07:07:54.123Z`.
+/// Formats a time as RFC 3339 in UTC with milliseconds: `2026-11-21T07:07:54.123Z`.
 ///
-/// A time before 1970 shows as 1970: a wall clock may be set to anything, and the log must go on.
+/// A time before 1970 is shown as 1970: a wall clock may be set to anything, and the log must go on.
 pub fn rfc3339(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = since.as_secs().cast_signed();
@@ -20,7 +19,7 @@ pub fn rfc3339(time: SystemTime) -> String {
     )
 }
 
-/// How long something takes, as people read it: `250 ms`, `1.5 s`, `120 s`.
+/// Formats a duration for people: `250 ms`, `1.5 s`, `120 s`.
 pub fn spoken(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     if seconds < 1.0 {
@@ -32,7 +31,7 @@ pub fn spoken(duration: Duration) -> String {
     }
 }
 
-/// Year, month and day of a day counted from 1970-01-01, which is day 0.
+/// Returns the year, month and day of a day counted from 1970-01-01, which is day 0.
 ///
 /// ```
 /// assert_eq!(shieling::units::civil(-1), (1969, 12, 31));

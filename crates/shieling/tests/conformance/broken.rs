@@ -14,7 +14,7 @@ use shieling::environment::{
 use shieling::outcome::Confinement;
 use shieling::process::{Process, SessionShell, SpawnError, Streams};
 use shieling::request::Command;
-use shieling_testkit::conformance::{Maker, Place, Suite, Unmet, Wishes};
+use shieling_testkit::conformance::{EnvironmentFactory, Requirements, Suite, TestEnvironment, Unmet};
 use shieling_testkit::{Marker, approved, leftovers};
 
 use super::naive;
@@ -194,12 +194,12 @@ struct Breaker {
     marker: Marker,
 }
 
-impl Maker for Breaker {
+impl EnvironmentFactory for Breaker {
     fn name(&self) -> String {
         format!("broken: {:?}", self.flaw)
     }
 
-    fn make<'a>(&'a self, wishes: &'a Wishes) -> Later<'a, Result<Place, Unmet>> {
+    fn make<'a>(&'a self, wishes: &'a Requirements) -> Later<'a, Result<TestEnvironment, Unmet>> {
         Box::pin(async move {
             let mut wishes = wishes.clone();
             if matches!(self.flaw, Flaw::ClaimsNoNetwork | Flaw::ClaimsMemory) {
@@ -351,7 +351,7 @@ async fn failures(flaw: Flaw, cases: &[&str]) -> Vec<String> {
         marker: Marker::new(),
     });
     let suite = cases.iter().fold(Suite::new(), |suite, case| suite.only(*case));
-    let report = suite.patience(Duration::from_secs(6)).run(maker).await;
+    let report = suite.timeout(Duration::from_secs(6)).run(maker).await;
     assert!(report.lines().len() >= cases.len(), "{report}");
     report.failed().map(|(line, _)| line.name.to_owned()).collect()
 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shieling_testkit::conformance::{Maker, Suite};
+use shieling_testkit::conformance::{EnvironmentFactory, Suite};
 
 use super::support::{Sandboxes, locals, pipes};
 
 /// How many cases run at once. Most of their time is spent waiting for processes.
 const AT_ONCE: usize = 10;
 
-async fn conforming(maker: Arc<dyn Maker>) {
+async fn conforming(maker: Arc<dyn EnvironmentFactory>) {
     let suite = match std::env::var("SHIELING_CONFORMANCE") {
         Ok(text) => Suite::new().only(text),
         Err(_) => Suite::new().at_once(AT_ONCE),

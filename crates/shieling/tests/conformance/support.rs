@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use shieling::environment::{Environment, JailLimits, Later, Local, Network, Restrictions, Sandbox, Shell};
-use shieling_testkit::conformance::{HostDirectory, Maker, Place, Unmet, Wishes};
+use shieling_testkit::conformance::{EnvironmentFactory, HostDirectory, Requirements, TestEnvironment, Unmet};
 
 const PATH: &str = "/usr/bin:/bin";
 
@@ -36,8 +36,8 @@ impl Ground {
     }
 
     /// The place that an environment makes of it.
-    pub(crate) fn place(self, environment: Arc<dyn Environment>) -> Place {
-        Place {
+    pub(crate) fn place(self, environment: Arc<dyn Environment>) -> TestEnvironment {
+        TestEnvironment {
             environment,
             workspace: self.workspace.clone(),
             variables: [("PATH".to_owned(), PATH.to_owned())].into(),
@@ -67,7 +67,7 @@ impl Locals {
 }
 
 /// What `local` cannot do, it refuses.
-fn local(wishes: &Wishes) -> Result<(Ground, Local), Unmet> {
+fn local(wishes: &Requirements) -> Result<(Ground, Local), Unmet> {
     if wishes.limits != JailLimits::default() {
         return Err(Unmet::Refused("local limits nothing but the size of files".to_owned()));
     }
@@ -80,12 +80,12 @@ fn local(wishes: &Wishes) -> Result<(Ground, Local), Unmet> {
     Ok((ground, local))
 }
 
-impl Maker for Locals {
+impl EnvironmentFactory for Locals {
     fn name(&self) -> String {
         self.name.to_owned()
     }
 
-    fn make<'a>(&'a self, wishes: &'a Wishes) -> Later<'a, Result<Place, Unmet>> {
+    fn make<'a>(&'a self, wishes: &'a Requirements) -> Later<'a, Result<TestEnvironment, Unmet>> {
         Box::pin(async move {
             let (ground, local) = local(wishes)?;
             let environment = (self.wrap)(local, &ground.workspace);
@@ -95,19 +95,19 @@ impl Maker for Locals {
 }
 
 /// `local` as it is.
-pub(crate) fn locals() -> Arc<dyn Maker> {
+pub(crate) fn locals() -> Arc<dyn EnvironmentFactory> {
     Arc::new(Locals::new("local", |local, _| Arc::new(local)))
 }
 
 /// `sandbox`.
 pub(crate) struct Sandboxes;
 
-impl Maker for Sandboxes {
+impl EnvironmentFactory for Sandboxes {
     fn name(&self) -> String {
         "sandbox".to_owned()
     }
 
-    fn make<'a>(&'a self, wishes: &'a Wishes) -> Later<'a, Result<Place, Unmet>> {
+    fn make<'a>(&'a self, wishes: &'a Requirements) -> Later<'a, Result<TestEnvironment, Unmet>> {
         Box::pin(async move {
             let ground = Ground::with(&wishes.files).map_err(Unmet::fault)?;
             let shell = Shell::find(None).map_err(Unmet::fault)?;
@@ -124,6 +124,6 @@ impl Maker for Sandboxes {
 }
 
 /// The environment of the example, which is made outside of the library.
-pub(crate) fn pipes() -> Arc<dyn Maker> {
+pub(crate) fn pipes() -> Arc<dyn EnvironmentFactory> {
     Arc::new(Locals::new("pipes", |_, _| Arc::new(crate::example::Pipes)))
 }

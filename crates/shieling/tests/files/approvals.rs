@@ -4,19 +4,19 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use shieling::approval::{Answer, Callback, Limits, Mode, Question, Scope};
-use shieling::files::{EditAsk, ReadAsk, WriteAsk};
+use shieling::approval::{Answer, ApproverFn, GrantLimits, Mode, Question, Scope};
+use shieling::files::{EditRequest, ReadRequest, WriteRequest};
 use shieling::outcome::{Layer, Status};
 use shieling::policy::Policy;
 use shieling::request::{Command, RequestKind};
-use shieling_testkit::{Scripted, Workspace};
+use shieling_testkit::{ScriptedApprover, Workspace};
 
 use crate::place::{BOTH, In, content, refusal, text};
 
-fn limits() -> Limits {
-    Limits {
+fn limits() -> GrantLimits {
+    GrantLimits {
         uses: NonZeroU32::new(100).expect("more than 0"),
-        ..Limits::default()
+        ..GrantLimits::default()
     }
 }
 
@@ -29,7 +29,7 @@ async fn reading_asks_nobody_in_any_mode_and_writing_as_the_mode_says() {
     for here in BOTH {
         for (mode, questions, written) in [(Mode::Always, 1, true), (Mode::OnAsk, 0, true), (Mode::Never, 0, true)] {
             let workspace = Workspace::new().with("a", "old\n");
-            let approver = Scripted::new([yes()]);
+            let approver = ScriptedApprover::new([yes()]);
             let shieling = here
                 .builder(&workspace, Policy::open())
                 .approval(mode)
@@ -39,7 +39,7 @@ async fn reading_asks_nobody_in_any_mode_and_writing_as_the_mode_says() {
             assert!(text(&shieling, "a").await.is_ok());
             assert!(approver.asked().is_empty());
             assert_eq!(
-                shieling.write_file(WriteAsk::new("a", "new\n")).await.is_ok(),
+                shieling.write_file(WriteRequest::new("a", "new\n")).await.is_ok(),
                 written,
                 "{here:?} {mode:?}"
             );
@@ -51,7 +51,7 @@ async fn reading_asks_nobody_in_any_mode_and_writing_as_the_mode_says() {
 #[tokio::test]
 async fn whoever_is_asked_sees_the_operation_and_its_change() {
     let workspace = Workspace::new().with("src/a.txt", "one\ntwo\n");
-    let approver = Scripted::new([yes()]);
+    let approver = ScriptedApprover::new([yes()]);
     let shieling = In::Local
         .builder(&workspace, Policy::open())
         .approval(Mode::Always)
@@ -59,7 +59,7 @@ async fn whoever_is_asked_sees_the_operation_and_its_change() {
         .build()
         .expect("it serves no other policy");
     shieling
-        .edit_file(EditAsk::new("src/a.txt", "two", "three"))
+        .edit_file(EditRequest::new("src/a.txt", "two", "three"))
         .await
         .expect("yes");
     let question = &approver.asked()[0];
@@ -82,7 +82,7 @@ async fn required_approvals_ask_whatever_the_mode_and_nobody_there_is_a_no() {
             .require_write_approval(true)
             .build()
             .expect("it serves no other policy");
-        let (status, denial) = refusal(shieling.write_file(WriteAsk::new("a", "new\n")).await);
+        let (status, denial) = refusal(shieling.write_file(WriteRequest::new("a", "new\n")).await);
         assert_eq!(
             (status, denial.layer),
             (Status::NeedsApproval, Layer::Approval),
@@ -101,7 +101,7 @@ async fn required_approvals_ask_whatever_the_mode_and_nobody_there_is_a_no() {
         assert_eq!(content(&workspace, "a"), "old\n");
     }
     let workspace = Workspace::new();
-    let approver = Scripted::new([yes(), yes()]);
+    let approver = ScriptedApprover::new([yes(), yes()]);
     let shieling = In::Local
         .builder(&workspace, Policy::open())
         .require_write_approval(true)
@@ -109,7 +109,7 @@ async fn required_approvals_ask_whatever_the_mode_and_nobody_there_is_a_no() {
         .approver(approver.clone())
         .build()
         .expect("it serves no other policy");
-    shieling.write_file(WriteAsk::new("a", "new\n")).await.expect("yes");
+    shieling.write_file(WriteRequest::new("a", "new\n")).await.expect("yes");
     let command = Command::new("cat a", workspace.root()).expect("a command");
     assert_eq!(shieling.run(command, None).await.stdout, "new\n");
     assert_eq!(approver.asked().len(), 2);
@@ -131,7 +131,7 @@ async fn a_yes_to_a_command_covers_no_change_of_files_and_the_other_way_round() 
     ] {
         for files_first in [false, true] {
             let workspace = Workspace::new();
-            let approver = Scripted::new([Answer::Yes(scope.clone())]);
+            let approver = ScriptedApprover::new([Answer::Yes(scope.clone())]);
             let shieling = In::Local
                 .builder(&workspace, Policy::open())
                 .approval(Mode::Always)
@@ -140,7 +140,7 @@ async fn a_yes_to_a_command_covers_no_change_of_files_and_the_other_way_round() 
                 .expect("it serves no other policy");
             let command = || Command::new("write_file a", workspace.root()).expect("a command");
             let run = || shieling.run(command(), None);
-            let write_it = || shieling.write_file(WriteAsk::new("a", "new\n"));
+            let write_it = || shieling.write_file(WriteRequest::new("a", "new\n"));
             if files_first {
                 write_it().await.expect("yes");
                 let outcome = run().await;
@@ -172,7 +172,7 @@ async fn how_far_a_yes_to_a_change_goes() {
     ];
     for (scope, again, another, protected) in cases {
         let workspace = Workspace::new().with(".git/HEAD", "ref: refs/heads/main\n");
-        let approver = Scripted::new([Answer::Yes(scope.clone())]);
+        let approver = ScriptedApprover::new([Answer::Yes(scope.clone())]);
         let shieling = In::Local
             .builder(&workspace, Policy::open())
             .approval(Mode::Always)
@@ -181,7 +181,7 @@ async fn how_far_a_yes_to_a_change_goes() {
             .expect("it serves no other policy");
         let make = async |path: &str| {
             std::fs::remove_file(workspace.path(path)).ok();
-            shieling.write_file(WriteAsk::new(path, "x")).await.is_ok()
+            shieling.write_file(WriteRequest::new(path, "x")).await.is_ok()
         };
         assert!(make("a").await, "{scope:?}");
         assert_eq!(make("a").await, again, "{scope:?}");
@@ -193,28 +193,28 @@ async fn how_far_a_yes_to_a_change_goes() {
 #[tokio::test]
 async fn another_content_is_another_question() {
     let workspace = Workspace::new();
-    let approver = Scripted::new([Answer::Yes(Scope::Exact(limits()))]);
+    let approver = ScriptedApprover::new([Answer::Yes(Scope::Exact(limits()))]);
     let shieling = In::Local
         .builder(&workspace, Policy::open())
         .approval(Mode::Always)
         .approver(approver)
         .build()
         .expect("it serves no other policy");
-    shieling.write_file(WriteAsk::new("a", "one")).await.expect("yes");
+    shieling.write_file(WriteRequest::new("a", "one")).await.expect("yes");
     std::fs::remove_file(workspace.path("a")).expect("it was made");
     shieling
-        .write_file(WriteAsk::new("a", "one"))
+        .write_file(WriteRequest::new("a", "one"))
         .await
         .expect("the same again");
     std::fs::remove_file(workspace.path("a")).expect("it was made");
-    refusal(shieling.write_file(WriteAsk::new("a", "two")).await);
+    refusal(shieling.write_file(WriteRequest::new("a", "two")).await);
 }
 
 #[tokio::test]
 async fn a_file_that_changed_between_question_and_yes_is_asked_about_again_three_times_at_most() {
     let workspace = Arc::new(Workspace::new().with("a", "old 0\n"));
     let (changed, count) = (Arc::clone(&workspace), std::sync::atomic::AtomicUsize::new(1));
-    let approver = Scripted::with_meanwhile([yes(), yes(), yes(), yes()], move || {
+    let approver = ScriptedApprover::with_meanwhile([yes(), yes(), yes(), yes()], move || {
         let round = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         changed.write("a", &format!("old {round}\n"));
     });
@@ -225,7 +225,7 @@ async fn a_file_that_changed_between_question_and_yes_is_asked_about_again_three
         .build()
         .expect("it serves no other policy");
     let error = shieling
-        .edit_file(EditAsk::new("a", "old", "new"))
+        .edit_file(EditRequest::new("a", "old", "new"))
         .await
         .expect_err("it never stood still");
     assert!(error.to_string().contains("changed"), "{error}");
@@ -243,7 +243,7 @@ async fn a_file_that_changed_between_question_and_yes_is_asked_about_again_three
 
     let once = Arc::new(Workspace::new().with("a", "old\n"));
     let (changed, first) = (Arc::clone(&once), std::sync::atomic::AtomicBool::new(true));
-    let approver = Scripted::with_meanwhile([yes(), yes()], move || {
+    let approver = ScriptedApprover::with_meanwhile([yes(), yes()], move || {
         if first.swap(false, std::sync::atomic::Ordering::Relaxed) {
             changed.write("a", "above\nold\n");
         }
@@ -255,7 +255,7 @@ async fn a_file_that_changed_between_question_and_yes_is_asked_about_again_three
         .build()
         .expect("it serves no other policy");
     shieling
-        .edit_file(EditAsk::new("a", "old", "new"))
+        .edit_file(EditRequest::new("a", "old", "new"))
         .await
         .expect("the second yes holds");
     assert_eq!(content(&once, "a"), "above\nnew\n");
@@ -270,9 +270,12 @@ async fn a_rate_limit_counts_commands_only() {
         .build()
         .expect("it serves no other policy");
     for _ in 0..5 {
-        shieling.read_file(ReadAsk::new("a")).await.expect("no limit for files");
         shieling
-            .write_file(WriteAsk::new("a", "new"))
+            .read_file(ReadRequest::new("a"))
+            .await
+            .expect("no limit for files");
+        shieling
+            .write_file(WriteRequest::new("a", "new"))
             .await
             .expect("no limit for files");
     }
@@ -295,7 +298,7 @@ async fn a_yes_covers_the_place_that_was_shown_and_not_where_its_directory_went_
                 let from = workspace.path("d");
                 let (to, asked) = (moved.clone(), Arc::new(AtomicUsize::new(0)));
                 let counted = Arc::clone(&asked);
-                let approver = Arc::new(Callback(move |_: &Question| {
+                let approver = Arc::new(ApproverFn(move |_: &Question| {
                     if counted.fetch_add(1, Ordering::Relaxed) == 0 {
                         std::fs::rename(&from, &to).expect("temporary directories are beside each other");
                     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use shieling::environment::FileError;
-use shieling::files::{FilesError, ListAsk, MoveAsk, PatchAsk};
+use shieling::files::{FilesError, ListRequest, MoveRequest, PatchRequest};
 use shieling::policy::Policy;
 use shieling_testkit::Workspace;
 
@@ -48,17 +48,17 @@ async fn a_directory_in_which_something_is_hidden_is_neither_moved_nor_removed()
             let label = format!("{here:?} {pattern} {secret}");
             let directory = workspace.path("config");
             stays(
-                shieling.move_file(MoveAsk::new("config", "open")).await,
+                shieling.move_file(MoveRequest::new("config", "open")).await,
                 &directory,
                 &label,
             );
             stays(
-                shieling.move_file(MoveAsk::new("config", "plain")).await,
+                shieling.move_file(MoveRequest::new("config", "plain")).await,
                 &directory,
                 &label,
             );
             stays(
-                shieling.move_file(MoveAsk::new("./config/", "new/deep")).await,
+                shieling.move_file(MoveRequest::new("./config/", "new/deep")).await,
                 &directory,
                 &label,
             );
@@ -75,11 +75,11 @@ async fn a_directory_in_which_something_is_hidden_is_neither_moved_nor_removed()
             );
             // Its neighbours go.
             shieling
-                .move_file(MoveAsk::new("config/code", "code"))
+                .move_file(MoveRequest::new("config/code", "code"))
                 .await
                 .expect("a file beside it");
             shieling
-                .move_file(MoveAsk::new("plain", "moved"))
+                .move_file(MoveRequest::new("plain", "moved"))
                 .await
                 .expect("hides nothing");
             shieling
@@ -134,7 +134,7 @@ async fn no_patch_moves_what_is_hidden_or_a_directory_with_it() {
         ];
         for (from, to) in cases {
             for patch in renaming(from, to) {
-                let patched = shieling.apply_patch(PatchAsk::new(patch)).await;
+                let patched = shieling.apply_patch(PatchRequest::new(patch)).await;
                 assert!(patched.is_err(), "{here:?} {from} {to}: {patched:?}");
                 assert!(
                     !format!("{patched:?}").contains("SECRET"),
@@ -165,7 +165,7 @@ async fn another_case_of_a_hidden_name_is_as_hidden() {
             assert!(read.is_err(), "{here:?} {path}: {read:?}");
         }
         stays(
-            shieling.move_file(MoveAsk::new("config", "open")).await,
+            shieling.move_file(MoveRequest::new("config", "open")).await,
             &workspace.path("config"),
             &format!("{here:?}"),
         );
@@ -189,7 +189,7 @@ async fn a_repository_however_deep_is_asked_about_with_the_directory_that_holds_
         ("top/.envrc", ".envrc"),
         ("f", "q/.git/f"),
     ] {
-        let (status, denial) = crate::place::refusal(shieling.move_file(MoveAsk::new(from, to)).await);
+        let (status, denial) = crate::place::refusal(shieling.move_file(MoveRequest::new(from, to)).await);
         assert_eq!(status, shieling::outcome::Status::NeedsApproval, "{from}: {denial:?}");
         assert!(denial.reasons[0].because.contains("run code"), "{denial:?}");
         assert!(denial.reasons.len() <= 3, "one for each name is enough: {denial:?}");
@@ -199,7 +199,7 @@ async fn a_repository_however_deep_is_asked_about_with_the_directory_that_holds_
         assert_eq!(status, shieling::outcome::Status::NeedsApproval, "{path}");
     }
     shieling
-        .move_file(MoveAsk::new("f", "z"))
+        .move_file(MoveRequest::new("f", "z"))
         .await
         .expect("nothing runs code from there");
     shieling
@@ -230,14 +230,14 @@ async fn a_directory_of_which_everything_is_hidden_is_missing_as_one_that_is_hid
                 .build()
                 .expect("it serves no other policy");
             let label = format!("{here:?} {pattern}");
-            for ask in [ListAsk::new("secrets"), ListAsk::new("secrets/deep")] {
+            for ask in [ListRequest::new("secrets"), ListRequest::new("secrets/deep")] {
                 let listed = shieling.list_files(ask).await;
                 assert!(
                     matches!(&listed, Err(FilesError::File(FileError::NotFound(_)))),
                     "{label}: {listed:?}"
                 );
             }
-            let top = shieling.list_files(ListAsk::new(".")).await.expect("it is there");
+            let top = shieling.list_files(ListRequest::new(".")).await.expect("it is there");
             let top = format!("{top:?}");
             assert!(!top.contains("secrets") && top.contains("open"), "{label}: {top}");
         }
@@ -257,7 +257,10 @@ async fn a_directory_out_of_which_something_is_kept_is_listed_without_the_rest()
             .builder(&workspace, policy)
             .build()
             .expect("it serves no other policy");
-        let listed = shieling.list_files(ListAsk::new("secrets")).await.expect("it is there");
+        let listed = shieling
+            .list_files(ListRequest::new("secrets"))
+            .await
+            .expect("it is there");
         let listed = format!("{listed:?}");
         assert!(
             listed.contains("\"keep\"") && !listed.contains("\"key\""),

@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use shieling::environment::FileError;
 use shieling::files::{
-    EditAsk, FileAsk, FilesError, GlobAsk, GrepAsk, ListAsk, MoveAsk, PatchAsk, ReadAsk, Seen, StatAsk,
+    EditRequest, FileContent, FileRequest, FilesError, GlobRequest, GrepRequest, ListRequest, MoveRequest,
+    PatchRequest, ReadRequest, StatRequest,
 };
 use shieling_testkit::{Workspace, extent};
 
@@ -18,26 +19,26 @@ use crate::place::{BOTH, In, adding, changes, content, delete};
 /// No longer than that, in seconds, on a busy machine.
 const SOON: u64 = 300;
 
-fn grep(pattern: &str) -> GrepAsk {
-    GrepAsk {
+fn grep(pattern: &str) -> GrepRequest {
+    GrepRequest {
         limit: 10,
-        ..GrepAsk::new(pattern)
+        ..GrepRequest::new(pattern)
     }
 }
 
-fn list(path: &str, limit: u64, after: Option<&str>) -> ListAsk {
-    ListAsk {
+fn list(path: &str, limit: u64, after: Option<&str>) -> ListRequest {
+    ListRequest {
         limit,
         after: after.map(str::to_owned),
-        ..ListAsk::new(path)
+        ..ListRequest::new(path)
     }
 }
 
-fn glob(pattern: &str, limit: u64, after: Option<&str>) -> GlobAsk {
-    GlobAsk {
+fn glob(pattern: &str, limit: u64, after: Option<&str>) -> GlobRequest {
+    GlobRequest {
         limit,
         after: after.map(str::to_owned),
-        ..GlobAsk::new(pattern)
+        ..GlobRequest::new(pattern)
     }
 }
 
@@ -61,10 +62,10 @@ async fn paths_that_are_none_are_errors_in_every_operation() {
             let label: String = path.chars().take(30).collect();
             let mut asks = changes(path);
             asks.extend([
-                FileAsk::Read(ReadAsk::new(path)),
-                FileAsk::Stat(StatAsk::new(path)),
-                FileAsk::List(list(path, 10, None)),
-                FileAsk::Move(MoveAsk::new("a", format!("{path}/x"))),
+                FileRequest::Read(ReadRequest::new(path)),
+                FileRequest::Stat(StatRequest::new(path)),
+                FileRequest::List(list(path, 10, None)),
+                FileRequest::Move(MoveRequest::new("a", format!("{path}/x"))),
             ]);
             for ask in asks {
                 let kind: String = format!("{ask:?}").chars().take(12).collect();
@@ -82,9 +83,11 @@ async fn limits_that_are_none_are_told() {
     let shieling = In::Local.open(&workspace);
     for limit in [0, 1 << 63, u64::MAX] {
         let refused = [
-            shieling.file(FileAsk::List(list(".", limit, None))).await,
-            shieling.file(FileAsk::Glob(glob("*", limit, None))).await,
-            shieling.file(FileAsk::Grep(GrepAsk { limit, ..grep("x") })).await,
+            shieling.file(FileRequest::List(list(".", limit, None))).await,
+            shieling.file(FileRequest::Glob(glob("*", limit, None))).await,
+            shieling
+                .file(FileRequest::Grep(GrepRequest { limit, ..grep("x") }))
+                .await,
         ];
         for refused in refused {
             assert!(
@@ -95,11 +98,11 @@ async fn limits_that_are_none_are_told() {
     }
     for context in [1 << 63, u64::MAX] {
         let asks = [
-            GrepAsk {
+            GrepRequest {
                 before: context,
                 ..grep("x")
             },
-            GrepAsk {
+            GrepRequest {
                 after_lines: context,
                 ..grep("x")
             },
@@ -108,10 +111,10 @@ async fn limits_that_are_none_are_told() {
             assert!(matches!(shieling.grep(ask).await, Err(FilesError::Argument { .. })));
         }
     }
-    let far = |offset, limit| ReadAsk {
+    let far = |offset, limit| ReadRequest {
         offset,
         limit,
-        ..ReadAsk::new("a")
+        ..ReadRequest::new("a")
     };
     let whole = shieling
         .read_file(far(0, u64::MAX))
@@ -119,8 +122,8 @@ async fn limits_that_are_none_are_told() {
         .expect("no more than there is");
     assert!(
         matches!(
-            whole.seen,
-            Seen::Text {
+            whole.content,
+            FileContent::Text {
                 lines: 1,
                 next_offset: None,
                 ..
@@ -173,7 +176,7 @@ async fn forged_cursors_lead_nowhere_else() {
             format!("-1:{cursor}"),
         ] {
             let found = shieling
-                .grep(GrepAsk {
+                .grep(GrepRequest {
                     cursor: Some(cursor.clone()),
                     ..grep("SECRE")
                 })
@@ -224,7 +227,7 @@ async fn patterns_that_would_take_for_ever_do_not() {
     ];
     for pattern in globs {
         let _ = shieling.glob(glob(&pattern, 10, None)).await;
-        let asked = GrepAsk {
+        let asked = GrepRequest {
             globs: vec![pattern; extent::rounds(10, 50)],
             ..grep("a")
         };
@@ -240,19 +243,19 @@ async fn a_patch_may_name_a_file_twice_by_any_name() {
         symlink("d", workspace.path("l")).expect("a new link");
         let shieling = here.open(&workspace);
         let twice = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+one\n--- a/./a\n+++ b/./a\n@@ -3 +3 @@\n-3\n+three\n";
-        let patched = shieling.apply_patch(PatchAsk::new(twice.to_owned())).await;
+        let patched = shieling.apply_patch(PatchRequest::new(twice.to_owned())).await;
         assert!(patched.is_ok(), "{here:?}: {patched:?}");
         assert_eq!(content(&workspace, "a"), "one\n2\nthree\n", "{here:?}");
         // The second half does not fit what the first half makes: neither is done.
         let apart = "--- a/d/x\n+++ b/d/x\n@@ -1 +1 @@\n-x\n+y\n--- a/l/x\n+++ b/l/x\n@@ -1 +1 @@\n-x\n+z\n";
-        let patched = shieling.apply_patch(PatchAsk::new(apart.to_owned())).await;
+        let patched = shieling.apply_patch(PatchRequest::new(apart.to_owned())).await;
         assert!(
             matches!(patched, Err(FilesError::Misfit { .. })),
             "{here:?}: {patched:?}"
         );
         assert_eq!(content(&workspace, "d/x"), "x\n", "{here:?}");
         let both = format!("{}{}", adding("new").patch, adding("./new").patch);
-        let added = shieling.apply_patch(PatchAsk::new(both)).await;
+        let added = shieling.apply_patch(PatchRequest::new(both)).await;
         assert!(added.is_err() && !workspace.path("new").exists(), "{here:?}: {added:?}");
     }
 }
@@ -281,7 +284,7 @@ async fn huge_patches_end() {
     ];
     for text in patches {
         let label: String = text.chars().take(40).collect();
-        let patched = shieling.apply_patch(PatchAsk::new(text)).await;
+        let patched = shieling.apply_patch(PatchRequest::new(text)).await;
         assert!(patched.is_err(), "{label}");
     }
     assert!(!workspace.path("many").exists());
@@ -300,16 +303,16 @@ async fn edits_of_a_large_file_that_repeats_itself_end_and_are_bounded() {
     let shieling = In::Local.open(&workspace);
     let begun = Instant::now();
     let nearly = "a".repeat(1 << 20) + "b";
-    let missing = shieling.edit_file(EditAsk::new("a", &nearly, "x")).await;
+    let missing = shieling.edit_file(EditRequest::new("a", &nearly, "x")).await;
     assert!(matches!(missing, Err(FilesError::NoMatch { .. })), "it is nowhere");
-    let mut everywhere = EditAsk::new("a", "a", "b");
+    let mut everywhere = EditRequest::new("a", "a", "b");
     let ambiguous = shieling.edit_file(everywhere.clone()).await;
     assert!(matches!(ambiguous, Err(FilesError::Argument { argument: "old", .. })));
     everywhere.replace_all = true;
     let too_many = shieling.edit_file(everywhere).await;
     assert!(matches!(too_many, Err(FilesError::Argument { argument: "old", .. })));
     // Hundreds of places, of which each would become ten megabytes.
-    let mut grown = EditAsk::new("a", "a".repeat(50 << 10), "b".repeat(10 << 20));
+    let mut grown = EditRequest::new("a", "a".repeat(50 << 10), "b".repeat(10 << 20));
     grown.replace_all = true;
     let too_large = shieling.edit_file(grown).await;
     assert!(matches!(too_large, Err(FilesError::TooLarge { .. })));
@@ -334,15 +337,15 @@ async fn files_that_are_mostly_holes_are_not_read_to_their_end() {
     let begun = Instant::now();
     for name in ["text", "nothing"] {
         let read = shieling
-            .read_file(ReadAsk {
+            .read_file(ReadRequest {
                 limit: 2,
-                ..ReadAsk::new(name)
+                ..ReadRequest::new(name)
             })
             .await;
         assert!(read.is_ok_and(|read| read.size == 1 << 40), "{name}");
-        let info = shieling.stat(StatAsk::new(name)).await.expect("it is there");
+        let info = shieling.stat(StatRequest::new(name)).await.expect("it is there");
         assert!(info.hash.is_some_and(|hash| hash.0.starts_with("stat-")), "{name}");
-        let edited = shieling.edit_file(EditAsk::new(name, "first", "x")).await;
+        let edited = shieling.edit_file(EditRequest::new(name, "first", "x")).await;
         assert!(matches!(edited, Err(FilesError::TooLarge { .. })), "{name}: {edited:?}");
     }
     let _ = shieling.grep(grep("second")).await.expect("a search");
@@ -374,7 +377,10 @@ async fn a_directory_of_very_many_files_is_listed_moved_and_removed() {
         }
         assert_eq!(seen, many, "{here:?}");
         // With fewer descriptors than files.
-        shieling.move_file(MoveAsk::new("many", "moved")).await.expect("moved");
+        shieling
+            .move_file(MoveRequest::new("many", "moved"))
+            .await
+            .expect("moved");
         shieling.delete_file(delete("moved", true)).await.expect("removed");
         assert!(
             !workspace.path("many").exists() && !workspace.path("moved").exists(),
@@ -430,7 +436,7 @@ async fn what_reads_for_ever_is_no_file() {
     for here in BOTH {
         let shieling = here.open(&workspace);
         for path in ["zero", "self", "loop", "loop/x", "up"] {
-            let read = shieling.read_file(ReadAsk::new(path)).await;
+            let read = shieling.read_file(ReadRequest::new(path)).await;
             assert!(
                 matches!(&read, Err(FilesError::File(error)) if !matches!(error, FileError::Io { .. })),
                 "{here:?} {path}: {read:?}"

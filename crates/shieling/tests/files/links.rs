@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use shieling::files::{EditAsk, Glob, GlobAsk, GrepAsk, MoveAsk, ReadAsk, WriteAsk};
+use shieling::files::{EditRequest, GlobRequest, GrepRequest, Include, MoveRequest, ReadRequest, WriteRequest};
 use shieling::outcome::Status;
 use shieling::policy::{Policy, RuleFile};
 use shieling_testkit::Workspace;
@@ -27,7 +27,7 @@ async fn a_link_to_a_hidden_file_leads_nowhere() {
             .build()
             .expect("it serves no other policy");
         for path in ["one", "two", "three/id", "four", "five"] {
-            let read = shieling.read_file(ReadAsk::new(path)).await;
+            let read = shieling.read_file(ReadRequest::new(path)).await;
             assert!(is_not_found(&read), "{here:?} {path}: {read:?}");
             for change in crate::place::changes(path).into_iter().take(3) {
                 let changed = shieling.file(change.clone()).await;
@@ -35,12 +35,12 @@ async fn a_link_to_a_hidden_file_leads_nowhere() {
                 assert!(!format!("{changed:?}").contains("SECRET"), "{changed:?}");
             }
         }
-        let grep = GrepAsk {
-            of: Glob {
+        let grep = GrepRequest {
+            include: Include {
                 ignored: true,
-                dotted: true,
+                dotfiles: true,
             },
-            ..GrepAsk::new("SECRET")
+            ..GrepRequest::new("SECRET")
         };
         let found = shieling.grep(grep).await.expect("a search");
         assert_eq!(found.hits, [], "{here:?}");
@@ -65,7 +65,7 @@ async fn a_hidden_file_is_hidden_by_its_other_names_too() {
         for path in ["notes", "notes2"] {
             let read = text(&shieling, path).await;
             assert!(read.is_err(), "{here:?} {path}: {read:?}");
-            let edited = shieling.edit_file(EditAsk::new(path, "SECRE", "x")).await;
+            let edited = shieling.edit_file(EditRequest::new(path, "SECRE", "x")).await;
             assert!(
                 edited.is_err() && !format!("{edited:?}").contains("SECRET"),
                 "{here:?} {path}: {edited:?}"
@@ -94,14 +94,14 @@ async fn what_leads_out_of_the_workspace_is_refused_for_reading_and_for_changing
                 (read.is_err() || here == In::Sandbox) && !format!("{read:?}").contains("SECRET"),
                 "{here:?} {path}: {read:?}"
             );
-            let written = shieling.write_file(WriteAsk::new(path, "changed")).await;
+            let written = shieling.write_file(WriteRequest::new(path, "changed")).await;
             assert!(written.is_err() || here == In::Sandbox, "{here:?} {path}: {written:?}");
-            let edited = shieling.edit_file(EditAsk::new(path, "SECRET", "changed")).await;
+            let edited = shieling.edit_file(EditRequest::new(path, "SECRET", "changed")).await;
             assert!(edited.is_err() || here == In::Sandbox, "{here:?} {path}: {edited:?}");
         }
         assert_eq!(content(&outside, "secret"), "SECRET\n", "{here:?}");
         for pattern in ["../*", "/etc/*", "directory/*"] {
-            let found = shieling.glob(GlobAsk::new(pattern)).await;
+            let found = shieling.glob(GlobRequest::new(pattern)).await;
             assert!(
                 !format!("{found:?}").contains("secret"),
                 "{here:?} {pattern}: {found:?}"
@@ -121,15 +121,15 @@ async fn what_goes_with_a_directory_is_judged_with_it() {
         .expect("it serves no other policy");
     for result in [
         shieling.delete_file(delete("src", true)).await,
-        shieling.move_file(MoveAsk::new("src", "elsewhere")).await,
-        shieling.move_file(MoveAsk::new("plain", "made")).await,
+        shieling.move_file(MoveRequest::new("src", "elsewhere")).await,
+        shieling.move_file(MoveRequest::new("plain", "made")).await,
     ] {
         let (status, denial) = refusal(result);
         assert_eq!(status, Status::Denied);
         assert!(denial.reasons[0].rule.contains("locked"), "{denial:?}");
     }
     shieling
-        .move_file(MoveAsk::new("plain", "fine"))
+        .move_file(MoveRequest::new("plain", "fine"))
         .await
         .expect("no rule is about it");
 }

@@ -2,39 +2,40 @@
 
 use shieling::approval::{Answer, Mode, Question, Scope};
 use shieling::files::{
-    EditAsk, FileAsk, FilesError, Glob, GlobAsk, GrepAsk, ListAsk, PatchAsk, ReadAsk, StatAsk, WriteAsk,
+    EditRequest, FileRequest, FilesError, GlobRequest, GrepRequest, Include, ListRequest, PatchRequest, ReadRequest,
+    StatRequest, WriteRequest,
 };
 use shieling::outcome::{Layer, Status};
 use shieling::policy::{Decision, Policy, RuleFile};
-use shieling_testkit::{Scripted, Workspace};
+use shieling_testkit::{ScriptedApprover, Workspace};
 
 use crate::place::{BOTH, In, changes, content, is_not_found, refusal, text};
 
 /// Also what is ignored, and what begins with a dot.
-const ALL: Glob = Glob {
+const ALL: Include = Include {
     ignored: true,
-    dotted: true,
+    dotfiles: true,
 };
 
-fn grep(pattern: &str) -> GrepAsk {
-    GrepAsk {
+fn grep(pattern: &str) -> GrepRequest {
+    GrepRequest {
         literal: true,
-        of: ALL,
-        ..GrepAsk::new(pattern)
+        include: ALL,
+        ..GrepRequest::new(pattern)
     }
 }
 
 /// Every way to look.
-fn looks(path: &str) -> Vec<FileAsk> {
+fn looks(path: &str) -> Vec<FileRequest> {
     vec![
-        FileAsk::Read(ReadAsk::new(path)),
-        FileAsk::Stat(StatAsk::new(path)),
-        FileAsk::List(ListAsk::new(".")),
-        FileAsk::Glob(GlobAsk {
-            of: ALL,
-            ..GlobAsk::new("**/*")
+        FileRequest::Read(ReadRequest::new(path)),
+        FileRequest::Stat(StatRequest::new(path)),
+        FileRequest::List(ListRequest::new(".")),
+        FileRequest::Glob(GlobRequest {
+            include: ALL,
+            ..GlobRequest::new("**/*")
         }),
-        FileAsk::Grep(grep("old")),
+        FileRequest::Grep(grep("old")),
     ]
 }
 
@@ -83,14 +84,14 @@ async fn an_allow_list_lets_everything_be_read_and_asks_about_each_change() {
         }
         assert_eq!(content(&workspace, "a"), "old\n");
 
-        let approver = Scripted::new([Answer::Yes(Scope::Once)]);
+        let approver = ScriptedApprover::new([Answer::Yes(Scope::Once)]);
         let shieling = here
             .builder(&workspace, policy())
             .approver(approver)
             .build()
             .expect("it serves no other policy");
         shieling
-            .write_file(WriteAsk::new("a", "new"))
+            .write_file(WriteRequest::new("a", "new"))
             .await
             .expect("somebody said yes");
         assert_eq!(content(&workspace, "a"), "new");
@@ -107,7 +108,7 @@ async fn a_deny_list_is_about_commands() {
             .build()
             .expect("it serves no other policy");
         shieling
-            .write_file(WriteAsk::new("a", "new"))
+            .write_file(WriteRequest::new("a", "new"))
             .await
             .expect("no entry names it");
         assert_eq!(content(&workspace, "a"), "new");
@@ -129,9 +130,9 @@ async fn what_is_hidden_is_not_there_to_read_and_is_not_changed_whether_it_is_th
             .build()
             .expect("it serves no other policy");
         for path in [".env", "./.env", "keys/id", "keys/../.env", "gone", ".ENV"] {
-            let read = shieling.read_file(ReadAsk::new(path)).await;
+            let read = shieling.read_file(ReadRequest::new(path)).await;
             assert!(is_not_found(&read), "{here:?} {path}: {read:?}");
-            let stat = shieling.stat(StatAsk::new(path)).await;
+            let stat = shieling.stat(StatRequest::new(path)).await;
             assert!(is_not_found(&stat), "{here:?} {path}: {stat:?}");
         }
         // There and not there: the same words.
@@ -183,7 +184,7 @@ async fn rules_about_reading_refuse_by_name_and_a_search_leaves_such_files_out()
             .with("a.lock", "old\n")
             .with("b", "old\n");
         let policy = || Policy::open().with_rules(RuleFile::parse("policy.toml", rules).expect("rules"));
-        let approver = Scripted::new([Answer::Yes(Scope::Once), Answer::No("private".to_owned())]);
+        let approver = ScriptedApprover::new([Answer::Yes(Scope::Once), Answer::No("private".to_owned())]);
         let shieling = here
             .builder(&workspace, policy())
             .approver(approver.clone())
@@ -209,7 +210,7 @@ async fn rules_about_reading_refuse_by_name_and_a_search_leaves_such_files_out()
         assert!(found.unreadable >= 2, "what was left out is counted: {found:?}");
         assert_eq!(approver.asked().len(), 2, "a search asks nobody");
 
-        assert!(shieling.write_file(WriteAsk::new("b", "new")).await.is_ok());
+        assert!(shieling.write_file(WriteRequest::new("b", "new")).await.is_ok());
         for change in changes("a.lock") {
             refusal(shieling.file(change).await);
         }
@@ -227,13 +228,13 @@ async fn what_would_show_a_content_that_may_not_be_read_is_refused_too() {
         .approval(Mode::OnAsk)
         .build()
         .expect("it serves no other policy");
-    let edited = shieling.edit_file(EditAsk::new("secret", "odl", "new")).await;
+    let edited = shieling.edit_file(EditRequest::new("secret", "odl", "new")).await;
     let shown = format!("{edited:?}");
     assert!(
         edited.is_err() && !shown.contains("old"),
         "the nearest lines are a content: {shown}"
     );
-    if let Ok(written) = shieling.write_file(WriteAsk::new("secret", "new\n")).await {
+    if let Ok(written) = shieling.write_file(WriteRequest::new("secret", "new\n")).await {
         assert_eq!(written.diff, None, "a diff holds what was there");
     }
 }
@@ -244,9 +245,9 @@ async fn why_a_change_does_not_fit_is_told_only_to_whoever_may_read_what_it_does
     let policy = || Policy::open().with_rules(RuleFile::parse("policy.toml", rules).expect("rules"));
     for here in BOTH {
         let workspace = Workspace::new().with("salaries", "Ann 90000\n");
-        let guess = || EditAsk::new("salaries", "Ann 9000\n", "x");
+        let guess = || EditRequest::new("salaries", "Ann 9000\n", "x");
 
-        let approver = Scripted::new([Answer::No(String::new()), Answer::Yes(Scope::Once)]);
+        let approver = ScriptedApprover::new([Answer::No(String::new()), Answer::Yes(Scope::Once)]);
         let shieling = here
             .builder(&workspace, policy())
             .approver(approver.clone())
@@ -265,7 +266,7 @@ async fn why_a_change_does_not_fit_is_told_only_to_whoever_may_read_what_it_does
             .approval(Mode::Never)
             .build()
             .expect("it serves no other policy");
-        let (misses, hits) = (guess(), EditAsk::new("salaries", "Ann 90000", "x"));
+        let (misses, hits) = (guess(), EditRequest::new("salaries", "Ann 90000", "x"));
         assert_eq!(refusal(shieling.edit_file(misses).await).0, Status::NeedsApproval);
         assert_eq!(refusal(shieling.edit_file(hits).await).0, Status::NeedsApproval);
     }
@@ -276,14 +277,14 @@ async fn nobody_is_asked_about_a_change_that_cannot_be_shown_whole() {
     let long = "a line that is written\n".repeat(4_000);
     for here in BOTH {
         let workspace = Workspace::new().with("a", "old\n");
-        let approver = Scripted::new([Answer::Yes(Scope::Once)]);
+        let approver = ScriptedApprover::new([Answer::Yes(Scope::Once)]);
         let shieling = here
             .builder(&workspace, Policy::open())
             .approval(Mode::Always)
             .approver(approver.clone())
             .build()
             .expect("it serves no other policy");
-        let (status, denial) = refusal(shieling.write_file(WriteAsk::new("a", long.clone())).await);
+        let (status, denial) = refusal(shieling.write_file(WriteRequest::new("a", long.clone())).await);
         assert_eq!(status, Status::NeedsApproval);
         let told = denial.reasons.last().expect("a reason").because.clone();
         assert!(told.contains("too long to be shown whole (more than 32 KiB)"), "{told}");
@@ -292,7 +293,7 @@ async fn nobody_is_asked_about_a_change_that_cannot_be_shown_whole() {
             (approver.asked().len(), content(&workspace, "a")),
             (0, "old\n".to_owned())
         );
-        assert!(shieling.write_file(WriteAsk::new("a", "new\n")).await.is_ok());
+        assert!(shieling.write_file(WriteRequest::new("a", "new\n")).await.is_ok());
         assert_eq!(approver.asked().len(), 1);
     }
 }
@@ -305,11 +306,11 @@ async fn a_patch_of_many_files_is_shown_whole_or_asked_about_by_nobody() {
             "*** Begin Patch\n{}*** End Patch\n",
             (0..count).map(one).collect::<String>()
         );
-        PatchAsk::new(patch)
+        PatchRequest::new(patch)
     };
     for here in BOTH {
         let workspace = Workspace::new();
-        let approver = Scripted::new([Answer::Yes(Scope::Once)]);
+        let approver = ScriptedApprover::new([Answer::Yes(Scope::Once)]);
         let shieling = here
             .builder(&workspace, Policy::open())
             .approval(Mode::Always)

@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use shieling::approval::Mode;
 use shieling::environment::{Environment, FileError, Local, Restrictions, Sandbox, Shell};
-use shieling::files::{DeleteAsk, EditAsk, FileAsk, FilesError, MoveAsk, PatchAsk, ReadAsk, Seen, WriteAsk};
+use shieling::files::{
+    DeleteRequest, EditRequest, FileContent, FileRequest, FilesError, MoveRequest, PatchRequest, ReadRequest,
+    WriteRequest,
+};
 use shieling::outcome::{Denial, Status};
 use shieling::policy::Policy;
 use shieling::{Builder, Shieling};
@@ -42,36 +45,36 @@ impl In {
     }
 }
 
-pub(crate) fn delete(path: impl Into<PathBuf>, recursive: bool) -> DeleteAsk {
-    DeleteAsk {
+pub(crate) fn delete(path: impl Into<PathBuf>, recursive: bool) -> DeleteRequest {
+    DeleteRequest {
         path: path.into(),
         recursive,
     }
 }
 
 /// A patch that makes one new file.
-pub(crate) fn adding(path: &str) -> PatchAsk {
-    PatchAsk::new(format!("--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+new\n"))
+pub(crate) fn adding(path: &str) -> PatchRequest {
+    PatchRequest::new(format!("--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+new\n"))
 }
 
 /// Every way to change `path`, which holds `old`.
-pub(crate) fn changes(path: &str) -> Vec<FileAsk> {
+pub(crate) fn changes(path: &str) -> Vec<FileRequest> {
     vec![
-        FileAsk::Write(WriteAsk::new(path, "new\n")),
-        FileAsk::Edit(EditAsk::new(path, "old", "new")),
-        FileAsk::Patch(PatchAsk::new(format!(
+        FileRequest::Write(WriteRequest::new(path, "new\n")),
+        FileRequest::Edit(EditRequest::new(path, "old", "new")),
+        FileRequest::Patch(PatchRequest::new(format!(
             "--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-old\n+new\n"
         ))),
-        FileAsk::Delete(delete(path, false)),
-        FileAsk::Move(MoveAsk::new(path, "elsewhere")),
+        FileRequest::Delete(delete(path, false)),
+        FileRequest::Move(MoveRequest::new(path, "elsewhere")),
     ]
 }
 
 /// The text of a file, as it is read.
 pub(crate) async fn text(shieling: &Shieling, path: &str) -> Result<String, FilesError> {
-    match shieling.read_file(ReadAsk::new(path)).await?.seen {
-        Seen::Text { text, .. } => Ok(text),
-        other @ (Seen::Image { .. } | Seen::Whole { .. } | Seen::Binary { .. }) => {
+    match shieling.read_file(ReadRequest::new(path)).await?.content {
+        FileContent::Text { text, .. } => Ok(text),
+        other @ (FileContent::Image { .. } | FileContent::Whole { .. } | FileContent::Binary { .. }) => {
             panic!("`{path}` is no text: {other:?}")
         }
     }

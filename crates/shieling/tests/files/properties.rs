@@ -5,7 +5,7 @@ use std::fs;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use shieling::Shieling;
-use shieling::files::{EditAsk, FileHash, PatchAsk, ReadAsk, Seen, StatAsk, WriteAsk};
+use shieling::files::{EditRequest, FileContent, FileHash, PatchRequest, ReadRequest, StatRequest, WriteRequest};
 use shieling_testkit::{Workspace, extent};
 use tokio::runtime::Runtime;
 
@@ -39,8 +39,8 @@ impl Place {
     }
 
     /// The answer to a write, which must go well.
-    fn write(&self, content: &[u8]) -> shieling::files::Written {
-        let written = self.shieling.write_file(WriteAsk::new("f", content));
+    fn write(&self, content: &[u8]) -> shieling::files::WriteResponse {
+        let written = self.shieling.write_file(WriteRequest::new("f", content));
         let written = self.runtime.block_on(written);
         written.expect("any content can be written")
     }
@@ -50,17 +50,17 @@ impl Place {
     fn lines(&self, limit: u64) -> Option<(String, String)> {
         let (mut all, mut offset) = (String::new(), 0);
         loop {
-            let ask = ReadAsk {
+            let ask = ReadRequest {
                 offset,
                 limit,
-                ..ReadAsk::new("f")
+                ..ReadRequest::new("f")
             };
             let read = self
                 .runtime
                 .block_on(self.shieling.read_file(ask))
                 .expect("it is there");
-            match read.seen {
-                Seen::Text {
+            match read.content {
+                FileContent::Text {
                     text,
                     next_offset,
                     encoding,
@@ -76,20 +76,22 @@ impl Place {
                         None => return Some((all, encoding)),
                     }
                 }
-                Seen::Image { .. } | Seen::Whole { .. } | Seen::Binary { .. } => return None,
+                FileContent::Image { .. } | FileContent::Whole { .. } | FileContent::Binary { .. } => return None,
             }
         }
     }
 
     fn hash(&self) -> FileHash {
-        let stat = self.runtime.block_on(self.shieling.stat(StatAsk { path: "f".into() }));
+        let stat = self
+            .runtime
+            .block_on(self.shieling.stat(StatRequest { path: "f".into() }));
         stat.expect("it is there").hash.expect("a file that may be read")
     }
 
     fn patch(&self, patch: &str, reverse: bool) -> Result<(), TestCaseError> {
-        let patch = PatchAsk {
+        let patch = PatchRequest {
             reverse,
-            ..PatchAsk::new(patch)
+            ..PatchRequest::new(patch)
         };
         let patched = self.runtime.block_on(self.shieling.apply_patch(patch.clone()));
         prop_assert!(patched.is_ok(), "{patched:?}\n{}", patch.patch);
@@ -267,7 +269,7 @@ fn an_edit_keeps_every_byte_outside_of_what_it_replaces() {
         prop_assume!(!old.contains('\n') && old != new);
         let content = coded.bytes(&text);
         place.write(&content);
-        let mut ask = EditAsk::new("f", old, &new);
+        let mut ask = EditRequest::new("f", old, &new);
         ask.replace_all = all;
         let before = place.hash();
         ask.expect = Some(before);
@@ -302,7 +304,7 @@ fn an_edit_over_line_ends_keeps_them_and_every_byte_around() {
         let marked = format!("<<one{end}two>>{end}");
         let content = coded.bytes(&format!("{before}{marked}{behind}"));
         place.write(&content);
-        let asked = EditAsk::new("f", "<<one\ntwo>>\n", format!("{new}\n"));
+        let asked = EditRequest::new("f", "<<one\ntwo>>\n", format!("{new}\n"));
         let edited = place.runtime.block_on(place.shieling.edit_file(asked));
         prop_assert!(edited.is_ok(), "{edited:?}");
         let new = format!("{new}\n").replace('\n', end);

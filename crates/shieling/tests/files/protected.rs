@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use shieling::approval::{Answer, Scope};
-use shieling::files::{ListAsk, MoveAsk, ReadAsk, WriteAsk};
+use shieling::files::{ListRequest, MoveRequest, ReadRequest, WriteRequest};
 use shieling::outcome::{Layer, Status};
 use shieling::policy::Policy;
-use shieling_testkit::{Scripted, Workspace};
+use shieling_testkit::{ScriptedApprover, Workspace};
 
 use crate::place::{BOTH, In, delete, is_not_found, refusal, text};
 
@@ -38,7 +38,7 @@ async fn what_the_users_own_tools_run_is_not_changed_unasked() {
             ".envrc",
         ];
         for path in written {
-            let result = shieling.write_file(WriteAsk::new(path, "#!/bin/sh\nid\n")).await;
+            let result = shieling.write_file(WriteRequest::new(path, "#!/bin/sh\nid\n")).await;
             assert!(result.is_err(), "{here:?} {path}: {result:?}");
             if here == In::Local {
                 let (status, denial) = refusal(result);
@@ -50,7 +50,7 @@ async fn what_the_users_own_tools_run_is_not_changed_unasked() {
             }
         }
         for (from, to) in [(".git", "git"), (".git/hooks", "hooks"), ("evil", ".vscode")] {
-            let result = shieling.move_file(MoveAsk::new(from, to)).await;
+            let result = shieling.move_file(MoveRequest::new(from, to)).await;
             assert!(result.is_err(), "{here:?} {from} to {to}: {result:?}");
         }
         for path in [".git", ".git/hooks", ".git/config"] {
@@ -58,11 +58,11 @@ async fn what_the_users_own_tools_run_is_not_changed_unasked() {
             assert!(result.is_err(), "{here:?} {path}: {result:?}");
         }
         shieling
-            .write_file(WriteAsk::new("src/a", "new\n"))
+            .write_file(WriteRequest::new("src/a", "new\n"))
             .await
             .expect("a plain file");
         shieling
-            .write_file(WriteAsk::new(".gitignore", "x\n"))
+            .write_file(WriteRequest::new(".gitignore", "x\n"))
             .await
             .expect("settles what is ignored, runs nothing");
         assert!(!workspace.path(".git/hooks/pre-commit").exists());
@@ -72,7 +72,7 @@ async fn what_the_users_own_tools_run_is_not_changed_unasked() {
     let workspace = repository().with("a/b/c/.git/HEAD", "");
     let shieling = In::Local.open(&workspace);
     for path in ["sub/.git/hooks/pre-commit", "a/b/c/.git/config", "a/b/c/.GIT/hooks/x"] {
-        let (status, _) = refusal(shieling.write_file(WriteAsk::new(path, "x")).await);
+        let (status, _) = refusal(shieling.write_file(WriteRequest::new(path, "x")).await);
         assert_eq!(status, Status::NeedsApproval, "{path}");
     }
 }
@@ -80,14 +80,14 @@ async fn what_the_users_own_tools_run_is_not_changed_unasked() {
 #[tokio::test]
 async fn in_local_a_yes_makes_it() {
     let workspace = repository();
-    let approver = Scripted::new([Answer::Yes(Scope::Once)]);
+    let approver = ScriptedApprover::new([Answer::Yes(Scope::Once)]);
     let shieling = In::Local
         .builder(&workspace, Policy::open())
         .approver(approver.clone())
         .build()
         .expect("it serves no other policy");
     shieling
-        .write_file(WriteAsk::new(".git/hooks/pre-commit", "#!/bin/sh\n"))
+        .write_file(WriteRequest::new(".git/hooks/pre-commit", "#!/bin/sh\n"))
         .await
         .expect("yes");
     let because = approver.asked()[0].verdict.reasons[0].because.clone();
@@ -105,12 +105,12 @@ async fn shielings_own_files_are_not_there() {
         .build()
         .expect("it serves no other policy");
     for path in ["state/audit/log", "state"] {
-        let read = shieling.read_file(ReadAsk::new(path)).await;
+        let read = shieling.read_file(ReadRequest::new(path)).await;
         assert!(is_not_found(&read), "{path}: {read:?}");
     }
     assert!(text(&shieling, "other").await.is_err(), "by no other name either");
     let listed = shieling
-        .list_files(ListAsk {
+        .list_files(ListRequest {
             path: ".".into(),
             limit: 10,
             after: None,
@@ -120,15 +120,15 @@ async fn shielings_own_files_are_not_there() {
     assert!(!format!("{listed:?}").contains("state"), "{listed:?}");
     assert!(
         shieling
-            .write_file(WriteAsk::new("state/audit/log", "forged\n"))
+            .write_file(WriteRequest::new("state/audit/log", "forged\n"))
             .await
             .is_err()
     );
-    assert!(shieling.write_file(WriteAsk::new("state/new", "x")).await.is_err());
+    assert!(shieling.write_file(WriteRequest::new("state/new", "x")).await.is_err());
     for result in [
         shieling.delete_file(delete("state", true)).await,
-        shieling.move_file(MoveAsk::new("state", "b")).await,
-        shieling.move_file(MoveAsk::new("a", "state/a")).await,
+        shieling.move_file(MoveRequest::new("state", "b")).await,
+        shieling.move_file(MoveRequest::new("a", "state/a")).await,
     ] {
         assert!(result.is_err(), "{result:?}");
     }

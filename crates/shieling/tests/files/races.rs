@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use shieling::files::{EditAsk, FileAsk, WriteAsk};
+use shieling::files::{EditRequest, FileRequest, WriteRequest};
 use shieling::policy::Policy;
 use shieling_testkit::{Workspace, extent};
 
@@ -98,9 +98,9 @@ async fn attack(here: In, policy: Policy, secret_at: Option<&str>, kind: &str) {
     for round in 0..rounds {
         let path = if round % 2 == 0 { "file" } else { "directory/secret" };
         let ask = match kind {
-            "read" => FileAsk::Read(shieling::files::ReadAsk::new(path)),
-            "write" => FileAsk::Write(WriteAsk::new(path, "written\n")),
-            _ => FileAsk::Edit(EditAsk::new(path, "inside", "edited")),
+            "read" => FileRequest::Read(shieling::files::ReadRequest::new(path)),
+            "write" => FileRequest::Write(WriteRequest::new(path, "written\n")),
+            _ => FileRequest::Edit(EditRequest::new(path, "inside", "edited")),
         };
         let answer = shieling.file(ask).await;
         done += usize::from(answer.is_ok());

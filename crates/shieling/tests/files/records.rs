@@ -4,15 +4,15 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use shieling::approval::{Answer, Mode, Scope};
-use shieling::audit::{self, Kind, Record};
-use shieling::files::{EditAsk, FilesError, MoveAsk, ReadAsk, StatAsk, WriteAsk};
+use shieling::audit::{self, Record, RecordKind};
+use shieling::files::{EditRequest, FilesError, MoveRequest, ReadRequest, StatRequest, WriteRequest};
 use shieling::policy::Policy;
-use shieling_testkit::{Broken, Recording, Scripted, Workspace, normalised};
+use shieling_testkit::{FailingSink, RecordingSink, ScriptedApprover, Workspace, normalised};
 
 use crate::place::{BOTH, In, adding, content, delete, text};
 
 /// The records, one a line, without what differs from run to run.
-fn page(log: &Recording, workspace: &Workspace) -> String {
+fn page(log: &RecordingSink, workspace: &Workspace) -> String {
     let mut page = String::new();
     for record in log.records() {
         let file = record.file.as_ref().expect("it is an operation on files");
@@ -44,7 +44,7 @@ fn page(log: &Recording, workspace: &Workspace) -> String {
 #[tokio::test]
 async fn reads_leave_one_line_and_changes_an_intent_and_an_outcome() {
     for here in BOTH {
-        let (workspace, log) = (Workspace::new().with("a", "old\n"), Recording::new());
+        let (workspace, log) = (Workspace::new().with("a", "old\n"), RecordingSink::new());
         let shieling = here
             .builder(&workspace, Policy::open())
             .audit(log.clone())
@@ -52,21 +52,24 @@ async fn reads_leave_one_line_and_changes_an_intent_and_an_outcome() {
             .expect("it serves no other policy");
         text(&shieling, "a").await.expect("it is there");
         text(&shieling, "none").await.expect_err("it is not there");
-        shieling.stat(StatAsk::new(".")).await.expect("it is there");
+        shieling.stat(StatRequest::new(".")).await.expect("it is there");
         shieling
-            .write_file(WriteAsk::new("sub/b", "12345"))
+            .write_file(WriteRequest::new("sub/b", "12345"))
             .await
             .expect("writable");
         shieling
-            .edit_file(EditAsk::new("a", "old", "older"))
+            .edit_file(EditRequest::new("a", "old", "older"))
             .await
             .expect("it is in there");
         shieling
-            .edit_file(EditAsk::new("a", "young", "old"))
+            .edit_file(EditRequest::new("a", "young", "old"))
             .await
             .expect_err("it is not");
         shieling.apply_patch(adding("c")).await.expect("a patch");
-        shieling.move_file(MoveAsk::new("c", "d")).await.expect("it is there");
+        shieling
+            .move_file(MoveRequest::new("c", "d"))
+            .await
+            .expect("it is there");
         shieling.delete_file(delete("d", false)).await.expect("it is there");
         shieling.delete_file(delete("sub", true)).await.expect("it is there");
         insta::allow_duplicates! {
@@ -105,9 +108,9 @@ async fn reads_leave_one_line_and_changes_an_intent_and_an_outcome() {
 async fn a_refusal_and_a_yes_stand_in_the_log() {
     let (workspace, log) = (
         Workspace::new().with("a", "old\n").with(".env", "SECRET"),
-        Recording::new(),
+        RecordingSink::new(),
     );
-    let approver = Scripted::new([Answer::Yes(Scope::Once), Answer::No("not that".to_owned())]);
+    let approver = ScriptedApprover::new([Answer::Yes(Scope::Once), Answer::No("not that".to_owned())]);
     let policy = Policy::open().with_ignore(&[".env"]).expect("a pattern");
     let shieling = In::Local
         .builder(&workspace, policy)
@@ -116,20 +119,20 @@ async fn a_refusal_and_a_yes_stand_in_the_log() {
         .audit(log.clone())
         .build()
         .expect("it serves no other policy");
-    shieling.write_file(WriteAsk::new("a", "new\n")).await.expect("yes");
+    shieling.write_file(WriteRequest::new("a", "new\n")).await.expect("yes");
     shieling
-        .write_file(WriteAsk::new("a", "newer\n"))
+        .write_file(WriteRequest::new("a", "newer\n"))
         .await
         .expect_err("no");
     shieling
-        .write_file(WriteAsk::new("a", "newest\n"))
+        .write_file(WriteRequest::new("a", "newest\n"))
         .await
         .expect_err("nobody");
     shieling
-        .write_file(WriteAsk::new(".env", "x"))
+        .write_file(WriteRequest::new(".env", "x"))
         .await
         .expect_err("hidden");
-    shieling.read_file(ReadAsk::new(".env")).await.expect_err("hidden");
+    shieling.read_file(ReadRequest::new(".env")).await.expect_err("hidden");
     insta::assert_snapshot!(page(&log, &workspace), @r#"
     Intent `write_file a` ["<workspace>/a"] with the digest of a change
     Approved `write_file a` ["<workspace>/a"] with the digest of a change, by answer
@@ -149,21 +152,25 @@ async fn a_log_that_fails_stops_the_operation() {
     let with = |kind| {
         In::Local
             .builder(&workspace, Policy::open())
-            .audit(Arc::new(Broken(kind)))
+            .audit(Arc::new(FailingSink(kind)))
             .build()
             .expect("it serves no other policy")
     };
 
-    let read = text(&with(Kind::Outcome), "a").await;
+    let read = text(&with(RecordKind::Outcome), "a").await;
     assert!(
         matches!(&read, Err(FilesError::Fault(why)) if why.contains("disk is full")),
         "{read:?}"
     );
-    let written = with(Kind::Intent).write_file(WriteAsk::new("a", "new\n")).await;
+    let written = with(RecordKind::Intent)
+        .write_file(WriteRequest::new("a", "new\n"))
+        .await;
     assert!(matches!(&written, Err(FilesError::Fault(_))), "{written:?}");
     assert_eq!(content(&workspace, "a"), "old\n");
 
-    let written = with(Kind::Outcome).write_file(WriteAsk::new("a", "new\n")).await;
+    let written = with(RecordKind::Outcome)
+        .write_file(WriteRequest::new("a", "new\n"))
+        .await;
     assert!(
         matches!(&written, Err(FilesError::Fault(why)) if why.contains("was done")),
         "{written:?}"
@@ -178,7 +185,7 @@ async fn a_log_of_operations_on_files_is_a_whole_chain() {
         tempfile::tempdir().expect("a directory"),
     );
     let path = place.path().join("log");
-    let log = audit::File::open(&path, audit::Settings::default()).expect("a new log");
+    let log = audit::LogFile::open(&path, audit::LogSettings::default()).expect("a new log");
     let shieling = In::Local
         .builder(&workspace, Policy::open())
         .audit(Arc::new(log))
@@ -186,7 +193,7 @@ async fn a_log_of_operations_on_files_is_a_whole_chain() {
         .expect("it serves no other policy");
     text(&shieling, "a").await.expect("it is there");
     shieling
-        .write_file(WriteAsk::new("\u{1b}[2K\u{202e}x", "x"))
+        .write_file(WriteRequest::new("\u{1b}[2K\u{202e}x", "x"))
         .await
         .expect("any name will do");
     let summary = audit::verify(&path, None).expect("it is whole");
@@ -197,7 +204,7 @@ async fn a_log_of_operations_on_files_is_a_whole_chain() {
 
 #[tokio::test]
 async fn a_caller_that_goes_away_leaves_a_true_record() {
-    let (workspace, log) = (Workspace::new(), Recording::new());
+    let (workspace, log) = (Workspace::new(), RecordingSink::new());
     let shieling = In::Local
         .builder(&workspace, Policy::open())
         .approval(Mode::Always)
@@ -205,10 +212,10 @@ async fn a_caller_that_goes_away_leaves_a_true_record() {
         .audit(log.clone())
         .build()
         .expect("it serves no other policy");
-    let waiting = shieling.write_file(WriteAsk::new("a", "new\n"));
+    let waiting = shieling.write_file(WriteRequest::new("a", "new\n"));
     let waited = tokio::time::timeout(std::time::Duration::from_millis(300), waiting).await;
     assert!(waited.is_err(), "nobody answers");
-    assert_eq!(log.kinds(), [Kind::Intent, Kind::Outcome]);
+    assert_eq!(log.kinds(), [RecordKind::Intent, RecordKind::Outcome]);
     let end = log.records()[1].outcome.clone().expect("an end");
     assert!(
         end.error
@@ -221,7 +228,7 @@ async fn a_caller_that_goes_away_leaves_a_true_record() {
 struct Silent;
 
 impl shieling::approval::Approver for Silent {
-    fn ask<'a>(&'a self, _: &'a shieling::approval::Question) -> shieling::approval::Asking<'a> {
+    fn ask<'a>(&'a self, _: &'a shieling::approval::Question) -> shieling::approval::AnswerFuture<'a> {
         Box::pin(std::future::pending())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shieling::files::{EditAsk, FilesError, ReadAsk, WriteAsk};
+use shieling::files::{EditRequest, FilesError, ReadRequest, WriteRequest};
 use shieling_testkit::Workspace;
 
 use crate::place::{BOTH, content};
@@ -20,7 +20,7 @@ async fn of_edits_at_once_none_is_lost() {
             edits.spawn(async move {
                 // Told that it never stood still, one tries again, as a model would.
                 loop {
-                    let asked = EditAsk::new("a", format!("line {number} old."), format!("line {number} new."));
+                    let asked = EditRequest::new("a", format!("line {number} old."), format!("line {number} new."));
                     match shieling.edit_file(asked).await {
                         Ok(_) => return,
                         Err(error) => assert!(error.to_string().contains("changed"), "{error}"),
@@ -43,7 +43,7 @@ async fn writes_at_once_share_the_directories_that_they_make() {
             for number in 0..8 {
                 let shieling = Arc::clone(&shieling);
                 let path = format!("{round}/in/{number}");
-                writes.spawn(async move { shieling.write_file(WriteAsk::new(path, "new\n")).await });
+                writes.spawn(async move { shieling.write_file(WriteRequest::new(path, "new\n")).await });
             }
             for written in writes.join_all().await {
                 assert!(written.is_ok(), "{here:?}, round {round}: {written:?}");
@@ -60,8 +60,8 @@ async fn of_two_edits_of_the_same_words_one_wins_and_the_other_is_told() {
         for _ in 0..50 {
             workspace.write("a", "old\n");
             let (one, two) = tokio::join!(
-                shieling.edit_file(EditAsk::new("a", "old", "first")),
-                shieling.edit_file(EditAsk::new("a", "old", "second")),
+                shieling.edit_file(EditRequest::new("a", "old", "first")),
+                shieling.edit_file(EditRequest::new("a", "old", "second")),
             );
             assert!(one.is_ok() != two.is_ok(), "{here:?}: {one:?} {two:?}");
             let lost = if one.is_ok() { two } else { one };
@@ -80,13 +80,13 @@ async fn a_write_over_what_somebody_else_changed_is_refused_with_what_changed() 
     for here in BOTH {
         let workspace = Workspace::new().with("a", "one\ntwo\nthree\n");
         let shieling = here.open(&workspace);
-        let read = shieling.read_file(ReadAsk::new("a")).await.expect("it is there");
+        let read = shieling.read_file(ReadRequest::new("a")).await.expect("it is there");
         workspace.write("a", "one\n2\nthree\n");
-        let stale = |mut asked: WriteAsk| {
+        let stale = |mut asked: WriteRequest| {
             asked.expect = Some(read.hash.clone());
             asked
         };
-        let written = shieling.write_file(stale(WriteAsk::new("a", "mine\n"))).await;
+        let written = shieling.write_file(stale(WriteRequest::new("a", "mine\n"))).await;
         match written {
             Err(FilesError::Stale { diff, .. }) => {
                 let diff = diff.expect("what was read is remembered");
@@ -96,14 +96,14 @@ async fn a_write_over_what_somebody_else_changed_is_refused_with_what_changed() 
         }
         assert_eq!(content(&workspace, "a"), "one\n2\nthree\n");
         let edited = shieling
-            .edit_file(EditAsk {
+            .edit_file(EditRequest {
                 expect: Some(read.hash.clone()),
-                ..EditAsk::new("a", "three", "3")
+                ..EditRequest::new("a", "three", "3")
             })
             .await;
         assert!(matches!(edited, Err(FilesError::Stale { .. })), "{here:?}: {edited:?}");
         shieling
-            .edit_file(EditAsk::new("a", "three", "3"))
+            .edit_file(EditRequest::new("a", "three", "3"))
             .await
             .expect("without a hash it goes by what is there");
         assert_eq!(content(&workspace, "a"), "one\n2\n3\n");

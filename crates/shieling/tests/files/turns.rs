@@ -7,9 +7,9 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use shieling::Shieling;
-use shieling::approval::{Answer, Approver, Asking, Mode, Question, Scope};
+use shieling::approval::{Answer, AnswerFuture, Approver, Mode, Question, Scope};
 use shieling::environment::{Capabilities, Environment, FileError, Files, Later, Links, Local, Node, Shell, Spot};
-use shieling::files::{GlobAsk, WriteAsk};
+use shieling::files::{GlobRequest, WriteRequest};
 use shieling::outcome::Confinement;
 use shieling::policy::{Policy, RuleFile};
 use shieling::process::{Process, SpawnError, Streams};
@@ -239,16 +239,16 @@ async fn no_read_and_no_write_waits_for_a_search() {
     let mut searches = JoinSet::new();
     for _ in 0..20 {
         let shieling = Arc::clone(&shieling);
-        let ask = GlobAsk {
+        let ask = GlobRequest {
             path: "slow".into(),
-            ..GlobAsk::new("**")
+            ..GlobRequest::new("**")
         };
         searches.spawn(async move { shieling.glob(ask).await });
     }
     assert_eq!(gate.reached(4).await, 4);
     for round in 0..10 {
         let content = format!("round {round}\n");
-        soon(shieling.write_file(WriteAsk::new("fast", content.as_str())))
+        soon(shieling.write_file(WriteRequest::new("fast", content.as_str())))
             .await
             .expect("written");
         assert_eq!(soon(text(&shieling, "fast")).await.expect("read"), content);
@@ -267,7 +267,7 @@ struct Thinking {
 }
 
 impl Approver for Thinking {
-    fn ask<'a>(&'a self, _: &'a Question) -> Asking<'a> {
+    fn ask<'a>(&'a self, _: &'a Question) -> AnswerFuture<'a> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
             self.answers.acquire().await.expect("never closed").forget();
@@ -298,7 +298,7 @@ async fn somebody_who_is_being_asked_keeps_no_call_waiting() {
         let shieling = Arc::clone(&shieling);
         pending.spawn(async move {
             shieling
-                .write_file(WriteAsk::new(format!("asked/{number}"), "x\n"))
+                .write_file(WriteRequest::new(format!("asked/{number}"), "x\n"))
                 .await
         });
     }
@@ -310,7 +310,7 @@ async fn somebody_who_is_being_asked_keeps_no_call_waiting() {
     .await;
     for round in 0..10 {
         let content = format!("round {round}\n");
-        soon(shieling.write_file(WriteAsk::new("free", content.as_str())))
+        soon(shieling.write_file(WriteRequest::new("free", content.as_str())))
             .await
             .expect("written");
         assert_eq!(soon(text(&shieling, "free")).await.expect("read"), content);

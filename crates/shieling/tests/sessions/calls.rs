@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use shieling::outcome::Status;
-use shieling::session::{Input, JobId, OnTimeout, SessionName, ViewAsk, WaitFor};
+use shieling::session::{JobId, JobInput, OnTimeout, SessionName, ViewRequest, WaitFor};
 
 use super::support::{In, Place, alone, beside};
 
@@ -133,9 +133,9 @@ async fn a_command_that_goes_on_keeps_its_session_busy_until_c_c() {
             let busy = place.shell("echo mine").await;
             assert_eq!((busy.status, busy.stdout.as_str()), (Status::Denied, ""), "{busy:?}");
             assert!(begun.elapsed() < Duration::from_secs(20));
-            let keys = Input {
+            let keys = JobInput {
                 keys: vec!["C-c".to_owned()],
-                ..Input::default()
+                ..JobInput::default()
             };
             let written = place.shieling.write(&job, keys, Duration::from_millis(100)).await;
             written.expect("an interrupt needs no yes");
@@ -145,7 +145,11 @@ async fn a_command_that_goes_on_keeps_its_session_busy_until_c_c() {
                 .await
                 .expect("the job is there");
             assert!(over, "{text}");
-            let view = place.shieling.view(ViewAsk::new(job)).await.expect("the job is there");
+            let view = place
+                .shieling
+                .view(ViewRequest::new(job))
+                .await
+                .expect("the job is there");
             assert!(!view.outcome.stdout.contains("no"));
             let next = place.shell("echo \"next $kept\"").await;
             assert_eq!(next.stdout, "next 1\n", "{text}: {next:?}");
@@ -164,7 +168,7 @@ async fn m14_what_is_left_behind_is_a_job_with_its_own_output() {
         assert_eq!(first.stdout, "now\n");
         let job: JobId = first.job.expect("something of it goes on").parse().expect("an id");
         assert_eq!(place.shell("sleep 0.6; echo mine").await.stdout, "mine\n");
-        let mut ask = ViewAsk::new(job);
+        let mut ask = ViewRequest::new(job);
         ask.cursor = Some(0);
         let view = place.shieling.view(ask).await.expect("the job is there");
         assert_eq!(

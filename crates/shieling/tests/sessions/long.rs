@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use shieling::Shieling;
-use shieling::approval::{Answer, Callback, Mode, Question, Scope};
+use shieling::approval::{Answer, ApproverFn, Mode, Question, Scope};
 use shieling::environment::{Environment, Local, Restrictions, Sandbox, Shell};
 use shieling::policy::Policy;
-use shieling::session::{Call, OnTimeout};
+use shieling::session::{JobRequest, OnTimeout};
 
 use super::support::beside;
 
@@ -195,9 +195,11 @@ async fn all_run_as_in_bash(sandboxed: bool) {
     let shieling = Shieling::builder(environment, Policy::open(), &workspace)
         .approval(Mode::OnAsk)
         // What is too long to be read is asked about, and nothing else.
-        .approver(Arc::new(Callback(|question: &Question| match question.text.as_str() {
-            text if text.len() > READ => Answer::Yes(Scope::Once),
-            _ => Answer::No(String::new()),
+        .approver(Arc::new(ApproverFn(|question: &Question| {
+            match question.text.as_str() {
+                text if text.len() > READ => Answer::Yes(Scope::Once),
+                _ => Answer::No(String::new()),
+            }
         })))
         .build()
         .expect("it serves no other policy");
@@ -212,7 +214,7 @@ async fn all_run_as_in_bash(sandboxed: bool) {
             )
             .with_deadline(Duration::from_secs(60))
             .expect("more than zero");
-        let mut call = Call::new(command);
+        let mut call = JobRequest::new(command);
         call.on_timeout = OnTimeout::Kill;
         let begun = Instant::now();
         let outcome = shieling.shell(call).await;

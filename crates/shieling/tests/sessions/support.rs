@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use shieling::Shieling;
-use shieling::approval::{Answer, Approver, Asking, Mode, Question, Scope};
+use shieling::approval::{Answer, AnswerFuture, Approver, Mode, Question, Scope};
 use shieling::environment::{Environment, Local, Restrictions, Sandbox, Shell};
 use shieling::outcome::{Outcome, Status};
 use shieling::policy::Policy;
 use shieling::request::Command;
-use shieling::session::{Call, OnTimeout};
+use shieling::session::{JobRequest, OnTimeout};
 use shieling_testkit::Marker;
 
 /// No call takes so long beyond its time, however busy the machine is: what does hangs.
@@ -227,7 +227,7 @@ impl Step {
 struct Yes;
 
 impl Approver for Yes {
-    fn ask<'a>(&'a self, _question: &'a Question) -> Asking<'a> {
+    fn ask<'a>(&'a self, _question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async { Answer::Yes(Scope::Once) })
     }
 }
@@ -284,9 +284,9 @@ impl Place {
             .with_grace(Duration::from_millis(100))
     }
 
-    pub(crate) fn call(&self, text: &str, deadline: Duration) -> Call {
+    pub(crate) fn call(&self, text: &str, deadline: Duration) -> JobRequest {
         let command = self.command(text).with_deadline(deadline).expect("more than zero");
-        let mut call = Call::new(command);
+        let mut call = JobRequest::new(command);
         call.on_timeout = OnTimeout::Kill;
         call
     }

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use shieling::files::{EditAsk, FileAnswer, FileAsk};
+use shieling::files::{EditRequest, FileRequest, FileResponse};
 
 use crate::bench::measure::{Plan, Row, interleaved};
 use crate::bench::process::time;
@@ -31,15 +31,15 @@ pub(super) fn run(library: &Library, scratch: &Path) -> anyhow::Result<String> {
         }),
         Row::new("library", || {
             let [now, then] = words;
-            let ask = EditAsk::new(
+            let ask = EditRequest::new(
                 "edited",
                 format!("the word is {now}\n"),
                 format!("the word is {then}\n"),
             );
             let start = Instant::now();
-            let answer = place.file(FileAsk::Edit(ask))?;
+            let answer = place.file(FileRequest::Edit(ask))?;
             let took = start.elapsed();
-            let once = matches!(&answer, FileAnswer::Edited(edited) if edited.replacements == 1);
+            let once = matches!(&answer, FileResponse::Edit(edited) if edited.replacements == 1);
             ensure!(once, "it gave {answer:?}");
             words.reverse();
             Ok(took)

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use shieling::files::{FileAnswer, FileAsk, GrepAsk, Grepped};
+use shieling::files::{FileRequest, FileResponse, GrepRequest, GrepResponse};
 
 use crate::bench::measure::{Plan, Row, interleaved};
 use crate::bench::target::{Target, table};
@@ -79,14 +79,14 @@ fn ripgrep(tree: &Path, pattern: &str) -> anyhow::Result<(Duration, usize)> {
     Ok((took, output.stdout.iter().filter(|byte| **byte == b'\n').count()))
 }
 
-fn search(place: &Place<'_>, pattern: &str) -> anyhow::Result<Grepped> {
-    let ask = FileAsk::Grep(GrepAsk {
+fn search(place: &Place<'_>, pattern: &str) -> anyhow::Result<GrepResponse> {
+    let ask = FileRequest::Grep(GrepRequest {
         path: "tree".into(),
         limit: 1_000,
-        ..GrepAsk::new(pattern)
+        ..GrepRequest::new(pattern)
     });
     match place.file(ask)? {
-        FileAnswer::Grepped(found) => Ok(found),
+        FileResponse::Grep(found) => Ok(found),
         other => anyhow::bail!("a search gave {other:?}"),
     }
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
-use shieling::files::{FileAnswer, FileAsk, ReadAsk, Seen};
+use shieling::files::{FileContent, FileRequest, FileResponse, ReadRequest};
 
 use crate::bench::measure::{Plan, Row, interleaved};
 use crate::bench::process::time;
@@ -25,16 +25,16 @@ pub(super) fn run(library: &Library, scratch: &Path) -> anyhow::Result<String> {
     let path = scratch.join("large");
     make(&path)?;
     let place = library.local();
-    let ask = ReadAsk {
+    let ask = ReadRequest {
         offset: FIRST,
         limit: SHOWN,
-        ..ReadAsk::new("large")
+        ..ReadRequest::new("large")
     };
     let read = || -> anyhow::Result<()> {
-        let FileAnswer::Read(read) = place.file(FileAsk::Read(ask.clone()))? else {
+        let FileResponse::Read(read) = place.file(FileRequest::Read(ask.clone()))? else {
             anyhow::bail!("a read gave something else");
         };
-        let Seen::Text { lines, text, .. } = read.seen else {
+        let FileContent::Text { lines, text, .. } = read.content else {
             anyhow::bail!("it was not taken for text");
         };
         ensure!(

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use shieling::outcome::{Limited, Outcome, Status};
+use shieling::outcome::{LimitedResource, Outcome, Status};
 use shieling_jail::plan::Limits;
 
 use super::{MIB, during, inside, limited, space, together};
@@ -112,7 +112,10 @@ pub(super) fn shared_again_and_again(field: &Field<'_>) -> Checked {
     let shell = place.in_session("kept=1; echo $$")?.stdout;
     field.attempted();
     let named = |outcome: &Outcome, program: &str| {
-        let hit = outcome.limits_hit.iter().find(|hit| hit.limit == Limited::Memory);
+        let hit = outcome
+            .limits_hit
+            .iter()
+            .find(|hit| hit.limit == LimitedResource::Memory);
         hit.is_some_and(|hit| hit.killed.iter().all(|killed| killed.name.starts_with(program)))
     };
     for round in 0..10 {

@@ -298,7 +298,7 @@ static void *placed(void *argument)
 		errno = pthread_getschedparam(pthread_self(), &policy, &none);
 	if (!errno)
 		errno = pthread_setschedparam(pthread_self(), policy, &none);
-	if (!errno && syscall(SYS_setpriority, 0, syscall(SYS_gettid), 1))
+	if (!errno && syscall(SYS_setpriority, 0, syscall(SYS_gettid), 19))
 		return argument;
 	*(int *)argument = errno;
 	return NULL;

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use shieling::approval::{Answer, Callback, Mode, Question, Scope};
+use shieling::approval::{Answer, ApproverFn, Mode, Question, Scope};
 use shieling::environment::{Environment as _, Restrictions, Sandbox, Shell};
-use shieling::files::{FileAnswer, FileAsk, WriteAsk};
+use shieling::files::{FileRequest, FileResponse, WriteRequest};
 use shieling::outcome::{Layer, Outcome, Status};
 use shieling::policy::Policy;
 use shieling::process::Streams;
 use shieling::request::Command;
-use shieling::session::{Call, Pair, Size};
+use shieling::session::{JobRequest, Pty, TerminalSize};
 use shieling::{Shieling, enforcement_of};
 use shieling_testkit::prerequisite;
 
@@ -239,7 +239,7 @@ impl<'a> Place<'a> {
         // The policy is open, and whatever it asks is answered with yes: what holds, the kernel holds.
         let shieling = Shieling::builder(Arc::clone(&sandbox) as _, Policy::open(), &work)
             .approval(Mode::OnAsk)
-            .approver(Arc::new(Callback(|_: &Question| Answer::Yes(Scope::Once))))
+            .approver(Arc::new(ApproverFn(|_: &Question| Answer::Yes(Scope::Once))))
             .build()?;
         Ok(Place {
             field,
@@ -355,7 +355,7 @@ impl<'a> Place<'a> {
     pub(crate) fn on_terminal(&self, text: &str) -> Checked<Outcome> {
         let command = self.command(text)?;
         self.field.runtime.block_on(async {
-            let Pair { ours: _ours, theirs } = Pair::open_in(self.sandbox.terminals().await?, Size::default())?;
+            let Pty { ours: _ours, theirs } = Pty::open_in(self.sandbox.terminals().await?, TerminalSize::default())?;
             let streams = || Ok(Streams::Terminal(theirs));
             Ok(self.shieling.run_with(command, streams, None).await)
         })
@@ -363,7 +363,7 @@ impl<'a> Place<'a> {
 
     /// Runs a text in a shell that stays.
     pub(crate) fn in_session(&self, text: &str) -> Checked<Outcome> {
-        let mut call = Call::new(self.command(text)?);
+        let mut call = JobRequest::new(self.command(text)?);
         call.session = Some("stays".parse()?);
         Ok(self.field.runtime.block_on(self.shieling.shell(call)))
     }
@@ -380,23 +380,23 @@ impl<'a> Place<'a> {
 
     /// Writes a file as a file tool does.
     pub(crate) fn write(&self, name: &str, text: &str) -> Checked {
-        let ask = FileAsk::Write(WriteAsk::new(self.work().join(name), text));
+        let ask = FileRequest::Write(WriteRequest::new(self.work().join(name), text));
         let written = self.field.runtime.block_on(self.shieling.file(ask));
         written.map(drop).map_err(|error| Fail::Wrong(error.to_string()))
     }
 
     /// Writes a file as a file tool does, and gives what that says of its place.
     pub(crate) fn write_note(&self, name: &str, text: &str) -> Checked<Option<String>> {
-        let ask = FileAsk::Write(WriteAsk::new(self.work().join(name), text));
+        let ask = FileRequest::Write(WriteRequest::new(self.work().join(name), text));
         match self.field.runtime.block_on(self.shieling.file(ask)) {
-            Ok(FileAnswer::Written(written)) => Ok(written.note),
+            Ok(FileResponse::Write(written)) => Ok(written.note),
             Ok(answer) => wrong(format!("{answer:?}")),
             Err(error) => wrong(error.to_string()),
         }
     }
 
     /// A file tool must refuse this.
-    pub(crate) fn refused_tool(&self, ask: FileAsk) -> Checked {
+    pub(crate) fn refused_tool(&self, ask: FileRequest) -> Checked {
         self.field.attempted();
         let words = format!("{ask:?}");
         let done = self.field.runtime.block_on(self.shieling.file(ask));

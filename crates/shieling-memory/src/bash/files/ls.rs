@@ -1,5 +1,4 @@
-//! `ls`, one name a line: bashkit's leaves out `.` and `..`, and lists directories in the order in which they are
-//! given.
+//! `ls`, one name per line. Bashkit's omits `.` and `..`, and lists directories in the order of the arguments.
 
 use std::cmp::Reverse;
 use std::time::{Duration, SystemTime};
@@ -7,24 +6,24 @@ use std::time::{Duration, SystemTime};
 use shieling::environment::Kind;
 use shieling::units::civil;
 
-use super::{Call, names, said, within};
-use crate::bash::USER;
-use crate::tree::{About, Follow, Id};
+use super::invocation::{Invocation, names, said, within};
+use crate::bash::user::USER;
+use crate::tree::{Follow, Id, NodeInfo};
 
-/// What is older, or newer than now, has its year in the place of its hour: half a year of the calendar's mean.
+/// The age after which the year is shown instead of the time: half of a mean year.
 const RECENT: Duration = Duration::from_secs(31_556_952 / 2);
 const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// Something that is listed, by the name that it is shown by.
+/// An entry, with the name that is shown.
 struct Entry {
     name: String,
     id: Id,
-    about: About,
+    about: NodeInfo,
 }
 
-pub(super) fn run(call: &mut Call<'_>) -> Result<(), String> {
+pub(super) fn run(call: &mut Invocation<'_>) -> Result<(), String> {
     let mut operands = std::mem::take(&mut call.operands);
     if operands.is_empty() {
         operands.push(".".to_owned());
@@ -32,7 +31,7 @@ pub(super) fn run(call: &mut Call<'_>) -> Result<(), String> {
     let headed = operands.len() > 1 || call.has("R");
     let (mut files, mut directories) = (Vec::new(), Vec::new());
     for name in operands {
-        // A link is shown as itself where more than its name is.
+        // With details, a link is shown itself.
         let links = if call.has("dlF") { Follow::Parents } else { Follow::All };
         let found = call.look(&name, links).or_else(|_| call.look(&name, Follow::Parents));
         match found {
@@ -51,7 +50,7 @@ pub(super) fn run(call: &mut Call<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn list(call: &mut Call<'_>, name: &str, id: Id, headed: bool) {
+fn list(call: &mut Invocation<'_>, name: &str, id: Id, headed: bool) {
     if !call.out.is_empty() {
         call.out.push('\n');
     }
@@ -99,7 +98,7 @@ fn list(call: &mut Call<'_>, name: &str, id: Id, headed: bool) {
     }
 }
 
-fn sorted(call: &Call<'_>, mut entries: Vec<Entry>) -> Vec<Entry> {
+fn sorted(call: &Invocation<'_>, mut entries: Vec<Entry>) -> Vec<Entry> {
     entries.sort_by(|one, other| one.name.cmp(&other.name));
     match call.last("tSU") {
         Some('t') => entries.sort_by_key(|entry| Reverse(entry.about.modified)),
@@ -112,8 +111,8 @@ fn sorted(call: &Call<'_>, mut entries: Vec<Entry>) -> Vec<Entry> {
     entries
 }
 
-/// Shows entries that stand in a directory of this name, or anywhere.
-fn show(call: &mut Call<'_>, directory: &str, entries: &[Entry]) {
+/// Formats entries, with the directory's name if there are several.
+fn show(call: &mut Invocation<'_>, directory: &str, entries: &[Entry]) {
     let mut rows = Vec::new();
     for Entry { name, id, about } in entries {
         let mut shown = name.clone();
@@ -159,8 +158,8 @@ fn show(call: &mut Call<'_>, directory: &str, entries: &[Entry]) {
     }
 }
 
-/// How many bytes it would take on a usual disk.
-fn room(about: &About) -> u64 {
+/// Returns the size that the entry would take on a common disk.
+fn room(about: &NodeInfo) -> u64 {
     match about.kind {
         Kind::Link => 0,
         Kind::Directory => 4096,
@@ -168,7 +167,7 @@ fn room(about: &About) -> u64 {
     }
 }
 
-/// A size in as few letters as people like, rounded up.
+/// Formats a size with a unit, rounded up.
 fn human(size: u64) -> String {
     let (mut unit, mut units) = (1_u64, " KMGTPE".chars());
     let mut letter = units.next();
@@ -186,7 +185,7 @@ fn human(size: u64) -> String {
     }
 }
 
-fn permissions(about: &About) -> String {
+fn permissions(about: &NodeInfo) -> String {
     let mut text = String::from(match about.kind {
         Kind::Directory => "d",
         Kind::Link => "l",

@@ -1,21 +1,21 @@
-//! What may be done with a file, as `chmod` and `mkdir -m` are told.
+//! Parses and applies modes, as in `chmod` and `mkdir -m`.
 
 use crate::bash::disk::MASK;
 
-/// All that a mode holds: who may do what, and the three bits above.
+/// All bits of a mode: permissions and the three special bits.
 const ALL: u32 = 0o7777;
 
-/// A mode that is to be, or a change of one.
+/// A mode, or a change of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Mode {
     Exactly(u32),
     Changed(Vec<Clause>),
 }
 
-/// `ug+rX`, one of those between commas, one for each of its signs.
+/// One operation of a clause such as `ug+rX`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Clause {
-    /// Of [`ALL`], those that are spoken of; none where nobody is named, and the mask decides.
+    /// The affected bits of [`ALL`]; `None` if no class is given, and the umask applies.
     who: u32,
     sign: char,
     /// `rwxXst`, or one of `ugo` to copy from.
@@ -23,7 +23,7 @@ pub(super) struct Clause {
 }
 
 impl Mode {
-    /// Reads `755`, `u=rwx,go+r` and the like.
+    /// Parses `755`, `u=rwx,go+r` and similar forms.
     pub(super) fn read(text: &str) -> Option<Self> {
         if text.starts_with(|first: char| first.is_ascii_digit()) {
             let mode = u32::from_str_radix(text, 8).ok()?;
@@ -61,7 +61,7 @@ impl Mode {
         Some(Self::Changed(clauses))
     }
 
-    /// What becomes of a mode. Where nobody is named, the mask keeps its bits.
+    /// Applies it to a mode. If no class is given, bits in the umask are kept.
     pub(super) fn of(&self, before: u32, directory: bool) -> u32 {
         match self {
             Self::Exactly(mode) => *mode,
@@ -97,7 +97,7 @@ impl Clause {
         match self.sign {
             '+' => before | bits,
             '-' => before & !bits,
-            // A directory keeps its bits above, unless they are spoken of.
+            // A directory keeps its special bits, unless they are named.
             _ => before & (!(who & 0o777) & if directory { ALL } else { !(who & 0o7000) }) | bits,
         }
     }

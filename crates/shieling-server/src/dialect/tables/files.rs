@@ -1,29 +1,34 @@
-//! The tools for files, in the dialects.
+//! The file tools in the dialects.
 
-use super::{Argument, Fixed, How, Spoken, may, must};
+use crate::dialect::tool::{Argument, Conversion, DialectTool, Fixed, may, must};
 use crate::tools::Tool;
 
-/// A tool with these arguments, and nothing fixed.
-const fn spoken(name: &'static str, tool: Tool, about: &'static str, takes: &'static [Argument]) -> Spoken {
-    Spoken {
+/// Creates a tool with these arguments and no fixed ones.
+const fn dialect_tool(
+    name: &'static str,
+    tool: Tool,
+    description: &'static str,
+    takes: &'static [Argument],
+) -> DialectTool {
+    DialectTool {
         name,
         tool,
-        about,
+        description,
         takes: Some(takes),
         fixed: &[],
     }
 }
 
 const LINE: Argument = Argument {
-    how: How::FromOne,
+    how: Conversion::FromOne,
     default: Some(Fixed::Number(1)),
-    about: "The first line to show, counted from 1.",
+    description: "The first line to show, counted from 1.",
     ..may("offset", "offset")
 };
 
 const MODE: Argument = Argument {
-    how: How::Modes,
-    about: "What to show: the lines that match, the files that have one, or how many lines match in each.",
+    how: Conversion::Modes,
+    description: "What to show: the lines that match, the files that have one, or how many lines match in each.",
     ..may("output_mode", "mode")
 };
 
@@ -33,20 +38,20 @@ const PATTERN: Argument = must("pattern", "pattern");
 const WHERE: Argument = may("path", "path");
 const LIMIT: Argument = may("limit", "limit");
 
-pub(super) const CLAUDE: [Spoken; 5] = [
-    spoken(
+pub(super) const CLAUDE: [DialectTool; 5] = [
+    dialect_tool(
         "Read",
         Tool::ReadFile,
         "Reads a file as numbered lines, or shows an image. Says how to go on if there is more.",
         &[FILE, LINE, LIMIT],
     ),
-    spoken(
+    dialect_tool(
         "Write",
         Tool::WriteFile,
         "Writes a whole file, new or over what is there: all of it, or nothing. To change a part of a file, use Edit.",
         &[FILE, must("content", "content")],
     ),
-    spoken(
+    dialect_tool(
         "Edit",
         Tool::EditFile,
         "Replaces exact text in a file. `old_string` must occur exactly once, unless `replace_all`; otherwise nothing changes, and the answer shows where it occurs, or what is most like it.",
@@ -57,8 +62,8 @@ pub(super) const CLAUDE: [Spoken; 5] = [
             may("replace_all", "replace_all"),
         ],
     ),
-    spoken("Glob", Tool::Glob, "", &[PATTERN, WHERE]),
-    spoken(
+    dialect_tool("Glob", Tool::Glob, "", &[PATTERN, WHERE]),
+    dialect_tool(
         "Grep",
         Tool::Grep,
         "",
@@ -82,31 +87,31 @@ pub(super) const CLAUDE: [Spoken; 5] = [
     ),
 ];
 
-pub(super) const CODEX: [Spoken; 4] = [
-    spoken(
+pub(super) const CODEX: [DialectTool; 4] = [
+    dialect_tool(
         "apply_patch",
         Tool::ApplyPatch,
         "Changes, adds, moves and removes files by a patch between `*** Begin Patch` and `*** End Patch`: all of it, or nothing.",
         &[Argument {
-            about: "The entire patch, with paths from the workspace.",
+            description: "The entire patch, with paths from the workspace.",
             ..must("input", "patch")
         }],
     ),
-    spoken(
+    dialect_tool(
         "read_file",
         Tool::ReadFile,
         "Reads a file with 1-indexed line numbers, or shows an image.",
         &[FILE, LINE, LIMIT],
     ),
-    spoken(
+    dialect_tool(
         "list_dir",
         Tool::Ls,
         "Lists the entries of a directory, each with a mark of its kind.",
         &[must("dir_path", "path"), LIMIT],
     ),
-    Spoken {
+    DialectTool {
         fixed: &[("mode", Fixed::Text("files"))],
-        ..spoken(
+        ..dialect_tool(
             "grep_files",
             Tool::Grep,
             "Finds the files whose content matches a regular expression.",
@@ -123,22 +128,22 @@ pub(super) const CODEX: [Spoken; 4] = [
     },
 ];
 
-pub(super) const CAMEL: [Spoken; 1] = [spoken(
+pub(super) const CAMEL: [DialectTool; 1] = [dialect_tool(
     "shell_write_content_to_file",
     Tool::WriteFile,
     "Writes content to a file, with no need to escape it for a shell: all of it, or nothing.",
     &[must("content", "content"), FILE],
 )];
 
-pub(super) const PYDANTIC: [Spoken; 6] = [
-    spoken(
+pub(super) const PYDANTIC: [DialectTool; 6] = [
+    dialect_tool(
         "read_file",
         Tool::ReadFile,
         "Reads a text file as numbered lines, or shows an image. Says how to go on if there is more.",
         &[PATH, may("offset", "offset"), LIMIT],
     ),
-    spoken("write_file", Tool::WriteFile, "", &[PATH, must("content", "content")]),
-    spoken(
+    dialect_tool("write_file", Tool::WriteFile, "", &[PATH, must("content", "content")]),
+    dialect_tool(
         "edit_file",
         Tool::EditFile,
         "",
@@ -149,9 +154,9 @@ pub(super) const PYDANTIC: [Spoken; 6] = [
             may("replace_all", "replace_all"),
         ],
     ),
-    spoken("ls", Tool::Ls, "", &[WHERE]),
-    spoken("glob", Tool::Glob, "", &[PATTERN, WHERE]),
-    spoken(
+    dialect_tool("ls", Tool::Ls, "", &[WHERE]),
+    dialect_tool("glob", Tool::Glob, "", &[PATTERN, WHERE]),
+    dialect_tool(
         "grep",
         Tool::Grep,
         "",

@@ -1,4 +1,4 @@
-//! Why something was not done with files, and what can be done about it.
+//! The text of errors about files, and what to do about them.
 
 use std::borrow::Cow;
 use std::path::Component;
@@ -6,15 +6,15 @@ use std::path::Component;
 use shieling::environment::FileError;
 use shieling::files::{Candidate, FilesError};
 
-use super::{Deed, argument, counts_from};
-use crate::dialect::Voice;
-use crate::text::{About, add};
+use super::action::{FileAction, SHOWN, argument, counts_from, shown};
+use crate::dialect::Style;
+use crate::text::context::{CallContext, add};
 use crate::tools::Tool;
 use crate::visible;
 
-/// What is wrong, what is there instead, and what now.
-pub(crate) fn error(error: &FilesError, deed: &Deed, about: &About) -> String {
-    let mut text = headline(error, deed, about);
+/// Words what is wrong, what is there instead, and what to do.
+pub(crate) fn error(error: &FilesError, action: &FileAction, context: &CallContext) -> String {
+    let mut text = headline(error, action, context);
     match error {
         FilesError::NoMatch { nearest, .. } | FilesError::Misfit { nearest, .. } => {
             for candidate in nearest {
@@ -32,32 +32,32 @@ pub(crate) fn error(error: &FilesError, deed: &Deed, about: &About) -> String {
             if let Some(diff) = diff {
                 add(&mut text, &format!("what has changed:\n{}", diff.trim_end()));
             }
-            if argument(about, deed.tool(), "hash").is_some() {
+            if argument(context, action.tool(), "hash").is_some() {
                 add(&mut text, &format!("its hash now: {}", now.0));
             }
         }
         _ => {}
     }
-    if let Some(instead) = instead(error, deed, about) {
+    if let Some(instead) = instead(error, action, context) {
         add(&mut text, &format!("instead  {instead}"));
     }
     text
 }
 
-/// What is wrong, in one line.
-pub(crate) fn sentence(error: &FilesError, about: &About) -> String {
+/// Words what is wrong, in one line.
+pub(crate) fn sentence(error: &FilesError, context: &CallContext) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(deeper) = cause {
         text = format!("{text}: {deeper}");
         cause = deeper.source();
     }
-    told(&text, about)
+    escape_message(&text, context)
 }
 
-/// On one line, with paths from the workspace: the library tells whole ones.
-fn told(text: &str, about: &About) -> String {
-    let workspace = about.workspace.to_string_lossy();
+/// Escapes a message of the library into one line, with paths relative to the workspace.
+fn escape_message(text: &str, context: &CallContext) -> String {
+    let workspace = context.workspace.to_string_lossy();
     let text = match workspace.trim_end_matches('/') {
         "" => text.to_owned(),
         workspace => text
@@ -67,39 +67,42 @@ fn told(text: &str, about: &About) -> String {
     visible::line(&text, 2_000)
 }
 
-fn headline(error: &FilesError, deed: &Deed, about: &About) -> String {
-    match (about.offered.voice(), error) {
-        (Voice::Pydantic, _) => pydantic(error, deed, about),
-        (Voice::Camel, _) => format!("Error: {}", sentence(error, about)),
+fn headline(error: &FilesError, action: &FileAction, context: &CallContext) -> String {
+    match (context.offered.style(), error) {
+        (Style::Pydantic, _) => pydantic(error, action, context),
+        (Style::Camel, _) => format!("Error: {}", sentence(error, context)),
         (_, FilesError::BeyondEnd { path, offset, lines }) => {
-            let name = argument(about, Tool::ReadFile, "offset").unwrap_or("offset");
-            let first = offset.saturating_add(counts_from(about));
+            let name = argument(context, Tool::ReadFile, "offset").unwrap_or("offset");
+            let first = offset.saturating_add(counts_from(context));
             let s = if *lines == 1 { "" } else { "s" };
             format!(
                 "there is nothing at `{name}` {first}: `{}` has {lines} line{s}",
-                super::shown(path, about)
+                shown(path, context)
             )
         }
-        (_, FilesError::Argument { argument: name, why }) => of_argument(name, why, deed, about),
-        (Voice::Default | Voice::Codex | Voice::Claude, _) => sentence(error, about),
+        (_, FilesError::Argument { argument: name, why }) => of_argument(name, why, action, context),
+        (Style::Default | Style::Codex | Style::Claude, _) => sentence(error, context),
     }
 }
 
-/// What is wrong with an argument, by the name that the caller knows it by.
-fn of_argument(name: &'static str, why: &str, deed: &Deed, about: &About) -> String {
+/// Words what is wrong with an argument, by the dialect's name of it.
+fn of_argument(name: &'static str, why: &str, action: &FileAction, context: &CallContext) -> String {
     let ours = if name == "globs" { "glob" } else { name };
-    let name = argument(about, deed.tool(), ours).unwrap_or(ours);
-    format!("`{name}`: {}", told(&with_what_there_is(why, deed, about), about))
+    let name = argument(context, action.tool(), ours).unwrap_or(ours);
+    format!(
+        "`{name}`: {}",
+        escape_message(&with_what_there_is(why, action, context), context)
+    )
 }
 
-/// Why an argument is wrong, without advice to use another one that the caller does not have.
-fn with_what_there_is<'a>(why: &'a str, deed: &Deed, about: &About) -> Cow<'a, str> {
+/// Removes advice to use an argument that the caller does not have.
+fn with_what_there_is<'a>(why: &'a str, action: &FileAction, context: &CallContext) -> Cow<'a, str> {
     for (name, otherwise) in [
         ("literal", "; a backslash takes the sign after it as it stands"),
         ("multiline", ""),
     ] {
         if let Some((fact, _)) = why.split_once(&format!("; set `{name}`"))
-            && argument(about, deed.tool(), name).is_none()
+            && argument(context, action.tool(), name).is_none()
         {
             return format!("{fact}{otherwise}").into();
         }
@@ -107,14 +110,14 @@ fn with_what_there_is<'a>(why: &'a str, deed: &Deed, about: &About) -> Cow<'a, s
     why.into()
 }
 
-/// In pydantic-ai's words, where it has some.
-fn pydantic(error: &FilesError, deed: &Deed, about: &About) -> String {
-    let path = match (deed, error) {
+/// Words an error as pydantic-ai does, where it has text for it.
+fn pydantic(error: &FilesError, action: &FileAction, context: &CallContext) -> String {
+    let path = match (action, error) {
         (_, FilesError::Argument { argument: name, why }) => {
-            return format!("Error: {}", of_argument(name, why, deed, about));
+            return format!("Error: {}", of_argument(name, why, action, context));
         }
-        (Deed::Read(path) | Deed::Edit(path) | Deed::Write(path), _) => visible::line(path, super::SHOWN),
-        _ => return format!("Error: {}", sentence(error, about)),
+        (FileAction::Read(path) | FileAction::Edit(path) | FileAction::Write(path), _) => visible::line(path, SHOWN),
+        _ => return format!("Error: {}", sentence(error, context)),
     };
     match error {
         FilesError::NoMatch { .. } => format!("old_string not found in {path}."),
@@ -126,7 +129,7 @@ fn pydantic(error: &FilesError, deed: &Deed, about: &About) -> String {
         }
         FilesError::File(FileError::NotFound(_)) => format!("Error: File not found: {path}"),
         FilesError::File(FileError::IsDirectory(_)) => format!("Error: '{path}' is a directory, not a file."),
-        _ => format!("Error: {}", sentence(error, about)),
+        _ => format!("Error: {}", sentence(error, context)),
     }
 }
 
@@ -137,18 +140,18 @@ fn candidate(candidate: &Candidate) -> String {
         .map_or(String::new(), |differs| format!(" ({})", visible::line(differs, 200)));
     let mut text = format!("most like it, from line {} on{differs}:", candidate.line);
     for line in candidate.text.lines() {
-        // As it is, so that it can be copied; but for what would not be seen.
+        // Unescaped, so that it can be copied, except for invisible characters.
         add(&mut text, &format!("    {}", visible::visible(line)));
     }
     text
 }
 
-/// What would work, with the tools and arguments that the caller has.
-fn instead(error: &FilesError, deed: &Deed, about: &About) -> Option<String> {
-    let tool = |tool| about.tool(tool);
-    let given = |name| argument(about, deed.tool(), name);
+/// Words what would work, with the caller's tools and arguments.
+fn instead(error: &FilesError, action: &FileAction, context: &CallContext) -> Option<String> {
+    let tool = |tool| context.tool(tool);
+    let given = |name| argument(context, action.tool(), name);
     match error {
-        FilesError::File(error) => of_file(error, deed, about),
+        FilesError::File(error) => of_file(error, action, context),
         FilesError::NoMatch { .. } => {
             let read = tool(Tool::ReadFile)?;
             Some(format!(
@@ -161,8 +164,8 @@ fn instead(error: &FilesError, deed: &Deed, about: &About) -> Option<String> {
         }
         FilesError::Stale { .. } => Some("look at what has changed, and do it again on top of that".to_owned()),
         FilesError::BeyondEnd { lines, .. } => {
-            let name = argument(about, Tool::ReadFile, "offset")?;
-            let last = lines.saturating_sub(1).saturating_add(counts_from(about));
+            let name = argument(context, Tool::ReadFile, "offset")?;
+            let last = lines.saturating_sub(1).saturating_add(counts_from(context));
             Some(format!("the last line is at `{name}` {last}"))
         }
         FilesError::Misfit { .. } => {
@@ -179,34 +182,34 @@ fn instead(error: &FilesError, deed: &Deed, about: &About) -> Option<String> {
     }
 }
 
-fn of_file(error: &FileError, deed: &Deed, about: &About) -> Option<String> {
-    let tool = |tool| about.tool(tool);
-    let given = |name| argument(about, deed.tool(), name);
+fn of_file(error: &FileError, action: &FileAction, context: &CallContext) -> Option<String> {
+    let tool = |tool| context.tool(tool);
+    let given = |name| argument(context, action.tool(), name);
     match error {
         FileError::NotFound(_) => match (tool(Tool::Glob), tool(Tool::Ls)) {
             (Some(glob), Some(ls)) => Some(format!("look for it with {glob} or {ls}")),
             (Some(one), None) | (None, Some(one)) => Some(format!("look for it with {one}")),
             (None, None) => None,
         },
-        FileError::IsDirectory(_) if matches!(deed, Deed::Delete(_)) => {
+        FileError::IsDirectory(_) if matches!(action, FileAction::Delete(_)) => {
             given("recursive").map(|name| format!("`{name}` removes it with all that is in it"))
         }
         FileError::IsDirectory(_) => tool(Tool::Ls).map(|ls| format!("list it with {ls}")),
         FileError::NotEmpty(_) => given("recursive").map(|name| format!("`{name}` removes it with all that is in it")),
-        FileError::Exists(_) => match deed {
-            Deed::Move(..) => given("replace").map(|name| format!("`{name}` replaces it")),
-            Deed::Write(_) => given("create_only").map(|name| format!("without `{name}` it is replaced")),
+        FileError::Exists(_) => match action {
+            FileAction::Move(..) => given("replace").map(|name| format!("`{name}` replaces it")),
+            FileAction::Write(_) => given("create_only").map(|name| format!("without `{name}` it is replaced")),
             _ => None,
         },
         FileError::Outside { path, .. } => {
-            let workspace = visible::line(&about.workspace.to_string_lossy(), 300);
-            // By its name it is in there.
+            let workspace = visible::line(&context.workspace.to_string_lossy(), 300);
+            // The file is there under its resolved path.
             let by_link =
-                path.starts_with(&about.workspace) && !path.components().any(|part| part == Component::ParentDir);
+                path.starts_with(&context.workspace) && !path.components().any(|part| part == Component::ParentDir);
             let why = if by_link { "a link leads out of it: " } else { "" };
             Some(format!("{why}name a path in the workspace, {workspace}"))
         }
-        FileError::NotADirectory(_) if matches!(deed, Deed::List(_) | Deed::Find(_)) => {
+        FileError::NotADirectory(_) if matches!(action, FileAction::List(_) | FileAction::Find(_)) => {
             tool(Tool::ReadFile).map(|read| format!("give a directory, or read it with {read}"))
         }
         FileError::Changed(_) => Some("read it again, and try again".to_owned()),

@@ -1,34 +1,34 @@
-//! What was listed, found and searched.
+//! The text of listings and search results.
 
 use std::path::Path;
 
 use shieling::environment::Kind;
-use shieling::files::{FileInfo, Found, GrepMode, Grepped, Hit, Listed};
+use shieling::files::{FileInfo, GlobResponse, GrepMode, GrepResponse, Hit, ListResponse};
 use shieling::units::ByteCount;
 
-use super::{Deed, SHOWN, argument, shown};
-use crate::dialect::Voice;
-use crate::text::{About, add};
+use super::action::{FileAction, SHOWN, argument, shown};
+use crate::dialect::Style;
+use crate::text::context::{CallContext, add};
 use crate::tools::Tool;
 use crate::visible;
 
-pub(super) fn listed(list: &Listed, about: &About) -> String {
+pub(super) fn listed(list: &ListResponse, context: &CallContext) -> String {
     let mut text = String::new();
-    if about.offered.voice() == Voice::Codex {
+    if context.offered.style() == Style::Codex {
         let path = visible::line(&list.path.to_string_lossy(), SHOWN);
         text.push_str(&format!("Absolute path: {path}"));
     }
     if list.entries.is_empty() {
-        let nothing = match about.offered.voice() {
-            Voice::Pydantic => "Empty directory.",
-            Voice::Default | Voice::Codex | Voice::Claude | Voice::Camel => "[the directory is empty]",
+        let nothing = match context.offered.style() {
+            Style::Pydantic => "Empty directory.",
+            Style::Default | Style::Codex | Style::Claude | Style::Camel => "[the directory is empty]",
         };
         add(&mut text, nothing);
     }
     for entry in &list.entries {
         add(&mut text, &self::entry(entry));
     }
-    more(&mut text, list.next.as_deref(), Tool::Ls, "after", about);
+    more(&mut text, list.next.as_deref(), Tool::Ls, "after", context);
     text
 }
 
@@ -62,35 +62,35 @@ fn line(path: &Path) -> String {
     visible::line(&path.to_string_lossy(), SHOWN)
 }
 
-pub(super) fn found(found: &Found, about: &About) -> String {
+pub(super) fn found(found: &GlobResponse, context: &CallContext) -> String {
     let mut text = String::new();
     if found.paths.is_empty() {
-        text.push_str(match about.offered.voice() {
-            Voice::Pydantic => "No files found.",
-            Voice::Claude => "No files found",
-            Voice::Default | Voice::Codex | Voice::Camel => "[no files found]",
+        text.push_str(match context.offered.style() {
+            Style::Pydantic => "No files found.",
+            Style::Claude => "No files found",
+            Style::Default | Style::Codex | Style::Camel => "[no files found]",
         });
     }
     for path in &found.paths {
-        add(&mut text, &shown(&found.root.join(path), about));
+        add(&mut text, &shown(&found.root.join(path), context));
     }
-    more(&mut text, found.next.as_deref(), Tool::Glob, "after", about);
+    more(&mut text, found.next.as_deref(), Tool::Glob, "after", context);
     unread(&mut text, found.unreadable);
     text
 }
 
-pub(super) fn grepped(found: &Grepped, deed: &Deed, about: &About) -> String {
-    let (mode, numbered) = match deed {
-        Deed::Search { mode, numbered, .. } => (*mode, *numbered),
+pub(super) fn grepped(found: &GrepResponse, action: &FileAction, context: &CallContext) -> String {
+    let (mode, numbered) = match action {
+        FileAction::Search { mode, numbered, .. } => (*mode, *numbered),
         _ => (GrepMode::Content, true),
     };
     let mut text = match mode {
-        _ if found.hits.is_empty() => nothing(found, mode, about),
-        GrepMode::Content => lines(found, numbered, about),
-        GrepMode::Files => files(found, about),
-        GrepMode::Count => counts(found, about),
+        _ if found.hits.is_empty() => nothing(found, mode, context),
+        GrepMode::Content => lines(found, numbered, context),
+        GrepMode::Files => files(found, context),
+        GrepMode::Count => counts(found, context),
     };
-    more(&mut text, found.next.as_deref(), Tool::Grep, "cursor", about);
+    more(&mut text, found.next.as_deref(), Tool::Grep, "cursor", context);
     if found.binary > 0 && found.hits.is_empty() {
         add(
             &mut text,
@@ -104,31 +104,31 @@ pub(super) fn grepped(found: &Grepped, deed: &Deed, about: &About) -> String {
     text
 }
 
-fn nothing(found: &Grepped, mode: GrepMode, about: &About) -> String {
-    match about.offered.voice() {
-        Voice::Pydantic => "No matches found.".to_owned(),
-        Voice::Claude if mode == GrepMode::Files => "No files found".to_owned(),
-        Voice::Claude => "No matches found".to_owned(),
-        Voice::Default | Voice::Codex | Voice::Camel => {
+fn nothing(found: &GrepResponse, mode: GrepMode, context: &CallContext) -> String {
+    match context.offered.style() {
+        Style::Pydantic => "No matches found.".to_owned(),
+        Style::Claude if mode == GrepMode::Files => "No files found".to_owned(),
+        Style::Claude => "No matches found".to_owned(),
+        Style::Default | Style::Codex | Style::Camel => {
             format!("[no matches in {}]", count(found.searched, "file", "files"))
         }
     }
 }
 
-/// `path:12:a line that matches`, `path-13-a line beside it`, and `--` where lines are left out.
-fn lines(found: &Grepped, numbered: bool, about: &About) -> String {
+/// Formats `path:12:a matching line`, `path-13-a context line`, and `--` between groups.
+fn lines(found: &GrepResponse, numbered: bool, context: &CallContext) -> String {
     let mut text = String::new();
     let around = found.hits.iter().any(|hit| !hit.matched);
     let mut before: Option<(&Path, u64)> = None;
     for hit in &found.hits {
-        let path = place(found, hit, about);
+        let path = hit_path(found, hit, context);
         let first = hit.line.unwrap_or(0);
         let mark = if hit.matched { ':' } else { '-' };
         let follows = before == Some((&hit.path, first));
         if around && before.is_some() && !follows {
             add(&mut text, "--");
         }
-        // The text of a match over several lines has them all.
+        // The text of a multi-line match contains all its lines.
         let shown = hit.text.as_deref().unwrap_or_default();
         let mut number = first;
         for one in shown.split('\n') {
@@ -146,31 +146,31 @@ fn lines(found: &Grepped, numbered: bool, about: &About) -> String {
     text
 }
 
-/// Where a hit is, as a path that can be asked for.
-fn place(found: &Grepped, hit: &Hit, about: &About) -> String {
-    shown(&found.root.join(&hit.path), about)
+/// Returns the path of a hit in a form that other tools accept.
+fn hit_path(found: &GrepResponse, hit: &Hit, context: &CallContext) -> String {
+    shown(&found.root.join(&hit.path), context)
 }
 
-fn files(found: &Grepped, about: &About) -> String {
-    let mut text = match about.offered.voice() {
-        Voice::Claude => format!("Found {}", count(found.hits.len() as u64, "file", "files")),
-        Voice::Default | Voice::Codex | Voice::Camel | Voice::Pydantic => String::new(),
+fn files(found: &GrepResponse, context: &CallContext) -> String {
+    let mut text = match context.offered.style() {
+        Style::Claude => format!("Found {}", count(found.hits.len() as u64, "file", "files")),
+        Style::Default | Style::Codex | Style::Camel | Style::Pydantic => String::new(),
     };
     for hit in &found.hits {
-        add(&mut text, &place(found, hit, about));
+        add(&mut text, &hit_path(found, hit, context));
     }
     text
 }
 
-fn counts(found: &Grepped, about: &About) -> String {
+fn counts(found: &GrepResponse, context: &CallContext) -> String {
     let mut text = String::new();
     let mut all = 0_u64;
     for hit in &found.hits {
         let lines = hit.count.unwrap_or(0);
         all = all.saturating_add(lines);
-        add(&mut text, &format!("{}:{lines}", place(found, hit, about)));
+        add(&mut text, &format!("{}:{lines}", hit_path(found, hit, context)));
     }
-    if about.offered.voice() == Voice::Claude {
+    if context.offered.style() == Style::Claude {
         let files = count(found.hits.len() as u64, "file", "files");
         add(
             &mut text,
@@ -183,8 +183,8 @@ fn counts(found: &Grepped, about: &About) -> String {
     text
 }
 
-pub(super) fn info(info: &FileInfo, about: &About) -> String {
-    let name = shown(&info.path, about);
+pub(super) fn info(info: &FileInfo, context: &CallContext) -> String {
+    let name = shown(&info.path, context);
     let kind = match info.kind {
         Kind::File => "file".to_owned(),
         Kind::Directory => "directory".to_owned(),
@@ -203,13 +203,13 @@ pub(super) fn info(info: &FileInfo, about: &About) -> String {
     parts.join(", ")
 }
 
-/// Says that there is more, and how to get at it.
-fn more(text: &mut String, next: Option<&str>, tool: Tool, name: &'static str, about: &About) {
+/// Words that there is more, and how to get it.
+fn more(text: &mut String, next: Option<&str>, tool: Tool, name: &'static str, context: &CallContext) {
     let Some(next) = next else { return };
     let shown = serde_json::Value::from(next);
-    let line = match argument(about, tool, name) {
+    let line = match argument(context, tool, name) {
         Some(name) => format!("[there is more: go on with `{name}` {shown}]"),
-        None => match argument(about, tool, "limit") {
+        None => match argument(context, tool, "limit") {
             Some(limit) => format!("[there is more: narrow it, or ask with a larger `{limit}`]"),
             None => "[there is more: narrow it]".to_owned(),
         },
@@ -224,7 +224,7 @@ fn unread(text: &mut String, unreadable: u64) {
     }
 }
 
-/// `1 file`, `2 files`.
+/// Formats `1 file`, `2 files`.
 fn count(number: u64, one: &str, more: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { more })
 }

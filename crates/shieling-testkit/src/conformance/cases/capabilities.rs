@@ -1,24 +1,28 @@
-//! What is declared is true: what is declared works, and what is not is refused in a typed way.
+//! Declared capabilities work, and others are refused in a typed way.
 
 use std::net::TcpListener;
 
 use shieling::environment::{Ability, Enforced, JailLimits, Limit, Network};
-use shieling::files::ReadAsk;
+use shieling::files::ReadRequest;
 use shieling::outcome::{Outcome, Status};
 use shieling::process::{SpawnError, Streams};
-use shieling::session::{Call, Size};
+use shieling::session::{JobRequest, TerminalSize};
 
 use crate::approved;
-use crate::conformance::at::At;
 use crate::conformance::case::{Case, Checked, Need, check, look};
-use crate::conformance::expect::{Tells as _, holds, same};
-use crate::conformance::{Unmet, Wishes, Wrong};
+use crate::conformance::context::Context;
+use crate::conformance::expect::{DescribeError as _, holds, same};
+use crate::conformance::{CheckFailure, Requirements, Unmet};
 
-/// It works if that is declared, and is refused if not: `failed` or `denied`, and says why.
-fn as_declared(at: &At, ability: Ability, outcome: &Outcome) -> Checked {
-    if at.can(ability) {
+/// Checks that an operation works if it is declared, and is refused with a reason if not (`failed` or `denied`).
+fn as_declared(context: &Context, ability: Ability, outcome: &Outcome) -> Checked {
+    if context.can(ability) {
         let works = matches!(outcome.status, Status::Exited | Status::Running);
-        return holds(&format!("{ability:?} is declared, and works"), works, &outcome.tells());
+        return holds(
+            &format!("{ability:?} is declared, and works"),
+            works,
+            &outcome.described(),
+        );
     }
     let told = match outcome.status {
         Status::Failed => outcome.error.is_some(),
@@ -28,30 +32,31 @@ fn as_declared(at: &At, ability: Ability, outcome: &Outcome) -> Checked {
     holds(
         &format!("{ability:?} is not declared, and is refused"),
         told,
-        &outcome.tells(),
+        &outcome.described(),
     )
 }
 
-/// Whether a place with this wish is refused.
-async fn is_refused(at: &At, what: &str, wishes: Wishes) -> Checked {
-    match at.maker.make(&wishes).await {
+/// Checks whether an environment with this requirement is refused.
+async fn is_refused(context: &Context, what: &str, requirements: Requirements) -> Checked {
+    match context.factory.make(&requirements).await {
         Err(Unmet::Refused(_)) => Ok(()),
-        Err(Unmet::Fault(why)) => Err(Wrong::new(format!("{what} is refused"), why)),
+        Err(Unmet::Fault(why)) => Err(CheckFailure::new(format!("{what} is refused"), why)),
         Ok(place) => {
             place.environment.close().await;
-            Err(Wrong::new(format!("{what} is refused"), "a place was made"))
+            Err(CheckFailure::new(format!("{what} is refused"), "a place was made"))
         }
     }
 }
 
-/// A command that connects to a port of this host.
-async fn connects(at: &At) -> Result<bool, Wrong> {
+/// Returns a command that connects to a port of this host.
+async fn connects(context: &Context) -> Result<bool, CheckFailure> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     listener.set_nonblocking(true)?;
     let port = listener.local_addr()?.port();
-    at.shieling
+    context
+        .shieling
         .run(
-            at.within(&format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo hi >&3"), 5_000),
+            context.within(&format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo hi >&3"), 5_000),
             None,
         )
         .await;
@@ -60,86 +65,86 @@ async fn connects(at: &At) -> Result<bool, Wrong> {
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        look("commands are as declared", |at| {
-            Box::pin(async move { as_declared(at, Ability::Commands, &at.run("echo hi").await) })
+        look("commands are as declared", |context| {
+            Box::pin(async move { as_declared(context, Ability::Commands, &context.run("echo hi").await) })
         }),
-        look("sessions are as declared", |at| {
-            Box::pin(async move { as_declared(at, Ability::Sessions, &at.shell("echo hi").await) })
+        look("sessions are as declared", |context| {
+            Box::pin(async move { as_declared(context, Ability::Sessions, &context.shell("echo hi").await) })
         }),
-        look("jobs are as declared", |at| {
+        look("jobs are as declared", |context| {
             Box::pin(async move {
-                let call = Call {
+                let call = JobRequest {
                     background: true,
                     session: None,
-                    ..at.call("echo hi")
+                    ..context.call("echo hi")
                 };
-                as_declared(at, Ability::Jobs, &at.shieling.shell(call).await)
+                as_declared(context, Ability::Jobs, &context.shieling.shell(call).await)
             })
         }),
-        look("terminals are as declared", |at| {
+        look("terminals are as declared", |context| {
             Box::pin(async move {
-                let call = Call {
-                    terminal: Some(Size::default()),
+                let call = JobRequest {
+                    terminal: Some(TerminalSize::default()),
                     session: None,
-                    ..at.call("test -t 1 && echo hi")
+                    ..context.call("test -t 1 && echo hi")
                 };
-                let outcome = at.shieling.shell(call).await;
-                as_declared(at, Ability::Terminals, &outcome)?;
+                let outcome = context.shieling.shell(call).await;
+                as_declared(context, Ability::Terminals, &outcome)?;
                 holds(
                     "a terminal, if it works",
                     outcome.status != Status::Exited || outcome.stdout.contains("hi"),
-                    &outcome.tells(),
+                    &outcome.described(),
                 )
             })
         }),
-        look("input is as declared", |at| {
+        look("input is as declared", |context| {
             Box::pin(async move {
-                let started = at
+                let started = context
                     .place()
                     .environment
-                    .spawn(approved(at.command("cat")), Streams::Input)
+                    .spawn(approved(context.command("cat")), Streams::Input)
                     .await;
-                match (started, at.can(Ability::Input)) {
+                match (started, context.can(Ability::Input)) {
                     (Ok(mut process), true) => holds("an input", process.take_input().is_some(), "none"),
                     (Err(_), false) => Ok(()),
-                    (Ok(_), false) => Err(Wrong::new("a refusal", "a process with an input")),
-                    (Err(error), true) => Err(Wrong::new("a process with an input", format!("{error:?}"))),
+                    (Ok(_), false) => Err(CheckFailure::new("a refusal", "a process with an input")),
+                    (Err(error), true) => Err(CheckFailure::new("a process with an input", format!("{error:?}"))),
                 }
             })
         }),
-        look("reading files is as declared", |at| {
+        look("reading files is as declared", |context| {
             Box::pin(async move {
-                let read = at.read_as(ReadAsk::new("f")).await;
+                let read = context.read_as(ReadRequest::new("f")).await;
                 let seen = format!("{read:?}");
                 holds(
                     "a file if that is declared, and a refusal if not",
-                    read.is_ok() == at.can(Ability::ReadFiles),
+                    read.is_ok() == context.can(Ability::ReadFiles),
                     &seen,
                 )
             })
         })
         .file("f", "text\n"),
-        look("writing files is as declared", |at| {
+        look("writing files is as declared", |context| {
             Box::pin(async move {
-                let written = at.write("f", "x").await;
+                let written = context.write("f", "x").await;
                 let seen = format!("{written:?}");
                 holds(
                     "a file if that is declared, and a refusal if not",
-                    written.is_ok() == at.can(Ability::WriteFiles),
+                    written.is_ok() == context.can(Ability::WriteFiles),
                     &seen,
                 )
             })
         }),
-        look("an environment says what it can the same way each time", |at| {
+        look("an environment says what it can the same way each time", |context| {
             Box::pin(async move {
-                let environment = at.shieling.environment();
+                let environment = context.shieling.environment();
                 holds("it has a name", !environment.name().is_empty(), environment.name())?;
                 let before = environment.capabilities();
-                at.run("true").await;
+                context.run("true").await;
                 same("capabilities", environment.capabilities(), before)
             })
         }),
-        look("what depends on something that is missing is not declared", |at| {
+        look("what depends on something that is missing is not declared", |context| {
             Box::pin(async move {
                 let needs = [
                     (Ability::Sessions, Ability::Commands),
@@ -150,16 +155,16 @@ pub(crate) fn cases() -> Vec<Case> {
                 ];
                 let wrong: Vec<_> = needs
                     .into_iter()
-                    .filter(|(one, other)| at.can(*one) && !at.can(*other))
+                    .filter(|(one, other)| context.can(*one) && !context.can(*other))
                     .collect();
                 same("one without the other", wrong, Vec::new())
             })
         }),
-        look("limits that are not declared are refused", |at| {
+        look("limits that are not declared are refused", |context| {
             Box::pin(async move {
-                let with = |limits| Wishes {
+                let with = |limits| Requirements {
                     limits,
-                    ..Wishes::none()
+                    ..Requirements::none()
                 };
                 let none = JailLimits::default();
                 let limits = [
@@ -186,65 +191,68 @@ pub(crate) fn cases() -> Vec<Case> {
                     ),
                 ];
                 for (limit, limits) in limits {
-                    if !at.can.limits.contains(&limit) {
-                        is_refused(at, &format!("{limit:?}"), with(limits)).await?;
+                    if !context.can.limits.contains(&limit) {
+                        is_refused(context, &format!("{limit:?}"), with(limits)).await?;
                     }
                 }
                 Ok(())
             })
         }),
-        check("a size of files that cannot be limited is refused, not ignored", |at| {
-            Box::pin(async move {
-                let command = at
-                    .command("echo hi")
-                    .with_file_size(Some(shieling::units::ByteCount::mib(1)));
-                let outcome = at.shieling.run(command, None).await;
-                let declared = at.can.limits.contains(&Limit::FileSize);
-                same("whether it ran", outcome.status == Status::Exited, declared)
-            })
-        }),
-        look("networks that are not declared are refused", |at| {
+        check(
+            "a size of files that cannot be limited is refused, not ignored",
+            |context| {
+                Box::pin(async move {
+                    let command = context
+                        .command("echo hi")
+                        .with_file_size(Some(shieling::units::ByteCount::mib(1)));
+                    let outcome = context.shieling.run(command, None).await;
+                    let declared = context.can.limits.contains(&Limit::FileSize);
+                    same("whether it ran", outcome.status == Status::Exited, declared)
+                })
+            },
+        ),
+        look("networks that are not declared are refused", |context| {
             Box::pin(async move {
                 for network in [Network::None, Network::Loopback, Network::Host] {
-                    if !at.can.networks.contains(&network) {
-                        let wishes = Wishes {
+                    if !context.can.networks.contains(&network) {
+                        let requirements = Requirements {
                             network: Some(network),
-                            ..Wishes::none()
+                            ..Requirements::none()
                         };
-                        is_refused(at, &format!("{network:?}"), wishes).await?;
+                        is_refused(context, &format!("{network:?}"), requirements).await?;
                     }
                 }
                 Ok(())
             })
         }),
-        check("without a network nothing of this host is reached", |at| {
-            Box::pin(async move { same("a connection", connects(at).await?, false) })
+        check("without a network nothing of this host is reached", |context| {
+            Box::pin(async move { same("a connection", connects(context).await?, false) })
         })
         .network(Network::None)
         .needs([Need::Gives(Network::None)]),
         check(
             "with a loopback device of its own nothing of this host is reached",
-            |at| Box::pin(async move { same("a connection", connects(at).await?, false) }),
+            |context| Box::pin(async move { same("a connection", connects(context).await?, false) }),
         )
         .network(Network::Loopback)
         .needs([Need::Gives(Network::Loopback)]),
-        check("with the network of this host it is reached", |at| {
-            Box::pin(async move { same("a connection", connects(at).await?, true) })
+        check("with the network of this host it is reached", |context| {
+            Box::pin(async move { same("a connection", connects(context).await?, true) })
         })
         .network(Network::Host)
         .needs([Need::Gives(Network::Host)]),
         check(
             "what is enforced is told, and nothing is both enforced and missing",
-            |at| {
+            |context| {
                 Box::pin(async move {
-                    let told = at.run("true").await.confinement;
+                    let told = context.run("true").await.confinement;
                     let both: Vec<_> = told
                         .enforced
                         .iter()
                         .filter(|layer| told.missing.contains(layer))
                         .collect();
                     same("both", both, Vec::<&String>::new())?;
-                    let holds_something = at.shieling.enforced() != Enforced::default();
+                    let holds_something = context.shieling.enforced() != Enforced::default();
                     holds(
                         "something, if something is declared",
                         !holds_something || !told.enforced.is_empty(),
@@ -253,15 +261,15 @@ pub(crate) fn cases() -> Vec<Case> {
                 })
             },
         ),
-        check("a process of this host has a number of this host", |at| {
+        check("a process of this host has a number of this host", |context| {
             Box::pin(async move {
-                let mut process = at
+                let mut process = context
                     .place()
                     .environment
-                    .spawn(approved(at.command("sleep 50")), Streams::Output)
+                    .spawn(approved(context.command("sleep 50")), Streams::Output)
                     .await
-                    .map_err(|error| Wrong::new("a process", format!("{error:?}")))?;
-                let marked = at.left();
+                    .map_err(|error| CheckFailure::new("a process", format!("{error:?}")))?;
+                let marked = context.left();
                 let number = process.pid();
                 let ended = process.stop(std::time::Duration::ZERO).await;
                 holds(
@@ -273,13 +281,17 @@ pub(crate) fn cases() -> Vec<Case> {
             })
         })
         .needs([Need::Can(Ability::Processes)]),
-        look("an environment without sessions says so itself", |at| {
+        look("an environment without sessions says so itself", |context| {
             Box::pin(async move {
-                let opened = at.place().environment.open_shell(&approved(at.command("true"))).await;
-                match (opened, at.can(Ability::Sessions)) {
+                let opened = context
+                    .place()
+                    .environment
+                    .open_shell(&approved(context.command("true")))
+                    .await;
+                match (opened, context.can(Ability::Sessions)) {
                     (Ok(_), true) | (Err(SpawnError::Session { .. }), false) => Ok(()),
-                    (Ok(_), false) => Err(Wrong::new("`Session`", "a shell")),
-                    (Err(error), _) => Err(Wrong::new(
+                    (Ok(_), false) => Err(CheckFailure::new("`Session`", "a shell")),
+                    (Err(error), _) => Err(CheckFailure::new(
                         "a shell if that is declared, `Session` if not",
                         format!("{error:?}"),
                     )),

@@ -1,4 +1,4 @@
-//! An environment that is closed is closed: whoever still asks is told, and nothing starts.
+//! A closed environment starts nothing, and every call reports that it is closed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,11 +6,11 @@ use std::time::Duration;
 use shieling::environment::Ability;
 use shieling::outcome::{Outcome, Status};
 
-use crate::conformance::Wrong;
+use crate::conformance::CheckFailure;
 use crate::conformance::case::{Case, Checked, Need, check, look, writes};
-use crate::conformance::expect::{Tells as _, holds, is_typed, refused, same};
+use crate::conformance::expect::{DescribeError as _, holds, is_typed, refused, same};
 
-/// Nothing was started, and it says why.
+/// Checks that nothing was started, and that the outcome says why.
 fn is_told(outcome: &Outcome) -> Checked {
     let told = match outcome.status {
         Status::Failed => outcome.error.is_some(),
@@ -20,58 +20,58 @@ fn is_told(outcome: &Outcome) -> Checked {
     holds(
         "`failed` with an error, or `denied` with a reason",
         told,
-        &outcome.tells(),
+        &outcome.described(),
     )
 }
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        check("a command after the end is refused, and does not run", |at| {
+        check("a command after the end is refused, and does not run", |context| {
             Box::pin(async move {
-                at.run("true").await;
-                at.shieling.close().await;
-                is_told(&at.run("echo no > ran").await)
+                context.run("true").await;
+                context.shieling.close().await;
+                is_told(&context.run("echo no > ran").await)
             })
         }),
-        check("a session after the end is refused, and does not run", |at| {
+        check("a session after the end is refused, and does not run", |context| {
             Box::pin(async move {
-                at.shell("x=1").await;
-                at.shieling.close().await;
-                is_told(&at.shell("echo no > ran").await)?;
-                same("sessions", at.shieling.list().sessions.len(), 0)
+                context.shell("x=1").await;
+                context.shieling.close().await;
+                is_told(&context.shell("echo no > ran").await)?;
+                same("sessions", context.shieling.list().sessions.len(), 0)
             })
         })
         .needs([Need::Can(Ability::Sessions)]),
-        writes("file tools after the end are refused", |at| {
+        writes("file tools after the end are refused", |context| {
             Box::pin(async move {
-                at.write("f", "x").await?;
-                at.shieling.close().await;
-                let read = at.read("f").await;
+                context.write("f", "x").await?;
+                context.shieling.close().await;
+                let read = context.read("f").await;
                 refused("a read is refused", read, is_typed)?;
-                let written = at.write("f", "y").await;
+                let written = context.write("f", "y").await;
                 refused("a write is refused", written, is_typed)
             })
         }),
-        look("an environment that was never used can be closed", |at| {
+        look("an environment that was never used can be closed", |context| {
             Box::pin(async move {
-                at.shieling.close().await;
-                at.nobody_left().await
+                context.shieling.close().await;
+                context.nobody_left().await
             })
         }),
-        look("the end may come twice, and at once", |at| {
+        look("the end may come twice, and at once", |context| {
             Box::pin(async move {
-                at.run("true").await;
-                tokio::join!(at.shieling.close(), at.shieling.close());
-                at.shieling.close().await;
-                at.nobody_left().await
+                context.run("true").await;
+                tokio::join!(context.shieling.close(), context.shieling.close());
+                context.shieling.close().await;
+                context.nobody_left().await
             })
         }),
-        check("the end comes to a job that runs", |at| {
+        check("the end comes to a job that runs", |context| {
             Box::pin(async move {
-                let job = at.job("sleep 50 & sleep 51").await?;
-                at.shieling.close().await;
-                at.nobody_left().await?;
-                let listed = at.shieling.list().jobs;
+                let job = context.job("sleep 50 & sleep 51").await?;
+                context.shieling.close().await;
+                context.nobody_left().await?;
+                let listed = context.shieling.list().jobs;
                 let running = listed
                     .iter()
                     .any(|info| info.job == job && info.status == Status::Running);
@@ -80,18 +80,22 @@ pub(crate) fn cases() -> Vec<Case> {
         })
         .needs([Need::Can(Ability::Jobs)])
         .programs(&["sleep"]),
-        check("whoever waits for a session's command is told of the end", |at| {
+        check("whoever waits for a session's command is told of the end", |context| {
             Box::pin(async move {
-                let (shieling, call) = (Arc::clone(&at.shieling), at.call("echo > begun; sleep 50"));
+                let (shieling, call) = (Arc::clone(&context.shieling), context.call("echo > begun; sleep 50"));
                 let waiting = tokio::spawn(async move { shieling.shell(call).await });
-                at.appears("begun").await?;
-                at.shieling.close().await;
-                let late = |_| Wrong::new("an answer", "none within 20 s");
+                context.appears("begun").await?;
+                context.shieling.close().await;
+                let late = |_| CheckFailure::new("an answer", "none within 20 s");
                 let outcome = tokio::time::timeout(Duration::from_secs(20), waiting)
                     .await
                     .map_err(late)?;
-                let outcome = outcome.map_err(|error| Wrong::new("no panic", error.to_string()))?;
-                holds("it does not run", outcome.status != Status::Running, &outcome.tells())?;
+                let outcome = outcome.map_err(|error| CheckFailure::new("no panic", error.to_string()))?;
+                holds(
+                    "it does not run",
+                    outcome.status != Status::Running,
+                    &outcome.described(),
+                )?;
                 same("survivors", outcome.survivors, 0)
             })
         })

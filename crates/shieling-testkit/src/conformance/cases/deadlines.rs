@@ -1,10 +1,10 @@
-//! A deadline is kept, and what was done until then is told.
+//! Deadlines are kept, and the output up to then is returned.
 
 use shieling::environment::Ability;
 use shieling::outcome::Status;
 
 use crate::conformance::case::{Case, Need, case, check, run, shell};
-use crate::conformance::expect::{Tells as _, holds, same};
+use crate::conformance::expect::{DescribeError as _, holds, same};
 
 const PROCESSES: Need = Need::Can(Ability::Processes);
 
@@ -20,15 +20,15 @@ pub(crate) fn cases() -> Vec<Case> {
             [run("echo first; sleep 50; echo no").times_out(1_000).out("first\n")],
         )
         .programs(&["sleep"]),
-        check("both streams are kept", |at| {
+        check("both streams are kept", |context| {
             Box::pin(async move {
-                let command = at.within("echo out; echo err >&2; sleep 50", 1_000);
-                let outcome = at.shieling.run(command, None).await;
+                let command = context.within("echo out; echo err >&2; sleep 50", 1_000);
+                let outcome = context.shieling.run(command, None).await;
                 same("the end", outcome.status, Status::TimedOut)?;
                 holds(
                     "both",
                     outcome.stdout == "out\n" && outcome.stderr.contains("err"),
-                    &outcome.tells(),
+                    &outcome.described(),
                 )
             })
         })
@@ -76,9 +76,9 @@ pub(crate) fn cases() -> Vec<Case> {
                 .out("on\nbye\n")],
         )
         .needs([PROCESSES]),
-        check("a call takes no longer than its time, and not less", |at| {
+        check("a call takes no longer than its time, and not less", |context| {
             Box::pin(async move {
-                let outcome = at.shieling.run(at.within("sleep 50", 400), None).await;
+                let outcome = context.shieling.run(context.within("sleep 50", 400), None).await;
                 let took = outcome.duration_ms;
                 holds(
                     "400 ms to 20 s",

@@ -1,4 +1,4 @@
-//! Bytes that are text, and bytes that are none.
+//! Text and binary data in files.
 
 use crate::conformance::case::{Case, case, run};
 

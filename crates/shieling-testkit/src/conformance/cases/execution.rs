@@ -1,11 +1,11 @@
-//! What a command is and where it runs.
+//! Commands, and their environment.
 
 use shieling::environment::Ability;
 use shieling::outcome::Status;
 use shieling::request::Command;
 
 use crate::conformance::case::{Case, Need, case, check, run};
-use crate::conformance::expect::{Tells as _, holds, same};
+use crate::conformance::expect::{DescribeError as _, holds, same};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -27,34 +27,34 @@ pub(crate) fn cases() -> Vec<Case> {
         .file("a/b/here", "yes"),
         check(
             "a directory that is not there is told, and nothing runs elsewhere",
-            |at| {
+            |context| {
                 Box::pin(async move {
-                    let variables = at.command("true").variables().clone();
-                    let command = Command::new("echo no > ran", at.path("missing"))
+                    let variables = context.command("true").variables().clone();
+                    let command = Command::new("echo no > ran", context.path("missing"))
                         .expect("an absolute path")
                         .with_variables(variables);
-                    let outcome = at.shieling.run(command, None).await;
+                    let outcome = context.shieling.run(command, None).await;
                     let told = outcome.status == Status::Failed && outcome.error.is_some();
-                    holds("`failed`, with an error", told, &outcome.tells())?;
-                    same("what is in the workspace", at.says("ls").await?, "")
+                    holds("`failed`, with an error", told, &outcome.described())?;
+                    same("what is in the workspace", context.says("ls").await?, "")
                 })
             },
         ),
-        check("a command has the variables that it is given", |at| {
+        check("a command has the variables that it is given", |context| {
             Box::pin(async move {
-                let mut variables = at.command("true").variables().clone();
+                let mut variables = context.command("true").variables().clone();
                 variables.insert("CONFORMANCE".to_owned(), "a value, ü \"$x\"\n".to_owned());
-                let command = at.command("printf %s \"$CONFORMANCE\"").with_variables(variables);
-                let outcome = at.shieling.run(command, None).await;
+                let command = context.command("printf %s \"$CONFORMANCE\"").with_variables(variables);
+                let outcome = context.shieling.run(command, None).await;
                 same("its value", outcome.stdout, "a value, ü \"$x\"\n")
             })
         }),
-        check("a command has no variable that it is not given", |at| {
+        check("a command has no variable that it is not given", |context| {
             Box::pin(async move {
-                let said = at.says("env").await?;
-                let given = at.command("true").variables().clone();
+                let said = context.says("env").await?;
+                let given = context.command("true").variables().clone();
                 let own = ["PWD", "OLDPWD", "SHLVL", "_"];
-                let added = at.shieling.environment().added_variables();
+                let added = context.shieling.environment().added_variables();
                 let foreign: Vec<_> = said
                     .lines()
                     .filter_map(|line| line.split_once('=').map(|(name, _)| name))
@@ -116,10 +116,10 @@ pub(crate) fn cases() -> Vec<Case> {
             "a text that begins with a dash is no option",
             [run("-c true").code(127).noisy()],
         ),
-        check("a text of 200 KiB runs", |at| {
+        check("a text of 200 KiB runs", |context| {
             Box::pin(async move {
                 let text = format!(": {}; echo end", "x".repeat(200 * 1024));
-                same("its output", at.says(&text).await?, "end\n")
+                same("its output", context.says(&text).await?, "end\n")
             })
         }),
         case(
@@ -129,33 +129,33 @@ pub(crate) fn cases() -> Vec<Case> {
                 run("echo \"${x-unset} ${y-unset}\"; pwd -P").out("unset unset\n{W}\n"),
             ],
         ),
-        check("commands and later commands see the same files", |at| {
+        check("commands and later commands see the same files", |context| {
             Box::pin(async move {
-                at.says("mkdir -p d/e && echo 1 > d/e/f").await?;
-                same("the file", at.says("cat d/e/f; rm -r d; ls").await?, "1\n")
+                context.says("mkdir -p d/e && echo 1 > d/e/f").await?;
+                same("the file", context.says("cat d/e/f; rm -r d; ls").await?, "1\n")
             })
         })
         .programs(&["mkdir", "cat", "rm", "ls"]),
-        check("a command tells the environment that it ran in", |at| {
+        check("a command tells the environment that it ran in", |context| {
             Box::pin(async move {
-                let outcome = at.run("true").await;
+                let outcome = context.run("true").await;
                 same(
                     "the name",
                     outcome.environment.as_str(),
-                    at.shieling.environment().name(),
+                    context.shieling.environment().name(),
                 )?;
                 same(
                     "the confinement",
                     outcome.confinement,
-                    at.shieling.environment().confinement(),
+                    context.shieling.environment().confinement(),
                 )
             })
         }),
         check(
             "a command that runs long enough is told to have taken that long",
-            |at| {
+            |context| {
                 Box::pin(async move {
-                    let took = at.run("sleep 0.3").await.duration_ms;
+                    let took = context.run("sleep 0.3").await.duration_ms;
                     holds("300 ms at least", took >= 300.0, &format!("{took} ms"))
                 })
             },

@@ -1,4 +1,4 @@
-//! How a command ends is told as it was.
+//! The end of a command is reported as it was.
 
 use shieling::environment::Ability;
 

@@ -1,7 +1,7 @@
-//! Paths that are ignored do not exist, for commands where that is declared, and for file tools always.
+//! Ignored paths do not exist: for commands if that is declared, and for file tools always.
 
 use shieling::environment::{Ability, FileError};
-use shieling::files::{FilesError, Glob, GlobAsk, GrepAsk};
+use shieling::files::{FilesError, GlobRequest, GrepRequest, Include};
 
 use crate::conformance::case::{Case, Check, Need, check, reads, writes};
 use crate::conformance::expect::{holds, is_typed, refused, same};
@@ -39,32 +39,35 @@ fn is_missing(error: &FilesError) -> bool {
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        in_commands("a command that walks the tree finds nothing of what is hidden", |at| {
-            Box::pin(async move {
-                // A name may still be told, by an entry with nothing behind it.
-                let outcome = at.run("grep -r hunter . ; cat d/*").await;
-                same("what is found", outcome.stdout, "open\n")
-            })
-        })
+        in_commands(
+            "a command that walks the tree finds nothing of what is hidden",
+            |context| {
+                Box::pin(async move {
+                    // The name may still be listed, by an entry without content.
+                    let outcome = context.run("grep -r hunter . ; cat d/*").await;
+                    same("what is found", outcome.stdout, "open\n")
+                })
+            },
+        )
         .programs(&["grep", "cat"]),
-        in_commands("a program that names what is hidden does not find it", |at| {
+        in_commands("a program that names what is hidden does not find it", |context| {
             Box::pin(async move {
-                let outcome = at.run("sh look.sh").await;
+                let outcome = context.run("sh look.sh").await;
                 holds("no `hunter`", !outcome.stdout.contains("hunter"), &outcome.stdout)
             })
         })
         .programs(&["cat", "ls"]),
         in_commands(
             "what appears later and is to be hidden is hidden from the next command",
-            |at| {
+            |context| {
                 Box::pin(async move {
-                    let made = at.run("printf hunter2 > x; sh move.sh; cat d/later.*").await;
-                    // By the same command it may be seen still, or never.
+                    let made = context.run("printf hunter2 > x; sh move.sh; cat d/later.*").await;
+                    // The same command may still see it, or never.
                     let seen = ["hunter2", ""].contains(&made.stdout.as_str());
                     holds("at first", seen, &made.stdout)?;
                     same(
                         "what is found",
-                        at.run("grep -r hunter2 d; cat d/later.*").await.stdout,
+                        context.run("grep -r hunter2 d; cat d/later.*").await.stdout,
                         "",
                     )
                 })
@@ -73,16 +76,16 @@ pub(crate) fn cases() -> Vec<Case> {
         .programs(&["grep", "cat", "mv"]),
         hiding(check(
             "a text that names what is hidden is refused, and says why",
-            |at| {
+            |context| {
                 Box::pin(async move {
-                    let outcome = at.run("cat .env").await;
+                    let outcome = context.run("cat .env").await;
                     let because = outcome.denial.as_ref().is_some_and(|denial| !denial.reasons.is_empty());
                     same("what it says", outcome.stdout.as_str(), "")?;
                     holds("a refusal with reasons", because, &format!("{outcome:?}"))
                 })
             },
         )),
-        hiding(reads("what is hidden is not read", |at| {
+        hiding(reads("what is hidden is not read", |context| {
             Box::pin(async move {
                 for path in [
                     ".env",
@@ -92,29 +95,33 @@ pub(crate) fn cases() -> Vec<Case> {
                     "./secret/../.env",
                     "secret/../secret/deep/f",
                 ] {
-                    refused(&format!("`{path}` is missing"), at.read(path).await, is_missing)?;
-                    refused(&format!("`{path}` is not looked at"), at.stat(path).await, is_missing)?;
+                    refused(&format!("`{path}` is missing"), context.read(path).await, is_missing)?;
+                    refused(
+                        &format!("`{path}` is not looked at"),
+                        context.stat(path).await,
+                        is_missing,
+                    )?;
                 }
-                same("what is not hidden", at.text("d/open").await?, "open\n")
+                same("what is not hidden", context.text("d/open").await?, "open\n")
             })
         })),
-        hiding(reads("what is hidden is not listed or found", |at| {
+        hiding(reads("what is hidden is not listed or found", |context| {
             Box::pin(async move {
                 same(
                     "entries",
-                    at.names(".").await?,
+                    context.names(".").await?,
                     ["d", "link.sh", "look.sh", "move.sh"].map(str::to_owned).to_vec(),
                 )?;
-                same("entries of `d`", at.names("d").await?, vec!["open".to_owned()])?;
-                refused("`secret`", at.list("secret").await, is_missing)?;
-                let of = Glob {
+                same("entries of `d`", context.names("d").await?, vec!["open".to_owned()])?;
+                refused("`secret`", context.list("secret").await, is_missing)?;
+                let include = Include {
                     ignored: true,
-                    dotted: true,
+                    dotfiles: true,
                 };
-                let found = at
-                    .glob_as(GlobAsk {
-                        of,
-                        ..GlobAsk::new("**/*")
+                let found = context
+                    .glob_as(GlobRequest {
+                        include,
+                        ..GlobRequest::new("**/*")
                     })
                     .await?;
                 let secret = found
@@ -124,25 +131,25 @@ pub(crate) fn cases() -> Vec<Case> {
                 holds("nothing hidden", !secret, &format!("{:?}", found.paths))
             })
         })),
-        hiding(reads("what is hidden is not searched", |at| {
+        hiding(reads("what is hidden is not searched", |context| {
             Box::pin(async move {
-                let of = Glob {
+                let include = Include {
                     ignored: true,
-                    dotted: true,
+                    dotfiles: true,
                 };
-                let found = at
-                    .grep_as(GrepAsk {
-                        of: of.clone(),
-                        ..GrepAsk::new("hunter")
+                let found = context
+                    .grep_as(GrepRequest {
+                        include: include.clone(),
+                        ..GrepRequest::new("hunter")
                     })
                     .await?;
                 same("lines", lines_of(&found), Vec::<String>::new())?;
                 for path in [".env", "secret", "d/k.pem"] {
-                    let found = at
-                        .grep_as(GrepAsk {
+                    let found = context
+                        .grep_as(GrepRequest {
                             path: path.into(),
-                            of: of.clone(),
-                            ..GrepAsk::new("hunter")
+                            include: include.clone(),
+                            ..GrepRequest::new("hunter")
                         })
                         .await;
                     refused(&format!("`{path}` is missing"), found, is_missing)?;
@@ -150,37 +157,40 @@ pub(crate) fn cases() -> Vec<Case> {
                 Ok(())
             })
         })),
-        hiding(writes("what is hidden is neither written, removed nor moved", |at| {
+        hiding(writes(
+            "what is hidden is neither written, removed nor moved",
+            |context| {
+                Box::pin(async move {
+                    for path in [".env", "secret/deep/f", "secret/new", "d/new.pem"] {
+                        let written = context.write(path, "x").await;
+                        refused(&format!("`{path}` is not written"), written, is_typed)?;
+                        let deleted = context.delete(path, true).await;
+                        refused(&format!("`{path}` is not removed"), deleted, is_typed)?;
+                        let edited = context.edit(path, "hunter", "x").await;
+                        refused(&format!("`{path}` is not edited"), edited, is_typed)?;
+                        let moved = context.rename(path, "out", false).await;
+                        refused(&format!("`{path}` is not moved"), moved, is_typed)?;
+                        let moved = context.rename("d/open", path, true).await;
+                        refused(&format!("nothing is moved to `{path}`"), moved, is_typed)?;
+                    }
+                    same("what is not hidden", context.text("d/open").await?, "open\n")
+                })
+            },
+        )),
+        hiding(reads("a link to what is hidden leads nowhere", |context| {
             Box::pin(async move {
-                for path in [".env", "secret/deep/f", "secret/new", "d/new.pem"] {
-                    let written = at.write(path, "x").await;
-                    refused(&format!("`{path}` is not written"), written, is_typed)?;
-                    let deleted = at.delete(path, true).await;
-                    refused(&format!("`{path}` is not removed"), deleted, is_typed)?;
-                    let edited = at.edit(path, "hunter", "x").await;
-                    refused(&format!("`{path}` is not edited"), edited, is_typed)?;
-                    let moved = at.rename(path, "out", false).await;
-                    refused(&format!("`{path}` is not moved"), moved, is_typed)?;
-                    let moved = at.rename("d/open", path, true).await;
-                    refused(&format!("nothing is moved to `{path}`"), moved, is_typed)?;
-                }
-                same("what is not hidden", at.text("d/open").await?, "open\n")
-            })
-        })),
-        hiding(reads("a link to what is hidden leads nowhere", |at| {
-            Box::pin(async move {
-                at.run("sh link.sh").await;
+                context.run("sh link.sh").await;
                 for path in ["l", "s/f"] {
-                    refused(&format!("`{path}` is missing"), at.read(path).await, is_missing)?;
+                    refused(&format!("`{path}` is missing"), context.read(path).await, is_missing)?;
                 }
-                let of = Glob {
+                let include = Include {
                     ignored: true,
-                    dotted: true,
+                    dotfiles: true,
                 };
-                let found = at
-                    .grep_as(GrepAsk {
-                        of,
-                        ..GrepAsk::new("hunter")
+                let found = context
+                    .grep_as(GrepRequest {
+                        include,
+                        ..GrepRequest::new("hunter")
                     })
                     .await?;
                 same("lines", lines_of(&found), Vec::<String>::new())
@@ -188,11 +198,11 @@ pub(crate) fn cases() -> Vec<Case> {
         }))
         .needs([Need::Can(Ability::Commands)])
         .programs(&["ln"]),
-        hiding(writes("removing a directory leaves what is hidden in it", |at| {
+        hiding(writes("removing a directory leaves what is hidden in it", |context| {
             Box::pin(async move {
-                let deleted = at.delete("d", true).await;
+                let deleted = context.delete("d", true).await;
                 refused("refused", deleted, is_typed)?;
-                same("what is not hidden", at.text("d/open").await?, "open\n")
+                same("what is not hidden", context.text("d/open").await?, "open\n")
             })
         })),
     ]

@@ -1,4 +1,4 @@
-//! Nobody types: standard input is at its end.
+//! Standard input is empty.
 
 use shieling::environment::Ability;
 

@@ -1,24 +1,24 @@
-//! Commands that go on while others run.
+//! Background jobs.
 
 use std::time::Duration;
 
 use shieling::environment::Ability;
 use shieling::outcome::Status;
-use shieling::session::{Call, Input, JobError, JobId, OnTimeout, Size, Until, ViewAsk, WaitFor};
+use shieling::session::{JobError, JobId, JobInput, JobRequest, OnTimeout, TerminalSize, Until, ViewRequest, WaitFor};
 
-use crate::conformance::at::At;
 use crate::conformance::case::{Case, Check, Need, check};
-use crate::conformance::expect::{Tells as _, holds, refused, same};
+use crate::conformance::context::Context;
+use crate::conformance::expect::{DescribeError as _, holds, refused, same};
 
-/// How long something that comes is waited for.
+/// The timeout for events.
 const SOON: Duration = Duration::from_secs(20);
 
 fn jobs(name: &'static str, what: Check) -> Case {
     check(name, what).needs([Need::Can(Ability::Jobs), Need::Can(Ability::Sessions)])
 }
 
-fn typed(text: &str) -> Input {
-    Input {
+fn typed(text: &str) -> JobInput {
+    JobInput {
         text: text.to_owned(),
         keys: Vec::new(),
         enter: true,
@@ -29,10 +29,10 @@ fn nothing() -> JobId {
     "nothing".parse().expect("a good name")
 }
 
-/// A job that has no more to say.
-async fn ended(at: &At, text: &str) -> Result<JobId, crate::conformance::Wrong> {
-    let job = at.job(text).await?;
-    at.shieling.wait_for(&job, WaitFor::Exit, SOON).await?;
+/// Waits until a job has no more output.
+async fn ended(context: &Context, text: &str) -> Result<JobId, crate::conformance::CheckFailure> {
+    let job = context.job(text).await?;
+    context.shieling.wait_for(&job, WaitFor::Exit, SOON).await?;
     Ok(job)
 }
 
@@ -40,12 +40,12 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         jobs(
             "a job is told to run while it does, and how it ended afterwards",
-            |at| {
+            |context| {
                 Box::pin(async move {
-                    let job = at.job("sleep 0.3; echo done; exit 4").await?;
-                    let view = at.shieling.peek(ViewAsk::new(job.clone())).await?;
+                    let job = context.job("sleep 0.3; echo done; exit 4").await?;
+                    let view = context.shieling.peek(ViewRequest::new(job.clone())).await?;
                     same("at first", view.outcome.status, Status::Running)?;
-                    let (over, view) = at.shieling.wait_for(&job, WaitFor::Exit, SOON).await?;
+                    let (over, view) = context.shieling.wait_for(&job, WaitFor::Exit, SOON).await?;
                     same("it ends", over, true)?;
                     same(
                         "how",
@@ -57,14 +57,14 @@ pub(crate) fn cases() -> Vec<Case> {
             },
         )
         .programs(&["sleep"]),
-        jobs("a view shows what is new, once", |at| {
+        jobs("a view shows what is new, once", |context| {
             Box::pin(async move {
-                let job = ended(at, "echo out; echo err >&2").await?;
-                let first = at
+                let job = ended(context, "echo out; echo err >&2").await?;
+                let first = context
                     .shieling
-                    .view(ViewAsk {
+                    .view(ViewRequest {
                         cursor: Some(0),
-                        ..ViewAsk::new(job.clone())
+                        ..ViewRequest::new(job.clone())
                     })
                     .await?;
                 same(
@@ -72,7 +72,7 @@ pub(crate) fn cases() -> Vec<Case> {
                     (first.outcome.stdout, first.outcome.stderr),
                     ("out\n".to_owned(), "err\n".to_owned()),
                 )?;
-                let next = at.shieling.view(ViewAsk::new(job)).await?;
+                let next = context.shieling.view(ViewRequest::new(job)).await?;
                 same(
                     "new",
                     (next.outcome.stdout, next.outcome.stderr),
@@ -82,17 +82,20 @@ pub(crate) fn cases() -> Vec<Case> {
         }),
         jobs(
             "a view from a cursor shows the same again, and leads to the end",
-            |at| {
+            |context| {
                 Box::pin(async move {
-                    let job = ended(at, "seq 1 1000").await?;
+                    let job = ended(context, "seq 1 1000").await?;
                     let mut whole = String::new();
                     let mut from = 0;
                     for _ in 0..100 {
-                        let ask = ViewAsk {
+                        let ask = ViewRequest {
                             cursor: Some(from),
-                            ..ViewAsk::new(job.clone())
+                            ..ViewRequest::new(job.clone())
                         };
-                        let (view, again) = (at.shieling.view(ask.clone()).await?, at.shieling.view(ask).await?);
+                        let (view, again) = (
+                            context.shieling.view(ask.clone()).await?,
+                            context.shieling.view(ask).await?,
+                        );
                         same("the same again", &view.outcome.stdout, &again.outcome.stdout)?;
                         if view.cursor == from {
                             break;
@@ -106,69 +109,77 @@ pub(crate) fn cases() -> Vec<Case> {
             },
         )
         .programs(&["seq"]),
-        jobs("a view waits for output, and no longer than it is told to", |at| {
+        jobs("a view waits for output, and no longer than it is told to", |context| {
             Box::pin(async move {
-                let job = at.job("sleep 0.5; echo came; sleep 50").await?;
-                let ask = ViewAsk {
+                let job = context.job("sleep 0.5; echo came; sleep 50").await?;
+                let ask = ViewRequest {
                     wait: SOON,
                     until: Until::Quiet,
-                    ..ViewAsk::new(job.clone())
+                    ..ViewRequest::new(job.clone())
                 };
-                same("what came", at.shieling.view(ask).await?.outcome.stdout, "came\n")?;
-                let ask = ViewAsk {
+                same("what came", context.shieling.view(ask).await?.outcome.stdout, "came\n")?;
+                let ask = ViewRequest {
                     wait: Duration::from_millis(200),
                     until: Until::Exit,
-                    ..ViewAsk::new(job)
+                    ..ViewRequest::new(job)
                 };
-                same("still", at.shieling.view(ask).await?.outcome.status, Status::Running)
+                same(
+                    "still",
+                    context.shieling.view(ask).await?.outcome.status,
+                    Status::Running,
+                )
             })
         })
         .programs(&["sleep"]),
-        jobs("what is written to a job is what it reads", |at| {
+        jobs("what is written to a job is what it reads", |context| {
             Box::pin(async move {
-                let job = at.job("while read -r line; do echo \"[$line]\"; done").await?;
-                let view = at.shieling.write(&job, typed("a  \\b ü"), SOON).await?;
+                let job = context.job("while read -r line; do echo \"[$line]\"; done").await?;
+                let view = context.shieling.write(&job, typed("a  \\b ü"), SOON).await?;
                 same("its answer", view.outcome.stdout, "[a  \\b ü]\n")?;
-                let view = at.shieling.write(&job, typed("again"), SOON).await?;
+                let view = context.shieling.write(&job, typed("again"), SOON).await?;
                 same("its next answer", view.outcome.stdout, "[again]\n")
             })
         })
         .needs([Need::Can(Ability::Input)]),
-        jobs("a job that is killed is over, with all that it started", |at| {
+        jobs("a job that is killed is over, with all that it started", |context| {
             Box::pin(async move {
-                let job = at.job("sleep 50 & (setsid sleep 51 &); echo on; sleep 52").await?;
-                at.shieling
+                let job = context.job("sleep 50 & (setsid sleep 51 &); echo on; sleep 52").await?;
+                context
+                    .shieling
                     .wait_for(&job, WaitFor::Pattern("on".to_owned()), SOON)
                     .await?;
-                let view = at.shieling.kill(&job).await?;
+                let view = context.shieling.kill(&job).await?;
                 holds(
                     "it does not run",
                     view.outcome.status != Status::Running,
-                    &view.outcome.tells(),
+                    &view.outcome.described(),
                 )?;
                 same("survivors", view.outcome.survivors, 0)?;
-                same("processes", at.left(), Vec::<u32>::new())
+                same("processes", context.left(), Vec::<u32>::new())
             })
         })
         .programs(&["sleep"]),
-        jobs("a job that is killed twice is told to have ended as it did", |at| {
+        jobs(
+            "a job that is killed twice is told to have ended as it did",
+            |context| {
+                Box::pin(async move {
+                    let job = ended(context, "exit 6").await?;
+                    for _ in 0..2 {
+                        let view = context.shieling.kill(&job).await?;
+                        same(
+                            "how",
+                            (view.outcome.status, view.outcome.exit_code),
+                            (Status::Exited, Some(6)),
+                        )?;
+                    }
+                    Ok(())
+                })
+            },
+        ),
+        jobs("jobs are listed, oldest first", |context| {
             Box::pin(async move {
-                let job = ended(at, "exit 6").await?;
-                for _ in 0..2 {
-                    let view = at.shieling.kill(&job).await?;
-                    same(
-                        "how",
-                        (view.outcome.status, view.outcome.exit_code),
-                        (Status::Exited, Some(6)),
-                    )?;
-                }
-                Ok(())
-            })
-        }),
-        jobs("jobs are listed, oldest first", |at| {
-            Box::pin(async move {
-                let (first, second) = (ended(at, "echo 1").await?, at.job("sleep 50").await?);
-                let jobs = at.shieling.list().jobs;
+                let (first, second) = (ended(context, "echo 1").await?, context.job("sleep 50").await?);
+                let jobs = context.shieling.list().jobs;
                 let listed: Vec<_> = jobs.iter().map(|job| (job.job.clone(), job.status)).collect();
                 same(
                     "the list",
@@ -178,38 +189,41 @@ pub(crate) fn cases() -> Vec<Case> {
             })
         })
         .programs(&["sleep"]),
-        jobs("a job that there is not is told, with those that there are", |at| {
+        jobs(
+            "a job that there is not is told, with those that there are",
+            |context| {
+                Box::pin(async move {
+                    let job = ended(context, "echo 1").await?;
+                    let known =
+                        |error: &JobError| matches!(error, JobError::Unknown { known, .. } if *known == [job.clone()]);
+                    refused(
+                        "`Unknown` of a view",
+                        context.shieling.view(ViewRequest::new(nothing())).await,
+                        known,
+                    )?;
+                    refused("`Unknown` of a kill", context.shieling.kill(&nothing()).await, known)?;
+                    refused(
+                        "`Unknown` of a write",
+                        context.shieling.write(&nothing(), typed("x"), SOON).await,
+                        known,
+                    )
+                })
+            },
+        ),
+        jobs("nothing is written to a job that has ended", |context| {
             Box::pin(async move {
-                let job = ended(at, "echo 1").await?;
-                let known =
-                    |error: &JobError| matches!(error, JobError::Unknown { known, .. } if *known == [job.clone()]);
-                refused(
-                    "`Unknown` of a view",
-                    at.shieling.view(ViewAsk::new(nothing())).await,
-                    known,
-                )?;
-                refused("`Unknown` of a kill", at.shieling.kill(&nothing()).await, known)?;
-                refused(
-                    "`Unknown` of a write",
-                    at.shieling.write(&nothing(), typed("x"), SOON).await,
-                    known,
-                )
-            })
-        }),
-        jobs("nothing is written to a job that has ended", |at| {
-            Box::pin(async move {
-                let job = ended(at, "exit 2").await?;
-                let written = at.shieling.write(&job, typed("x"), SOON).await;
+                let job = ended(context, "exit 2").await?;
+                let written = context.shieling.write(&job, typed("x"), SOON).await;
                 refused("`Ended`", written, |error| matches!(error, JobError::Ended { .. }))
             })
         }),
         jobs(
             "a command whose time is over goes on as a job, if that is wanted",
-            |at| {
+            |context| {
                 Box::pin(async move {
-                    let mut call = Call::new(at.within("echo a; sleep 1; echo b", 400));
+                    let mut call = JobRequest::new(context.within("echo a; sleep 1; echo b", 400));
                     call.on_timeout = OnTimeout::Background;
-                    let outcome = at.shieling.shell(call).await;
+                    let outcome = context.shieling.shell(call).await;
                     same(
                         "so far",
                         (outcome.status, outcome.stdout.as_str()),
@@ -220,121 +234,126 @@ pub(crate) fn cases() -> Vec<Case> {
                         .as_deref()
                         .and_then(|job| job.parse().ok())
                         .unwrap_or_else(nothing);
-                    let (over, view) = at.shieling.wait_for(&job, WaitFor::Exit, SOON).await?;
+                    let (over, view) = context.shieling.wait_for(&job, WaitFor::Exit, SOON).await?;
                     same("it ends", (over, view.outcome.stdout), (true, "b\n".to_owned()))
                 })
             },
         )
         .programs(&["sleep"]),
-        jobs("a pattern in the output is waited for", |at| {
+        jobs("a pattern in the output is waited for", |context| {
             Box::pin(async move {
-                let job = at.job("sleep 0.2; echo listening on 80; sleep 50").await?;
-                let (came, _) = at
+                let job = context.job("sleep 0.2; echo listening on 80; sleep 50").await?;
+                let (came, _) = context
                     .shieling
                     .wait_for(&job, WaitFor::Pattern(r"on \d+".to_owned()), SOON)
                     .await?;
                 same("it came", came, true)?;
-                let bad = at.shieling.wait_for(&job, WaitFor::Pattern("(".to_owned()), SOON).await;
+                let bad = context
+                    .shieling
+                    .wait_for(&job, WaitFor::Pattern("(".to_owned()), SOON)
+                    .await;
                 refused("`Pattern`", bad, |error| matches!(error, JobError::Pattern(_)))
             })
         })
         .programs(&["sleep"]),
-        jobs("a call with the name of a job starts nothing again", |at| {
+        jobs("a call with the name of a job starts nothing again", |context| {
             Box::pin(async move {
-                let call = || Call {
+                let call = || JobRequest {
                     id: "mine".parse().ok(),
                     background: true,
                     session: None,
-                    ..at.call("echo x >> made; sleep 50")
+                    ..context.call("echo x >> made; sleep 50")
                 };
-                let job = at.started(call()).await?;
+                let job = context.started(call()).await?;
                 same("its name", job.to_string(), "mine")?;
-                same("once more", at.started(call()).await?, job)?;
-                at.appears("made").await?;
-                same("what it made", at.says("cat made").await?, "x\n")
+                same("once more", context.started(call()).await?, job)?;
+                context.appears("made").await?;
+                same("what it made", context.says("cat made").await?, "x\n")
             })
         })
         .programs(&["sleep", "cat"]),
-        jobs("a job starts where its session stands", |at| {
+        jobs("a job starts where its session stands", |context| {
             Box::pin(async move {
-                at.shell("cd d; export V=value").await;
-                let call = Call {
+                context.shell("cd d; export V=value").await;
+                let call = JobRequest {
                     background: true,
-                    ..at.call("pwd -P; echo $V")
+                    ..context.call("pwd -P; echo $V")
                 };
-                let job = at.started(call).await?;
-                let (_, view) = at.shieling.wait_for(&job, WaitFor::Exit, SOON).await?;
+                let job = context.started(call).await?;
+                let (_, view) = context.shieling.wait_for(&job, WaitFor::Exit, SOON).await?;
                 same(
                     "where and with what",
                     view.outcome.stdout,
-                    format!("{}\nvalue\n", at.path("d").display()),
+                    format!("{}\nvalue\n", context.path("d").display()),
                 )
             })
         })
         .file("d/f", ""),
-        jobs("a job on a terminal has one, of its size", |at| {
+        jobs("a job on a terminal has one, of its size", |context| {
             Box::pin(async move {
-                let call = Call {
-                    terminal: Some(Size { rows: 7, columns: 33 }),
+                let call = JobRequest {
+                    terminal: Some(TerminalSize { rows: 7, columns: 33 }),
                     session: None,
-                    ..at.call("test -t 0 && test -t 1 && stty size; sleep 50")
+                    ..context.call("test -t 0 && test -t 1 && stty size; sleep 50")
                 };
-                let job = at
-                    .started(Call {
+                let job = context
+                    .started(JobRequest {
                         background: true,
                         ..call
                     })
                     .await?;
-                let (came, view) = at
+                let (came, view) = context
                     .shieling
                     .wait_for(&job, WaitFor::Pattern("7 33".to_owned()), SOON)
                     .await?;
-                holds("`7 33`", came, &view.outcome.tells())
+                holds("`7 33`", came, &view.outcome.described())
             })
         })
         .needs([Need::Can(Ability::Terminals)])
         .programs(&["stty", "sleep"]),
-        jobs("keys reach a program on a terminal", |at| {
+        jobs("keys reach a program on a terminal", |context| {
             Box::pin(async move {
-                let call = Call {
-                    terminal: Some(Size::default()),
+                let call = JobRequest {
+                    terminal: Some(TerminalSize::default()),
                     background: true,
                     session: None,
-                    ..at.call("echo ready; sleep 50; echo no")
+                    ..context.call("echo ready; sleep 50; echo no")
                 };
-                let job = at.started(call).await?;
-                at.shieling
+                let job = context.started(call).await?;
+                context
+                    .shieling
                     .wait_for(&job, WaitFor::Pattern("ready".to_owned()), SOON)
                     .await?;
-                let keys = Input {
+                let keys = JobInput {
                     keys: vec!["C-c".to_owned()],
-                    ..Input::default()
+                    ..JobInput::default()
                 };
-                at.shieling.write(&job, keys, Duration::from_millis(100)).await?;
-                let (over, view) = at.shieling.wait_for(&job, WaitFor::Exit, SOON).await?;
+                context.shieling.write(&job, keys, Duration::from_millis(100)).await?;
+                let (over, view) = context.shieling.wait_for(&job, WaitFor::Exit, SOON).await?;
                 same("it ends", over, true)?;
                 same("by its signal", view.outcome.exit_code, Some(130))
             })
         })
         .needs([Need::Can(Ability::Terminals)])
         .programs(&["sleep"]),
-        jobs("the screen of a terminal is what a person would see", |at| {
+        jobs("the screen of a terminal is what a person would see", |context| {
             Box::pin(async move {
-                let call = Call {
-                    terminal: Some(Size::default()),
+                let call = JobRequest {
+                    terminal: Some(TerminalSize::default()),
                     background: true,
                     session: None,
-                    ..at.call("printf 'one\\ntwo\\033[1;1HONE'; sleep 50")
+                    ..context.call("printf 'one\\ntwo\\033[1;1HONE'; sleep 50")
                 };
-                let job = at.started(call).await?;
-                at.shieling
+                let job = context.started(call).await?;
+                context
+                    .shieling
                     .wait_for(&job, WaitFor::Pattern("ONE".to_owned()), SOON)
                     .await?;
-                let view = at
+                let view = context
                     .shieling
-                    .view(ViewAsk {
+                    .view(ViewRequest {
                         screen: true,
-                        ..ViewAsk::new(job)
+                        ..ViewRequest::new(job)
                     })
                     .await?;
                 let text = view.screen.map(|screen| screen.text).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The cases, group by group.
+//! The cases, by group.
 
 mod execution;
 mod exit_codes;
@@ -60,7 +60,7 @@ const GROUPS: &[Group] = &[
     ("determinism", determinism::cases),
 ];
 
-/// All cases with their groups, in order.
+/// Returns all cases with their groups, in order.
 pub(crate) fn all() -> impl Iterator<Item = (&'static str, Case)> {
     GROUPS
         .iter()

@@ -1,7 +1,7 @@
-//! What is where: listing, looking, removing, moving.
+//! Listing, querying, removing and moving files.
 
 use shieling::environment::{Ability, FileError, Kind};
-use shieling::files::{FilesError, ListAsk};
+use shieling::files::{FilesError, ListRequest};
 
 use crate::conformance::case::{Case, Need, reads, writes};
 use crate::conformance::expect::{holds, is_typed, refused, same};
@@ -21,9 +21,9 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         reads(
             "a directory is listed by the bytes of its names, with what each is",
-            |at| {
+            |context| {
                 Box::pin(async move {
-                    let listed = at.list(".").await?;
+                    let listed = context.list(".").await?;
                     let seen: Vec<_> = listed
                         .entries
                         .iter()
@@ -47,22 +47,22 @@ pub(crate) fn cases() -> Vec<Case> {
                     same(
                         "its path and what is next",
                         (listed.path.as_path(), listed.next),
-                        (at.workspace(), None),
+                        (context.workspace(), None),
                     )
                 })
             },
         )
         .files(&[("a", ""), ("B", "12"), ("d/f", ""), (".dot", "1"), ("ü", "123")]),
-        reads("a long directory is listed in parts", |at| {
+        reads("a long directory is listed in parts", |context| {
             Box::pin(async move {
                 let (mut names, mut after) = (Vec::new(), None);
                 loop {
-                    let ask = ListAsk {
+                    let ask = ListRequest {
                         path: ".".into(),
                         limit: 4,
                         after: after.take(),
                     };
-                    let listed = at.list_as(ask).await?;
+                    let listed = context.list_as(ask).await?;
                     holds(
                         "4 at most",
                         listed.entries.len() <= 4,
@@ -99,23 +99,23 @@ pub(crate) fn cases() -> Vec<Case> {
             ("f8", ""),
             ("f9", ""),
         ]),
-        reads("an empty directory has nothing in it", |at| {
-            Box::pin(async move { same("entries", at.names(".").await?, Vec::<String>::new()) })
+        reads("an empty directory has nothing in it", |context| {
+            Box::pin(async move { same("entries", context.names(".").await?, Vec::<String>::new()) })
         }),
-        reads("a file cannot be listed", |at| {
+        reads("a file cannot be listed", |context| {
             Box::pin(async move {
-                let listed = at.list("f").await;
+                let listed = context.list("f").await;
                 refused("`NotADirectory`", listed, |error| {
                     matches!(error, FilesError::File(FileError::NotADirectory(_)))
                 })?;
-                refused("`NotFound`", at.list("missing").await, is_missing)
+                refused("`NotFound`", context.list("missing").await, is_missing)
             })
         })
         .file("f", ""),
-        reads("links are listed as links, also those that lead nowhere", |at| {
+        reads("links are listed as links, also those that lead nowhere", |context| {
             Box::pin(async move {
-                at.says("ln -s f good; ln -s missing bad; ln -s loop loop").await?;
-                let listed = at.list(".").await?;
+                context.says("ln -s f good; ln -s missing bad; ln -s loop loop").await?;
+                let listed = context.list(".").await?;
                 let links: Vec<_> = listed
                     .entries
                     .iter()
@@ -134,69 +134,73 @@ pub(crate) fn cases() -> Vec<Case> {
         .needs([COMMANDS])
         .programs(&["ln"])
         .file("f", ""),
-        reads("a file is looked at without being read", |at| {
+        reads("a file is looked at without being read", |context| {
             Box::pin(async move {
-                let info = at.stat("d/f").await?;
+                let info = context.stat("d/f").await?;
                 same(
                     "what it is",
                     (info.kind, info.size, &info.path),
-                    (Kind::File, Some(5), &at.path("d/f")),
+                    (Kind::File, Some(5), &context.path("d/f")),
                 )?;
-                same("its state", info.hash, Some(at.read("d/f").await?.hash))?;
-                same("a directory", at.stat("d").await?.kind, Kind::Directory)?;
-                refused("`NotFound`", at.stat("missing").await, is_missing)
+                same("its state", info.hash, Some(context.read("d/f").await?.hash))?;
+                same("a directory", context.stat("d").await?.kind, Kind::Directory)?;
+                refused("`NotFound`", context.stat("missing").await, is_missing)
             })
         })
         .file("d/f", "12345"),
-        writes("a file is removed, and is gone", |at| {
+        writes("a file is removed, and is gone", |context| {
             Box::pin(async move {
-                at.delete("f", false).await?;
-                same("what is there", at.names(".").await?, vec!["g".to_owned()])?;
-                refused("`NotFound`", at.delete("f", false).await, is_missing)
+                context.delete("f", false).await?;
+                same("what is there", context.names(".").await?, vec!["g".to_owned()])?;
+                refused("`NotFound`", context.delete("f", false).await, is_missing)
             })
         })
         .files(&[("f", ""), ("g", "")]),
         writes(
             "a directory with something in it is removed only if that is wanted",
-            |at| {
+            |context| {
                 Box::pin(async move {
-                    let deleted = at.delete("d", false).await;
+                    let deleted = context.delete("d", false).await;
                     refused("`NotEmpty`", deleted, |error| {
                         matches!(error, FilesError::File(FileError::NotEmpty(_)))
                     })?;
-                    same("what is in it", at.text("d/e/f").await?, "kept")?;
-                    at.delete("d", true).await?;
-                    same("what is there", at.names(".").await?, Vec::<String>::new())
+                    same("what is in it", context.text("d/e/f").await?, "kept")?;
+                    context.delete("d", true).await?;
+                    same("what is there", context.names(".").await?, Vec::<String>::new())
                 })
             },
         )
         .file("d/e/f", "kept"),
-        writes("the workspace is not removed, nor what it stands in", |at| {
+        writes("the workspace is not removed, nor what it stands in", |context| {
             Box::pin(async move {
-                let above = at.workspace().parent().unwrap_or(at.workspace()).to_path_buf();
+                let above = context
+                    .workspace()
+                    .parent()
+                    .unwrap_or(context.workspace())
+                    .to_path_buf();
                 for path in [
                     ".".into(),
-                    at.workspace().to_path_buf(),
+                    context.workspace().to_path_buf(),
                     "d/..".into(),
                     above,
                     "/".into(),
                     "..".into(),
                 ] {
-                    let deleted = at.delete(&path, true).await;
+                    let deleted = context.delete(&path, true).await;
                     refused(&format!("`{}` stays", path.display()), deleted, is_typed)?;
                 }
-                same("a file in it", at.text("d/f").await?, "kept")
+                same("a file in it", context.text("d/f").await?, "kept")
             })
         })
         .file("d/f", "kept"),
-        writes("a link is removed, and what it leads to stays", |at| {
+        writes("a link is removed, and what it leads to stays", |context| {
             Box::pin(async move {
-                at.says("ln -s d e; ln -s d/f g").await?;
-                at.delete("e", true).await?;
-                at.delete("g", false).await?;
+                context.says("ln -s d e; ln -s d/f g").await?;
+                context.delete("e", true).await?;
+                context.delete("g", false).await?;
                 same(
                     "what is there",
-                    (at.names(".").await?, at.text("d/f").await?),
+                    (context.names(".").await?, context.text("d/f").await?),
                     (vec!["d".to_owned()], "kept".to_owned()),
                 )
             })
@@ -204,54 +208,54 @@ pub(crate) fn cases() -> Vec<Case> {
         .needs([COMMANDS])
         .programs(&["ln"])
         .file("d/f", "kept"),
-        writes("a file is moved, with what is in it", |at| {
+        writes("a file is moved, with what is in it", |context| {
             Box::pin(async move {
-                let info = at.rename("f", "g", false).await?;
-                same("where it is", &info.path, &at.path("g"))?;
-                same("its text", at.text("g").await?, "text")?;
-                same("what is there", at.names(".").await?, vec!["g".to_owned()])
+                let info = context.rename("f", "g", false).await?;
+                same("where it is", &info.path, &context.path("g"))?;
+                same("its text", context.text("g").await?, "text")?;
+                same("what is there", context.names(".").await?, vec!["g".to_owned()])
             })
         })
         .file("f", "text"),
-        writes("a directory is moved as a whole", |at| {
+        writes("a directory is moved as a whole", |context| {
             Box::pin(async move {
-                at.rename("d", "e", false).await?;
-                same("its file", at.text("e/x/f").await?, "text")?;
-                same("what is there", at.names(".").await?, vec!["e".to_owned()])
+                context.rename("d", "e", false).await?;
+                same("its file", context.text("e/x/f").await?, "text")?;
+                same("what is there", context.names(".").await?, vec!["e".to_owned()])
             })
         })
         .file("d/x/f", "text"),
-        writes("a file is moved into a directory that is there", |at| {
+        writes("a file is moved into a directory that is there", |context| {
             Box::pin(async move {
-                let info = at.rename("f", "d", false).await?;
-                same("where it is", &info.path, &at.path("d/f"))?;
-                same("its text", at.text("d/f").await?, "text")
+                let info = context.rename("f", "d", false).await?;
+                same("where it is", &info.path, &context.path("d/f"))?;
+                same("its text", context.text("d/f").await?, "text")
             })
         })
         .files(&[("f", "text"), ("d/g", "")]),
-        writes("a file that is there is replaced only if that is wanted", |at| {
+        writes("a file that is there is replaced only if that is wanted", |context| {
             Box::pin(async move {
-                refused("`Exists`", at.rename("f", "g", false).await, is_there)?;
+                refused("`Exists`", context.rename("f", "g", false).await, is_there)?;
                 same(
                     "both",
-                    (at.text("f").await?, at.text("g").await?),
+                    (context.text("f").await?, context.text("g").await?),
                     ("f".to_owned(), "g".to_owned()),
                 )?;
-                at.rename("f", "g", true).await?;
+                context.rename("f", "g", true).await?;
                 same(
                     "one",
-                    (at.names(".").await?, at.text("g").await?),
+                    (context.names(".").await?, context.text("g").await?),
                     (vec!["g".to_owned()], "f".to_owned()),
                 )
             })
         })
         .files(&[("f", "f"), ("g", "g")]),
-        writes("a directory is not moved into itself", |at| {
+        writes("a directory is not moved into itself", |context| {
             Box::pin(async move {
-                let moved = at.rename("d", "d/e", false).await;
+                let moved = context.rename("d", "d/e", false).await;
                 refused("refused", moved, is_typed)?;
-                refused("`NotFound`", at.rename("missing", "x", false).await, is_missing)?;
-                same("its file", at.text("d/f").await?, "text")
+                refused("`NotFound`", context.rename("missing", "x", false).await, is_missing)?;
+                same("its file", context.text("d/f").await?, "text")
             })
         })
         .file("d/f", "text"),

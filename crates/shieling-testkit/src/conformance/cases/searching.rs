@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use shieling::files::{FilesError, Glob, GlobAsk, GrepAsk, GrepMode};
+use shieling::files::{FilesError, GlobRequest, GrepMode, GrepRequest, Include};
 
 use crate::conformance::case::{Case, reads};
 use crate::conformance::expect::{holds, refused, same};
@@ -25,31 +25,35 @@ fn owned(texts: &[&str]) -> Vec<String> {
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        reads("files are found by a pattern, sorted", |at| {
+        reads("files are found by a pattern, sorted", |context| {
             Box::pin(async move {
                 same(
                     "`**/*.rs`",
-                    at.glob("**/*.rs").await?,
+                    context.glob("**/*.rs").await?,
                     owned(&["a.rs", "b/c.rs", "b/d/e.rs"]),
                 )?;
-                same("`b/*.rs`", at.glob("b/*.rs").await?, owned(&["b/c.rs"]))?;
-                same("`*.txt` at any depth", at.glob("*.txt").await?, owned(&["b/f.txt"]))?;
-                same("`*.none`", at.glob("*.none").await?, Vec::<String>::new())
+                same("`b/*.rs`", context.glob("b/*.rs").await?, owned(&["b/c.rs"]))?;
+                same(
+                    "`*.txt` at any depth",
+                    context.glob("*.txt").await?,
+                    owned(&["b/f.txt"]),
+                )?;
+                same("`*.none`", context.glob("*.none").await?, Vec::<String>::new())
             })
         })
         .files(TREE),
         reads(
             "what is ignored or begins with a dot is found only if that is wanted",
-            |at| {
+            |context| {
                 Box::pin(async move {
-                    let of = Glob {
+                    let include = Include {
                         ignored: true,
-                        dotted: true,
+                        dotfiles: true,
                     };
-                    let found = at
-                        .glob_as(GlobAsk {
-                            of,
-                            ..GlobAsk::new("**/*.rs")
+                    let found = context
+                        .glob_as(GlobRequest {
+                            include,
+                            ..GlobRequest::new("**/*.rs")
                         })
                         .await?;
                     let paths: Vec<_> = found.paths.iter().map(|path| shown(path)).collect();
@@ -62,16 +66,16 @@ pub(crate) fn cases() -> Vec<Case> {
             },
         )
         .files(TREE),
-        reads("many files are found in parts", |at| {
+        reads("many files are found in parts", |context| {
             Box::pin(async move {
                 let (mut paths, mut after) = (Vec::new(), None);
                 loop {
-                    let ask = GlobAsk {
+                    let ask = GlobRequest {
                         limit: 2,
                         after: after.take(),
-                        ..GlobAsk::new("**/*.rs")
+                        ..GlobRequest::new("**/*.rs")
                     };
-                    let found = at.glob_as(ask).await?;
+                    let found = context.glob_as(ask).await?;
                     paths.extend(found.paths.iter().map(|path| shown(path)));
                     match found.next {
                         Some(next) => after = Some(next),
@@ -82,19 +86,23 @@ pub(crate) fn cases() -> Vec<Case> {
             })
         })
         .files(TREE),
-        reads("a pattern that cannot be read is refused", |at| {
+        reads("a pattern that cannot be read is refused", |context| {
             Box::pin(async move {
                 let typed = |error: &FilesError| matches!(error, FilesError::Argument { .. });
-                refused("`Argument` for a glob", at.glob_as(GlobAsk::new("a[")).await, typed)?;
+                refused(
+                    "`Argument` for a glob",
+                    context.glob_as(GlobRequest::new("a[")).await,
+                    typed,
+                )?;
                 refused(
                     "`Argument` for an expression",
-                    at.grep_as(GrepAsk::new("(")).await,
+                    context.grep_as(GrepRequest::new("(")).await,
                     typed,
                 )
             })
         })
         .files(TREE),
-        reads("lines are found with their files and numbers, sorted", |at| {
+        reads("lines are found with their files and numbers, sorted", |context| {
             Box::pin(async move {
                 let expected = owned(&[
                     "a.rs:1:fn a() {}",
@@ -102,41 +110,44 @@ pub(crate) fn cases() -> Vec<Case> {
                     "b/c.rs:2:fn d() {}",
                     "b/f.txt:1:fn in text",
                 ]);
-                same("`^fn`", at.grep("^fn").await?, expected)?;
-                same("`nowhere`", at.grep("nowhere").await?, Vec::<String>::new())
+                same("`^fn`", context.grep("^fn").await?, expected)?;
+                same("`nowhere`", context.grep("nowhere").await?, Vec::<String>::new())
             })
         })
         .files(TREE),
-        reads("a search may be literal, whatever the case, in some files only", |at| {
-            Box::pin(async move {
-                let ask = GrepAsk {
-                    literal: true,
-                    ignore_case: true,
-                    globs: owned(&["*.rs"]),
-                    ..GrepAsk::new("C() {")
-                };
-                same(
-                    "one line",
-                    lines_of(&at.grep_as(ask).await?),
-                    owned(&["b/c.rs:1:fn c() {}"]),
-                )
-            })
-        })
+        reads(
+            "a search may be literal, whatever the case, in some files only",
+            |context| {
+                Box::pin(async move {
+                    let ask = GrepRequest {
+                        literal: true,
+                        ignore_case: true,
+                        globs: owned(&["*.rs"]),
+                        ..GrepRequest::new("C() {")
+                    };
+                    same(
+                        "one line",
+                        lines_of(&context.grep_as(ask).await?),
+                        owned(&["b/c.rs:1:fn c() {}"]),
+                    )
+                })
+            },
+        )
         .files(TREE),
-        reads("a search may tell files, or how many lines match in each", |at| {
+        reads("a search may tell files, or how many lines match in each", |context| {
             Box::pin(async move {
-                let files = at
-                    .grep_as(GrepAsk {
+                let files = context
+                    .grep_as(GrepRequest {
                         mode: GrepMode::Files,
-                        ..GrepAsk::new("fn")
+                        ..GrepRequest::new("fn")
                     })
                     .await?;
                 let paths: Vec<_> = files.hits.iter().map(|hit| shown(&hit.path)).collect();
                 same("files", paths, owned(&["a.rs", "b/c.rs", "b/f.txt"]))?;
-                let counts = at
-                    .grep_as(GrepAsk {
+                let counts = context
+                    .grep_as(GrepRequest {
                         mode: GrepMode::Count,
-                        ..GrepAsk::new("fn")
+                        ..GrepRequest::new("fn")
                     })
                     .await?;
                 let counts: Vec<_> = counts.hits.iter().map(|hit| hit.count).collect();
@@ -144,13 +155,13 @@ pub(crate) fn cases() -> Vec<Case> {
             })
         })
         .files(TREE),
-        reads("lines beside a match are told to be no match", |at| {
+        reads("lines beside a match are told to be no match", |context| {
             Box::pin(async move {
-                let found = at
-                    .grep_as(GrepAsk {
+                let found = context
+                    .grep_as(GrepRequest {
                         before: 1,
                         after_lines: 1,
-                        ..GrepAsk::new("3")
+                        ..GrepRequest::new("3")
                     })
                     .await?;
                 let lines: Vec<_> = found.hits.iter().map(|hit| (hit.line, hit.matched)).collect();
@@ -162,16 +173,16 @@ pub(crate) fn cases() -> Vec<Case> {
             })
         })
         .file("f", "1\n2\n3\n4\n5\n"),
-        reads("many lines are found in parts", |at| {
+        reads("many lines are found in parts", |context| {
             Box::pin(async move {
                 let (mut lines, mut cursor) = (Vec::new(), None);
                 for _ in 0..50 {
-                    let ask = GrepAsk {
+                    let ask = GrepRequest {
                         limit: 7,
                         cursor: cursor.take(),
-                        ..GrepAsk::new("line")
+                        ..GrepRequest::new("line")
                     };
-                    let found = at.grep_as(ask).await?;
+                    let found = context.grep_as(ask).await?;
                     lines.extend(found.hits.iter().map(|hit| (shown(&hit.path), hit.line.unwrap_or(0))));
                     match found.next {
                         Some(next) => cursor = Some(next),
@@ -186,11 +197,11 @@ pub(crate) fn cases() -> Vec<Case> {
         })
         .file("a", "line\n".repeat(20))
         .file("b", "line\n".repeat(20)),
-        reads("an expression takes time in proportion to the text", |at| {
+        reads("an expression takes time in proportion to the text", |context| {
             Box::pin(async move {
                 let begun = Instant::now();
-                same("nothing", at.grep("(a+)+$").await?.len(), 0)?;
-                same("nothing", at.grep("(a|aa)+b").await?.len(), 0)?;
+                same("nothing", context.grep("(a+)+$").await?.len(), 0)?;
+                same("nothing", context.grep("(a|aa)+b").await?.len(), 0)?;
                 holds(
                     "seconds",
                     begun.elapsed() < Duration::from_secs(20),
@@ -199,9 +210,9 @@ pub(crate) fn cases() -> Vec<Case> {
             })
         })
         .file("f", format!("{}!\n", "a".repeat(50_000))),
-        reads("files that are no text are counted and left out", |at| {
+        reads("files that are no text are counted and left out", |context| {
             Box::pin(async move {
-                let found = at.grep_as(GrepAsk::new("needle")).await?;
+                let found = context.grep_as(GrepRequest::new("needle")).await?;
                 same(
                     "lines and binary files",
                     (lines_of(&found), found.binary),
@@ -211,32 +222,32 @@ pub(crate) fn cases() -> Vec<Case> {
         })
         .file("b", b"\0\0needle\n".to_vec())
         .file("t", "needle\n"),
-        reads("a match may go over several lines, if that is wanted", |at| {
+        reads("a match may go over several lines, if that is wanted", |context| {
             Box::pin(async move {
-                same("alone", at.grep("a\\nb").await.map_or(0, |lines| lines.len()), 0)?;
-                let found = at
-                    .grep_as(GrepAsk {
+                same("alone", context.grep("a\\nb").await.map_or(0, |lines| lines.len()), 0)?;
+                let found = context
+                    .grep_as(GrepRequest {
                         multiline: true,
-                        ..GrepAsk::new("a\\nb")
+                        ..GrepRequest::new("a\\nb")
                     })
                     .await?;
                 same("the first line", found.hits.first().and_then(|hit| hit.line), Some(2))
             })
         })
         .file("f", "x\na\nb\nc\n"),
-        reads("a search of a file is a search of that file", |at| {
+        reads("a search of a file is a search of that file", |context| {
             Box::pin(async move {
-                let found = at
-                    .grep_as(GrepAsk {
+                let found = context
+                    .grep_as(GrepRequest {
                         path: "b/c.rs".into(),
-                        ..GrepAsk::new("fn")
+                        ..GrepRequest::new("fn")
                     })
                     .await?;
                 same("lines", found.hits.len(), 2)?;
-                let below = at
-                    .glob_as(GlobAsk {
+                let below = context
+                    .glob_as(GlobRequest {
                         path: "b".into(),
-                        ..GlobAsk::new("*.rs")
+                        ..GlobRequest::new("*.rs")
                     })
                     .await?;
                 let paths: Vec<_> = below.paths.iter().map(|path| shown(path)).collect();
@@ -244,28 +255,28 @@ pub(crate) fn cases() -> Vec<Case> {
             })
         })
         .files(TREE),
-        reads("what is not there cannot be searched", |at| {
+        reads("what is not there cannot be searched", |context| {
             Box::pin(async move {
                 let typed = |error: &FilesError| {
                     matches!(error, FilesError::File(shieling::environment::FileError::NotFound(_)))
                 };
-                let missing = GrepAsk {
+                let missing = GrepRequest {
                     path: "missing".into(),
-                    ..GrepAsk::new("x")
+                    ..GrepRequest::new("x")
                 };
-                refused("`NotFound` for a search", at.grep_as(missing).await, typed)?;
-                let missing = GlobAsk {
+                refused("`NotFound` for a search", context.grep_as(missing).await, typed)?;
+                let missing = GlobRequest {
                     path: "missing".into(),
-                    ..GlobAsk::new("*")
+                    ..GlobRequest::new("*")
                 };
-                refused("`NotFound` for a glob", at.glob_as(missing).await, typed)
+                refused("`NotFound` for a glob", context.glob_as(missing).await, typed)
             })
         }),
-        reads("a circle of links is walked once", |at| {
+        reads("a circle of links is walked once", |context| {
             Box::pin(async move {
-                at.says("ln -s .. d/up; ln -s . here").await?;
-                same("files", at.glob("**/*.x").await?, owned(&["d/f.x"]))?;
-                same("lines", at.grep("once").await?, owned(&["d/f.x:1:once"]))
+                context.says("ln -s .. d/up; ln -s . here").await?;
+                same("files", context.glob("**/*.x").await?, owned(&["d/f.x"]))?;
+                same("lines", context.grep("once").await?, owned(&["d/f.x:1:once"]))
             })
         })
         .needs([crate::conformance::case::Need::Can(

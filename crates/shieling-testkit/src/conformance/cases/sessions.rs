@@ -1,11 +1,11 @@
-//! Shells that stay.
+//! Sessions.
 
 use std::sync::Arc;
 
 use shieling::environment::Ability;
 use shieling::session::SessionName;
 
-use crate::conformance::Wrong;
+use crate::conformance::CheckFailure;
 use crate::conformance::case::{Case, Need, case, check, run, shell, shell_in};
 use crate::conformance::expect::same;
 
@@ -57,65 +57,65 @@ pub(crate) fn cases() -> Vec<Case> {
             run("echo ${x-none}; pwd -P").out("none\n{W}\n"),
         ])
         .file("d/f", ""),
-        sessions(check("sessions run side by side", |at| {
+        sessions(check("sessions run side by side", |context| {
             Box::pin(async move {
-                // Each waits for all: one after the other they would wait for ever.
+                // Each waits for all others, so running them one after the other would take forever.
                 let text = |number: usize| format!(": > begun{number}; while [ \"$(echo begun*)\" != 'begun0 begun1 begun2 begun3' ]; do sleep 0.02; done; echo {number}");
                 let calls: Vec<_> = (0..4)
                     .map(|number| {
-                        let mut call = at.call(&text(number));
+                        let mut call = context.call(&text(number));
                         call.session = format!("s{number}").parse().ok();
-                        let shieling = Arc::clone(&at.shieling);
+                        let shieling = Arc::clone(&context.shieling);
                         tokio::spawn(async move { shieling.shell(call).await })
                     })
                     .collect();
                 for (number, call) in calls.into_iter().enumerate() {
-                    let outcome = call.await.map_err(|error| Wrong::new("no panic", error.to_string()))?;
+                    let outcome = call.await.map_err(|error| CheckFailure::new("no panic", error.to_string()))?;
                     same("what it says", outcome.stdout, format!("{number}\n"))?;
                 }
                 Ok(())
             })
         }))
         .programs(&["sleep"]),
-        sessions(check("calls of one session take turns", |at| {
+        sessions(check("calls of one session take turns", |context| {
             Box::pin(async move {
-                at.shell("n=0").await;
+                context.shell("n=0").await;
                 let calls: Vec<_> = (0..5)
                     .map(|_| {
-                        let call = at.call("n=$((n+1)); sleep 0.05; echo $n");
-                        let shieling = Arc::clone(&at.shieling);
+                        let call = context.call("n=$((n+1)); sleep 0.05; echo $n");
+                        let shieling = Arc::clone(&context.shieling);
                         tokio::spawn(async move { shieling.shell(call).await.stdout })
                     })
                     .collect();
                 let mut said = Vec::new();
                 for call in calls {
-                    said.push(call.await.map_err(|error| Wrong::new("no panic", error.to_string()))?);
+                    said.push(call.await.map_err(|error| CheckFailure::new("no panic", error.to_string()))?);
                 }
                 said.sort();
                 same("what they say", said, ["1\n", "2\n", "3\n", "4\n", "5\n"].map(str::to_owned).to_vec())
             })
         }))
         .programs(&["sleep"]),
-        sessions(check("a session that is ended begins anew", |at| {
+        sessions(check("a session that is ended begins anew", |context| {
             Box::pin(async move {
-                at.shell("x=1; cd /").await;
-                same("there was one", at.shieling.end_session(&SessionName::default()), true)?;
-                same("there is none", at.shieling.end_session(&SessionName::default()), false)?;
-                let next = at.shell("echo ${x-none}; pwd -P").await.stdout;
-                same("the next", next, format!("none\n{}\n", at.workspace().display()))
+                context.shell("x=1; cd /").await;
+                same("there was one", context.shieling.end_session(&SessionName::default()), true)?;
+                same("there is none", context.shieling.end_session(&SessionName::default()), false)?;
+                let next = context.shell("echo ${x-none}; pwd -P").await.stdout;
+                same("the next", next, format!("none\n{}\n", context.workspace().display()))
             })
         })),
-        sessions(check("sessions are listed by name, with where they stand", |at| {
+        sessions(check("sessions are listed by name, with where they stand", |context| {
             Box::pin(async move {
                 for name in ["b", "a", "c"] {
-                    let mut call = at.call("cd d");
+                    let mut call = context.call("cd d");
                     call.session = name.parse().ok();
-                    at.shieling.shell(call).await;
+                    context.shieling.shell(call).await;
                 }
-                let listed = at.shieling.list().sessions;
+                let listed = context.shieling.list().sessions;
                 let names: Vec<_> = listed.iter().map(|session| session.session.to_string()).collect();
                 same("names", names, ["a", "b", "c"].map(str::to_owned).to_vec())?;
-                let here = listed.iter().all(|session| session.cwd == at.path("d") && session.commands == 1);
+                let here = listed.iter().all(|session| session.cwd == context.path("d") && session.commands == 1);
                 same("each stands in `d` after one command", here, true)
             })
         }))
@@ -137,24 +137,24 @@ pub(crate) fn cases() -> Vec<Case> {
             shell("cd {W} 2>/dev/null; cd ..; cd -").noisy().any_code(),
         ])
         .programs(&["mkdir", "rmdir"]),
-        sessions(check("a call that waits too long for its turn is refused, and says for what", |at| {
+        sessions(check("a call that waits too long for its turn is refused, and says for what", |context| {
             Box::pin(async move {
-                let mut long = at.call("sleep 5");
-                long.command = at.within("sleep 5", 10_000);
-                let shieling = Arc::clone(&at.shieling);
+                let mut long = context.call("sleep 5");
+                long.command = context.within("sleep 5", 10_000);
+                let shieling = Arc::clone(&context.shieling);
                 let busy = tokio::spawn(async move { shieling.shell(long).await });
-                at.until("the session is busy", || {
-                    at.shieling.list().sessions.iter().any(|session| session.job.is_some())
+                context.until("the session is busy", || {
+                    context.shieling.list().sessions.iter().any(|session| session.job.is_some())
                 })
                 .await?;
-                let mut short = at.call("echo no");
-                short.command = at.within("echo no", 300);
-                let refused = at.shieling.shell(short).await;
+                let mut short = context.call("echo no");
+                short.command = context.within("echo no", 300);
+                let refused = context.shieling.shell(short).await;
                 let layer = refused.denial.map(|denial| denial.layer);
                 busy.abort();
                 drop(busy.await);
                 same("the layer that refuses", layer, Some(shieling::outcome::Layer::Environment))?;
-                same("and afterwards", at.shell("echo yes").await.stdout, "yes\n")
+                same("and afterwards", context.shell("echo yes").await.stdout, "yes\n")
             })
         }))
         .programs(&["sleep"]),

@@ -1,11 +1,11 @@
-//! Two streams, each whole, and apart.
+//! The two output streams are complete and separate.
 
 use shieling::output::{Stream, Tee};
 
 use crate::conformance::case::{Case, case, check, run};
 use crate::conformance::expect::{holds, same};
 
-/// Remembers what arrives.
+/// Records the output.
 #[derive(Default)]
 struct Heard {
     stdout: Vec<u8>,
@@ -68,19 +68,19 @@ pub(crate) fn cases() -> Vec<Case> {
                 .err("b\n")
                 .code(3)],
         ),
-        check("whoever listens hears both streams, byte for byte", |at| {
+        check("whoever listens hears both streams, byte for byte", |context| {
             Box::pin(async move {
                 let mut heard = Heard::default();
-                let command = at.command("printf 'a\\0\\377'; printf 'b\\376' >&2");
-                let outcome = at.shieling.run(command, Some(&mut heard)).await;
+                let command = context.command("printf 'a\\0\\377'; printf 'b\\376' >&2");
+                let outcome = context.shieling.run(command, Some(&mut heard)).await;
                 same("the end", outcome.exit_code, Some(0))?;
                 same("stdout", heard.stdout, b"a\0\xff".to_vec())?;
                 same("stderr", heard.stderr, b"b\xfe".to_vec())
             })
         }),
-        check("a refusal of the shell is on standard error", |at| {
+        check("a refusal of the shell is on standard error", |context| {
             Box::pin(async move {
-                let outcome = at.run("cd /conformance/missing").await;
+                let outcome = context.run("cd /conformance/missing").await;
                 same("stdout", outcome.stdout.as_str(), "")?;
                 holds("something on stderr", !outcome.stderr.is_empty(), &outcome.stderr)
             })

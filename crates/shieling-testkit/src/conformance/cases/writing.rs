@@ -1,7 +1,7 @@
 //! Writing whole files.
 
 use shieling::environment::{Ability, FileError};
-use shieling::files::{FilesError, WriteAsk};
+use shieling::files::{FilesError, WriteRequest};
 
 use crate::conformance::case::{Case, Need, writes};
 use crate::conformance::expect::{holds, is_typed, refused, same};
@@ -10,40 +10,40 @@ const COMMANDS: Need = Need::Can(Ability::Commands);
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
-        writes("what is written is what is read", |at| {
+        writes("what is written is what is read", |context| {
             Box::pin(async move {
-                let written = at.write("f", "a\nü\r\n").await?;
+                let written = context.write("f", "a\nü\r\n").await?;
                 same(
                     "new, of this size, here",
                     (written.created, written.size, &written.path),
-                    (true, 6, &at.path("f")),
+                    (true, 6, &context.path("f")),
                 )?;
-                let read = at.read("f").await?;
+                let read = context.read("f").await?;
                 same("its state", &read.hash, &written.hash)?;
-                same("its text", at.text("f").await?, "a\nü\r\n")
+                same("its text", context.text("f").await?, "a\nü\r\n")
             })
         }),
-        writes("a file that is there is replaced, and the change shown", |at| {
+        writes("a file that is there is replaced, and the change shown", |context| {
             Box::pin(async move {
-                let written = at.write("f", "one\n2\nthree\n").await?;
+                let written = context.write("f", "one\n2\nthree\n").await?;
                 same("not new", written.created, false)?;
                 let diff = written.diff.unwrap_or_default();
                 holds("`-two` and `+2`", diff.contains("-two") && diff.contains("+2"), &diff)?;
-                same("its text", at.text("f").await?, "one\n2\nthree\n")
+                same("its text", context.text("f").await?, "one\n2\nthree\n")
             })
         })
         .file("f", "one\ntwo\nthree\n"),
-        writes("directories that are missing are made", |at| {
+        writes("directories that are missing are made", |context| {
             Box::pin(async move {
-                at.write("a/b/c/f", "deep").await?;
-                same("its text", at.text("a/b/c/f").await?, "deep")
+                context.write("a/b/c/f", "deep").await?;
+                same("its text", context.text("a/b/c/f").await?, "deep")
             })
         }),
-        writes("any bytes can be written, and are what commands see", |at| {
+        writes("any bytes can be written, and are what commands see", |context| {
             Box::pin(async move {
                 let bytes: Vec<u8> = (0..=255).collect();
-                same("its size", at.write("f", &bytes).await?.size, 256)?;
-                let said = at.says("od -An -v -tx1 f | tr -d ' \\n'").await?;
+                same("its size", context.write("f", &bytes).await?.size, 256)?;
+                let said = context.says("od -An -v -tx1 f | tr -d ' \\n'").await?;
                 same(
                     "what a command sees",
                     said,
@@ -53,95 +53,98 @@ pub(crate) fn cases() -> Vec<Case> {
         })
         .needs([COMMANDS])
         .programs(&["od", "tr"]),
-        writes("8 MiB are written and are there", |at| {
+        writes("8 MiB are written and are there", |context| {
             Box::pin(async move {
-                let bytes: Vec<u8> = (0..8 << 20).map(|at: u32| at.to_le_bytes()[1] ^ 0x5a).collect();
-                same("its size", at.write("big", &bytes).await?.size, 8 << 20)?;
-                same("as it is read", at.read("big").await?.size, 8 << 20)?;
+                let bytes: Vec<u8> = (0..8 << 20)
+                    .map(|context: u32| context.to_le_bytes()[1] ^ 0x5a)
+                    .collect();
+                same("its size", context.write("big", &bytes).await?.size, 8 << 20)?;
+                same("as it is read", context.read("big").await?.size, 8 << 20)?;
                 same(
                     "its state",
-                    at.read("big").await?.hash,
-                    at.write("big2", &bytes).await?.hash,
+                    context.read("big").await?.hash,
+                    context.write("big2", &bytes).await?.hash,
                 )
             })
         }),
-        writes("nothing can be written, too", |at| {
+        writes("nothing can be written, too", |context| {
             Box::pin(async move {
-                same("its size", at.write("f", "").await?.size, 0)?;
-                same("its text", at.text("f").await?, "")
+                same("its size", context.write("f", "").await?.size, 0)?;
+                same("its text", context.text("f").await?, "")
             })
         })
         .file("f", "something\n"),
-        writes("a file that must be new is not replaced", |at| {
+        writes("a file that must be new is not replaced", |context| {
             Box::pin(async move {
-                let ask = |path| WriteAsk {
+                let ask = |path| WriteRequest {
                     create_only: true,
-                    ..WriteAsk::new(path, "new")
+                    ..WriteRequest::new(path, "new")
                 };
-                let written = at.write_as(ask("f")).await;
+                let written = context.write_as(ask("f")).await;
                 refused("`Exists`", written, |error| {
                     matches!(error, FilesError::File(FileError::Exists(_)))
                 })?;
-                same("its text", at.text("f").await?, "old")?;
-                same("another is new", at.write_as(ask("g")).await?.created, true)
+                same("its text", context.text("f").await?, "old")?;
+                same("another is new", context.write_as(ask("g")).await?.created, true)
             })
         })
         .file("f", "old"),
-        writes("a write with an old state is refused, and changes nothing", |at| {
+        writes("a write with an old state is refused, and changes nothing", |context| {
             Box::pin(async move {
-                let read = at.read("f").await?.hash;
-                at.write("f", "somebody else\n").await?;
-                let stale = at
-                    .write_as(WriteAsk {
+                let read = context.read("f").await?.hash;
+                context.write("f", "somebody else\n").await?;
+                let stale = context
+                    .write_as(WriteRequest {
                         expect: Some(read),
-                        ..WriteAsk::new("f", "mine\n")
+                        ..WriteRequest::new("f", "mine\n")
                     })
                     .await;
                 refused("`Stale`", stale, |error| matches!(error, FilesError::Stale { .. }))?;
-                same("its text", at.text("f").await?, "somebody else\n")
+                same("its text", context.text("f").await?, "somebody else\n")
             })
         })
         .file("f", "old\n"),
-        writes("a write with the present state is done", |at| {
+        writes("a write with the present state is done", |context| {
             Box::pin(async move {
-                let expect = Some(at.read("f").await?.hash);
-                at.write_as(WriteAsk {
-                    expect,
-                    ..WriteAsk::new("f", "mine\n")
-                })
-                .await?;
-                same("its text", at.text("f").await?, "mine\n")
+                let expect = Some(context.read("f").await?.hash);
+                context
+                    .write_as(WriteRequest {
+                        expect,
+                        ..WriteRequest::new("f", "mine\n")
+                    })
+                    .await?;
+                same("its text", context.text("f").await?, "mine\n")
             })
         })
         .file("f", "old\n"),
-        writes("a directory is not replaced by a file", |at| {
+        writes("a directory is not replaced by a file", |context| {
             Box::pin(async move {
                 for path in ["d", "."] {
-                    let written = at.write(path, "x").await;
+                    let written = context.write(path, "x").await;
                     refused("`IsDirectory`", written, |error| {
                         matches!(error, FilesError::File(FileError::IsDirectory(_)))
                     })?;
                 }
-                same("what is in it", at.text("d/f").await?, "kept")
+                same("what is in it", context.text("d/f").await?, "kept")
             })
         })
         .file("d/f", "kept"),
-        writes("a file is no directory to write in", |at| {
+        writes("a file is no directory to write in", |context| {
             Box::pin(async move {
                 for path in ["f/g", "f/g/h"] {
-                    let written = at.write(path, "x").await;
+                    let written = context.write(path, "x").await;
                     refused("`NotADirectory`", written, |error| {
                         matches!(error, FilesError::File(FileError::NotADirectory(_)))
                     })?;
                 }
-                same("the file", at.text("f").await?, "kept")
+                same("the file", context.text("f").await?, "kept")
             })
         })
         .file("f", "kept"),
-        writes("a pipe is not written, and nobody waits for its reader", |at| {
+        writes("a pipe is not written, and nobody waits for its reader", |context| {
             Box::pin(async move {
-                at.says("mkfifo p").await?;
-                let written = at.write("p", "x").await;
+                context.says("mkfifo p").await?;
+                let written = context.write("p", "x").await;
                 refused("`Special`", written, |error| {
                     matches!(error, FilesError::File(FileError::Special { .. }))
                 })
@@ -149,30 +152,33 @@ pub(crate) fn cases() -> Vec<Case> {
         })
         .needs([COMMANDS])
         .programs(&["mkfifo"]),
-        writes("a write through a link changes the file, and the link stays", |at| {
-            Box::pin(async move {
-                at.says("ln -s d/f link").await?;
-                at.write("link", "new").await?;
-                same("the file", at.text("d/f").await?, "new")?;
-                same("the link", at.says("readlink link").await?, "d/f\n")
-            })
-        })
+        writes(
+            "a write through a link changes the file, and the link stays",
+            |context| {
+                Box::pin(async move {
+                    context.says("ln -s d/f link").await?;
+                    context.write("link", "new").await?;
+                    same("the file", context.text("d/f").await?, "new")?;
+                    same("the link", context.says("readlink link").await?, "d/f\n")
+                })
+            },
+        )
         .needs([COMMANDS])
         .programs(&["ln", "readlink"])
         .file("d/f", "old"),
-        writes("a file keeps its permissions", |at| {
+        writes("a file keeps its permissions", |context| {
             Box::pin(async move {
-                at.says("chmod 751 f").await?;
-                at.write("f", "new").await?;
-                same("its mode", at.says("stat -c %a f").await?, "751\n")
+                context.says("chmod 751 f").await?;
+                context.write("f", "new").await?;
+                same("its mode", context.says("stat -c %a f").await?, "751\n")
             })
         })
         .needs([COMMANDS])
         .programs(&["chmod", "stat"])
         .file("f", "old"),
-        writes("a name with a NUL is refused", |at| {
+        writes("a name with a NUL is refused", |context| {
             Box::pin(async move {
-                let written = at.write("a\0b", "x").await;
+                let written = context.write("a\0b", "x").await;
                 let typed = |error: &FilesError| {
                     matches!(
                         error,
@@ -182,14 +188,14 @@ pub(crate) fn cases() -> Vec<Case> {
                 refused("`BadPath` or `Argument`", written, typed)
             })
         }),
-        writes("nothing is left beside what was written", |at| {
+        writes("nothing is left beside what was written", |context| {
             Box::pin(async move {
-                at.write("f", "1").await?;
-                at.write("f", "2").await?;
+                context.write("f", "1").await?;
+                context.write("f", "2").await?;
                 let many = "x".repeat(300);
-                let written = at.write(&many, "x").await;
+                let written = context.write(&many, "x").await;
                 refused("a name that is too long is refused", written, is_typed)?;
-                same("what is there", at.names(".").await?, vec!["f".to_owned()])
+                same("what is there", context.names(".").await?, vec!["f".to_owned()])
             })
         }),
     ]

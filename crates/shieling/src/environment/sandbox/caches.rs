@@ -156,16 +156,21 @@ pub(super) fn maven_settings(path: &Path) -> bool {
 /// A file of settings, or a directory with nothing but such files, in which no credential stands: neither an address
 /// with a name before its host, nor a word for one. What cannot be read is taken to have one.
 pub(super) fn no_credential(path: &Path) -> bool {
-    if let Ok(entries) = fs::read_dir(path) {
-        return entries
+    match fs::read_dir(path) {
+        Ok(entries) => entries
             .map(|entry| entry.map(|entry| entry.path()))
-            .all(|path| path.is_ok_and(|path| path.is_file() && no_credential(&path)));
+            .all(|path| path.is_ok_and(|path| path.is_file() && tells_no_credential(&path))),
+        Err(_) => tells_no_credential(path),
     }
-    let Ok(text) = fs::read(path) else { return false };
+}
+
+/// The same of a file.
+fn tells_no_credential(path: &Path) -> bool {
     // Keys are no text, and public.
     if path.extension().is_some_and(|end| end == "gpg" || end == "asc") {
-        return true;
+        return fs::File::open(path).is_ok();
     }
+    let Ok(text) = fs::read(path) else { return false };
     let text = String::from_utf8_lossy(&text).to_ascii_lowercase();
     let named = text.split("://").skip(1).any(|rest| {
         rest.split(|c: char| c == '/' || c.is_whitespace())

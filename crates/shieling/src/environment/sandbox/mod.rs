@@ -40,7 +40,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use shieling_jail::message::{COVERS, Hide, Update};
@@ -49,12 +49,12 @@ use shieling_jail::plan::{self, Isolation, Plan};
 use super::files::host::{Confined, HostFiles, View};
 use super::{
     Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Later, Limit, Network,
-    Places, Shell, Strikes,
+    Shell, Strikes, WritablePaths,
 };
 use crate::approval::Approved;
 use crate::enforcement::ONE_EACH;
 use crate::outcome::{Confinement, HeldBack, Hint, LimitHit, Outcome};
-use crate::process::{self, Counts, Jail, JailError, Process, SessionShell, SpawnError, Streams};
+use crate::process::{self, Counts, Jail, JailError, Next, Ordered, Process, Sent, SessionShell, SpawnError, Streams};
 use crate::request::Command;
 
 pub use caches::variables as cache_variables;
@@ -109,6 +109,8 @@ pub struct Sandbox {
     fitted: OnceLock<Vec<(&'static str, String)>>,
     shell: Shell,
     running: tokio::sync::Mutex<Option<Arc<Running>>>,
+    /// What [`Self::start_ahead`] has ordered.
+    ahead: Mutex<Option<Ahead>>,
     /// What held when it was last started.
     holds: Mutex<Confinement>,
     /// What the limits of the jail that was started last do.
@@ -168,6 +170,7 @@ impl Sandbox {
             fitted: OnceLock::new(),
             shell,
             running: tokio::sync::Mutex::new(None),
+            ahead: Mutex::default(),
             holds: Mutex::default(),
             counts: Mutex::default(),
             guard: Mutex::default(),
@@ -195,10 +198,33 @@ impl Sandbox {
         }
     }
 
+    /// Begins to start it, for a caller that has other things to do before the first command. Needs no runtime, and
+    /// nothing is waited for. If it fails, whoever needs the sandbox is told why; if something is to be hidden, which
+    /// takes longer to find, nothing happens.
+    ///
+    /// It starts as it is bound now: bind it to its policy before.
+    pub fn start_ahead(&self) {
+        let restrictions = self.bound.get_or_init(|| self.made.clone());
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        if ahead.is_none() && restrictions.hidden.is_none() {
+            *ahead = prepare(restrictions).and_then(Ahead::order).ok();
+        }
+    }
+
+    fn take_ahead(&self) -> Option<Ahead> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     async fn jail(&self) -> Result<Arc<Running>, SandboxError> {
+        Ok(self.jail_for(None).await?.0)
+    }
+
+    /// As [`Self::jail`]. If the jail has to be made, this command is ordered with it, unless something is to be told
+    /// to the jail before.
+    async fn jail_for(&self, first: Option<First>) -> Result<(Arc<Running>, Option<First>), SandboxError> {
         let mut running = self.running.lock().await;
         if let Some(running) = running.as_ref().filter(|running| running.jail.is_alive()) {
-            return Ok(Arc::clone(running));
+            return Ok((Arc::clone(running), first));
         }
         // What the one before has left must not be taken for the user's.
         if let Some(before) = running.take() {
@@ -206,15 +232,39 @@ impl Sandbox {
         }
         let restrictions = self.bound.get_or_init(|| self.made.clone());
         // Without hidden files a few are looked at; with them a whole tree is, on a thread of its own.
-        let prepared = if restrictions.hidden.is_some() {
+        let ahead = if let Some(ahead) = self.take_ahead() {
+            Ok(ahead)
+        } else if restrictions.hidden.is_some() {
             let restrictions = restrictions.clone();
             let prepared = tokio::task::spawn_blocking(move || prepare(&restrictions)).await;
-            prepared.unwrap_or(Err(SandboxError::Unsupported("preparing the sandbox was broken off")))
+            let broken = || Err(SandboxError::Unsupported("preparing the sandbox was broken off"));
+            prepared.unwrap_or_else(|_| broken()).and_then(Ahead::order)
         } else {
-            prepare(restrictions)
+            prepare(restrictions).and_then(Ahead::order)
         };
-        let (plan, hidden, guard) = prepared?;
-        let jail = Jail::start(&plan).await?;
+        let Ahead {
+            ordered,
+            isolation,
+            hidden,
+            mut guard,
+        } = ahead?;
+        // Hidden by their paths so far; whether that met them is asked before the first command.
+        let mut pending = Update {
+            hide: hidden.iter().flat_map(HiddenFiles::told).collect(),
+            ..Update::default()
+        };
+        if let Some(guard) = &mut guard {
+            // What has appeared since it was prepared.
+            guard.sweep();
+            (pending.protect, pending.pin) = guard.refresh();
+        }
+        let first = match first {
+            Some(first) if isolation == Isolation::Full && hidden.is_empty() && pending == Update::default() => {
+                Some(first.order(&ordered))
+            }
+            first => first,
+        };
+        let jail = ordered.ready().await?;
         let slow = !hidden.is_empty() || guard.as_ref().is_some_and(Guard::is_large);
         let guarding = {
             let mut latest = self.guard.lock().unwrap_or_else(PoisonError::into_inner);
@@ -223,14 +273,9 @@ impl Sandbox {
             Arc::clone(&latest)
         };
         self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        // Hidden by their paths so far; whether that met them is asked before the first command.
-        let pending = Update {
-            hide: hidden.iter().flat_map(HiddenFiles::told).collect(),
-            ..Update::default()
-        };
         *self.holds.lock().unwrap_or_else(PoisonError::into_inner) = Confinement {
             enforced: jail.ready().enforced.clone(),
-            missing: missing(plan.isolation, &jail),
+            missing: missing(isolation, &jail),
         };
         *self.counts.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(jail.counts()));
         let view = files_view(restrictions, &jail).map_err(|source| JailError::Program {
@@ -248,11 +293,66 @@ impl Sandbox {
             pending: Mutex::new(pending),
         });
         *running = Some(Arc::clone(&started));
-        Ok(started)
+        Ok((started, first))
     }
 }
 
+fn environment(error: SandboxError) -> SpawnError {
+    SpawnError::Environment(Box::new(error))
+}
+
 type Prepared = (Plan, Vec<HiddenFiles>, Option<Guard>);
+
+/// A jail that was ordered, and what is to be looked after in it.
+#[derive(Debug)]
+struct Ahead {
+    ordered: Ordered,
+    isolation: Isolation,
+    hidden: Vec<HiddenFiles>,
+    guard: Option<Guard>,
+}
+
+impl Ahead {
+    fn order((plan, hidden, guard): Prepared) -> Result<Self, SandboxError> {
+        Ok(Self {
+            ordered: Jail::order(&plan)?,
+            isolation: plan.isolation,
+            hidden,
+            guard,
+        })
+    }
+
+    /// Ends it, and waits until all of it is gone.
+    async fn close(self) {
+        let over = match self.ordered.ready().await {
+            Ok(jail) => jail.close().await,
+            Err(_) => true,
+        };
+        if let Some(mut guard) = self.guard.filter(|_| over) {
+            guard.retire();
+        }
+    }
+}
+
+/// A command that needs a jail.
+enum First {
+    /// It is to be ordered.
+    Waits(process::Plan, Streams, Next),
+    /// It was ordered with the jail, or could not be.
+    Sent(process::Plan, Result<Sent, SpawnError>),
+}
+
+impl First {
+    fn order(self, jail: &Ordered) -> Self {
+        match self {
+            Self::Waits(plan, streams, next) => {
+                let sent = jail.send(next, &plan, streams);
+                Self::Sent(plan, sent)
+            }
+            sent @ Self::Sent(..) => sent,
+        }
+    }
+}
 
 fn prepare(restrictions: &Restrictions) -> Result<Prepared, SandboxError> {
     let full = restrictions.isolation == Isolation::Full;
@@ -394,6 +494,14 @@ impl Running {
         }
     }
 
+    /// With the directory for temporary files, where it is no sandbox's own `/tmp`.
+    fn with_temporary(&self, plan: process::Plan) -> process::Plan {
+        match self.jail.ready().temporary.as_deref().and_then(Path::to_str) {
+            Some(temporary) => plan.with_variable_unless_set("TMPDIR", temporary),
+            None => plan,
+        }
+    }
+
     /// What is done once a command is over.
     fn sweeper(&self) -> Box<dyn FnOnce() + Send> {
         let guard = Arc::clone(&self.guard);
@@ -473,16 +581,31 @@ impl Environment for Sandbox {
 
     fn spawn(&self, command: Approved<Command>, streams: Streams) -> Later<'_, Result<Process, SpawnError>> {
         Box::pin(async move {
-            let running = self.ready().await?;
-            let plan = self.plan(&running, command.request());
-            Ok(running.jail.spawn(&plan, streams).await?.with_end(running.sweeper()))
+            let next = if self.restrictions().once {
+                Next::Nothing
+            } else {
+                Next::Others
+            };
+            let first = First::Waits(self.plan(command.request()), streams, next);
+            let (running, first) = self.ready_for(first).await?;
+            let process = match first {
+                First::Sent(plan, sent) => running.jail.join(&plan, sent?, Instant::now()).await,
+                First::Waits(plan, streams, next) => {
+                    let plan = running.with_temporary(plan);
+                    running.jail.spawn_before(next, &plan, streams).await
+                }
+            };
+            Ok(process?.with_end(running.sweeper()))
         })
     }
 
     fn open_shell<'a>(&'a self, first: &'a Approved<Command>) -> Later<'a, Result<Box<dyn SessionShell>, SpawnError>> {
         Box::pin(async move {
             let running = self.ready().await?;
-            let shell = running.jail.spawn_shell(self.plan(&running, first.request())).await?;
+            let shell = running
+                .jail
+                .spawn_shell(running.with_temporary(self.plan(first.request())))
+                .await?;
             Ok(Box::new(shell) as Box<dyn SessionShell>)
         })
     }
@@ -591,7 +714,7 @@ impl Environment for Sandbox {
         self.fitted.get_or_init(fitted).clone()
     }
 
-    fn places(&self) -> Option<Places> {
+    fn places(&self) -> Option<WritablePaths> {
         let unlayered = self.confinement().missing.iter().any(|missing| missing == UNLAYERED);
         Some(places::of(self.restrictions(), unlayered))
     }
@@ -605,6 +728,9 @@ impl Environment for Sandbox {
 
     fn close(&self) -> Later<'_, ()> {
         Box::pin(async {
+            if let Some(ahead) = self.take_ahead() {
+                ahead.close().await;
+            }
             // Also where a command that starts at this moment holds it.
             if let Some(running) = self.running.lock().await.take() {
                 running.end(running.jail.close().await);
@@ -616,10 +742,22 @@ impl Environment for Sandbox {
 impl Sandbox {
     /// A running jail, in which all is hidden and protected that is to be, as things stand now.
     async fn ready(&self) -> Result<Arc<Running>, SpawnError> {
-        let running = self
-            .jail()
-            .await
-            .map_err(|error| SpawnError::Environment(Box::new(error)))?;
+        let running = self.jail().await.map_err(environment)?;
+        self.look(running).await
+    }
+
+    /// As [`Self::ready`], for a command that may be ordered with the jail.
+    async fn ready_for(&self, first: First) -> Result<(Arc<Running>, First), SpawnError> {
+        match self.jail_for(Some(first)).await.map_err(environment)? {
+            // It was looked at before.
+            (running, Some(sent @ First::Sent(..))) => Ok((running, sent)),
+            (running, Some(waits)) => Ok((self.look(running).await?, waits)),
+            (_, None) => unreachable!("what is given is given back"),
+        }
+    }
+
+    /// Has the jail told what has appeared, until nothing more does.
+    async fn look(&self, running: Arc<Running>) -> Result<Arc<Running>, SpawnError> {
         for _ in 0..ROUNDS {
             let looked = Arc::clone(&running);
             let appeared = if running.slow {
@@ -642,15 +780,11 @@ impl Sandbox {
         Err(SpawnError::Environment(Box::new(HiddenError::Moving { workspace })))
     }
 
-    fn plan(&self, running: &Running, command: &Command) -> process::Plan {
+    fn plan(&self, command: &Command) -> process::Plan {
         let added = self.added_variables().into_iter();
-        let plan = added.fold(self.shell.plan(command), |plan, (name, value)| {
+        added.fold(self.shell.plan(command), |plan, (name, value)| {
             plan.with_variable_unless_set(name, &value)
-        });
-        match running.jail.ready().temporary.as_deref().and_then(Path::to_str) {
-            Some(temporary) => plan.with_variable_unless_set("TMPDIR", temporary),
-            None => plan,
-        }
+        })
     }
 
     /// What is kept, as the running sandbox knows it, or one that would start now.

@@ -13,7 +13,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use super::guard::HINTS;
 use super::place::{self, is_clean};
 use super::{Restrictions, caches, repository, writable};
-use crate::environment::Places;
+use crate::environment::WritablePaths;
 use crate::outcome::{Hint, HintKind, Outcome};
 
 /// What programs say where nothing can be written.
@@ -35,7 +35,7 @@ const CLOCKS: Duration = Duration::from_secs(2);
 const NO_REPOSITORY: &str = "not a git repository (or any";
 
 /// The places of a sandbox.
-pub(super) fn of(restrictions: &Restrictions, unlayered: bool) -> Places {
+pub(super) fn of(restrictions: &Restrictions, unlayered: bool) -> WritablePaths {
     let roots = writable::roots(restrictions);
     let home = place::home(restrictions);
     let full = restrictions.isolation == shieling_jail::plan::Isolation::Full;
@@ -65,7 +65,7 @@ pub(super) fn of(restrictions: &Restrictions, unlayered: bool) -> Places {
             above.display(),
         ));
     }
-    Places {
+    WritablePaths {
         lasting: if restrictions.readonly { Vec::new() } else { roots },
         private,
         caches,

@@ -90,7 +90,8 @@ pub struct Restrictions {
     pub shell: PathBuf,
     /// How much the private directories hold.
     pub sizes: Sizes,
-    /// Whether one command is expected: nothing is then kept ready for another, which would take longer to start.
+    /// Whether one command is expected: nothing is then kept ready for another, and the sandbox ends with it. One that
+    /// follows is started in a sandbox that is made anew.
     pub once: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Which limits were reached between two looks, as facts for an outcome. Names the option that allows more.
 
 use crate::environment::Strikes;
-use crate::outcome::{KILLED_TOLD, KilledProcess, LimitHit, Limited, Outcome};
+use crate::outcome::{KILLED_TOLD, KilledProcess, LimitHit, LimitedResource, Outcome};
 
 /// How much of the error output is looked at, from its end.
 const LOOKED_AT: usize = 32 * 1024;
@@ -40,7 +40,7 @@ pub(super) fn hits(outcome: &Outcome, before: &Strikes, now: &Strikes) -> Vec<Li
             bytes: one.bytes,
         });
         hits.push(LimitHit {
-            limit: Limited::Memory,
+            limit: LimitedResource::Memory,
             bound,
             peak: counts.peak().or(seen),
             times: Some(kills),
@@ -54,7 +54,7 @@ pub(super) fn hits(outcome: &Outcome, before: &Strikes, now: &Strikes) -> Vec<Li
         && let Some(bound) = counts.limits.pids
     {
         hits.push(LimitHit {
-            limit: Limited::Pids,
+            limit: LimitedResource::Pids,
             bound,
             peak: None,
             times: (refusals > 0).then_some(refusals),

@@ -26,7 +26,7 @@ async fn makes_names(sandbox: &Sandbox, work: &Path) -> Process {
     let command = Command::new(text, work)
         .expect("a text")
         .with_variables([("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into());
-    let plan = sandbox.plan(&running, &command);
+    let plan = sandbox.plan(&command);
     let process = running.jail.spawn(&plan, Streams::Output).await.expect("it starts");
     while !work.join("begun").exists() {
         tokio::task::yield_now().await;

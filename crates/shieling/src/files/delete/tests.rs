@@ -1,23 +1,23 @@
 use crate::environment::{FileError, Kind};
-use crate::files::double::{World, make};
-use crate::files::{Access, DeleteAsk, FileAnswer, FileInfo, FilesError, plan_delete};
+use crate::files::fake_files::{FakeWorkspace, make};
+use crate::files::{Access, DeleteRequest, FileInfo, FileResponse, FilesError, plan_delete};
 
-fn delete(world: &World, path: &str, recursive: bool) -> Result<FileInfo, FilesError> {
+fn delete(world: &FakeWorkspace, path: &str, recursive: bool) -> Result<FileInfo, FilesError> {
     match make(plan_delete(
         world.context(),
-        &DeleteAsk {
+        &DeleteRequest {
             path: path.into(),
             recursive,
         },
     ))? {
-        FileAnswer::Info(info) => Ok(info),
+        FileResponse::Info(info) => Ok(info),
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
 fn a_file_is_removed_and_told() {
-    let world = World::with(&[("f", b"abc")]);
+    let world = FakeWorkspace::with(&[("f", b"abc")]);
     let info = delete(&world, "f", false).unwrap();
     assert_eq!((info.kind, info.size), (Kind::File, Some(3)));
     assert_eq!(world.files.content("f"), None);
@@ -29,14 +29,14 @@ fn a_file_is_removed_and_told() {
 
 #[test]
 fn a_directory_goes_with_all_that_is_in_it_only_if_that_is_meant() {
-    let world = World::with(&[("d/e/x", b"1"), ("d/y", b"2")]);
+    let world = FakeWorkspace::with(&[("d/e/x", b"1"), ("d/y", b"2")]);
     assert!(matches!(
         delete(&world, "d", false),
         Err(FilesError::File(FileError::NotEmpty(_)))
     ));
     let planned = plan_delete(
         world.context(),
-        &DeleteAsk {
+        &DeleteRequest {
             path: "d".into(),
             recursive: true,
         },
@@ -61,7 +61,7 @@ fn a_directory_goes_with_all_that_is_in_it_only_if_that_is_meant() {
 
 #[test]
 fn a_directory_with_something_hidden_in_it_stays() {
-    let world = World::with(&[("d/.env", b"secret")]);
+    let world = FakeWorkspace::with(&[("d/.env", b"secret")]);
     let error = delete(&world, "d", true).unwrap_err();
     assert!(!error.to_string().contains(".env"), "{error}");
     assert!(world.files.content("d/.env").is_some());
@@ -69,7 +69,7 @@ fn a_directory_with_something_hidden_in_it_stays() {
 
 #[test]
 fn a_link_is_removed_and_not_what_it_leads_to() {
-    let world = World::with(&[("f", b"abc")]);
+    let world = FakeWorkspace::with(&[("f", b"abc")]);
     world.files.link("link", "f");
     world.files.link("out", "/etc");
     for link in ["link", "out"] {
@@ -80,10 +80,10 @@ fn a_link_is_removed_and_not_what_it_leads_to() {
 
 #[test]
 fn what_has_changed_since_it_was_judged_stays() {
-    let world = World::with(&[("f", b"abc")]);
+    let world = FakeWorkspace::with(&[("f", b"abc")]);
     let planned = plan_delete(
         world.context(),
-        &DeleteAsk {
+        &DeleteRequest {
             path: "f".into(),
             recursive: false,
         },
@@ -96,7 +96,7 @@ fn what_has_changed_since_it_was_judged_stays() {
 
 #[test]
 fn a_directory_in_which_anything_is_other_than_what_was_judged_stays() {
-    type Change = fn(&World);
+    type Change = fn(&FakeWorkspace);
     let cases: [(&str, Change); 3] = [
         ("one more", |world| {
             world.files.put("d/e/more", b"new");
@@ -109,10 +109,10 @@ fn a_directory_in_which_anything_is_other_than_what_was_judged_stays() {
         }),
     ];
     for (case, change) in cases {
-        let world = World::with(&[("d/e/x", b"1"), ("d/y", b"2")]);
+        let world = FakeWorkspace::with(&[("d/e/x", b"1"), ("d/y", b"2")]);
         let planned = plan_delete(
             world.context(),
-            &DeleteAsk {
+            &DeleteRequest {
                 path: "d".into(),
                 recursive: true,
             },

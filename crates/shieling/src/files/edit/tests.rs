@@ -2,28 +2,28 @@ use proptest::prelude::*;
 use shieling_testkit::extent;
 
 use crate::environment::FileError;
-use crate::files::double::{World, make};
-use crate::files::{Candidate, EditAsk, Edited, FileAnswer, FilesError, ReadAsk, plan_edit, read};
+use crate::files::fake_files::{FakeWorkspace, make};
+use crate::files::{Candidate, EditRequest, EditResponse, FileResponse, FilesError, ReadRequest, plan_edit, read};
 
-fn ask(old: &str, new: &str) -> EditAsk {
-    EditAsk::new("f", old, new)
+fn request(old: &str, new: &str) -> EditRequest {
+    EditRequest::new("f", old, new)
 }
 
-fn edit(world: &World, ask: &EditAsk) -> Result<Edited, FilesError> {
-    match make(plan_edit(world.context(), ask))? {
-        FileAnswer::Edited(edited) => Ok(edited),
+fn edit(world: &FakeWorkspace, request: &EditRequest) -> Result<EditResponse, FilesError> {
+    match make(plan_edit(world.context(), request))? {
+        FileResponse::Edit(edited) => Ok(edited),
         other => panic!("{other:?}"),
     }
 }
 
 fn edited(content: &[u8], old: &str, new: &str) -> Vec<u8> {
-    let world = World::with(&[("f", content)]);
-    edit(&world, &ask(old, new)).unwrap_or_else(|error| panic!("{old:?}: {error}"));
+    let world = FakeWorkspace::with(&[("f", content)]);
+    edit(&world, &request(old, new)).unwrap_or_else(|error| panic!("{old:?}: {error}"));
     world.files.content("f").unwrap()
 }
 
 fn nearest(content: &str, old: &str) -> Vec<Candidate> {
-    match edit(&World::with(&[("f", content.as_bytes())]), &ask(old, "new")).unwrap_err() {
+    match edit(&FakeWorkspace::with(&[("f", content.as_bytes())]), &request(old, "new")).unwrap_err() {
         FilesError::NoMatch { nearest, .. } => nearest,
         other => panic!("{other}"),
     }
@@ -55,8 +55,8 @@ fn an_edit_keeps_every_byte_beside_it() {
 #[test]
 fn an_explicit_carriage_return_means_itself() {
     assert_eq!(edited(b"a\r\nb\n", "a\r\nb", "x\r\ny"), b"x\r\ny\n");
-    let world = World::with(&[("f", b"a\nb\n")]);
-    let FilesError::NoMatch { nearest, .. } = edit(&world, &ask("a\r\nb", "x")).unwrap_err() else {
+    let world = FakeWorkspace::with(&[("f", b"a\nb\n")]);
+    let FilesError::NoMatch { nearest, .. } = edit(&world, &request("a\r\nb", "x")).unwrap_err() else {
         panic!()
     };
     assert!(
@@ -67,17 +67,17 @@ fn an_explicit_carriage_return_means_itself() {
 
 #[test]
 fn line_ends_of_either_kind_are_found_and_each_keeps_its_own() {
-    let world = World::with(&[("f", b"a\nb\n-\na\r\nb\r\n")]);
-    let error = edit(&world, &ask("a\nb\n", "x\n")).unwrap_err();
+    let world = FakeWorkspace::with(&[("f", b"a\nb\n-\na\r\nb\r\n")]);
+    let error = edit(&world, &request("a\nb\n", "x\n")).unwrap_err();
     assert!(
         matches!(&error, FilesError::Ambiguous { count: 2, lines, .. } if *lines == [1, 4]),
         "{error:?}"
     );
     let edited = edit(
         &world,
-        &EditAsk {
+        &EditRequest {
             replace_all: true,
-            ..ask("a\nb\n", "x\ny\n")
+            ..request("a\nb\n", "x\ny\n")
         },
     )
     .unwrap();
@@ -98,8 +98,8 @@ fn an_edit_writes_a_file_back_in_its_own_encoding() {
         edited(&latin(french), "été", "hiver"),
         latin(&french.replacen(" l'été", " l'hiver", 1))
     );
-    let world = World::with(&[("f", &latin(french))]);
-    let error = edit(&world, &ask("fermé", "閉")).unwrap_err();
+    let world = FakeWorkspace::with(&[("f", &latin(french))]);
+    let error = edit(&world, &request("fermé", "閉")).unwrap_err();
     assert!(error.to_string().contains("windows-1252, which has no `閉`"), "{error}");
 }
 
@@ -108,12 +108,12 @@ fn the_second_half_of_a_character_is_not_found() {
     // In Shift_JIS the second byte of ソ is that of a backslash.
     let text = "これは日本語の文章です。ソースコードを表示します。\n";
     let (content, _, _) = encoding_rs::SHIFT_JIS.encode(text);
-    let world = World::with(&[("f", &content)]);
+    let world = FakeWorkspace::with(&[("f", &content)]);
     assert!(matches!(
-        edit(&world, &ask("\\", "/")).unwrap_err(),
+        edit(&world, &request("\\", "/")).unwrap_err(),
         FilesError::NoMatch { .. }
     ));
-    edit(&world, &ask("ソース", "リソース")).unwrap();
+    edit(&world, &request("ソース", "リソース")).unwrap();
     let (expected, _, _) = encoding_rs::SHIFT_JIS.encode("これは日本語の文章です。リソースコードを表示します。\n");
     assert_eq!(world.files.content("f").unwrap(), expected.into_owned());
     // U+4100 U+0041 has the bytes of U+0041 in its midst.
@@ -121,17 +121,17 @@ fn the_second_half_of_a_character_is_not_found() {
         .encode_utf16()
         .flat_map(u16::to_le_bytes)
         .collect();
-    let world = World::with(&[("f", &utf16)]);
+    let world = FakeWorkspace::with(&[("f", &utf16)]);
     assert!(matches!(
-        edit(&world, &ask("A", "B")).unwrap_err(),
+        edit(&world, &request("A", "B")).unwrap_err(),
         FilesError::NoMatch { .. }
     ));
 }
 
 #[test]
 fn a_text_that_is_there_several_times_is_told_with_its_lines() {
-    let world = World::with(&[("f", b"x\ny\nx\nxx\n")]);
-    let error = edit(&world, &ask("x", "z")).unwrap_err();
+    let world = FakeWorkspace::with(&[("f", b"x\ny\nx\nxx\n")]);
+    let error = edit(&world, &request("x", "z")).unwrap_err();
     assert!(
         matches!(&error, FilesError::Ambiguous { count: 4, lines, .. } if *lines == [1, 3, 4, 4]),
         "{error:?}"
@@ -139,9 +139,9 @@ fn a_text_that_is_there_several_times_is_told_with_its_lines() {
     assert_eq!(
         edit(
             &world,
-            &EditAsk {
+            &EditRequest {
                 replace_all: true,
-                ..ask("x", "z")
+                ..request("x", "z")
             }
         )
         .unwrap()
@@ -153,17 +153,17 @@ fn a_text_that_is_there_several_times_is_told_with_its_lines() {
 
 #[test]
 fn a_text_that_overlaps_itself_is_there_twice_or_replaced_once() {
-    let world = World::with(&[("f", b"aaa")]);
+    let world = FakeWorkspace::with(&[("f", b"aaa")]);
     assert!(matches!(
-        edit(&world, &ask("aa", "b")).unwrap_err(),
+        edit(&world, &request("aa", "b")).unwrap_err(),
         FilesError::Ambiguous { count: 2, .. }
     ));
     assert_eq!(
         edit(
             &world,
-            &EditAsk {
+            &EditRequest {
                 replace_all: true,
-                ..ask("aa", "b")
+                ..request("aa", "b")
             }
         )
         .unwrap()
@@ -175,7 +175,7 @@ fn a_text_that_overlaps_itself_is_there_twice_or_replaced_once() {
 
 #[test]
 fn arguments_that_make_no_sense_say_what_would() {
-    let world = World::with(&[("f", b"a\n"), ("empty", b"")]);
+    let world = FakeWorkspace::with(&[("f", b"a\n"), ("empty", b"")]);
     let cases = [
         ("f", "", "x", "write the whole file"),
         ("new", "", "x", "write it"),
@@ -185,9 +185,9 @@ fn arguments_that_make_no_sense_say_what_would() {
     for (path, old, new, expected) in cases {
         let error = edit(
             &world,
-            &EditAsk {
+            &EditRequest {
                 path: path.into(),
-                ..ask(old, new)
+                ..request(old, new)
             },
         )
         .unwrap_err();
@@ -196,9 +196,9 @@ fn arguments_that_make_no_sense_say_what_would() {
     }
     let error = edit(
         &world,
-        &EditAsk {
+        &EditRequest {
             path: "new".into(),
-            ..ask("a", "b")
+            ..request("a", "b")
         },
     )
     .unwrap_err();
@@ -207,23 +207,23 @@ fn arguments_that_make_no_sense_say_what_would() {
 
 #[test]
 fn what_is_no_text_is_not_edited() {
-    let world = World::with(&[("f", b"abc\0def")]);
+    let world = FakeWorkspace::with(&[("f", b"abc\0def")]);
     assert!(matches!(
-        edit(&world, &ask("abc", "x")).unwrap_err(),
+        edit(&world, &request("abc", "x")).unwrap_err(),
         FilesError::NotText { .. }
     ));
 }
 
 #[test]
 fn a_stale_edit_is_refused_with_what_has_changed() {
-    let world = World::with(&[("f", b"one\ntwo\n")]);
-    let seen = read(world.context(), &ReadAsk::new("f")).unwrap().hash;
+    let world = FakeWorkspace::with(&[("f", b"one\ntwo\n")]);
+    let seen = read(world.context(), &ReadRequest::new("f")).unwrap().hash;
     world.files.put("f", b"one\ntwo\nthree\n");
     let error = edit(
         &world,
-        &EditAsk {
+        &EditRequest {
             expect: Some(seen),
-            ..ask("one", "1")
+            ..request("one", "1")
         },
     )
     .unwrap_err();
@@ -236,8 +236,8 @@ fn a_stale_edit_is_refused_with_what_has_changed() {
 
 #[test]
 fn what_changes_between_plan_and_make_is_not_overwritten() {
-    let world = World::with(&[("f", b"a\n")]);
-    let planned = plan_edit(world.context(), &ask("a", "b")).unwrap();
+    let world = FakeWorkspace::with(&[("f", b"a\n")]);
+    let planned = plan_edit(world.context(), &request("a", "b")).unwrap();
     world.files.put("f", b"a\n");
     assert!(matches!(
         (planned.make)().unwrap_err(),
@@ -248,15 +248,15 @@ fn what_changes_between_plan_and_make_is_not_overwritten() {
 #[test]
 fn the_diff_of_an_edit_shows_what_is_around_it() {
     let content: String = (1..=20).map(|n| format!("{n}\n")).collect();
-    let world = World::with(&[("f", content.as_bytes())]);
-    let edited = edit(&world, &ask("10\n11", "ten")).unwrap();
+    let world = FakeWorkspace::with(&[("f", content.as_bytes())]);
+    let edited = edit(&world, &request("10\n11", "ten")).unwrap();
     let expected = "--- a/f\n+++ b/f\n@@ -7,8 +7,7 @@\n 7\n 8\n 9\n-10\n-11\n+ten\n 12\n 13\n 14\n";
     assert_eq!(edited.diff, expected);
     let edited = edit(
         &world,
-        &EditAsk {
+        &EditRequest {
             replace_all: true,
-            ..ask("1", "one\n1")
+            ..request("1", "one\n1")
         },
     )
     .unwrap();
@@ -322,13 +322,13 @@ fn a_large_file_is_edited_at_once() {
     for end in ["\n", "\r\n"] {
         let mut content = format!("    some line of a file that is not small at all{end}").repeat(lines);
         content.insert_str(25 * lines, &format!("the one{end}that is sought{end}"));
-        let world = World::with(&[("f", content.as_bytes())]);
+        let world = FakeWorkspace::with(&[("f", content.as_bytes())]);
         let started = std::time::Instant::now();
-        edit(&world, &ask("the one\nthat is sought\n", "another\n")).unwrap();
+        edit(&world, &request("the one\nthat is sought\n", "another\n")).unwrap();
         println!("{} bytes, {end:?}: {:?}", content.len(), started.elapsed());
         assert!(started.elapsed() < std::time::Duration::from_secs(60));
         let started = std::time::Instant::now();
-        let error = edit(&world, &ask("the one\nthat is sougth\n", "another\n")).unwrap_err();
+        let error = edit(&world, &request("the one\nthat is sougth\n", "another\n")).unwrap_err();
         println!("nothing found: {:?}, {error}", started.elapsed());
     }
 }
@@ -358,8 +358,8 @@ proptest! {
     ) {
         let mark = b"<<the mark, which is long enough to keep this a text>>";
         let content = [before.as_slice(), mark, &behind].concat();
-        let world = World::with(&[("f", &content)]);
-        match edit(&world, &ask(std::str::from_utf8(mark).unwrap(), &new)) {
+        let world = FakeWorkspace::with(&[("f", &content)]);
+        match edit(&world, &request(std::str::from_utf8(mark).unwrap(), &new)) {
             Ok(edited) => {
                 prop_assert_eq!(edited.replacements, 1);
                 let expected = [before.as_slice(), new.as_bytes(), &behind].concat();

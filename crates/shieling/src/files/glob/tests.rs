@@ -8,13 +8,13 @@ use std::sync::atomic::AtomicBool;
 use proptest::prelude::*;
 use shieling_testkit::extent;
 
-use super::super::trial::Trial;
-use super::super::{FilesError, Glob, GlobAsk};
+use super::super::test_workspace::TestWorkspace;
+use super::super::{FilesError, GlobRequest, Include};
 use crate::environment::FileError;
 
 #[test]
 fn a_pattern_finds_what_it_says_and_nothing_else() {
-    let trial = Trial::with(&[
+    let trial = TestWorkspace::with(&[
         ("a.rs", ""),
         ("src/b.rs", ""),
         ("src/deep/c.rs", ""),
@@ -61,9 +61,9 @@ fn a_pattern_finds_what_it_says_and_nothing_else() {
     }
     let absolute = format!("{}/src/*.rs", trial.workspace().display());
     assert_eq!(trial.paths(&absolute), ["src/b.rs"]);
-    let below = GlobAsk {
+    let below = GlobRequest {
         path: "src".into(),
-        ..GlobAsk::new("*.rs")
+        ..GlobRequest::new("*.rs")
     };
     assert_eq!(
         trial.find(&below).unwrap().paths,
@@ -73,7 +73,7 @@ fn a_pattern_finds_what_it_says_and_nothing_else() {
 
 #[test]
 fn a_pattern_that_leads_elsewhere_or_is_broken_is_refused_with_what_would_be_right() {
-    let trial = Trial::with(&[("a", "")]);
+    let trial = TestWorkspace::with(&[("a", "")]);
     fs::write(trial.outside().join("beside"), "").unwrap();
     for (pattern, says) in [
         ("../*", "leads up with `..`"),
@@ -89,7 +89,7 @@ fn a_pattern_that_leads_elsewhere_or_is_broken_is_refused_with_what_would_be_rig
         ("[z-a]", "at character 2 of"),
         ("a\\", "at character 2 of"),
     ] {
-        let error = trial.find(&GlobAsk::new(pattern)).unwrap_err();
+        let error = trial.find(&GlobRequest::new(pattern)).unwrap_err();
         assert!(
             matches!(
                 error,
@@ -105,24 +105,24 @@ fn a_pattern_that_leads_elsewhere_or_is_broken_is_refused_with_what_would_be_rig
     let long = "a".repeat(5_000);
     assert!(
         trial
-            .find(&GlobAsk::new(&long))
+            .find(&GlobRequest::new(&long))
             .unwrap_err()
             .to_string()
             .contains("too long")
     );
     assert!(
         trial
-            .find(&GlobAsk {
+            .find(&GlobRequest {
                 limit: 0,
-                ..GlobAsk::new("*")
+                ..GlobRequest::new("*")
             })
             .is_err()
     );
     for after in ["/etc", "../x", "", "%"] {
         let error = trial
-            .find(&GlobAsk {
+            .find(&GlobRequest {
                 after: Some(after.to_owned()),
-                ..GlobAsk::new("*")
+                ..GlobRequest::new("*")
             })
             .unwrap_err();
         assert!(
@@ -134,7 +134,7 @@ fn a_pattern_that_leads_elsewhere_or_is_broken_is_refused_with_what_would_be_rig
 
 #[test]
 fn patterns_that_would_blow_up_are_read_or_refused_and_never_waited_for() {
-    let trial = Trial::with(&[("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "")]);
+    let trial = TestWorkspace::with(&[("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "")]);
     for pattern in [
         "*a".repeat(100),
         "{a,b}".repeat(500),
@@ -142,15 +142,18 @@ fn patterns_that_would_blow_up_are_read_or_refused_and_never_waited_for() {
         "**/".repeat(1_000) + "x",
         "[".repeat(2_000),
     ] {
-        let error = trial.find(&GlobAsk::new(&pattern)).err().map(|error| error.to_string());
+        let error = trial
+            .find(&GlobRequest::new(&pattern))
+            .err()
+            .map(|error| error.to_string());
         assert!(error.as_ref().is_none_or(|error| error.len() < 400), "{error:?}");
-        drop(trial.find(&GlobAsk::new("*")));
+        drop(trial.find(&GlobRequest::new("*")));
     }
 }
 
 #[test]
 fn links_are_found_and_not_entered() {
-    let trial = Trial::with(&[("d/f", "x"), ("secret/key", "x")]);
+    let trial = TestWorkspace::with(&[("d/f", "x"), ("secret/key", "x")]);
     trial.link("to-directory", "d");
     trial.link("to-etc", "/etc");
     trial.link("up", "..");
@@ -162,16 +165,16 @@ fn links_are_found_and_not_entered() {
     );
     assert_eq!(trial.paths("to-etc/*"), [] as [&str; 0]);
     assert_eq!(trial.paths("to-secret/*"), [] as [&str; 0]);
-    let through = GlobAsk {
+    let through = GlobRequest {
         path: "to-directory".into(),
-        ..GlobAsk::new("*")
+        ..GlobRequest::new("*")
     };
     assert_eq!(trial.find(&through).unwrap().paths, ["f".as_ref() as &std::path::Path]);
     for path in ["to-etc", "up", "to-secret", "d/f"] {
         assert!(matches!(
-            trial.find(&GlobAsk {
+            trial.find(&GlobRequest {
                 path: path.into(),
-                ..GlobAsk::new("*")
+                ..GlobRequest::new("*")
             }),
             Err(FilesError::File(
                 FileError::Outside { .. } | FileError::NotFound(_) | FileError::NotADirectory(_)
@@ -182,7 +185,7 @@ fn links_are_found_and_not_entered() {
 
 #[test]
 fn ignore_files_leave_out_what_git_and_other_tools_would() {
-    let trial = Trial::with(&[
+    let trial = TestWorkspace::with(&[
         (".git/info/exclude", "excluded\n"),
         (".git/config", ""),
         (
@@ -232,12 +235,12 @@ fn ignore_files_leave_out_what_git_and_other_tools_would() {
             "shown.log",
         ]
     );
-    let everything = GlobAsk {
-        of: Glob {
+    let everything = GlobRequest {
+        include: Include {
             ignored: true,
-            dotted: true,
+            dotfiles: true,
         },
-        ..GlobAsk::new("**")
+        ..GlobRequest::new("**")
     };
     let everything = trial.find(&everything).unwrap().paths;
     assert!(
@@ -245,9 +248,9 @@ fn ignore_files_leave_out_what_git_and_other_tools_would() {
         "{everything:?}"
     );
     assert_eq!(everything.len(), 27);
-    let below = GlobAsk {
+    let below = GlobRequest {
         path: "nested".into(),
-        ..GlobAsk::new("**")
+        ..GlobRequest::new("**")
     };
     let below = trial.find(&below).unwrap().paths;
     assert_eq!(
@@ -255,9 +258,9 @@ fn ignore_files_leave_out_what_git_and_other_tools_would() {
         ["root-only".as_ref(), "sub/anchored".as_ref() as &std::path::Path],
         "the rules above hold"
     );
-    let asked_for = GlobAsk {
+    let asked_for = GlobRequest {
         path: "target".into(),
-        ..GlobAsk::new("**")
+        ..GlobRequest::new("**")
     };
     assert_eq!(
         trial.find(&asked_for).unwrap().paths.len(),
@@ -268,7 +271,7 @@ fn ignore_files_leave_out_what_git_and_other_tools_would() {
 
 #[test]
 fn an_ignore_file_that_is_none_ignores_nothing_and_holds_nobody_up() {
-    let trial = Trial::with(&[
+    let trial = TestWorkspace::with(&[
         ("fifo/a", ""),
         ("link/a", ""),
         ("huge/a", ""),
@@ -289,7 +292,7 @@ fn an_ignore_file_that_is_none_ignores_nothing_and_holds_nobody_up() {
     trial.put("deep/a", "");
     trial.put("deep/b", "");
     trial.put("binary/.gitignore", b"\xff\xfe\0\x01a\n\xc3(\n");
-    let found = trial.find(&GlobAsk::new("**")).unwrap();
+    let found = trial.find(&GlobRequest::new("**")).unwrap();
     let paths: Vec<_> = found.paths.iter().map(|path| path.display().to_string()).collect();
     assert_eq!(paths, ["binary/a", "deep/a", "dir/a", "fifo/a", "huge/a", "link/a"]);
     assert_eq!(found.unreadable, 1, "the huge one could not be honoured");
@@ -297,8 +300,8 @@ fn an_ignore_file_that_is_none_ignores_nothing_and_holds_nobody_up() {
 
 #[test]
 fn what_is_hidden_is_neither_found_nor_counted_and_what_is_forbidden_is_counted() {
-    let trial = Trial::with(&[("a/secret/x", ""), ("secret", ""), ("b/forbidden/y", ""), ("c", "")]);
-    let found = trial.find(&GlobAsk::new("**")).unwrap();
+    let trial = TestWorkspace::with(&[("a/secret/x", ""), ("secret", ""), ("b/forbidden/y", ""), ("c", "")]);
+    let found = trial.find(&GlobRequest::new("**")).unwrap();
     assert_eq!(found.paths, ["c".as_ref() as &std::path::Path]);
     assert_eq!(found.unreadable, 1);
 }
@@ -306,7 +309,7 @@ fn what_is_hidden_is_neither_found_nor_counted_and_what_is_forbidden_is_counted(
 #[test]
 fn names_that_are_no_text_or_hold_line_ends_are_found_and_gone_on_after() {
     use std::os::unix::ffi::OsStringExt as _;
-    let trial = Trial::new();
+    let trial = TestWorkspace::new();
     let names: Vec<std::ffi::OsString> = [&b"a\nb"[..], b"a\xff", b"b%41", b"c d"]
         .iter()
         .map(|name| std::ffi::OsString::from_vec(name.to_vec()))
@@ -314,16 +317,16 @@ fn names_that_are_no_text_or_hold_line_ends_are_found_and_gone_on_after() {
     for name in &names {
         trial.put(name, "");
     }
-    assert_eq!(paged(&trial, &GlobAsk::new("*"), 1), names);
-    let told = serde_json::to_value(trial.find(&GlobAsk::new("*")).unwrap()).unwrap();
+    assert_eq!(paged(&trial, &GlobRequest::new("*"), 1), names);
+    let told = serde_json::to_value(trial.find(&GlobRequest::new("*")).unwrap()).unwrap();
     assert_eq!(
         told["paths"][1], "a\u{fffd}",
         "a name that is no text does not keep the others from being told"
     );
 }
 
-fn paged(trial: &Trial, first: &GlobAsk, limit: u64) -> Vec<std::ffi::OsString> {
-    let mut next = GlobAsk { limit, ..first.clone() };
+fn paged(trial: &TestWorkspace, first: &GlobRequest, limit: u64) -> Vec<std::ffi::OsString> {
+    let mut next = GlobRequest { limit, ..first.clone() };
     let mut all = Vec::new();
     loop {
         let found = trial.find(&next).unwrap();
@@ -347,7 +350,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(extent::rounds(24, 80)))]
     #[test]
     fn pages_of_any_size_give_each_path_once_sorted_by_bytes(tree in trees(), limit in 1_u64..6, directories in any::<bool>()) {
-        let trial = Trial::new();
+        let trial = TestWorkspace::new();
         let made: BTreeSet<String> = tree.into_iter().filter(|path| make(&trial, path)).collect();
         let expected: BTreeSet<String> = if directories {
             made.iter().flat_map(|path| path.match_indices('/').map(|(at, _)| path[..=at].to_owned())).collect()
@@ -355,7 +358,7 @@ proptest! {
             made
         };
         let pattern = if directories { "**/" } else { "**" };
-        let found: Vec<String> = paged(&trial, &GlobAsk::new(pattern), limit).into_iter().map(|path| path.into_string().unwrap()).collect();
+        let found: Vec<String> = paged(&trial, &GlobRequest::new(pattern), limit).into_iter().map(|path| path.into_string().unwrap()).collect();
         prop_assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
     }
 
@@ -365,7 +368,7 @@ proptest! {
         rules in proptest::collection::vec("!?/?([ab*]{1,2}|\\*\\*)(/[ab*]{1,2})?/?", 0..6),
         inner in proptest::collection::vec("!?/?[ab*]{1,2}/?", 0..3),
     ) {
-        let trial = Trial::new();
+        let trial = TestWorkspace::new();
         let git = |arguments: &[&str]| {
             let mut git = Command::new("git");
             git.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
@@ -399,14 +402,14 @@ proptest! {
 }
 
 /// Makes a file, unless one stands where a directory is needed, or the other way round.
-fn make(trial: &Trial, path: &str) -> bool {
+fn make(trial: &TestWorkspace, path: &str) -> bool {
     let path = trial.workspace().join(path);
     fs::create_dir_all(path.parent().unwrap()).is_ok() && !path.is_dir() && fs::write(path, "").is_ok()
 }
 
 #[test]
 fn a_tree_of_thousands_of_levels_is_walked_with_few_handles_and_no_deep_stack() {
-    let trial = Trial::new();
+    let trial = TestWorkspace::new();
     let depth = extent::rounds(1_500, 5_000);
     deep(&trial, depth);
     // A file beside each directory, so that each level has something left when it is returned to.
@@ -415,9 +418,9 @@ fn a_tree_of_thousands_of_levels_is_walked_with_few_handles_and_no_deep_stack() 
         let small = std::thread::Builder::new().stack_size(256 << 10);
         let walk = small.spawn_scoped(scope, || {
             trial
-                .find(&GlobAsk {
+                .find(&GlobRequest {
                     limit: 10_000,
-                    ..GlobAsk::new("z")
+                    ..GlobRequest::new("z")
                 })
                 .unwrap()
         });
@@ -435,7 +438,7 @@ fn a_tree_of_thousands_of_levels_is_walked_with_few_handles_and_no_deep_stack() 
 }
 
 /// Directories `d` in each other, each with a file `z` that sorts behind it.
-fn deep(trial: &Trial, depth: usize) {
+fn deep(trial: &TestWorkspace, depth: usize) {
     use rustix::fs::{Mode, OFlags, mkdirat, open, openat};
     let mut directory = open(trial.workspace(), OFlags::PATH, Mode::empty()).unwrap();
     for _ in 0..depth {
@@ -446,7 +449,7 @@ fn deep(trial: &Trial, depth: usize) {
 }
 
 /// A path to the deepest would be too long for the usual removal.
-fn remove_deep(trial: &Trial) {
+fn remove_deep(trial: &TestWorkspace) {
     assert!(
         Command::new("rm")
             .arg("-rf")
@@ -459,7 +462,7 @@ fn remove_deep(trial: &Trial) {
 
 #[test]
 fn a_search_that_nobody_waits_for_ends() {
-    let trial = Trial::with(&[("a", "")]);
-    let found = super::find(trial.context(), &GlobAsk::new("*"), &AtomicBool::new(true));
+    let trial = TestWorkspace::with(&[("a", "")]);
+    let found = super::find(trial.context(), &GlobRequest::new("*"), &AtomicBool::new(true));
     assert!(found.is_err());
 }

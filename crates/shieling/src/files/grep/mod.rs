@@ -1,20 +1,21 @@
-//! Searches in files.
+//! Searches the contents of files.
 //!
 //! ```text
-//! GrepAsk ─► Plan ─► threads: Walk ─► Batch ─► Search, file by file ─► Part ─► Page ─► Grepped
+//! GrepRequest ─► Plan ─► threads: Walk ─► Batch ─► Search, file by file ─► Part ─► Page ─► GrepResponse
 //!                    (one lock)                                       (one lock)
 //! ```
 //!
-//! Each thread takes the next share of the walk and searches it; a page puts what was found into the order
-//! of the walk again, and says when enough is there. So the answer is the same whatever the number of
-//! threads, and nothing is kept that could not be part of it.
+//! Each thread takes the next batch of the walk and searches it. A page puts the results into the order of the walk,
+//! and ends the search when it is full. The response is therefore the same for any number of threads, and results
+//! that cannot become part of it are not kept.
 
-mod crew;
-mod keep;
-mod lines;
+mod thread_pool;
+mod collector;
+mod multiline;
 mod page;
 mod plan;
-mod text;
+mod file_search;
+mod unsearched;
 
 #[cfg(test)]
 mod tests;
@@ -23,38 +24,43 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use super::walk::{After, Rules, Walk};
-use super::{Context, FilesError, GrepAsk, GrepMode, Grepped, pattern};
+use super::{Context, FilesError, GrepMode, GrepRequest, GrepResponse, pattern};
 use crate::environment::{Kind, Links};
-use page::{Page, Part};
+use file_search::FileSearch;
+use page::{BatchResult, Page};
 use plan::Plan;
-use text::{Search, Unsearched};
+use unsearched::Unsearched;
 
-/// Searches in a file, or in the files of a directory.
+/// Searches a file, or the files in a directory.
 ///
-/// A regular expression is one that is found in linear time: there is neither look-around nor a
-/// back-reference. A line ends at `\n`, and `$` also stands before `\r\n`. With `multiline`, `.` fits a line
-/// end, too, and what is given are the lines of a match; files of more than 32 MiB then are not looked at.
+/// Regular expressions match in linear time: there are no look-around assertions and no back-references. A line ends
+/// at `\n`, and `$` also matches before `\r\n`. With `multiline`, `.` also matches a line end, the result contains
+/// all lines of a match, and files of more than 32 MiB are skipped.
 ///
-/// A file with a NUL in its first MiB is binary, and not shown. UTF-16 is read by its byte-order mark. What
-/// a file has gained since it was opened is not searched.
+/// A file with a NUL in its first MiB is binary and is skipped. UTF-16 is recognised by its byte-order mark. Bytes
+/// that are appended to a file during the search are not searched.
 ///
-/// An answer ends after `limit` lines or files, or once it has 4 MiB of text. The figures count what was
-/// looked at up to there.
+/// A response ends after `limit` lines or files, or at 4 MiB of text. Its numbers count what was searched up to that
+/// point.
 ///
-/// Gives up soon once `stopped` is set.
+/// Stops soon after `stopped` is set.
 ///
 /// # Errors
-/// [`FilesError`].
-pub(crate) fn grep(context: Context<'_>, ask: &GrepAsk, stopped: &AtomicBool) -> Result<Grepped, FilesError> {
-    let plan = Plan::parse(ask)?;
-    let root = context.reach(&ask.path, Links::Follow)?;
+/// [`FilesError`] if the request is invalid or the path cannot be read.
+pub(crate) fn grep(
+    context: Context<'_>,
+    request: &GrepRequest,
+    stopped: &AtomicBool,
+) -> Result<GrepResponse, FilesError> {
+    let plan = Plan::parse(request)?;
+    let root = context.reach(&request.path, Links::Follow)?;
     if root.meta()?.kind != Kind::Directory {
         return one(&plan, &*root, stopped);
     }
-    let chosen = pattern::choice("globs", &ask.globs, root.path())?;
+    let chosen = pattern::choice("globs", &request.globs, root.path())?;
     let rules = Rules {
         context,
-        of: ask.of.clone(),
+        include: request.include.clone(),
         may_hold: Box::new({
             let root = root.path().to_path_buf();
             let chosen = chosen.clone();
@@ -69,17 +75,17 @@ pub(crate) fn grep(context: Context<'_>, ask: &GrepAsk, stopped: &AtomicBool) ->
     };
     let searched = root.path().to_path_buf();
     let walk = Walk::new(&rules, root)?;
-    let page = crew::work(&plan, &rules, &chosen, walk);
+    let page = thread_pool::work(&plan, &rules, &chosen, walk);
     rules.whole()?;
     Ok(page.finish(searched))
 }
 
-/// Searches a single file, whatever it is called.
-fn one(plan: &Plan, file: &dyn crate::environment::Node, stopped: &AtomicBool) -> Result<Grepped, FilesError> {
+/// Searches a single file, whatever its name.
+fn one(plan: &Plan, file: &dyn crate::environment::Node, stopped: &AtomicBool) -> Result<GrepResponse, FilesError> {
     let mut page = Page::new(plan);
     let name = PathBuf::from(file.path().file_name().unwrap_or_default());
-    let mut part = Part::new(plan);
-    match Search::new(plan, stopped).file(file.open()?, plan.resumed(&name), part.room()) {
+    let mut part = BatchResult::new(plan);
+    match FileSearch::new(plan, stopped).file(file.open()?, plan.resumed(&name), part.room()) {
         Ok(searched) => part.searched(name, searched),
         Err(Unsearched::TooLarge { size, limit }) => {
             return Err(FilesError::TooLarge {

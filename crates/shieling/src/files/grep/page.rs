@@ -1,20 +1,20 @@
-//! Puts what several threads found into the order of the walk, and ends it where the answer ends.
+//! Puts the results of several threads into the order of the walk, and ends the response at its bounds.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::super::{GrepMode, Grepped, Hit};
-use super::keep::{Line, Place, Room};
+use super::super::{GrepMode, GrepResponse, Hit};
+use super::collector::{Line, LinePosition, Remaining};
+use super::file_search::Searched;
 use super::plan::{Cursor, Plan};
-use super::text::Searched;
 
-/// The most text in one answer, in bytes; a match more may be in it.
+/// The size of the text of one response, in bytes. One more match may exceed it.
 const TEXT: usize = 4 << 20;
 
-/// How many shares may wait for one before them.
+/// The largest number of results that wait for an earlier one.
 const WAITING: usize = 1 << 16;
 
-/// What was looked at.
+/// The numbers of a response.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
     searched: u64,
@@ -22,29 +22,29 @@ struct Counts {
     unreadable: u64,
 }
 
-/// What was found in a file.
-struct File {
+/// The results in one file.
+struct FileHits {
     below: PathBuf,
     lines: Vec<Line>,
     matched: u64,
-    /// What was looked at of its share up to it, with it.
+    /// The numbers of its batch up to and including this file.
     counts: Counts,
 }
 
-/// What was found in a share of the walk.
-pub(super) struct Part {
+/// The results of one batch.
+pub(super) struct BatchResult {
     limit: u64,
     mode: GrepMode,
-    files: Vec<File>,
+    files: Vec<FileHits>,
     counts: Counts,
-    /// How many matches, or files, and bytes there are.
+    /// The number of matches or files, and of bytes.
     matched: u64,
     bytes: usize,
-    /// There is more than there was room for.
+    /// Whether there are more results than there was room for.
     pub(super) more: bool,
 }
 
-impl Part {
+impl BatchResult {
     pub(super) fn new(plan: &Plan) -> Self {
         Self {
             limit: plan.limit,
@@ -57,9 +57,9 @@ impl Part {
         }
     }
 
-    /// How much more of it could be part of the answer.
-    pub(super) fn room(&self) -> Room {
-        Room {
+    /// Returns how many more results could become part of the response.
+    pub(super) fn room(&self) -> Remaining {
+        Remaining {
             matches: self.limit - self.matched,
             bytes: TEXT.saturating_sub(self.bytes),
             first: self.matched == 0,
@@ -70,7 +70,7 @@ impl Part {
         self.counts.unreadable += count;
     }
 
-    /// Takes what a search of a file gave.
+    /// Adds the results in one file.
     pub(super) fn searched(&mut self, below: PathBuf, searched: Searched) {
         let found = match searched {
             Searched::Binary => {
@@ -95,7 +95,7 @@ impl Part {
         }
         self.matched += weight;
         self.bytes += found.lines.iter().map(|line| line.text.len()).sum::<usize>();
-        self.files.push(File {
+        self.files.push(FileHits {
             below,
             lines: found.lines,
             matched: found.matched,
@@ -104,22 +104,22 @@ impl Part {
     }
 }
 
-/// An answer that is being made.
+/// A response that is being built.
 pub(super) struct Page {
     limit: u64,
     mode: GrepMode,
-    answer: Grepped,
+    answer: GrepResponse,
     matched: u64,
     bytes: usize,
-    /// Where the last match that is given stands.
+    /// The position of the last match.
     last: Option<String>,
-    /// How many lines at its end only lead to a match that is not in it yet.
+    /// The number of lines at the end that are context of a match that is not part of the response yet.
     leads: usize,
-    /// Nothing more belongs to it.
+    /// Whether the response is complete.
     done: bool,
-    /// The share that comes next, and those that wait for it.
+    /// The number of the next batch, and the results that wait for it.
     number: u64,
-    waiting: BTreeMap<u64, Part>,
+    waiting: BTreeMap<u64, BatchResult>,
     matched_waiting: u64,
     bytes_waiting: usize,
 }
@@ -129,7 +129,7 @@ impl Page {
         Self {
             limit: plan.limit,
             mode: plan.mode,
-            answer: Grepped {
+            answer: GrepResponse {
                 root: PathBuf::new(),
                 hits: Vec::new(),
                 next: None,
@@ -149,8 +149,8 @@ impl Page {
         }
     }
 
-    /// Takes what was found in a share. Each number comes once.
-    pub(super) fn add(&mut self, number: u64, part: Part) {
+    /// Adds the results of a batch. Each number occurs once.
+    pub(super) fn add(&mut self, number: u64, part: BatchResult) {
         self.matched_waiting += part.matched + u64::from(part.more);
         self.bytes_waiting += part.bytes;
         self.waiting.insert(number, part);
@@ -164,27 +164,27 @@ impl Page {
         }
     }
 
-    /// Whether shares that were not begun yet may still belong to it.
+    /// Returns whether batches that were not started yet may still become part of the response.
     pub(super) fn is_open(&self) -> bool {
         !self.done && self.matched + self.matched_waiting <= self.limit
     }
 
-    /// Whether nothing more belongs to it.
+    /// Returns whether the response is complete.
     pub(super) fn is_done(&self) -> bool {
         self.done
     }
 
-    /// Whether so much waits for a share before it that nothing else should be begun.
+    /// Returns whether too many results wait for an earlier batch.
     pub(super) fn is_crowded(&self) -> bool {
         !self.done && (self.bytes_waiting >= TEXT || self.waiting.len() >= WAITING)
     }
 
-    /// The answer to a search that was made there.
-    pub(super) fn finish(self, root: PathBuf) -> Grepped {
-        Grepped { root, ..self.answer }
+    /// Returns the response for a search in the directory `root`.
+    pub(super) fn finish(self, root: PathBuf) -> GrepResponse {
+        GrepResponse { root, ..self.answer }
     }
 
-    fn append(&mut self, part: Part) {
+    fn append(&mut self, part: BatchResult) {
         for file in part.files {
             let ended = match self.mode {
                 GrepMode::Content => self.lines(&file.below, file.lines),
@@ -200,10 +200,10 @@ impl Page {
         self.count(part.counts);
     }
 
-    /// Gives lines of a file. Whether the answer ends before one that matches.
+    /// Adds the lines of a file. Returns whether the response ends before a matching one.
     fn lines(&mut self, below: &Path, lines: Vec<Line>) -> bool {
         for line in lines {
-            if line.place == Place::Match {
+            if line.place == LinePosition::Match {
                 if self.is_full() {
                     return true;
                 }
@@ -211,19 +211,23 @@ impl Page {
                 self.last = Some(Cursor::written(Some(line.number), below));
             }
             self.bytes += line.text.len();
-            self.leads = if line.place == Place::Before { self.leads + 1 } else { 0 };
+            self.leads = if line.place == LinePosition::Before {
+                self.leads + 1
+            } else {
+                0
+            };
             self.answer.hits.push(Hit {
                 path: below.to_path_buf(),
                 line: Some(line.number),
                 text: Some(line.text),
-                matched: line.place == Place::Match,
+                matched: line.place == LinePosition::Match,
                 count: None,
             });
         }
         false
     }
 
-    /// Gives a file. Whether the answer ends before it.
+    /// Adds a file. Returns whether the response ends before it.
     fn file(&mut self, below: &Path, matched: u64) -> bool {
         if self.is_full() {
             return true;

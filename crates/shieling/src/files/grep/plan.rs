@@ -1,36 +1,35 @@
-//! A search that was asked for, checked and made ready.
+//! Validates and compiles a search request.
 
 use std::path::Path;
 
 use grep_matcher::LineTerminator;
 use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 
-use super::super::{FilesError, GrepAsk, GrepMode, cursor};
+use super::super::{FilesError, GrepMode, GrepRequest, cursor};
 
-/// The most lines or files that are given at once.
+/// The largest number of lines or files in one response.
 const MOST: u64 = 10_000;
 
-/// The most lines before or after a match.
+/// The largest number of context lines before or after a match.
 const MOST_CONTEXT: u64 = 100;
 
 /// The longest pattern, in bytes.
 const LONGEST: usize = 64 << 10;
 
-/// The most memory that a pattern may need once it is read, and for what it remembers while it searches,
-/// in bytes; the latter in each thread.
+/// The largest compiled pattern, and the largest cache of a running search in each thread, in bytes.
 const COMPILED: usize = 16 << 20;
 
-/// How deep groups may stand in each other.
+/// The deepest nesting of groups.
 const DEEPEST: u32 = 100;
 
-/// Where an answer goes on.
+/// Where a search continues.
 pub(super) struct Cursor {
     pub(super) path: Vec<u8>,
-    /// Lines up to this one were given; none if the whole file was.
+    /// The last line that was returned; `None` if the whole file was.
     pub(super) line: Option<u64>,
 }
 
-/// A search.
+/// A compiled search.
 pub(super) struct Plan {
     pub(super) matcher: RegexMatcher,
     pub(super) multiline: bool,
@@ -42,26 +41,28 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// Validates and compiles a request.
+    ///
     /// # Errors
     /// [`FilesError::Argument`].
-    pub(super) fn parse(ask: &GrepAsk) -> Result<Self, FilesError> {
-        let cursor = ask
+    pub(super) fn parse(request: &GrepRequest) -> Result<Self, FilesError> {
+        let cursor = request
             .cursor
             .as_deref()
-            .map(|text| Cursor::read(text, ask.mode))
+            .map(|text| Cursor::read(text, request.mode))
             .transpose()?;
         Ok(Self {
-            matcher: matcher(ask)?,
-            multiline: ask.multiline,
-            before: context("before", ask.before)?,
-            after: context("after_lines", ask.after_lines)?,
-            mode: ask.mode,
-            limit: cursor::bounded("limit", ask.limit, MOST)?,
+            matcher: matcher(request)?,
+            multiline: request.multiline,
+            before: context("before", request.before)?,
+            after: context("after_lines", request.after_lines)?,
+            mode: request.mode,
+            limit: cursor::bounded("limit", request.limit, MOST)?,
             cursor,
         })
     }
 
-    /// The line after which a file is to be gone on with.
+    /// Returns the last line of a file that an earlier response contained.
     pub(super) fn resumed(&self, below: &Path) -> u64 {
         let cursor = self.cursor.as_ref().filter(|cursor| cursor.path == cursor::raw(below));
         cursor.and_then(|cursor| cursor.line).unwrap_or(0)
@@ -69,7 +70,7 @@ impl Plan {
 }
 
 impl Cursor {
-    /// As text: `120:src/lib.rs`, or the path alone.
+    /// Formats a cursor: `120:src/lib.rs`, or the path alone.
     pub(super) fn written(line: Option<u64>, below: &Path) -> String {
         let path = cursor::written(cursor::raw(below));
         match line {
@@ -102,14 +103,14 @@ impl Cursor {
     }
 }
 
-/// How a line ends.
+/// Returns the line terminator.
 pub(super) fn line_end() -> LineTerminator {
     LineTerminator::crlf()
 }
 
-fn matcher(ask: &GrepAsk) -> Result<RegexMatcher, FilesError> {
-    if ask.pattern.len() > LONGEST {
-        let length = ask.pattern.len();
+fn matcher(request: &GrepRequest) -> Result<RegexMatcher, FilesError> {
+    if request.pattern.len() > LONGEST {
+        let length = request.pattern.len();
         return Err(argument(
             "pattern",
             format!("{length} bytes are too long: at most {LONGEST} are read"),
@@ -117,22 +118,22 @@ fn matcher(ask: &GrepAsk) -> Result<RegexMatcher, FilesError> {
     }
     let mut builder = RegexMatcherBuilder::new();
     builder
-        .case_insensitive(ask.ignore_case)
-        .fixed_strings(ask.literal)
+        .case_insensitive(request.ignore_case)
+        .fixed_strings(request.literal)
         .multi_line(true)
         .crlf(true)
         .size_limit(COMPILED)
         .dfa_size_limit(COMPILED)
         .nest_limit(DEEPEST);
-    if ask.multiline {
+    if request.multiline {
         builder.dot_matches_new_line(true).line_terminator(None);
     }
     builder
-        .build(&ask.pattern)
+        .build(&request.pattern)
         .map_err(|error| argument("pattern", why(&error)))
 }
 
-/// Why a pattern is none, and what would be one.
+/// Explains why a pattern is invalid, and suggests a valid one.
 fn why(error: &grep_regex::Error) -> String {
     match error.kind() {
         ErrorKind::NotAllowed(_) => {
@@ -149,7 +150,7 @@ fn why(error: &grep_regex::Error) -> String {
             "it needs too much memory: repeat less, or write `(?-u:\\w)` for `\\w` where ASCII will do".to_owned()
         }
         _other => {
-            // What stands above it is the pattern, as the engine was given it.
+            // The lines above the message repeat the pattern as the engine received it.
             let text = error.to_string();
             let said = text.lines().next_back().unwrap_or(&text);
             let said = said.strip_prefix("error: ").unwrap_or(said);

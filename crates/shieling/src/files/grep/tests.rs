@@ -8,107 +8,107 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use shieling_testkit::extent;
 
-use super::super::trial::{Trial, search as ask, written};
-use super::super::{FilesError, Glob, GrepAsk, GrepMode, Grepped};
+use super::super::test_workspace::{TestWorkspace, search as request, written};
+use super::super::{FilesError, GrepMode, GrepRequest, GrepResponse, Include};
 use crate::environment::FileError;
 
 #[test]
 fn lines_files_and_counts_are_given_in_the_order_of_their_paths() {
-    let trial = Trial::with(&[
+    let trial = TestWorkspace::with(&[
         ("b", "one\ntwo\none two\n"),
         ("a/x", "two"),
         ("a-b", "one\n"),
         ("c", "none\n"),
     ]);
     assert_eq!(
-        trial.hits(&ask("one")),
+        trial.hits(&request("one")),
         ["a-b:1:one", "b:1:one", "b:3:one two", "c:1:none"]
     );
-    let files = GrepAsk {
+    let files = GrepRequest {
         mode: GrepMode::Files,
-        ..ask("two")
+        ..request("two")
     };
     assert_eq!(trial.hits(&files), ["a/x", "b"]);
-    let counts = GrepAsk {
+    let counts = GrepRequest {
         mode: GrepMode::Count,
-        ..ask("o")
+        ..request("o")
     };
     assert_eq!(trial.hits(&counts), ["a-b:1", "a/x:1", "b:3", "c:1"]);
-    let one = GrepAsk {
+    let one = GrepRequest {
         path: "a/x".into(),
-        ..ask("t.o$")
+        ..request("t.o$")
     };
     assert_eq!(trial.hits(&one), ["x:1:two"]);
-    let grepped = trial.grep(&ask("one")).unwrap();
+    let grepped = trial.grep(&request("one")).unwrap();
     assert_eq!((grepped.searched, grepped.binary, grepped.unreadable), (4, 0, 0));
 }
 
 #[test]
 fn what_a_pattern_means_is_what_the_options_say() {
-    let trial = Trial::with(&[("f", "a.c\nABC\nabc\r\n\n(x)\nab\ncd\n")]);
-    let cases: &[(GrepAsk, &[&str])] = &[
-        (ask("a.c"), &["f:1:a.c", "f:3:abc"]),
+    let trial = TestWorkspace::with(&[("f", "a.c\nABC\nabc\r\n\n(x)\nab\ncd\n")]);
+    let cases: &[(GrepRequest, &[&str])] = &[
+        (request("a.c"), &["f:1:a.c", "f:3:abc"]),
         (
-            GrepAsk {
+            GrepRequest {
                 literal: true,
-                ..ask("a.c")
+                ..request("a.c")
             },
             &["f:1:a.c"],
         ),
         (
-            GrepAsk {
+            GrepRequest {
                 literal: true,
-                ..ask("(x)")
+                ..request("(x)")
             },
             &["f:5:(x)"],
         ),
         (
-            GrepAsk {
+            GrepRequest {
                 ignore_case: true,
-                ..ask("^abc$")
+                ..request("^abc$")
             },
             &["f:2:ABC", "f:3:abc"],
         ),
-        (ask("c$"), &["f:1:a.c", "f:3:abc"]),
-        (ask("^$"), &["f:4:"]),
-        (ask("b\\s*$"), &["f:6:ab"]),
+        (request("c$"), &["f:1:a.c", "f:3:abc"]),
+        (request("^$"), &["f:4:"]),
+        (request("b\\s*$"), &["f:6:ab"]),
         (
-            GrepAsk {
+            GrepRequest {
                 multiline: true,
-                ..ask("b\ncd")
+                ..request("b\ncd")
             },
             &["f:6:ab\ncd"],
         ),
         (
-            GrepAsk {
+            GrepRequest {
                 multiline: true,
-                ..ask("x.*d")
+                ..request("x.*d")
             },
             &["f:5:(x)\nab\ncd"],
         ),
         (
-            GrepAsk {
+            GrepRequest {
                 multiline: true,
-                ..ask("^a[^b]")
+                ..request("^a[^b]")
             },
             &["f:1:a.c"],
         ),
         (
-            GrepAsk {
+            GrepRequest {
                 multiline: true,
-                ..ask("^$")
+                ..request("^$")
             },
             &["f:4:"],
         ),
     ];
-    for (ask, expected) in cases {
-        assert_eq!(trial.hits(ask), *expected, "{ask:?}");
+    for (request, expected) in cases {
+        assert_eq!(trial.hits(request), *expected, "{request:?}");
     }
     for pattern in ["", "x*", "^", "$", "\\b|", "(?:)"] {
         for multiline in [false, true] {
-            let hits = trial.hits(&GrepAsk {
+            let hits = trial.hits(&GrepRequest {
                 multiline,
-                ..ask(pattern)
+                ..request(pattern)
             });
             assert_eq!(hits.len(), 7, "{pattern:?} {multiline}: {hits:?}");
         }
@@ -117,7 +117,7 @@ fn what_a_pattern_means_is_what_the_options_say() {
 
 #[test]
 fn a_pattern_that_is_none_is_refused_with_what_would_be_one() {
-    let trial = Trial::with(&[("f", "x")]);
+    let trial = TestWorkspace::with(&[("f", "x")]);
     for (pattern, says) in [
         ("a(?=b)", "look-around is not supported"),
         ("(?<!a)b", "look-around is not supported"),
@@ -129,7 +129,7 @@ fn a_pattern_that_is_none_is_refused_with_what_would_be_one() {
         ("*", "set `literal`"),
         ("\\w{2000}{2000}", "too much memory"),
     ] {
-        let error = trial.grep(&ask(pattern)).unwrap_err();
+        let error = trial.grep(&request(pattern)).unwrap_err();
         assert!(
             matches!(
                 error,
@@ -145,57 +145,60 @@ fn a_pattern_that_is_none_is_refused_with_what_would_be_one() {
     }
     let nested = format!("{}a{}", "(".repeat(20_000), ")".repeat(20_000));
     for pattern in [nested, "a".repeat(100_000), "(a|".repeat(90) + "b" + &")".repeat(90)] {
-        drop(trial.grep(&ask(&pattern)));
+        drop(trial.grep(&request(&pattern)));
     }
     for wrong in [
-        GrepAsk { limit: 0, ..ask("x") },
-        GrepAsk {
+        GrepRequest {
+            limit: 0,
+            ..request("x")
+        },
+        GrepRequest {
             limit: 10_001,
-            ..ask("x")
+            ..request("x")
         },
-        GrepAsk {
+        GrepRequest {
             before: 101,
-            ..ask("x")
+            ..request("x")
         },
-        GrepAsk {
+        GrepRequest {
             after_lines: u64::MAX,
-            ..ask("x")
+            ..request("x")
         },
-        GrepAsk {
+        GrepRequest {
             globs: vec!["[".to_owned()],
-            ..ask("x")
+            ..request("x")
         },
-        GrepAsk {
+        GrepRequest {
             globs: vec!["../*".to_owned()],
-            ..ask("x")
+            ..request("x")
         },
-        GrepAsk {
+        GrepRequest {
             globs: vec![String::new()],
-            ..ask("x")
+            ..request("x")
         },
-        GrepAsk {
+        GrepRequest {
             globs: vec!["!".to_owned()],
-            ..ask("x")
+            ..request("x")
         },
-        GrepAsk {
+        GrepRequest {
             globs: vec!["x".to_owned(); 101],
-            ..ask("x")
+            ..request("x")
         },
-        GrepAsk {
+        GrepRequest {
             cursor: Some(String::new()),
-            ..ask("x")
+            ..request("x")
         },
-        GrepAsk {
+        GrepRequest {
             cursor: Some("f".to_owned()),
-            ..ask("x")
+            ..request("x")
         },
-        GrepAsk {
+        GrepRequest {
             cursor: Some("1:/etc/passwd".to_owned()),
-            ..ask("x")
+            ..request("x")
         },
-        GrepAsk {
+        GrepRequest {
             cursor: Some("-1:f".to_owned()),
-            ..ask("x")
+            ..request("x")
         },
     ] {
         let error = trial.grep(&wrong).unwrap_err();
@@ -205,15 +208,15 @@ fn a_pattern_that_is_none_is_refused_with_what_would_be_one() {
 
 #[test]
 fn a_pattern_that_stalls_other_engines_takes_time_in_proportion_to_the_text() {
-    let trial = Trial::new();
+    let trial = TestWorkspace::new();
     trial.put("f", format!("{}!\n", "a".repeat(100_000)).repeat(20));
     let started = Instant::now();
     for pattern in ["(a+)+$", "(a|a)*b", "(a*)*c", "(.*)(.*)(.*)(.*)(.*)[^a!\\s]"] {
         for multiline in [false, true] {
             assert_eq!(
-                trial.hits(&GrepAsk {
+                trial.hits(&GrepRequest {
                     multiline,
-                    ..ask(pattern)
+                    ..request(pattern)
                 }),
                 [] as [&str; 0],
                 "{pattern}"
@@ -226,12 +229,12 @@ fn a_pattern_that_stalls_other_engines_takes_time_in_proportion_to_the_text() {
 
 #[test]
 fn a_pattern_over_lines_that_looks_through_the_rest_at_each_match_is_given_up() {
-    let trial = Trial::new();
+    let trial = TestWorkspace::new();
     trial.put("f", "A\n".repeat(extent::rounds(1 << 20, 4 << 20)));
-    let slow = GrepAsk {
+    let slow = GrepRequest {
         multiline: true,
         mode: GrepMode::Count,
-        ..ask("(?:[A\\n]*x)|A")
+        ..request("(?:[A\\n]*x)|A")
     };
     let grepped = trial.grep(&slow).unwrap();
     assert_eq!(grepped.unreadable, 1);
@@ -239,14 +242,14 @@ fn a_pattern_over_lines_that_looks_through_the_rest_at_each_match_is_given_up() 
 
 #[test]
 fn lines_beside_a_match_are_given_once() {
-    let trial = Trial::with(&[("f", "1\n2 x\n3\n4\n5 x\n6 x\n7\n8\n9\n")]);
+    let trial = TestWorkspace::with(&[("f", "1\n2 x\n3\n4\n5 x\n6 x\n7\n8\n9\n")]);
     for multiline in [false, true] {
         let around = |before, after_lines| {
-            trial.hits(&GrepAsk {
+            trial.hits(&GrepRequest {
                 before,
                 after_lines,
                 multiline,
-                ..ask("x")
+                ..request("x")
             })
         };
         assert_eq!(around(1, 0), ["f-1-1", "f:2:2 x", "f-4-4", "f:5:5 x", "f:6:6 x"]);
@@ -261,7 +264,7 @@ fn lines_beside_a_match_are_given_once() {
 
 #[test]
 fn files_that_are_no_text_are_counted_and_other_encodings_are_read() {
-    let trial = Trial::new();
+    let trial = TestWorkspace::new();
     let utf16 = |mark: &[u8], unit: fn(u16) -> [u8; 2]| {
         let mut bytes = mark.to_vec();
         bytes.extend("größe\r\nneedle ✓\n".encode_utf16().flat_map(unit));
@@ -282,46 +285,49 @@ fn files_that_are_no_text_are_counted_and_other_encodings_are_read() {
     ];
     for multiline in [false, true] {
         let grepped = trial
-            .grep(&GrepAsk {
+            .grep(&GrepRequest {
                 multiline,
-                ..ask("needle")
+                ..request("needle")
             })
             .unwrap();
         assert_eq!(written(&grepped), expected);
         assert_eq!((grepped.searched, grepped.binary, grepped.unreadable), (4, 3, 0));
     }
-    assert_eq!(trial.hits(&ask("^needle f")), ["bom:1:needle first"]);
-    let one = GrepAsk {
+    assert_eq!(trial.hits(&request("^needle f")), ["bom:1:needle first"]);
+    let one = GrepRequest {
         path: "binary".into(),
-        ..ask("needle")
+        ..request("needle")
     };
     assert_eq!(trial.grep(&one).unwrap().binary, 1);
 }
 
 #[test]
 fn a_large_file_is_searched_to_its_end_with_bounded_lines() {
-    let trial = Trial::new();
+    let trial = TestWorkspace::new();
     let line = format!("{}\n", "y".repeat(99));
     trial.put("large", line.repeat(60_000) + "needle\n" + &line + "needle");
-    assert_eq!(trial.hits(&ask("needle")), ["large:60001:needle", "large:60003:needle"]);
+    assert_eq!(
+        trial.hits(&request("needle")),
+        ["large:60001:needle", "large:60003:needle"]
+    );
     assert_eq!(
         trial
-            .hits(&GrepAsk {
+            .hits(&GrepRequest {
                 multiline: true,
-                ..ask("needle\ny")
+                ..request("needle\ny")
             })
             .len(),
         1
     );
     // A line that no answer has room for.
     trial.put("endless", "z".repeat(40 << 20) + "needle");
-    let grepped = trial.grep(&ask("needle")).unwrap();
+    let grepped = trial.grep(&request("needle")).unwrap();
     assert_eq!((written(&grepped).len(), grepped.unreadable), (2, 1));
     let error = trial
-        .grep(&GrepAsk {
+        .grep(&GrepRequest {
             path: "endless".into(),
             multiline: true,
-            ..ask("z")
+            ..request("z")
         })
         .unwrap_err();
     assert!(matches!(error, FilesError::TooLarge { .. }), "{error}");
@@ -329,7 +335,7 @@ fn a_large_file_is_searched_to_its_end_with_bounded_lines() {
 
 #[test]
 fn a_file_that_grows_faster_than_it_is_read_is_searched_up_to_the_size_it_had() {
-    let trial = Trial::with(&[("log", "x\n")]);
+    let trial = TestWorkspace::with(&[("log", "x\n")]);
     let path = trial.workspace().join("log");
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -343,9 +349,9 @@ fn a_file_that_grows_faster_than_it_is_read_is_searched_up_to_the_size_it_had() 
         });
         for _ in 0..extent::rounds(5, 20) {
             trial
-                .grep(&GrepAsk {
+                .grep(&GrepRequest {
                     mode: GrepMode::Count,
-                    ..ask("x")
+                    ..request("x")
                 })
                 .unwrap();
         }
@@ -355,7 +361,7 @@ fn a_file_that_grows_faster_than_it_is_read_is_searched_up_to_the_size_it_had() 
 
 #[test]
 fn globs_choose_files_and_bring_back_nothing_that_is_ignored() {
-    let trial = Trial::with(&[
+    let trial = TestWorkspace::with(&[
         (".gitignore", "*.log\n"),
         ("a.rs", "x"),
         ("src/b.rs", "x"),
@@ -366,10 +372,10 @@ fn globs_choose_files_and_bring_back_nothing_that_is_ignored() {
     ]);
     let chosen = |globs: &[&str]| {
         let globs = globs.iter().map(|glob| (*glob).to_owned()).collect();
-        trial.hits(&GrepAsk {
+        trial.hits(&GrepRequest {
             globs,
             mode: GrepMode::Files,
-            ..ask("x")
+            ..request("x")
         })
     };
     assert_eq!(chosen(&["*.rs"]), ["a.rs", "src/b.rs", "tests/e.rs"]);
@@ -380,13 +386,13 @@ fn globs_choose_files_and_bring_back_nothing_that_is_ignored() {
     assert_eq!(chosen(&["*.log"]), [] as [&str; 0]);
     let absolute = format!("{}/src/*.rs", trial.workspace().display());
     assert_eq!(chosen(&[&absolute]), ["src/b.rs"]);
-    let all = GrepAsk {
-        of: Glob {
+    let all = GrepRequest {
+        include: Include {
             ignored: true,
-            dotted: true,
+            dotfiles: true,
         },
         mode: GrepMode::Files,
-        ..ask("x")
+        ..request("x")
     };
     assert_eq!(
         trial.hits(&all),
@@ -396,7 +402,7 @@ fn globs_choose_files_and_bring_back_nothing_that_is_ignored() {
 
 #[test]
 fn nothing_hidden_or_outside_is_searched_by_any_way() {
-    let trial = Trial::with(&[
+    let trial = TestWorkspace::with(&[
         ("secret/key", "hunter2"),
         ("a/secret", "hunter2"),
         ("forbidden", "hunter2"),
@@ -409,12 +415,12 @@ fn nothing_hidden_or_outside_is_searched_by_any_way() {
     trial.link("outside", trial.outside().join("out"));
     trial.link("up", "..");
     trial.fifo("pipe");
-    let all = GrepAsk {
-        of: Glob {
+    let all = GrepRequest {
+        include: Include {
             ignored: true,
-            dotted: true,
+            dotfiles: true,
         },
-        ..ask("hunter2")
+        ..request("hunter2")
     };
     let grepped = trial.grep(&all).unwrap();
     assert_eq!(written(&grepped), ["ok:1:hunter2"]);
@@ -425,9 +431,9 @@ fn nothing_hidden_or_outside_is_searched_by_any_way() {
     );
     for path in ["secret", "secret/key", "link", "directory", "a/secret"] {
         let error = trial
-            .grep(&GrepAsk {
+            .grep(&GrepRequest {
                 path: path.into(),
-                ..ask("hunter2")
+                ..request("hunter2")
             })
             .unwrap_err();
         assert!(
@@ -437,9 +443,9 @@ fn nothing_hidden_or_outside_is_searched_by_any_way() {
     }
     for path in ["outside", "up", "/etc/passwd", "../out"] {
         let error = trial
-            .grep(&GrepAsk {
+            .grep(&GrepRequest {
                 path: path.into(),
-                ..ask(".")
+                ..request(".")
             })
             .unwrap_err();
         assert!(
@@ -448,16 +454,16 @@ fn nothing_hidden_or_outside_is_searched_by_any_way() {
         );
     }
     let error = trial
-        .grep(&GrepAsk {
+        .grep(&GrepRequest {
             path: "pipe".into(),
-            ..ask(".")
+            ..request(".")
         })
         .unwrap_err();
     assert!(matches!(error, FilesError::File(FileError::Special { .. })), "{error}");
     let error = trial
-        .grep(&GrepAsk {
+        .grep(&GrepRequest {
             path: "forbidden".into(),
-            ..ask(".")
+            ..request(".")
         })
         .unwrap_err();
     assert!(matches!(error, FilesError::File(FileError::Permission(_))), "{error}");
@@ -465,7 +471,7 @@ fn nothing_hidden_or_outside_is_searched_by_any_way() {
 
 #[test]
 fn a_directory_that_is_swapped_for_a_link_while_it_is_searched_gains_nothing() {
-    let trial = Trial::with(&[("a/f", "mine"), ("b/c/g", "mine")]);
+    let trial = TestWorkspace::with(&[("a/f", "mine"), ("b/c/g", "mine")]);
     let outside = trial.outside().join("outside");
     fs::create_dir_all(outside.join("c")).unwrap();
     for name in ["f", "g", "c/g"] {
@@ -491,12 +497,12 @@ fn a_directory_that_is_swapped_for_a_link_while_it_is_searched_gains_nothing() {
             }
         });
         for round in 0..extent::rounds(200, 2_000) {
-            let grepped = trial.grep(&ask(".*")).unwrap();
+            let grepped = trial.grep(&request(".*")).unwrap();
             let theirs = grepped.hits.iter().any(|hit| hit.text.as_deref() == Some("theirs"));
             assert!(!theirs, "round {round}: {grepped:?}");
-            let direct = trial.grep(&GrepAsk {
+            let direct = trial.grep(&GrepRequest {
                 path: "a/f".into(),
-                ..ask("theirs")
+                ..request("theirs")
             });
             assert!(
                 direct.is_err() || direct.is_ok_and(|grepped| grepped.hits.is_empty()),
@@ -509,7 +515,7 @@ fn a_directory_that_is_swapped_for_a_link_while_it_is_searched_gains_nothing() {
 
 #[test]
 fn the_answer_of_eight_threads_is_the_answer_of_one_and_its_pages_are_it() {
-    let trial = Trial::new();
+    let trial = TestWorkspace::new();
     for number in 0..3_000_u32 {
         let lines = (0..number % 7).map(|line| format!("{} {line}\n", if line % 3 == 0 { "hit" } else { "miss" }));
         trial.put(
@@ -522,10 +528,10 @@ fn the_answer_of_eight_threads_is_the_answer_of_one_and_its_pages_are_it() {
         "miss\n".repeat(extent::rounds(1 << 18, 1 << 20)) + "hit\n",
     );
     for mode in [GrepMode::Content, GrepMode::Files, GrepMode::Count] {
-        let first = GrepAsk {
+        let first = GrepRequest {
             mode,
             limit: 10_000,
-            ..ask("hit")
+            ..request("hit")
         };
         let whole = trial.grep(&first).unwrap();
         assert_eq!(whole.next, None);
@@ -539,7 +545,7 @@ fn the_answer_of_eight_threads_is_the_answer_of_one_and_its_pages_are_it() {
             assert_eq!(trial.grep(&first).unwrap(), whole);
         }
         for limit in extent::share(vec![333, 1_000, 97], 3, |_| ()) {
-            let short = GrepAsk { limit, ..first.clone() };
+            let short = GrepRequest { limit, ..first.clone() };
             let page = trial.grep(&short).unwrap();
             for _ in 0..extent::rounds(2, 5) {
                 assert_eq!(trial.grep(&short).unwrap(), page, "the figures, too");
@@ -550,10 +556,10 @@ fn the_answer_of_eight_threads_is_the_answer_of_one_and_its_pages_are_it() {
 }
 
 /// Every hit, in the order in which pages give them.
-fn paged(trial: &Trial, first: &GrepAsk) -> Vec<super::super::Hit> {
+fn paged(trial: &TestWorkspace, first: &GrepRequest) -> Vec<super::super::Hit> {
     let (mut all, mut next) = (Vec::new(), first.clone());
     loop {
-        let Grepped { hits, next: cursor, .. } = trial.grep(&next).unwrap();
+        let GrepResponse { hits, next: cursor, .. } = trial.grep(&next).unwrap();
         let matched = hits.iter().filter(|hit| hit.matched).count() as u64;
         assert!(
             matched <= first.limit && (cursor.is_none() || matched == first.limit),
@@ -577,7 +583,7 @@ proptest! {
         limit in 1_u64..5,
         multiline in any::<bool>(),
     ) {
-        let trial = Trial::new();
+        let trial = TestWorkspace::new();
         let mut expected = Vec::new();
         for (name, content) in &files {
             if name == "a" {
@@ -587,7 +593,7 @@ proptest! {
             expected.extend(naive(name, content, before as usize, after_lines as usize));
         }
         expected.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.cmp(&other.1)));
-        let first = GrepAsk { before, after_lines, multiline, limit, ..ask("x") };
+        let first = GrepRequest { before, after_lines, multiline, limit, ..request("x") };
         let found: Vec<_> = paged(&trial, &first)
             .into_iter()
             .map(|hit| (hit.path.display().to_string(), hit.line.unwrap(), hit.text.unwrap(), hit.matched))
@@ -613,22 +619,22 @@ fn naive(name: &str, content: &str, before: usize, after: usize) -> Vec<(String,
 
 #[test]
 fn an_answer_ends_once_it_has_enough_text_and_goes_on_where_it_ended() {
-    let trial = Trial::new();
+    let trial = TestWorkspace::new();
     let line = "é".repeat(1_000) + "\n";
     for number in 0..10 {
         trial.put(format!("f{number}"), line.repeat(500));
     }
-    let first = GrepAsk {
+    let first = GrepRequest {
         limit: 10_000,
         before: 3,
-        ..ask("é")
+        ..request("é")
     };
     let page = trial.grep(&first).unwrap();
     assert!(page.next.is_some() && page.hits.len() < 2_200, "{}", page.hits.len());
     let (mut all, mut next) = (page.hits.len(), page.next);
     while let Some(cursor) = next {
         let page = trial
-            .grep(&GrepAsk {
+            .grep(&GrepRequest {
                 cursor: Some(cursor),
                 ..first.clone()
             })
@@ -641,16 +647,16 @@ fn an_answer_ends_once_it_has_enough_text_and_goes_on_where_it_ended() {
 
 #[test]
 fn a_search_that_nobody_waits_for_ends_soon() {
-    let trial = Trial::new();
+    let trial = TestWorkspace::new();
     trial.put("large", "y".repeat(64).repeat(1 << 20).as_bytes());
     let stopped = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let search = scope.spawn(|| {
             super::grep(
                 trial.context(),
-                &GrepAsk {
+                &GrepRequest {
                     path: "large".into(),
-                    ..ask("q.*z")
+                    ..request("q.*z")
                 },
                 &stopped,
             )
@@ -659,19 +665,19 @@ fn a_search_that_nobody_waits_for_ends_soon() {
         let answer = search.join().unwrap();
         assert!(answer.is_err() || answer.is_ok_and(|grepped| grepped.hits.is_empty()));
     });
-    assert!(super::grep(trial.context(), &ask("y"), &stopped).is_err());
+    assert!(super::grep(trial.context(), &request("y"), &stopped).is_err());
 }
 
 #[test]
 fn an_empty_directory_and_empty_files_are_searched_and_hold_nothing() {
-    let trial = Trial::with(&[("empty", "")]);
+    let trial = TestWorkspace::with(&[("empty", "")]);
     trial.directory("d");
-    let grepped = trial.grep(&ask("")).unwrap();
+    let grepped = trial.grep(&request("")).unwrap();
     assert_eq!((grepped.hits.len(), grepped.searched), (0, 1));
     let grepped = trial
-        .grep(&GrepAsk {
+        .grep(&GrepRequest {
             path: "d".into(),
-            ..ask("")
+            ..request("")
         })
         .unwrap();
     assert_eq!((grepped.hits.len(), grepped.searched), (0, 0));

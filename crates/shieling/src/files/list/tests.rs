@@ -5,12 +5,12 @@ use std::os::unix::ffi::OsStringExt as _;
 
 use proptest::prelude::*;
 
-use super::super::trial::Trial;
-use super::super::{FileHash, FileInfo, FilesError, ListAsk, Listed, StatAsk, stat};
+use super::super::test_workspace::TestWorkspace;
+use super::super::{FileHash, FileInfo, FilesError, ListRequest, ListResponse, StatRequest, stat};
 use super::list;
 use crate::environment::{FileError, Kind};
 
-fn names(listed: &Listed) -> Vec<String> {
+fn names(listed: &ListResponse) -> Vec<String> {
     listed
         .entries
         .iter()
@@ -18,7 +18,7 @@ fn names(listed: &Listed) -> Vec<String> {
         .collect()
 }
 
-fn named<'a>(listed: &'a Listed, name: &str) -> &'a FileInfo {
+fn named<'a>(listed: &'a ListResponse, name: &str) -> &'a FileInfo {
     listed
         .entries
         .iter()
@@ -26,15 +26,15 @@ fn named<'a>(listed: &'a Listed, name: &str) -> &'a FileInfo {
         .unwrap()
 }
 
-fn look(trial: &Trial, path: &str) -> Result<FileInfo, FilesError> {
-    stat(trial.context(), &StatAsk { path: path.into() })
+fn look(trial: &TestWorkspace, path: &str) -> Result<FileInfo, FilesError> {
+    stat(trial.context(), &StatRequest { path: path.into() })
 }
 
 #[test]
 fn a_directory_is_listed_by_the_bytes_of_its_names_with_what_each_is() {
-    let trial = Trial::with(&[("b", "12345"), ("B", ""), ("a/x", "x"), (".dot", ""), ("é", "")]);
+    let trial = TestWorkspace::with(&[("b", "12345"), ("B", ""), ("a/x", "x"), (".dot", ""), ("é", "")]);
     trial.fifo("pipe");
-    let listed = list(trial.context(), &ListAsk::new(".")).unwrap();
+    let listed = list(trial.context(), &ListRequest::new(".")).unwrap();
     assert_eq!(listed.path, trial.workspace());
     assert_eq!(names(&listed), [".dot", "B", "a", "b", "pipe", "é"]);
     let file = named(&listed, "b");
@@ -53,7 +53,7 @@ fn a_directory_is_listed_by_the_bytes_of_its_names_with_what_each_is() {
 
 #[test]
 fn a_link_tells_where_it_leads_as_it_is_written_and_nothing_of_what_is_there() {
-    let trial = Trial::with(&[("file", "1"), ("secret/key", "hunter2"), ("forbidden", "1")]);
+    let trial = TestWorkspace::with(&[("file", "1"), ("secret/key", "hunter2"), ("forbidden", "1")]);
     trial.directory("d");
     for (name, target, dangling) in [
         ("to-file", "file", false),
@@ -67,7 +67,7 @@ fn a_link_tells_where_it_leads_as_it_is_written_and_nothing_of_what_is_there() {
         ("to-forbidden", "forbidden", true),
     ] {
         trial.link(name, target);
-        let listed = list(trial.context(), &ListAsk::new(".")).unwrap();
+        let listed = list(trial.context(), &ListRequest::new(".")).unwrap();
         let entry = named(&listed, name);
         assert_eq!(entry.target.as_deref(), Some(target.as_ref()), "{name}");
         assert_eq!(
@@ -80,11 +80,17 @@ fn a_link_tells_where_it_leads_as_it_is_written_and_nothing_of_what_is_there() {
 
 #[test]
 fn what_is_hidden_is_not_there_by_any_name() {
-    let trial = Trial::with(&[("secret/key", "hunter2"), ("a/secret", "x"), ("a/b", "x")]);
+    let trial = TestWorkspace::with(&[("secret/key", "hunter2"), ("a/secret", "x"), ("a/b", "x")]);
     trial.link("way", "secret");
     trial.link("a/up", "..");
-    assert_eq!(names(&list(trial.context(), &ListAsk::new(".")).unwrap()), ["a", "way"]);
-    assert_eq!(names(&list(trial.context(), &ListAsk::new("a")).unwrap()), ["b", "up"]);
+    assert_eq!(
+        names(&list(trial.context(), &ListRequest::new(".")).unwrap()),
+        ["a", "way"]
+    );
+    assert_eq!(
+        names(&list(trial.context(), &ListRequest::new("a")).unwrap()),
+        ["b", "up"]
+    );
     for path in [
         "secret",
         "secret/key",
@@ -94,7 +100,7 @@ fn what_is_hidden_is_not_there_by_any_name() {
         "no",
         "way/key",
     ] {
-        let error = list(trial.context(), &ListAsk::new(path)).unwrap_err();
+        let error = list(trial.context(), &ListRequest::new(path)).unwrap_err();
         assert!(
             matches!(error, FilesError::File(FileError::NotFound(_))),
             "{path}: {error}"
@@ -111,30 +117,30 @@ fn what_is_hidden_is_not_there_by_any_name() {
 
 #[test]
 fn only_what_is_in_the_workspace_is_listed() {
-    let trial = Trial::with(&[("a", "x")]);
+    let trial = TestWorkspace::with(&[("a", "x")]);
     trial.link("out", "/etc");
     for path in ["/etc", "..", "out", "../..", "out/.."] {
-        let error = list(trial.context(), &ListAsk::new(path)).unwrap_err();
+        let error = list(trial.context(), &ListRequest::new(path)).unwrap_err();
         assert!(
             matches!(error, FilesError::File(FileError::Outside { .. })),
             "{path}: {error}"
         );
     }
-    let error = list(trial.context(), &ListAsk::new("a")).unwrap_err();
+    let error = list(trial.context(), &ListRequest::new("a")).unwrap_err();
     assert!(
         matches!(error, FilesError::File(FileError::NotADirectory(_))),
         "{error}"
     );
     trial.link("in", ".");
     assert_eq!(
-        names(&list(trial.context(), &ListAsk::new("in")).unwrap()),
+        names(&list(trial.context(), &ListRequest::new("in")).unwrap()),
         ["a", "in", "out"]
     );
 }
 
 #[test]
 fn a_link_is_looked_at_where_it_leads_and_one_that_leads_nowhere_for_itself() {
-    let trial = Trial::with(&[("file", "12"), ("secret/key", "hunter2")]);
+    let trial = TestWorkspace::with(&[("file", "12"), ("secret/key", "hunter2")]);
     trial.link("good", "file");
     trial.link("nowhere", "missing");
     trial.link("out", "/etc/passwd");
@@ -158,13 +164,13 @@ fn a_link_is_looked_at_where_it_leads_and_one_that_leads_nowhere_for_itself() {
 
 #[test]
 fn a_limit_of_nothing_or_of_everything_is_refused_with_one_that_would_do() {
-    let trial = Trial::new();
+    let trial = TestWorkspace::new();
     for limit in [0, 10_001, u64::MAX] {
         let error = list(
             trial.context(),
-            &ListAsk {
+            &ListRequest {
                 limit,
-                ..ListAsk::new(".")
+                ..ListRequest::new(".")
             },
         )
         .unwrap_err();
@@ -179,7 +185,7 @@ fn a_limit_of_nothing_or_of_everything_is_refused_with_one_that_would_do() {
 
 #[test]
 fn pages_of_a_thousand_give_each_of_2500_entries_once() {
-    let trial = Trial::new();
+    let trial = TestWorkspace::new();
     for number in 0..2_500 {
         trial.put(format!("f{number}"), "");
     }
@@ -191,10 +197,10 @@ fn pages_of_a_thousand_give_each_of_2500_entries_once() {
 }
 
 /// All names, in the order in which pages give them, and the number of pages.
-fn paged(trial: &Trial, limit: u64) -> (Vec<OsString>, usize) {
-    let mut next = ListAsk {
+fn paged(trial: &TestWorkspace, limit: u64) -> (Vec<OsString>, usize) {
+    let mut next = ListRequest {
         limit,
-        ..ListAsk::new(".")
+        ..ListRequest::new(".")
     };
     let (mut all, mut pages) = (Vec::new(), 0);
     loop {
@@ -216,7 +222,7 @@ proptest! {
         names in proptest::collection::btree_set(proptest::collection::vec(1_u8.., 1..6), 0..20),
         limit in 1_u64..8,
     ) {
-        let trial = Trial::new();
+        let trial = TestWorkspace::new();
         let legal = |name: &Vec<u8>| !name.contains(&b'/') && name != b"." && name != b"..";
         let names: Vec<OsString> = names.into_iter().filter(legal).map(OsString::from_vec).collect();
         for name in &names {
@@ -228,7 +234,7 @@ proptest! {
 
 #[test]
 fn an_entry_that_vanishes_while_it_is_listed_is_left_out() {
-    let trial = Trial::with(&[("stays", "x")]);
+    let trial = TestWorkspace::with(&[("stays", "x")]);
     let coming = trial.workspace().join("comes");
     std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
@@ -238,7 +244,7 @@ fn an_entry_that_vanishes_while_it_is_listed_is_left_out() {
             }
         });
         while !worker.is_finished() {
-            let listed = list(trial.context(), &ListAsk::new(".")).unwrap();
+            let listed = list(trial.context(), &ListRequest::new(".")).unwrap();
             assert!(names(&listed).contains(&"stays".to_owned()));
         }
     });

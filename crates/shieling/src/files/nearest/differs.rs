@@ -1,9 +1,8 @@
-//! What the difference is between a text and a place that is like it, in a few words.
+//! Describes the difference between a text and a similar part of a file in a few words.
 
 use std::borrow::Cow;
 
-/// The texts that may have been meant: it, without escapes that stand for what they say, without the
-/// line numbers that a read shows, and without both.
+/// Returns other readings of a text: with its escapes decoded, without the line numbers that reads show, and both.
 pub(super) fn variants(sought: &str) -> Vec<Cow<'_, str>> {
     let mut variants = vec![Cow::Borrowed(sought)];
     let bare = unnumbered(sought);
@@ -17,7 +16,7 @@ pub(super) fn variants(sought: &str) -> Vec<Cow<'_, str>> {
     variants
 }
 
-/// The text without the number and the tab before each line, if each line has them.
+/// Returns the text without the number and the tab before each line, if every line has them.
 fn unnumbered(text: &str) -> Option<String> {
     let bare = |line: &str| -> Option<String> {
         let rest = line.trim_start_matches(' ');
@@ -35,7 +34,7 @@ fn unnumbered(text: &str) -> Option<String> {
     (!out.is_empty()).then_some(out)
 }
 
-/// The text with `\n`, `\t`, `\"` and the like as what they stand for, if there are any.
+/// Returns the text with `\n`, `\t`, `\"` and similar escapes decoded, if it contains any.
 fn unescaped(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -58,7 +57,7 @@ fn unescaped(text: &str) -> Option<String> {
     any.then_some(out)
 }
 
-/// A way to look at a text that leaves something out.
+/// Transforms a text so that a kind of difference disappears.
 type View = fn(&str) -> String;
 
 const VIEWS: &[(&str, View)] = &[
@@ -88,8 +87,8 @@ fn quote(c: char) -> char {
     }
 }
 
-/// What differs between a place and a text that is there but for blanks, quotes, case, escapes or line
-/// numbers.
+/// Describes how a part of a file differs from a text that it contains except for blanks, quotes, case, escapes or
+/// line numbers.
 pub(super) fn said(window: &str, sought: &str) -> Option<String> {
     let within = |view: View, text: &str| view(window).contains(&view(text));
     if let Some(bare) = unnumbered(sought)
@@ -125,7 +124,7 @@ pub(super) fn said(window: &str, sought: &str) -> Option<String> {
     .then(|| "several of blanks, quotes and case differ".to_owned())
 }
 
-/// The first view in which the text is there.
+/// Returns the first transformation under which the text is contained.
 fn said_simply(window: &str, sought: &str) -> Option<&'static str> {
     VIEWS
         .iter()
@@ -137,7 +136,7 @@ fn indented_with(text: &str, blank: char) -> bool {
     text.split('\n').any(|line| line.starts_with(blank))
 }
 
-/// Which lines of a place differ from those of a text.
+/// Describes which lines of a part differ from those of a text.
 pub(super) fn lines(window: &str, sought: &[&str]) -> Option<String> {
     let bare = |line: &str| line.trim_end_matches(['\n', '\r']).to_owned();
     let mut there = window.split_inclusive('\n').map(bare);

@@ -1,12 +1,12 @@
-//! Texts without what people and models get wrong: blanks, the kind of quotes, and case.
+//! Texts normalised for comparison: without blanks, with one kind of quotes, in lower case.
 
-/// A text without blanks, in lower case, with one kind of quotes, and where its lines are.
+/// A normalised text, with the positions of its lines.
 pub(super) struct Squeezed {
-    /// It.
+    /// The normalised text.
     pub(super) text: String,
-    /// Where each line begins in `text`.
+    /// The start of each line in `text`.
     starts: Vec<usize>,
-    /// Where each line begins in the original.
+    /// The start of each line in the original.
     original: Vec<usize>,
 }
 
@@ -28,30 +28,30 @@ impl Squeezed {
         }
     }
 
-    /// How many lines there are.
+    /// Returns the number of lines.
     pub(super) fn lines(&self) -> usize {
         self.starts.len()
     }
 
-    /// A line; nothing beyond the last.
+    /// Returns a line; it is empty beyond the last.
     pub(super) fn line(&self, at: usize) -> &str {
         let end = self.starts.get(at + 1).copied().unwrap_or(self.text.len());
         self.starts.get(at).map_or("", |start| &self.text[*start..end])
     }
 
-    /// The line in which the byte at `place` of the squeezed text is.
+    /// Returns the line that contains a byte of the normalised text.
     pub(super) fn line_at(&self, place: usize) -> usize {
         self.starts.partition_point(|start| *start <= place) - 1
     }
 
-    /// These lines of the original, as many of them as there are.
+    /// Returns these lines of the original, as far as they exist.
     pub(super) fn window<'a>(&self, original: &'a str, first: usize, last: usize) -> &'a str {
         let place = |line: usize| self.original.get(line).copied().unwrap_or(original.len());
         &original[place(first)..place(last + 1)]
     }
 }
 
-/// A character without its case, and a quote or a dash as it is typed.
+/// Normalises a character: its case, and typographic quotes and dashes.
 fn plain(c: char) -> char {
     match c {
         '\'' | '`' | '´' | '‘' | '’' | '‚' | '‛' | '“' | '”' | '„' | '«' | '»' => '"',
@@ -61,10 +61,10 @@ fn plain(c: char) -> char {
     }
 }
 
-/// How much of a line is compared, in bytes.
+/// The part of a line that is compared, in bytes.
 const COMPARED: usize = 2_000;
 
-/// The pairs of neighbouring bytes that a line has.
+/// The pairs of neighbouring bytes in a line.
 pub(super) struct Pairs {
     has: Vec<bool>,
     count: usize,
@@ -83,7 +83,8 @@ impl Pairs {
         }
     }
 
-    /// How much a line is like this one, from 0 to 1: twice the share of common pairs in all of them.
+    /// Returns the similarity of two lines, from 0 to 1: twice the number of common pairs, divided by the number of
+    /// all pairs.
     pub(super) fn like(&self, line: &str) -> f64 {
         let bytes = &line.as_bytes()[..line.len().min(COMPARED)];
         let all = self.count + bytes.len().saturating_sub(1);

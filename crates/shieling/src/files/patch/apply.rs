@@ -1,45 +1,45 @@
-//! The hunks of one file, put where they fit.
+//! Applies the hunks of one file.
 //!
-//! A hunk fits where its old lines stand one after another, exactly; but for the carriage return before
-//! a line end if the hunk has none itself. Nothing else is forgiven: no blank, no missing line.
+//! A hunk matches where its old lines occur consecutively and exactly, except that a carriage return before a line
+//! end is ignored if the hunk has none. No other difference is tolerated.
 
 use std::cell::{Cell, LazyCell};
 
 use memchr::memchr_iter;
 
-use super::{Hunk, Line, Side};
+use super::section::{Hunk, Line, Side};
 use crate::files::{Candidate, nearest};
 
-/// How many places are told of a hunk that fits at several.
+/// The number of places that an error lists for an ambiguous hunk.
 const TOLD_PLACES: usize = 10;
 
-/// How many lines are compared for all hunks of a file, all in all: a second or so. Hunks that do not say
-/// where they stand are looked for in all of it, one by one.
+/// The largest number of line comparisons for one file, which takes about a second. Hunks without line numbers are
+/// searched for in the whole file, one by one.
 const COMPARED: u64 = 1 << 27;
 
-/// Why a hunk does not fit.
+/// A hunk that does not match.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Misfit {
-    /// Which, counted from 1.
+    /// The number of the hunk, counted from 1.
     pub(super) hunk: u64,
     pub(super) why: String,
     pub(super) nearest: Vec<Candidate>,
 }
 
-/// What came of it.
+/// The result of applying hunks.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Applied {
     pub(super) content: Vec<u8>,
-    /// Lines added.
+    /// The number of lines added.
     pub(super) added: u64,
-    /// Lines removed.
+    /// The number of lines removed.
     pub(super) removed: u64,
 }
 
-/// Puts hunks into a content, in their order.
+/// Applies hunks in their order.
 ///
 /// # Errors
-/// The first that does not fit.
+/// The first hunk that does not match.
 pub(super) fn apply(content: &[u8], hunks: &[Hunk]) -> Result<Applied, Misfit> {
     let mut file = File {
         lines: split(content),
@@ -49,7 +49,7 @@ pub(super) fn apply(content: &[u8], hunks: &[Hunk]) -> Result<Applied, Misfit> {
         out: Applied::default(),
     };
     for (number, hunk) in (1..).zip(hunks) {
-        let place = file.place_in_time(hunk);
+        let place = file.find_place_in_time(hunk);
         place
             .and_then(|place| file.put(hunk, place))
             .map_err(|(why, ask_near)| {
@@ -71,10 +71,10 @@ pub(super) fn apply(content: &[u8], hunks: &[Hunk]) -> Result<Applied, Misfit> {
     Ok(file.out)
 }
 
-/// Why not, and whether places that are alike help.
-type Trouble = (String, bool);
+/// The reason why a hunk does not match, and whether similar places are worth showing.
+type Mismatch = (String, bool);
 
-/// Lines with their ends.
+/// Splits a content into lines with their line ends.
 fn split(content: &[u8]) -> Vec<&[u8]> {
     let mut start = 0;
     let mut lines: Vec<&[u8]> = memchr_iter(b'\n', content)
@@ -95,7 +95,7 @@ impl Hunk {
         self.lines.iter().filter(|line| line.side != Side::New)
     }
 
-    /// Whether it says itself which line ends have a carriage return.
+    /// Returns whether the hunk itself has carriage returns.
     fn has_returns(&self) -> bool {
         self.lines.iter().any(|line| line.text.ends_with('\r'))
     }
@@ -103,19 +103,19 @@ impl Hunk {
 
 struct File<'a> {
     lines: Vec<&'a [u8]>,
-    /// So many lines are in `out`, or gone.
+    /// The number of lines that were copied to `out` or removed.
     done: usize,
-    /// By how much the last hunk was not where its number says.
+    /// The distance of the last hunk from its line number.
     drift: i64,
-    /// How many lines were compared.
+    /// The number of line comparisons.
     compared: Cell<u64>,
     out: Applied,
 }
 
 impl File<'_> {
-    /// Where the old lines of a hunk stand, if that is found in time.
-    fn place_in_time(&self, hunk: &Hunk) -> Result<usize, Trouble> {
-        let place = self.place(hunk);
+    /// Finds the place of a hunk within the bound of comparisons.
+    fn find_place_in_time(&self, hunk: &Hunk) -> Result<usize, Mismatch> {
+        let place = self.find_place(hunk);
         if self.compared.get() < COMPARED {
             return place;
         }
@@ -123,11 +123,11 @@ impl File<'_> {
         Err((why.to_owned(), false))
     }
 
-    /// Where the old lines of a hunk stand.
-    fn place(&self, hunk: &Hunk) -> Result<usize, Trouble> {
+    /// Finds the place of a hunk.
+    fn find_place(&self, hunk: &Hunk) -> Result<usize, Mismatch> {
         let old: Vec<&Line> = hunk.old().collect();
         if let Some((old_at, _)) = hunk.at {
-            // Without old lines, the number is that of the line before.
+            // A hunk without old lines gives the number of the line before it.
             let before = old_at.saturating_sub(u64::from(!old.is_empty()));
             let said = i64::try_from(before).unwrap_or(i64::MAX).saturating_add(self.drift);
             let said = usize::try_from(said).ok();
@@ -159,7 +159,7 @@ impl File<'_> {
             return last.ok_or_else(|| ("its lines are not at the end of the file".to_owned(), true));
         }
         if anchored {
-            // The anchor's own line may be the first of the hunk.
+            // The anchor may be the first line of the hunk itself.
             let mut places = from.saturating_sub(1).max(self.done)..self.lines.len();
             let found = places.find(|at| self.fits(hunk, &old, *at));
             return found.ok_or_else(|| ("its lines do not stand behind its `@@` line".to_owned(), true));
@@ -167,8 +167,8 @@ impl File<'_> {
         self.only(hunk, &old, self.done)
     }
 
-    /// Behind the lines that a hunk stands behind, and whether there are any.
-    fn anchored(&self, hunk: &Hunk) -> Result<(usize, bool), Trouble> {
+    /// Returns the line after the hunk's anchors, and whether it has any.
+    fn anchored(&self, hunk: &Hunk) -> Result<(usize, bool), Mismatch> {
         let mut from = self.done;
         for anchor in &hunk.anchors {
             let is_it = |at: &usize| self.spend(1) && self.lines[*at].trim_ascii() == anchor.as_bytes();
@@ -188,8 +188,8 @@ impl File<'_> {
         Ok((from, !hunk.anchors.is_empty()))
     }
 
-    /// The one place at which a hunk fits.
-    fn only(&self, hunk: &Hunk, old: &[&Line], from: usize) -> Result<usize, Trouble> {
+    /// Returns the only place that a hunk matches.
+    fn only(&self, hunk: &Hunk, old: &[&Line], from: usize) -> Result<usize, Mismatch> {
         let fits = |at: &usize| self.fits(hunk, old, *at);
         let found: Vec<usize> = (from..self.lines.len()).filter(fits).take(TOLD_PLACES).collect();
         match found.as_slice() {
@@ -211,7 +211,7 @@ impl File<'_> {
         }
     }
 
-    /// Why a hunk fits nowhere.
+    /// Explains why a hunk matches nowhere.
     fn missing(&self, hunk: &Hunk, old: &[&Line]) -> String {
         let mut bare = Hunk {
             lines: hunk.lines.clone(),
@@ -233,7 +233,7 @@ impl File<'_> {
         "its old lines are not in the file".to_owned()
     }
 
-    /// Whether the old lines of a hunk stand there.
+    /// Returns whether the old lines of a hunk match at a line.
     fn fits(&self, hunk: &Hunk, old: &[&Line], at: usize) -> bool {
         if old.is_empty() {
             return at <= self.lines.len();
@@ -241,7 +241,7 @@ impl File<'_> {
         let Some(lines) = self.lines.get(at..at + old.len()) else {
             return false;
         };
-        // Looked up only where it matters: a hunk may be as long as a file.
+        // Computed only if needed: a hunk may be as long as a file.
         let forgiving = LazyCell::new(|| {
             self.spend(hunk.lines.len());
             !hunk.has_returns()
@@ -257,13 +257,13 @@ impl File<'_> {
         })
     }
 
-    /// Counts lines that are compared. Whether more may be.
+    /// Counts line comparisons. Returns whether more are permitted.
     fn spend(&self, lines: usize) -> bool {
         self.compared.set(self.compared.get().saturating_add(lines as u64));
         self.compared.get() < COMPARED
     }
 
-    /// Takes lines as they are, up to this one.
+    /// Copies lines unchanged up to this one.
     fn keep_to(&mut self, line: usize) {
         for kept in &self.lines[self.done..line] {
             self.out.content.extend_from_slice(kept);
@@ -271,8 +271,8 @@ impl File<'_> {
         self.done = line;
     }
 
-    /// Puts a hunk there.
-    fn put(&mut self, hunk: &Hunk, at: usize) -> Result<(), Trouble> {
+    /// Applies a hunk at a line.
+    fn put(&mut self, hunk: &Hunk, at: usize) -> Result<(), Mismatch> {
         let count = hunk.old().count();
         if let Some((old_at, _)) = hunk.at {
             let before = old_at.saturating_sub(u64::from(count > 0));
@@ -309,7 +309,7 @@ impl File<'_> {
         if is_rest {
             self.close(end, false)?;
         } else if open_file && hunk.lines.last().is_some_and(|line| line.side == Side::New) {
-            // The file had no last line end, and the patch cannot say so.
+            // The file had no last line end, which this kind of patch cannot express.
             let ended = self
                 .out
                 .content
@@ -320,8 +320,8 @@ impl File<'_> {
         Ok(())
     }
 
-    /// Sees to it that another line may follow.
-    fn close(&mut self, end: &[u8], may_end: bool) -> Result<(), Trouble> {
+    /// Ends the last line, so that another one can follow.
+    fn close(&mut self, end: &[u8], may_end: bool) -> Result<(), Mismatch> {
         if self.out.content.is_empty() || self.out.content.ends_with(b"\n") {
             return Ok(());
         }
@@ -332,7 +332,7 @@ impl File<'_> {
         Err(("a line would follow one that has no line end".to_owned(), false))
     }
 
-    /// Whether lines end with `\r\n` here: in the hunk, or before or behind it.
+    /// Returns whether lines end with `\r\n` here: in the hunk, or before or after it.
     fn returns_at(&self, at: usize, count: usize) -> bool {
         let near = self.lines[at..]
             .iter()
@@ -343,7 +343,7 @@ impl File<'_> {
     }
 }
 
-/// A line without its end, and whether it has one.
+/// Returns a line without its line end, and whether it has one.
 fn bare(line: &[u8], forgiving: bool) -> (&[u8], bool) {
     match line.strip_suffix(b"\n") {
         Some(text) if forgiving => (text.strip_suffix(b"\r").unwrap_or(text), true),
@@ -352,7 +352,7 @@ fn bare(line: &[u8], forgiving: bool) -> (&[u8], bool) {
     }
 }
 
-/// Lines, counted from 1, as they are told.
+/// Formats line numbers, counted from 1.
 fn numbers(places: &[usize]) -> String {
     let more = if places.len() == TOLD_PLACES { "…" } else { "" };
     let told: Vec<String> = places.iter().map(|at| (at + 1).to_string()).collect();

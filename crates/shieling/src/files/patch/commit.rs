@@ -1,68 +1,68 @@
-//! Changes several files, or none: what was done before something failed is undone.
+//! Changes several files, or none: if a step fails, the earlier ones are undone.
 //!
 //! ```text
-//! make room ─► move ─► put ─► remove          each step leaves behind how it is undone
-//!                  └──a step fails──► undo, the last first ──► the error, and what could not be undone
+//! make room ─► move ─► put ─► remove          each step records how to undo it
+//!                  └──a step fails──► undo in reverse order ──► the error, and what could not be undone
 //! ```
 //!
-//! A file is touched only while it is what it was when the patch was worked out, and what was changed
-//! here is undone only while nobody else has changed it since.
+//! A file is changed only if it is still in the state that the plan was made from, and a change is undone only if
+//! nothing else has changed the file since.
 
-use super::stage::{Now, Staged};
+use super::staged::{NewState, Staged};
 use crate::environment::{Expect, FileError, Stamp};
-use crate::files::reach::{self, stamp};
-use crate::files::{FileAnswer, FilesError, Patched, PatchedFile, Remembered, hash};
+use crate::files::resolve::{self, stamp};
+use crate::files::{ContentCache, FileResponse, FilesError, PatchResponse, PatchedFile, hash};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// Remove a file.
+    /// Removes a file.
     Remove(usize),
-    /// Move the file of one to the other.
+    /// Moves the first file to the path of the second.
     Move(usize, usize),
-    /// Give a file its content and mode.
+    /// Writes the content and the mode of a file.
     Put(usize),
 }
 
-/// What is to be done.
+/// The steps of a patch.
 pub(super) struct Work {
     files: Vec<Staged>,
     told: Vec<(usize, PatchedFile)>,
-    remembered: Remembered,
+    cache: ContentCache,
     steps: Vec<Step>,
 }
 
-/// How a step is undone.
+/// How to undo a step.
 enum Undo {
-    /// What was removed is put back, with its permissions and its time.
+    /// Writes a removed file back, with its permissions and times.
     Restore(usize),
-    /// What was moved is moved back.
+    /// Moves a file back.
     Back(usize, usize),
-    /// What was changed gets the content of this one again, with its permissions and its time.
+    /// Writes the old content of a file, with its permissions and times.
     Rewrite {
         file: usize,
         origin: usize,
-        /// Its state then; nothing if it could not be looked at, and then it is left, and told.
+        /// Its state after the change. `None` if it could not be read: the file is then left as it is and reported.
         stamp: Option<Stamp>,
     },
-    /// What was made is removed.
+    /// Removes a new file.
     Unmake {
         file: usize,
-        /// As for [`Self::Rewrite`].
+        /// As in [`Self::Rewrite`].
         stamp: Option<Stamp>,
     },
-    /// Its permissions are as before.
+    /// Restores the permissions of a file.
     Mode { file: usize, mode: u32 },
 }
 
 impl Work {
-    /// Finds an order in which it can be done.
+    /// Finds an order in which the steps are possible.
     ///
     /// # Errors
-    /// [`FilesError::Argument`] if files are to be moved in a circle.
+    /// [`FilesError::Argument`] if files are moved in a circle.
     pub(super) fn new(
         files: Vec<Staged>,
         told: Vec<(usize, PatchedFile)>,
-        remembered: Remembered,
+        cache: ContentCache,
     ) -> Result<Self, FilesError> {
         let mut moves: Vec<(usize, usize)> = Vec::new();
         let (mut puts, mut stays) = (Vec::new(), vec![false; files.len()]);
@@ -80,7 +80,7 @@ impl Work {
         let gone = |number: usize| files[number].was.is_some() && files[number].now.is_none() && !stays[number];
         let mut steps = Vec::new();
         let is_target = |number: usize| moves.iter().any(|(_, to)| *to == number);
-        // What is replaced by something that is moved there has no place of its own any more.
+        // A file that is replaced by a moved one has to be removed first.
         let room = (0..files.len()).filter(|number| is_target(*number) && files[*number].was.is_some());
         steps.extend(
             room.filter(|number| !moves.iter().any(|(from, _)| from == number))
@@ -100,16 +100,16 @@ impl Work {
         Ok(Self {
             files,
             told,
-            remembered,
+            cache,
             steps,
         })
     }
 
-    /// Does it.
+    /// Performs the steps.
     ///
     /// # Errors
-    /// What the first step that failed says; [`FilesError::Fault`] if something could not be undone.
-    pub(super) fn make(self) -> Result<FileAnswer, FilesError> {
+    /// The error of the first step that failed; [`FilesError::Fault`] if something could not be undone.
+    pub(super) fn make(self) -> Result<FileResponse, FilesError> {
         let mut done = Vec::new();
         for step in &self.steps {
             if let Err(error) = self.step(*step, &mut done) {
@@ -121,12 +121,12 @@ impl Work {
             let staged = &self.files[number];
             if let Some(now) = &staged.now {
                 let hash = hash::written(staged.spot.as_ref(), &now.content);
-                self.remembered.keep(&hash, &now.content);
+                self.cache.insert(&hash, &now.content);
                 file.hash = Some(hash);
             }
             told.push(file);
         }
-        Ok(FileAnswer::Patched(Patched {
+        Ok(FileResponse::Patch(PatchResponse {
             files: told,
             note: None,
         }))
@@ -154,15 +154,15 @@ impl Work {
         Ok(())
     }
 
-    /// Gives a file its content and mode.
-    fn put(&self, file: usize, now: &Now, done: &mut Vec<Undo>) -> Result<(), FileError> {
+    /// Writes the content and the mode of a file.
+    fn put(&self, file: usize, now: &NewState, done: &mut Vec<Undo>) -> Result<(), FileError> {
         let spot = self.files[file].spot.as_ref();
-        // The file that is there now: its own, the one that was moved here, or none.
+        // The file at this path now: its own, one that was moved here, or none.
         let origin = now.origin.or(self.files[file].was.is_some().then_some(file));
         let held = origin.and_then(|origin| self.files[origin].was.as_ref().map(|held| (origin, held)));
         let Some((origin, held)) = held else {
             spot.replace(&now.content, now.executable == Some(true), Expect::Nothing)?;
-            // The change is made, whether it can be looked at or not.
+            // The change is made, even if the file cannot be read afterwards.
             let after = stamp(spot);
             done.push(Undo::Unmake {
                 file,
@@ -171,11 +171,11 @@ impl Work {
             return after.map(|_| ());
         };
         let mut expected = if origin == file { held.meta.stamp } else { stamp(spot)? };
-        // First, since to undo it changes the state that undoing the content asks for.
+        // The mode first: its undo changes the state that the undo of the content expects.
         if self.files[origin].changes_mode(now)
             && let Some(executable) = now.executable
         {
-            reach::check(spot, expected)?;
+            resolve::check(spot, expected)?;
             spot.set_mode(runnable(held.meta.mode, executable))?;
             done.push(Undo::Mode {
                 file,
@@ -196,16 +196,16 @@ impl Work {
         Ok(())
     }
 
-    /// Whether a file is what it was.
+    /// Checks that a file is unchanged since the plan.
     fn check(&self, file: usize) -> Result<(), FileError> {
         let staged = &self.files[file];
         match &staged.was {
-            Some(held) => reach::check(staged.spot.as_ref(), held.meta.stamp),
+            Some(held) => resolve::check(staged.spot.as_ref(), held.meta.stamp),
             None => Err(FileError::Changed(staged.path())),
         }
     }
 
-    /// Undoes what was done. Gives the error that made it necessary, with what could not be undone.
+    /// Undoes the steps. Returns the original error, with what could not be undone.
     fn undo(&self, done: Vec<Undo>, error: FileError) -> FilesError {
         let mut left = Vec::new();
         for undo in done.into_iter().rev() {
@@ -241,7 +241,7 @@ impl Work {
             }
             .map_err(|error| (file, error)),
             Undo::Unmake { file, stamp } => known(file, stamp)
-                .and_then(|stamp| reach::check(spot(file), stamp))
+                .and_then(|stamp| resolve::check(spot(file), stamp))
                 .and_then(|()| spot(file).remove(false))
                 .map_err(|error| (file, error)),
             Undo::Mode { file, mode } => spot(file).set_mode(mode).map_err(|error| (file, error)),
@@ -249,7 +249,7 @@ impl Work {
     }
 }
 
-/// Permissions with which whoever may read a file may run it, too, or nobody may.
+/// Returns permissions in which everyone who may read a file may execute it, or no one may.
 fn runnable(mode: u32, executable: bool) -> u32 {
     let bare = mode & 0o666;
     if executable { bare | (bare & 0o444) >> 2 } else { bare }

@@ -1,8 +1,8 @@
-//! Patches that begin with `*** Begin Patch`: parts of files by their lines alone, without numbers.
+//! Parses patches that begin with `*** Begin Patch`, whose hunks have no line numbers.
 
 use std::path::PathBuf;
 
-use super::{Hunk, Line, Section, Side, unreadable};
+use super::section::{Hunk, Line, Section, Side, unreadable};
 use crate::files::FilesError;
 
 /// The first line.
@@ -14,10 +14,10 @@ const UPDATE: &str = "*** Update File: ";
 const MOVE: &str = "*** Move to: ";
 const END_OF_FILE: &str = "*** End of File";
 
-/// Reads a patch.
+/// Parses a patch.
 ///
 /// # Errors
-/// [`FilesError::BadPatch`].
+/// [`FilesError::BadPatch`] with the line.
 pub(super) fn parse(patch: &str) -> Result<Vec<Section>, FilesError> {
     let mut lines: Vec<&str> = patch.lines().collect();
     while lines.last().is_some_and(|line| line.trim().is_empty()) {
@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
         Ok(section)
     }
 
-    /// The hunks, up to the next line that begins with `***`.
+    /// Parses the hunks, up to the next line that begins with `***`.
     fn hunks(&mut self, section: &mut Section) -> Result<(), FilesError> {
         let mut hunk = Hunk {
             loose_end: true,
@@ -159,7 +159,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Ends a hunk that has lines; one without collects anchors on.
+    /// Ends a hunk that has lines. One without lines keeps collecting anchors.
     fn close(&self, hunk: &mut Hunk, section: &mut Section) {
         // An empty line before the next head belongs to the patch, not to the file.
         let next = self

@@ -1,122 +1,51 @@
-//! Patches: several files changed at once, or none.
+//! Applies patches: several files change, or none.
 //!
 //! ```text
-//! text ──unified, envelope──► sections ──apply, stage──► what each file is to be ──commit──► done, or undone
+//! text ──unified, envelope──► sections ──apply, stage──► the new files ──commit──► done, or undone
 //! ```
 //!
-//! What is there must be exactly what the patch says; only line numbers may be off, where the lines
-//! themselves leave no doubt. Line ends of a file are kept as in an edit.
+//! The old lines of a hunk must match exactly. Only the line numbers may be wrong, as long as the place is
+//! unambiguous. Line ends are preserved as in an edit.
 
 mod apply;
 mod commit;
 mod envelope;
 mod name;
+mod section;
+mod staged;
 mod stage;
 mod unified;
 
-use std::path::PathBuf;
-
-use super::{Context, FilesError, PatchAsk, Planned};
+use super::{Context, FilesError, PatchRequest, PlannedChange};
+use section::Section;
 use stage::Stage;
 
 /// The longest patch, in bytes.
 const LONGEST: usize = 16 << 20;
 
-/// What a patch says of one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Section {
-    /// Where it begins in the patch, counted from 1.
-    line: u64,
-    /// The file as it was; none if it is new.
-    from: Option<PathBuf>,
-    /// The file as it is to be; none if it is removed.
-    to: Option<PathBuf>,
-    /// Whether it may be run, before and after, where that is said.
-    executable: (Option<bool>, Option<bool>),
-    /// What changes in it, from the beginning to the end.
-    hunks: Vec<Hunk>,
-    /// Whether the hunks of a removal are the whole file.
-    tells_all: bool,
-}
-
-/// A part of a file that changes.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Hunk {
-    /// Where it begins in the old file, counted from 1, and in the new one.
-    at: Option<(u64, u64)>,
-    /// Lines that it stands behind, in their order.
-    anchors: Vec<String>,
-    /// Whether it stands at the end of the file.
-    at_end: bool,
-    /// Whether it says nothing of a missing line end at the end of the file.
-    loose_end: bool,
-    lines: Vec<Line>,
-}
-
-/// A line of a hunk, without its line end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Line {
-    side: Side,
-    text: String,
-    /// Whether it has a line end.
-    ended: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Both,
-    Old,
-    New,
-}
-
-impl Section {
-    /// What undoes this.
-    fn reversed(self) -> Self {
-        let hunks = self.hunks.into_iter().map(|mut hunk| {
-            hunk.at = hunk.at.map(|(old, new)| (new, old));
-            for line in &mut hunk.lines {
-                line.side = match line.side {
-                    Side::Both => Side::Both,
-                    Side::Old => Side::New,
-                    Side::New => Side::Old,
-                };
-            }
-            hunk
-        });
-        let (was, is) = self.executable;
-        Self {
-            from: self.to,
-            to: self.from,
-            executable: (is, was),
-            hunks: hunks.collect(),
-            ..self
-        }
-    }
-}
-
-/// Works out a patch.
+/// Prepares a patch.
 ///
 /// # Errors
-/// [`FilesError::BadPatch`] with the line, [`FilesError::Misfit`] with the file, the hunk and the
-/// nearest places, [`FilesError::Argument`], what the gate says, and what the files say.
-pub(crate) fn plan_patch(context: Context<'_>, ask: &PatchAsk) -> Result<Planned, FilesError> {
+/// [`FilesError::BadPatch`] with the line; [`FilesError::Misfit`] with the file, the hunk and the most similar
+/// places; [`FilesError::Argument`]; a refusal by the access check; and errors of the environment.
+pub(crate) fn plan_patch(context: Context<'_>, request: &PatchRequest) -> Result<PlannedChange, FilesError> {
     let bad = |argument, why: String| Err(FilesError::Argument { argument, why });
-    if ask.patch.len() > LONGEST {
+    if request.patch.len() > LONGEST {
         return bad(
             "patch",
-            format!("it has {} bytes, and {LONGEST} are the most", ask.patch.len()),
+            format!("it has {} bytes, and {LONGEST} are the most", request.patch.len()),
         );
     }
-    let is_envelope = ask.patch.trim_start().starts_with(envelope::BEGIN);
-    if is_envelope && ask.reverse {
+    let is_envelope = request.patch.trim_start().starts_with(envelope::BEGIN);
+    if is_envelope && request.reverse {
         return bad("reverse", "only a unified diff says enough to be undone".to_owned());
     }
     let mut sections = if is_envelope {
-        envelope::parse(&ask.patch)?
+        envelope::parse(&request.patch)?
     } else {
-        unified::parse(&ask.patch)?
+        unified::parse(&request.patch)?
     };
-    if ask.reverse {
+    if request.reverse {
         sections = sections.into_iter().rev().map(Section::reversed).collect();
     }
     let mut stage = Stage::new(context);
@@ -124,14 +53,6 @@ pub(crate) fn plan_patch(context: Context<'_>, ask: &PatchAsk) -> Result<Planned
         stage.take(section)?;
     }
     stage.plan()
-}
-
-/// That a line of a patch cannot be read.
-fn unreadable<T>(line: usize, why: impl Into<String>) -> Result<T, FilesError> {
-    Err(FilesError::BadPatch {
-        line: line as u64 + 1,
-        why: why.into(),
-    })
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! Names of files as patches write them.
+//! Parses file names in patches.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
-/// The name at the beginning of a text, which is in quotes if something in it would be misread, and what
-/// follows it. A name without quotes goes on to a tab, or to the end. None if the quotes are wrong.
+/// Returns the name at the beginning of a text, and the text after it. A name with special characters is quoted; one
+/// without quotes extends to a tab or the end. Returns `None` if the quotes are malformed.
 pub(super) fn first(text: &str) -> Option<(PathBuf, &str)> {
     let Some(inner) = text.strip_prefix('"') else {
         let end = text.find('\t').unwrap_or(text.len());
@@ -42,8 +42,8 @@ pub(super) fn first(text: &str) -> Option<(PathBuf, &str)> {
     }
 }
 
-/// The two names of a `diff --git` line. Without quotes they can be told apart if they are the same but
-/// for what stands before the first slash, or the same.
+/// Returns both names of a `diff --git` line. Without quotes, they can only be separated if they are equal, with or
+/// without a prefix up to the first slash.
 pub(super) fn both(text: &str) -> Option<(PathBuf, PathBuf)> {
     if text.starts_with('"') {
         let (old, rest) = first(text)?;
@@ -63,7 +63,7 @@ pub(super) fn both(text: &str) -> Option<(PathBuf, PathBuf)> {
         .map(|(old, new)| (PathBuf::from(old), PathBuf::from(new)))
 }
 
-/// The names without what `git` puts before them, if it did: two different ones of these letters.
+/// Removes the prefixes that `git` adds: two different ones of these letters.
 pub(super) fn bare(old: Option<PathBuf>, new: Option<PathBuf>) -> (Option<PathBuf>, Option<PathBuf>) {
     const SIDES: [&str; 6] = ["a", "b", "c", "i", "o", "w"];
     let side = |name: &PathBuf| {

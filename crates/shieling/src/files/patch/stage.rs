@@ -1,52 +1,30 @@
-//! What each file is to be once the whole patch is applied. Nothing is changed here, so that sections of
-//! one file build on each other, and one that does not fit leaves everything as it is.
+//! Computes the new content of each file of a patch. Nothing is changed here: sections about the same file build on
+//! each other, and one that does not match leaves all files as they are.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::apply::{Applied, Misfit, apply};
 use super::commit::Work;
-use super::{Hunk, Section};
-use crate::environment::{FileError, Kind, Links, Spot};
+use super::section::{Hunk, Section, unreadable};
+use super::staged::{NewState, Staged};
+use crate::environment::{FileError, Kind, Links};
 use crate::files::diff::{self, Diff, Names};
 use crate::files::encoding::Encoding;
-use crate::files::reach::{self, Held, Reached};
-use crate::files::{Access, Context, FilesError, PatchedFile, Planned};
+use crate::files::resolve::{self, LoadedFile, WriteTarget};
+use crate::files::{Access, Context, FilesError, PatchedFile, PlannedChange};
 use crate::units::ByteCount;
 
-/// The most that all files of a patch may have together, in bytes.
+/// The largest size of all files of a patch together, in bytes.
 const LARGEST: u64 = 256 << 20;
 
-/// The most files of a patch: each is held by a descriptor, of which a process has but some thousand.
+/// The largest number of files in a patch. Each holds a descriptor, of which a process has only some thousand.
 const FILES: usize = 500;
 
-/// No more of a preview is made: nobody can judge a longer one by looking at it.
+/// The largest preview. An approver could not judge a longer one.
 const PREVIEW: ByteCount = ByteCount::kib(64);
 
-/// A file that a patch names, as it was and as it is to be.
-pub(super) struct Staged {
-    pub(super) spot: Box<dyn Spot>,
-    pub(super) was: Option<Held>,
-    pub(super) now: Option<Now>,
-}
-
-/// A file as it is to be.
-pub(super) struct Now {
-    pub(super) content: Vec<u8>,
-    /// Whether it may be run, if that is to change.
-    pub(super) executable: Option<bool>,
-    /// Which of the staged files it is moved from, by its number. Its own if it stays; none if it is
-    /// new.
-    pub(super) origin: Option<usize>,
-}
-
-impl Staged {
-    pub(super) fn path(&self) -> PathBuf {
-        self.spot.path().to_path_buf()
-    }
-}
-
-/// All of them.
+/// The files of a patch.
 pub(super) struct Stage<'a> {
     context: Context<'a>,
     files: Vec<Staged>,
@@ -64,19 +42,19 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Takes in what a section says.
+    /// Applies a section.
     pub(super) fn take(&mut self, section: &Section) -> Result<(), FilesError> {
         match (&section.from, &section.to) {
             (None, Some(to)) => self.add(section, to),
             (Some(from), None) => self.remove(section, from),
             (Some(from), Some(to)) => self.change(section, from, to),
-            (None, None) => super::unreadable(usize::try_from(section.line).unwrap_or(1) - 1, "no file is named"),
+            (None, None) => unreadable(usize::try_from(section.line).unwrap_or(1) - 1, "no file is named"),
         }
     }
 
-    /// The number of a file.
+    /// Returns the number of a file.
     fn file(&mut self, asked: &Path) -> Result<usize, FilesError> {
-        let reached = reach::spot(self.context, asked, Links::Follow)?;
+        let reached = resolve::write_target(self.context, asked, Links::Follow)?;
         let known = self
             .files
             .iter()
@@ -89,12 +67,12 @@ impl<'a> Stage<'a> {
             return Err(FilesError::Argument { argument: "patch", why });
         }
         let was = match reached.file()? {
-            Some(node) => Some(reach::load(self.context, node, LARGEST, "patched")?),
+            Some(node) => Some(resolve::load(self.context, node, LARGEST, "patched")?),
             None => None,
         };
         let size = was.as_ref().map_or(0, |held| held.content.len() as u64);
         self.size += size;
-        let Reached { spot, .. } = reached;
+        let WriteTarget { spot, .. } = reached;
         if self.size > LARGEST {
             let (path, done) = (spot.path().to_path_buf(), "patched, all files together,");
             return Err(FilesError::TooLarge {
@@ -106,7 +84,7 @@ impl<'a> Stage<'a> {
         }
         let number = self.files.len();
         let content = was.as_ref().map(|held| held.content.clone());
-        let now = content.map(|content| Now {
+        let now = content.map(|content| NewState {
             content,
             executable: None,
             origin: Some(number),
@@ -115,7 +93,7 @@ impl<'a> Stage<'a> {
         Ok(number)
     }
 
-    /// The number of a file that is there, and not a link to one if it `goes`.
+    /// Returns the number of an existing file. If the file `goes`, it must not be a link.
     fn present(&mut self, asked: &Path, goes: bool) -> Result<usize, FilesError> {
         let number = self.file(asked)?;
         let named = self.context.files.node(&self.context.absolute(asked), Links::Keep);
@@ -124,7 +102,7 @@ impl<'a> Stage<'a> {
             return Err(FilesError::Argument { argument: "patch", why });
         }
         if self.files[number].now.is_none() {
-            Err(reach::missing(asked))
+            Err(resolve::missing(asked))
         } else {
             Ok(number)
         }
@@ -138,8 +116,8 @@ impl<'a> Stage<'a> {
         }
         let applied = applied(&path, &[], &section.hunks)?;
         let executable = section.executable.1.filter(|executable| *executable);
-        self.tell(number, "added", None, &applied);
-        self.files[number].now = Some(Now {
+        self.report(number, "added", None, &applied);
+        self.files[number].now = Some(NewState {
             content: applied.content,
             executable,
             origin: None,
@@ -151,7 +129,7 @@ impl<'a> Stage<'a> {
         let number = self.present(from, true)?;
         let path = self.files[number].path();
         let Some(now) = self.files[number].now.take() else {
-            return Err(reach::missing(from));
+            return Err(resolve::missing(from));
         };
         let mut applied = Applied::default();
         if section.tells_all {
@@ -169,7 +147,7 @@ impl<'a> Stage<'a> {
             applied.removed = Encoding::UTF_8.count_ends(&now.content);
             applied.removed += u64::from(!now.content.is_empty() && !now.content.ends_with(b"\n"));
         }
-        self.tell(number, "removed", None, &applied);
+        self.report(number, "removed", None, &applied);
         Ok(())
     }
 
@@ -181,13 +159,13 @@ impl<'a> Stage<'a> {
             return Err(FileError::Exists(self.files[target].path()).into());
         }
         let Some(now) = self.files[source].now.take() else {
-            return Err(reach::missing(from));
+            return Err(resolve::missing(from));
         };
         let applied = applied(&path, &now.content, &section.hunks)?;
         let change = if source == target { "changed" } else { "moved" };
-        self.tell(target, change, (source != target).then_some(path), &applied);
+        self.report(target, change, (source != target).then_some(path), &applied);
         let executable = section.executable.1.or(now.executable);
-        self.files[target].now = Some(Now {
+        self.files[target].now = Some(NewState {
             content: applied.content,
             executable,
             origin: now.origin,
@@ -195,7 +173,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    fn tell(&mut self, number: usize, change: &'static str, from: Option<PathBuf>, applied: &Applied) {
+    fn report(&mut self, number: usize, change: &'static str, from: Option<PathBuf>, applied: &Applied) {
         let path = self.files[number].path();
         let (added, removed) = (applied.added, applied.removed);
         self.told.push((
@@ -211,8 +189,8 @@ impl<'a> Stage<'a> {
         ));
     }
 
-    /// What is to be done, all in all.
-    pub(super) fn plan(self) -> Result<Planned, FilesError> {
+    /// Builds the plan of the whole change.
+    pub(super) fn plan(self) -> Result<PlannedChange, FilesError> {
         let mut paths = Vec::new();
         let (mut preview, mut cut_at) = (String::new(), None);
         for (number, file) in self.files.iter().enumerate() {
@@ -229,8 +207,8 @@ impl<'a> Stage<'a> {
             let is_longer = preview.len() > PREVIEW.as_usize();
             cut_at = shown.cut_at().or(is_longer.then_some(PREVIEW));
         }
-        let work = Work::new(self.files, self.told, self.context.remembered.clone())?;
-        Ok(Planned {
+        let work = Work::new(self.files, self.told, self.context.cache.clone())?;
+        Ok(PlannedChange {
             paths,
             preview,
             cut_at,
@@ -239,10 +217,10 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// What changes in a file.
+    /// Returns the diff of a file.
     fn shown(&self, number: usize, file: &Staged) -> Diff {
         let (workspace, path) = (self.context.workspace, file.path());
-        let content = |held: &'_ Option<Held>| held.as_ref().map_or(Vec::new(), |held| held.content.clone());
+        let content = |held: &'_ Option<LoadedFile>| held.as_ref().map_or(Vec::new(), |held| held.content.clone());
         match &file.now {
             None if file.was.is_none() => Diff::default(),
             None => {
@@ -282,20 +260,6 @@ impl<'a> Stage<'a> {
     }
 }
 
-impl Staged {
-    /// Whether nothing happens to it.
-    pub(super) fn is_kept(&self, number: usize, now: &Now) -> bool {
-        let same = self.was.as_ref().is_some_and(|was| was.content == now.content);
-        same && now.origin == Some(number) && !self.changes_mode(now)
-    }
-
-    /// Whether it is to be run, and was not, or the other way round.
-    pub(super) fn changes_mode(&self, now: &Now) -> bool {
-        let was = self.was.as_ref().is_some_and(|was| was.meta.mode & 0o111 != 0);
-        now.executable.is_some_and(|executable| executable != was)
-    }
-}
-
 /// Applies hunks to a content in its own encoding.
 fn applied(path: &Path, content: &[u8], hunks: &[Hunk]) -> Result<Applied, FilesError> {
     if hunks.is_empty() {
@@ -309,7 +273,7 @@ fn applied(path: &Path, content: &[u8], hunks: &[Hunk]) -> Result<Applied, Files
         why,
     };
     let encoding = Encoding::of(content).ok_or_else(|| no_text("it has NUL bytes where text has none".to_owned()))?;
-    // A patch that shows the mark, as git does, has it in its lines; others do not know of it.
+    // Patches of git contain the byte-order mark in their lines; others do not.
     let shows_mark = hunks
         .iter()
         .flat_map(|hunk| &hunk.lines)

@@ -2,22 +2,22 @@ use proptest::prelude::*;
 
 use crate::environment::FileError;
 use crate::files::diff::{Names, of_texts};
-use crate::files::double::{World, make};
-use crate::files::trial::Trial;
-use crate::files::{Access, FileAnswer, FilesError, PatchAsk, Patched, plan_patch};
+use crate::files::fake_files::{FakeWorkspace, make};
+use crate::files::test_workspace::TestWorkspace;
+use crate::files::{Access, FileResponse, FilesError, PatchRequest, PatchResponse, plan_patch};
 
-fn patch(world: &World, patch: &str) -> Result<Patched, FilesError> {
-    applied(world, &PatchAsk::new(patch))
+fn patch(world: &FakeWorkspace, patch: &str) -> Result<PatchResponse, FilesError> {
+    applied(world, &PatchRequest::new(patch))
 }
 
-fn applied(world: &World, ask: &PatchAsk) -> Result<Patched, FilesError> {
-    match make(plan_patch(world.context(), ask))? {
-        FileAnswer::Patched(patched) => Ok(patched),
+fn applied(world: &FakeWorkspace, request: &PatchRequest) -> Result<PatchResponse, FilesError> {
+    match make(plan_patch(world.context(), request))? {
+        FileResponse::Patch(patched) => Ok(patched),
         other => panic!("{other:?}"),
     }
 }
 
-fn content(world: &World, name: &str) -> String {
+fn content(world: &FakeWorkspace, name: &str) -> String {
     String::from_utf8(world.files.content(name).unwrap_or_else(|| panic!("no {name}"))).unwrap()
 }
 
@@ -64,8 +64,8 @@ index 0000000..e69de29
 2.39.0
 ";
 
-fn git_world() -> World {
-    World::with(&[
+fn git_world() -> FakeWorkspace {
+    FakeWorkspace::with(&[
         ("src/main.rs", b"fn main() {\n    old();\n}\n\none\ntwo\nthree\n"),
         ("gone", b"gone\n"),
         ("old name", b"kept"),
@@ -75,7 +75,7 @@ fn git_world() -> World {
 #[test]
 fn a_patch_of_git_changes_makes_removes_and_moves() {
     let world = git_world();
-    let planned = plan_patch(world.context(), &PatchAsk::new(GIT)).unwrap();
+    let planned = plan_patch(world.context(), &PatchRequest::new(GIT)).unwrap();
     assert!(
         planned.paths.contains(&(Access::Remove, "/w/gone".into())),
         "{:?}",
@@ -92,7 +92,7 @@ fn a_patch_of_git_changes_makes_removes_and_moves() {
         planned.paths
     );
     assert_eq!(world.files.all(), git_world().files.all());
-    let FileAnswer::Patched(patched) = (planned.make)().unwrap() else {
+    let FileResponse::Patch(patched) = (planned.make)().unwrap() else {
         panic!()
     };
     assert_eq!(
@@ -119,9 +119,9 @@ fn a_patch_of_git_changes_makes_removes_and_moves() {
             ("added", 0, 0)
         ]
     );
-    let back = PatchAsk {
+    let back = PatchRequest {
         reverse: true,
-        ..PatchAsk::new(GIT)
+        ..PatchRequest::new(GIT)
     };
     applied(&world, &back).unwrap();
     assert_eq!(world.files.all(), git_world().files.all());
@@ -147,7 +147,7 @@ fn names_may_have_no_sides_be_quoted_or_have_a_time() {
         ("/w/deep/x", "--- /w/deep/x\n+++ /w/deep/x\n@@ -1 +1 @@\n-a\n+b\n"),
     ];
     for (name, text) in cases {
-        let world = World::with(&[(name, b"a\n")]);
+        let world = FakeWorkspace::with(&[(name, b"a\n")]);
         patch(&world, text).unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!(content(&world, name), "b\n");
     }
@@ -155,14 +155,14 @@ fn names_may_have_no_sides_be_quoted_or_have_a_time() {
 
 #[test]
 fn a_hunk_with_a_wrong_number_is_put_where_its_lines_are_once() {
-    let world = World::with(&[("f", b"1\n2\n3\nx\n5\n6\nx\n8\n")]);
+    let world = FakeWorkspace::with(&[("f", b"1\n2\n3\nx\n5\n6\nx\n8\n")]);
     patch(
         &world,
         "--- a/f\n+++ b/f\n@@ -90,2 +90,2 @@\n 3\n-x\n+y\n@@ -95,2 +95,2 @@\n-x\n+z\n 8\n",
     )
     .unwrap();
     assert_eq!(content(&world, "f"), "1\n2\n3\ny\n5\n6\nz\n8\n");
-    let world = World::with(&[("f", b"x\n1\nx\n2\nx\n")]);
+    let world = FakeWorkspace::with(&[("f", b"x\n1\nx\n2\nx\n")]);
     let error = patch(&world, "--- a/f\n+++ b/f\n@@ -90 +90 @@\n-x\n+y\n").unwrap_err();
     assert!(
         matches!(&error, FilesError::Misfit { hunk: 1, why, .. } if why.contains("1, 3, 5")),
@@ -174,7 +174,7 @@ fn a_hunk_with_a_wrong_number_is_put_where_its_lines_are_once() {
 
 #[test]
 fn nothing_in_a_hunk_is_forgiven() {
-    let world = World::with(&[("f", b"\tone\n  two\nthree \nlast")]);
+    let world = FakeWorkspace::with(&[("f", b"\tone\n  two\nthree \nlast")]);
     let cases = [
         "@@ -1 +1 @@\n-    one\n+x\n",
         "@@ -2 +2 @@\n-two\n+x\n",
@@ -208,14 +208,14 @@ fn nothing_in_a_hunk_is_forgiven() {
 #[test]
 fn line_ends_of_a_file_are_kept() {
     let text = "--- a/f\n+++ b/f\n@@ -1,2 +1,3 @@\n a\n-b\n+x\n+y\n";
-    let world = World::with(&[("f", b"a\r\nb\r\nc\n")]);
+    let world = FakeWorkspace::with(&[("f", b"a\r\nb\r\nc\n")]);
     patch(&world, text).unwrap();
     assert_eq!(world.files.content("f").unwrap(), b"a\r\nx\r\ny\r\nc\n");
     applied(
         &world,
-        &PatchAsk {
+        &PatchRequest {
             reverse: true,
-            ..PatchAsk::new(text)
+            ..PatchRequest::new(text)
         },
     )
     .unwrap();
@@ -238,14 +238,14 @@ fn a_mark_and_an_encoding_are_kept() {
         (utf16("\u{feff}a\r\n"), utf16("\u{feff}ü\r\n")),
         ("\u{feff}a\n".into(), "\u{feff}ü\n".into()),
     ] {
-        let world = World::with(&[("f", &was)]);
+        let world = FakeWorkspace::with(&[("f", &was)]);
         patch(&world, text).unwrap();
         assert_eq!(world.files.content("f").unwrap(), is);
     }
-    let world = World::with(&[("f", "\u{feff}a\n".as_bytes())]);
+    let world = FakeWorkspace::with(&[("f", "\u{feff}a\n".as_bytes())]);
     patch(&world, "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-\u{feff}a\n+a\n").unwrap();
     assert_eq!(content(&world, "f"), "a\n");
-    let world = World::with(&[("f", b"a\0b\n")]);
+    let world = FakeWorkspace::with(&[("f", b"a\0b\n")]);
     assert!(matches!(patch(&world, text).unwrap_err(), FilesError::NotText { .. }));
 }
 
@@ -304,7 +304,7 @@ fn what_cannot_be_read_says_at_which_line() {
             "nothing may follow",
         ),
     ];
-    let world = World::with(&[("f", b"a\n")]);
+    let world = FakeWorkspace::with(&[("f", b"a\n")]);
     for (text, at, expected) in cases {
         match patch(&world, text).unwrap_err() {
             FilesError::BadPatch { line, why } => {
@@ -319,7 +319,7 @@ fn what_cannot_be_read_says_at_which_line() {
 #[test]
 fn a_patch_changes_all_of_its_files_or_none() {
     let text = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n--- a/g\n+++ b/g\n@@ -1 +1 @@\n-not there\n+x\n";
-    let world = World::with(&[("f", b"a\n"), ("g", b"g\n")]);
+    let world = FakeWorkspace::with(&[("f", b"a\n"), ("g", b"g\n")]);
     let error = patch(&world, text).unwrap_err();
     assert!(
         matches!(&error, FilesError::Misfit { path, .. } if path.ends_with("g")),
@@ -332,7 +332,7 @@ fn a_patch_changes_all_of_its_files_or_none() {
 fn what_was_done_before_a_step_that_fails_is_undone() {
     for broken in ["src/main.rs", "gone", "new name", "new file.txt", "empty"] {
         let world = git_world();
-        let planned = plan_patch(world.context(), &PatchAsk::new(GIT)).unwrap();
+        let planned = plan_patch(world.context(), &PatchRequest::new(GIT)).unwrap();
         world.files.break_at(broken);
         let error = (planned.make)().unwrap_err();
         assert!(
@@ -345,9 +345,9 @@ fn what_was_done_before_a_step_that_fails_is_undone() {
 
 #[test]
 fn what_cannot_be_undone_is_told() {
-    let world = World::with(&[("f", b"a\n"), ("g", b"g\n")]);
+    let world = FakeWorkspace::with(&[("f", b"a\n"), ("g", b"g\n")]);
     let text = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n--- a/g\n+++ b/g\n@@ -1 +1 @@\n-g\n+h\n";
-    let planned = plan_patch(world.context(), &PatchAsk::new(text)).unwrap();
+    let planned = plan_patch(world.context(), &PatchRequest::new(text)).unwrap();
     world.files.break_at("g");
     world.files.break_later("f");
     let error = (planned.make)().unwrap_err();
@@ -361,7 +361,7 @@ fn what_cannot_be_undone_is_told() {
 fn a_file_that_changed_since_the_patch_was_judged_keeps_its_change() {
     for changed in ["src/main.rs", "gone", "old name"] {
         let world = git_world();
-        let planned = plan_patch(world.context(), &PatchAsk::new(GIT)).unwrap();
+        let planned = plan_patch(world.context(), &PatchRequest::new(GIT)).unwrap();
         world.files.put(changed, b"theirs");
         let before = world.files.all();
         let error = (planned.make)().unwrap_err();
@@ -375,15 +375,15 @@ fn a_file_that_changed_since_the_patch_was_judged_keeps_its_change() {
 
 #[test]
 fn sections_of_one_file_build_on_each_other() {
-    let world = World::with(&[("f", b"a\n")]);
+    let world = FakeWorkspace::with(&[("f", b"a\n")]);
     let text = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-b\n+c\ndiff --git a/f b/g\nrename from f\nrename to g\n--- a/f\n+++ b/g\n@@ -1 +1,2 @@\n c\n+d\n";
     patch(&world, text).unwrap();
     assert_eq!(world.files.all(), [("g".to_owned(), b"c\nd\n".to_vec())]);
     applied(
         &world,
-        &PatchAsk {
+        &PatchRequest {
             reverse: true,
-            ..PatchAsk::new(text)
+            ..PatchRequest::new(text)
         },
     )
     .unwrap();
@@ -392,7 +392,7 @@ fn sections_of_one_file_build_on_each_other() {
 
 #[test]
 fn files_may_move_into_each_others_places() {
-    let world = World::with(&[("a", b"1\n"), ("b", b"2\n")]);
+    let world = FakeWorkspace::with(&[("a", b"1\n"), ("b", b"2\n")]);
     let rename = |from: &str, to: &str| format!("diff --git a/{from} b/{to}\nrename from {from}\nrename to {to}\n");
     patch(&world, &[rename("b", "c"), rename("a", "b")].concat()).unwrap();
     assert_eq!(
@@ -409,7 +409,7 @@ fn files_may_move_into_each_others_places() {
 
 #[test]
 fn what_is_there_is_not_made_and_what_is_removed_must_be_told_whole() {
-    let world = World::with(&[("f", b"a\nb\n")]);
+    let world = FakeWorkspace::with(&[("f", b"a\nb\n")]);
     let error = patch(&world, "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n").unwrap_err();
     assert!(matches!(error, FilesError::File(FileError::Exists(_))), "{error}");
     let error = patch(&world, "--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n").unwrap_err();
@@ -423,7 +423,7 @@ fn what_is_there_is_not_made_and_what_is_removed_must_be_told_whole() {
 
 #[test]
 fn the_bit_that_lets_a_file_run_is_set_and_taken() {
-    let world = World::default();
+    let world = FakeWorkspace::default();
     world.files.put_mode("f", b"a\n", 0o640);
     let text = "diff --git a/f b/f\nold mode 100644\nnew mode 100755\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n";
     patch(&world, text).unwrap();
@@ -431,9 +431,9 @@ fn the_bit_that_lets_a_file_run_is_set_and_taken() {
     assert_eq!(world.files.mode("f").unwrap(), 0o750);
     applied(
         &world,
-        &PatchAsk {
+        &PatchRequest {
             reverse: true,
-            ..PatchAsk::new(text)
+            ..PatchRequest::new(text)
         },
     )
     .unwrap();
@@ -445,7 +445,7 @@ fn the_bit_that_lets_a_file_run_is_set_and_taken() {
 
 #[test]
 fn a_patch_reaches_nothing_outside_and_nothing_hidden() {
-    let world = World::with(&[(".env", b"secret\n"), ("forbidden", b"secret\n")]);
+    let world = FakeWorkspace::with(&[(".env", b"secret\n"), ("forbidden", b"secret\n")]);
     world.files.put("/etc/passwd", b"root\n");
     world.files.link("link", "/etc/passwd");
     for name in [
@@ -466,7 +466,7 @@ fn a_patch_reaches_nothing_outside_and_nothing_hidden() {
 
 #[test]
 fn an_envelope_changes_makes_removes_and_moves() {
-    let world = World::with(&[
+    let world = FakeWorkspace::with(&[
         ("f", b"class A\n  def x\n    1\nclass B\n  def x\n    1\nend"),
         ("g", b"g\n"),
         ("h", b"1\n2"),
@@ -484,9 +484,9 @@ fn an_envelope_changes_makes_removes_and_moves() {
     assert_eq!(told, ["changed", "added", "removed", "moved"]);
     let error = applied(
         &world,
-        &PatchAsk {
+        &PatchRequest {
             reverse: true,
-            ..PatchAsk::new(text)
+            ..PatchRequest::new(text)
         },
     )
     .unwrap_err();
@@ -504,7 +504,7 @@ fn an_envelope_changes_makes_removes_and_moves() {
 
 #[test]
 fn an_envelope_that_leaves_a_doubt_says_where() {
-    let world = World::with(&[("f", b"x\n1\nx\n2\n")]);
+    let world = FakeWorkspace::with(&[("f", b"x\n1\nx\n2\n")]);
     let update = |hunk: &str| format!("*** Begin Patch\n*** Update File: f\n{hunk}*** End Patch");
     for (hunk, expected) in [
         ("@@\n-x\n+y\n", "1, 3"),
@@ -530,7 +530,7 @@ fn what_is_undone_has_its_permissions_its_time_and_its_link_again() {
     use std::os::unix::fs::PermissionsExt as _;
     use std::time::{Duration, UNIX_EPOCH};
 
-    let trial = Trial::new();
+    let trial = TestWorkspace::new();
     let files = [
         ("edited", 0o640),
         ("run", 0o705),
@@ -570,7 +570,7 @@ fn what_is_undone_has_its_permissions_its_time_and_its_link_again() {
         .into_iter()
         .chain(patch)
         .collect::<String>();
-    let planned = plan_patch(trial.context(), &PatchAsk::new(&patch)).unwrap();
+    let planned = plan_patch(trial.context(), &PatchRequest::new(&patch)).unwrap();
     // The last step finds that it is too late.
     trial.put("last", "another\n");
     let error = (planned.make)().unwrap_err();
@@ -610,19 +610,19 @@ proptest! {
     #[test]
     fn our_own_diff_turns_one_text_into_the_other_and_back(old in text(), new in text()) {
         prop_assume!(old != new);
-        let world = World::with(&[("f", old.as_bytes())]);
+        let world = FakeWorkspace::with(&[("f", old.as_bytes())]);
         let names = Names::same("/w".as_ref(), "/w/f".as_ref());
         let diff = of_texts(&names, &old, &new).text;
         let forth = patch(&world, &diff);
         prop_assert!(forth.is_ok(), "{forth:?}\n{diff}");
         prop_assert_eq!(content(&world, "f"), new);
-        applied(&world, &PatchAsk { reverse: true, ..PatchAsk::new(&diff) }).unwrap();
+        applied(&world, &PatchRequest { reverse: true, ..PatchRequest::new(&diff) }).unwrap();
         prop_assert_eq!(content(&world, "f"), old);
     }
 
     #[test]
     fn nothing_that_is_called_a_patch_breaks_anything(text in "((---|\\+\\+\\+|@@|diff --git|\\*\\*\\*|a/f|b/f|-1,1|[ +\\-\\\\]|\\PC|\n)){0,40}") {
-        let world = World::with(&[("f", b"a\n")]);
+        let world = FakeWorkspace::with(&[("f", b"a\n")]);
         let _ = patch(&world, &text);
         let _ = patch(&world, &format!("*** Begin Patch\n*** Update File: f\n{text}\n*** End Patch"));
     }

@@ -1,22 +1,22 @@
-//! Unified diffs, as git and diff write them.
+//! Parses unified diffs, as written by git and diff.
 
 use std::path::PathBuf;
 
-use super::{Hunk, Line, Section, Side, name, unreadable};
+use super::name;
+use super::section::{Hunk, Line, Section, Side, unreadable};
 use crate::files::FilesError;
 
-/// Reads a patch. What stands before the first file, and between two, is not looked at, unless it looks
-/// like a part of a hunk.
+/// Parses a patch. Text before and between the files is ignored, unless it looks like a part of a hunk.
 ///
 /// # Errors
-/// [`FilesError::BadPatch`].
+/// [`FilesError::BadPatch`] with the line.
 pub(super) fn parse(patch: &str) -> Result<Vec<Section>, FilesError> {
     let mut lines: Vec<&str> = patch.split('\n').collect();
     if lines.last() == Some(&"") {
         lines.pop();
     }
     let is_head = |line: &&&str| ["--- ", "+++ ", "@@ "].iter().any(|head| line.starts_with(head));
-    // Only who sends a patch through something that ends each line so has heads that end so.
+    // If all head lines end with a carriage return, a transport has changed the line ends of the whole patch.
     if lines.iter().filter(is_head).all(|line| line.ends_with('\r')) {
         lines
             .iter_mut()
@@ -53,11 +53,11 @@ struct Reader<'a> {
     at: usize,
 }
 
-/// What stands before the hunks of a file.
+/// The lines before the hunks of a file.
 #[derive(Default)]
 struct Head {
     at: usize,
-    /// From `diff --git`.
+    /// The names on the line `diff --git`.
     names: Option<(PathBuf, PathBuf)>,
     renamed: (Option<PathBuf>, Option<PathBuf>),
     executable: (Option<bool>, Option<bool>),
@@ -76,13 +76,13 @@ impl<'a> Reader<'a> {
         self.lines.get(self.at).copied()
     }
 
-    /// Whether the two lines that name a file are next.
+    /// Returns whether the two lines with the names of a file are next.
     fn is_names(&self) -> bool {
         let starts = |at: usize, with: &str| self.lines.get(at).is_some_and(|line| line.starts_with(with));
         starts(self.at, "--- ") && starts(self.at + 1, "+++ ")
     }
 
-    /// A file after `diff --git`.
+    /// Parses a file after `diff --git`.
     fn git(&mut self, names: &str) -> Result<Section, FilesError> {
         let mut head = Head {
             names: name::both(names),
@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
         self.section(head)
     }
 
-    /// A line of those that git puts between `diff --git` and the names.
+    /// Recognises the lines that git writes between `diff --git` and the names.
     fn extended(&self, line: &'a str) -> Option<(&'static str, &'a str)> {
         const KNOWN: [&str; 13] = [
             "old mode ",
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The names, if they are next, and the hunks.
+    /// Parses the names, if they are next, and the hunks.
     fn section(&mut self, head: Head) -> Result<Section, FilesError> {
         let git = head.names.clone();
         let (mut from, mut to) = match head.names {
@@ -164,7 +164,7 @@ impl<'a> Reader<'a> {
         if named {
             let old = self.name("--- ")?;
             let new = self.name("+++ ")?;
-            // Names without sides on the `diff --git` line have none here.
+            // If the names on the line `diff --git` have no prefixes, these have none either.
             let bare = git.is_some_and(|(old, new)| old == new);
             (from, to) = if bare { (old, new) } else { name::bare(old, new) };
         }
@@ -215,7 +215,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The name on a line that begins so; none for `/dev/null`.
+    /// Parses the name on a line with this beginning; `None` for `/dev/null`.
     fn name(&mut self, before: &str) -> Result<Option<PathBuf>, FilesError> {
         let line = self
             .line()
@@ -248,7 +248,7 @@ impl<'a> Reader<'a> {
                 return unreadable(self.at - 1, format!("the patch ends within a hunk, after {counted}"));
             };
             let (side, text) = match line.split_at_checked(1) {
-                // Editors and models take away the blank that stands for an empty line.
+                // Editors and models strip the blank that represents an empty line.
                 None if line.is_empty() => (Side::Both, ""),
                 Some((" ", text)) => (Side::Both, text),
                 Some(("-", text)) => (Side::Old, text),
@@ -286,7 +286,7 @@ impl<'a> Reader<'a> {
         Ok(hunk)
     }
 
-    /// `\ No newline at end of file`: the line before has no end.
+    /// Parses `\ No newline at end of file`: the line before it has no line end.
     fn open_end(&mut self, hunk: &mut Hunk) -> Result<(), FilesError> {
         match hunk.lines.last_mut() {
             Some(last) => last.ended = false,
@@ -299,7 +299,7 @@ impl<'a> Reader<'a> {
 
 type Range = (u64, u64);
 
-/// Where a hunk is, and how long.
+/// Parses the positions and the lengths in the head of a hunk.
 fn ranges(head: &str) -> Option<(Range, Range)> {
     let (ranges, _) = head.strip_prefix("@@ -")?.split_once(" @@")?;
     let (old, new) = ranges.split_once(" +")?;

@@ -2,32 +2,32 @@ use proptest::prelude::*;
 use shieling_testkit::extent;
 
 use crate::environment::{FileError, Kind};
-use crate::files::double::{World, make};
-use crate::files::{FileRead, FilesError, ReadAsk, Seen, WriteAsk, plan_write, read};
+use crate::files::fake_files::{FakeWorkspace, make};
+use crate::files::{FileContent, FilesError, ReadRequest, ReadResponse, WriteRequest, plan_write, read};
 use crate::units::ByteCount;
 
-fn world(content: &[u8]) -> World {
-    World::with(&[("f", content)])
+fn world(content: &[u8]) -> FakeWorkspace {
+    FakeWorkspace::with(&[("f", content)])
 }
 
-fn whole(world: &World) -> FileRead {
-    read(world.context(), &ReadAsk::new("f")).unwrap()
+fn whole(world: &FakeWorkspace) -> ReadResponse {
+    read(world.context(), &ReadRequest::new("f")).unwrap()
 }
 
-fn lines(world: &World, offset: u64, limit: u64) -> Result<FileRead, FilesError> {
+fn lines(world: &FakeWorkspace, offset: u64, limit: u64) -> Result<ReadResponse, FilesError> {
     read(
         world.context(),
-        &ReadAsk {
+        &ReadRequest {
             offset,
             limit,
-            ..ReadAsk::new("f")
+            ..ReadRequest::new("f")
         },
     )
 }
 
-fn text(read: &FileRead) -> (&str, u64, Option<u64>, Option<u64>) {
-    match &read.seen {
-        Seen::Text {
+fn text(read: &ReadResponse) -> (&str, u64, Option<u64>, Option<u64>) {
+    match &read.content {
+        FileContent::Text {
             text,
             lines,
             total_lines,
@@ -38,9 +38,9 @@ fn text(read: &FileRead) -> (&str, u64, Option<u64>, Option<u64>) {
     }
 }
 
-fn encoding(read: &FileRead) -> &str {
-    match &read.seen {
-        Seen::Text { encoding, .. } => encoding,
+fn encoding(read: &ReadResponse) -> &str {
+    match &read.content {
+        FileContent::Text { encoding, .. } => encoding,
         other => panic!("no text: {other:?}"),
     }
 }
@@ -98,13 +98,13 @@ fn whoever_follows_the_footer_sees_each_line_once() {
         let (mut offset, mut steps, mut seen) = (0, 0, Vec::new());
         loop {
             let max_bytes = ByteCount::bytes(max);
-            let ask = ReadAsk {
+            let request = ReadRequest {
                 offset,
                 limit,
                 max_bytes,
-                ..ReadAsk::new("f")
+                ..ReadRequest::new("f")
             };
-            let read = read(world.context(), &ask).unwrap();
+            let read = read(world.context(), &request).unwrap();
             let (_, count, _, next) = text(&read);
             seen.extend(offset..offset + count);
             steps += 1;
@@ -144,18 +144,18 @@ fn a_long_line_is_cut_and_says_by_how_much() {
     let max_bytes = ByteCount::bytes(1_000);
     let cut = read(
         world.context(),
-        &ReadAsk {
+        &ReadRequest {
             max_bytes,
-            ..ReadAsk::new("f")
+            ..ReadRequest::new("f")
         },
     )
     .unwrap();
-    let Seen::Text {
+    let FileContent::Text {
         text,
         cut_bytes,
         next_offset,
         ..
-    } = &cut.seen
+    } = &cut.content
     else {
         panic!()
     };
@@ -171,9 +171,9 @@ fn a_long_line_behind_others_is_left_to_the_next_read() {
     let max_bytes = ByteCount::bytes(1_000);
     let read = read(
         world(&content).context(),
-        &ReadAsk {
+        &ReadRequest {
             max_bytes,
-            ..ReadAsk::new("f")
+            ..ReadRequest::new("f")
         },
     )
     .unwrap();
@@ -182,7 +182,7 @@ fn a_long_line_behind_others_is_left_to_the_next_read() {
 
 #[test]
 fn a_range_of_a_gigabyte_is_read_in_small_pieces() {
-    let world = World::default();
+    let world = FakeWorkspace::default();
     world
         .files
         .put_large("f", 1 << 30, |at| if at % 64 == 63 { b'\n' } else { b'x' });
@@ -200,17 +200,17 @@ fn a_range_of_a_gigabyte_is_read_in_small_pieces() {
 
 #[test]
 fn a_line_of_many_megabytes_is_cut_to_its_beginning() {
-    let world = World::default();
+    let world = FakeWorkspace::default();
     let size: u64 = extent::rounds(20, 100) << 20;
     world.files.put_large("f", size, |_| b'x');
     let read = whole(&world);
-    let Seen::Text {
+    let FileContent::Text {
         text,
         cut_bytes,
         total_lines,
         next_offset,
         ..
-    } = read.seen
+    } = read.content
     else {
         panic!()
     };
@@ -248,14 +248,17 @@ fn images_are_known_by_their_content() {
     ];
     for (content, expected) in images {
         let read = whole(&world(content));
-        let Seen::Image { mime, bytes } = read.seen else {
-            panic!("{:?}", read.seen)
+        let FileContent::Image { mime, bytes } = read.content else {
+            panic!("{:?}", read.content)
         };
         assert_eq!((mime.as_str(), bytes.as_slice()), (expected, content));
     }
-    let named = World::with(&[("f", b"I am no image, whatever.png says\n")]);
-    assert!(matches!(whole(&named).seen, Seen::Text { .. }));
-    assert!(matches!(whole(&world(b"GIF89a is a format\n")).seen, Seen::Text { .. }));
+    let named = FakeWorkspace::with(&[("f", b"I am no image, whatever.png says\n")]);
+    assert!(matches!(whole(&named).content, FileContent::Text { .. }));
+    assert!(matches!(
+        whole(&world(b"GIF89a is a format\n")).content,
+        FileContent::Text { .. }
+    ));
 }
 
 #[test]
@@ -264,14 +267,14 @@ fn an_image_that_is_not_shown_says_why() {
     for (max_image, expected) in [(None, "not shown here"), (Some(ByteCount::bytes(20)), "at most 20 B")] {
         let read = read(
             world.context(),
-            &ReadAsk {
+            &ReadRequest {
                 max_image,
-                ..ReadAsk::new("f")
+                ..ReadRequest::new("f")
             },
         )
         .unwrap();
-        let Seen::Binary { why: Some(why), .. } = &read.seen else {
-            panic!("{:?}", read.seen)
+        let FileContent::Binary { why: Some(why), .. } = &read.content else {
+            panic!("{:?}", read.content)
         };
         assert!(why.contains(expected), "{why}");
         assert!(read.numbered().contains(expected));
@@ -289,8 +292,8 @@ fn what_is_no_text_is_told_by_name() {
     ];
     for (content, expected) in formats {
         let read = whole(&world(content));
-        let Seen::Binary { format, .. } = &read.seen else {
-            panic!("{:?}", read.seen)
+        let FileContent::Binary { format, .. } = &read.content else {
+            panic!("{:?}", read.content)
         };
         assert_eq!(format.is_some(), expected.is_some());
         assert!(expected.is_none_or(|name| format.as_deref().is_some_and(|format| format.contains(name))));
@@ -348,20 +351,20 @@ fn a_few_broken_bytes_make_no_other_encoding_of_a_text() {
 
 #[test]
 fn pipes_devices_and_directories_are_refused() {
-    let world = World::default();
+    let world = FakeWorkspace::default();
     for kind in [Kind::Fifo, Kind::Socket, Kind::Device] {
         world.files.other("f", kind);
-        let error = read(world.context(), &ReadAsk::new("f")).unwrap_err();
+        let error = read(world.context(), &ReadRequest::new("f")).unwrap_err();
         assert!(matches!(error, FilesError::File(FileError::Special { .. })), "{error}");
     }
     world.files.directory("d");
-    let error = read(world.context(), &ReadAsk::new("d")).unwrap_err();
+    let error = read(world.context(), &ReadRequest::new("d")).unwrap_err();
     assert!(matches!(error, FilesError::File(FileError::IsDirectory(_))), "{error}");
 }
 
 #[test]
 fn what_is_hidden_and_what_is_missing_get_the_same_answer() {
-    let world = World::with(&[(".env", b"secret"), ("d/x", b"x")]);
+    let world = FakeWorkspace::with(&[(".env", b"secret"), ("d/x", b"x")]);
     world.files.link("link", ".env");
     world.files.link("way", "/w/.env");
     for name in [
@@ -374,17 +377,17 @@ fn what_is_hidden_and_what_is_missing_get_the_same_answer() {
         "missing",
         "missing/deep",
     ] {
-        let error = read(world.context(), &ReadAsk::new(name)).unwrap_err();
+        let error = read(world.context(), &ReadRequest::new(name)).unwrap_err();
         assert_eq!(error.to_string(), format!("there is no `{name}`"));
     }
 }
 
 #[test]
 fn what_may_not_be_read_is_not_opened() {
-    let world = World::with(&[("forbidden", b"secret")]);
+    let world = FakeWorkspace::with(&[("forbidden", b"secret")]);
     world.files.link("link", "forbidden");
     for name in ["forbidden", "link"] {
-        let error = read(world.context(), &ReadAsk::new(name)).unwrap_err();
+        let error = read(world.context(), &ReadRequest::new(name)).unwrap_err();
         assert!(matches!(error, FilesError::File(FileError::Permission(_))), "{error}");
     }
     assert_eq!(world.files.widest(), 0);
@@ -394,16 +397,16 @@ proptest! {
     #[test]
     fn what_was_written_is_what_is_read(content: Vec<u8>, text in "(\\PC|[\\n\\r\\t ]){0,300}", limit in 1_u64..9) {
         for content in [content, text.into_bytes()] {
-            let world = World::default();
-            let ask = WriteAsk { path: "d/f".into(), content: content.clone(), expect: None, create_only: false };
-            make(plan_write(world.context(), &ask)).unwrap();
+            let world = FakeWorkspace::default();
+            let request = WriteRequest { path: "d/f".into(), content: content.clone(), expect: None, create_only: false };
+            make(plan_write(world.context(), &request)).unwrap();
             prop_assert_eq!(world.files.content("d/f").unwrap(), content.clone());
             let mut joined = String::new();
             let mut offset = 0;
             loop {
-                let ask = ReadAsk { offset, limit, ..ReadAsk::new("d/f") };
-                match read(world.context(), &ask).unwrap().seen {
-                    Seen::Text { text, next_offset, encoding, .. } => {
+                let request = ReadRequest { offset, limit, ..ReadRequest::new("d/f") };
+                match read(world.context(), &request).unwrap().content {
+                    FileContent::Text { text, next_offset, encoding, .. } => {
                         joined.push_str(&text);
                         if let Some(next) = next_offset {
                             prop_assert!(next > offset);
@@ -416,8 +419,8 @@ proptest! {
                             prop_assert_eq!(format!("\u{feff}{joined}").into_bytes(), content.clone());
                         }
                     }
-                    Seen::Image { bytes, .. } | Seen::Whole { bytes } => prop_assert_eq!(bytes, content.clone()),
-                    Seen::Binary { .. } => prop_assert!(content.contains(&0)),
+                    FileContent::Image { bytes, .. } | FileContent::Whole { bytes } => prop_assert_eq!(bytes, content.clone()),
+                    FileContent::Binary { .. } => prop_assert!(content.contains(&0)),
                 }
                 break;
             }
@@ -428,19 +431,19 @@ proptest! {
 #[test]
 fn the_whole_of_a_file_is_given_as_it_is_up_to_a_bound() {
     for content in [&b""[..], b"a\r\nb", b"\0\xff", b"\x89PNG\r\n\x1a\n"] {
-        let ask = |most| ReadAsk {
+        let request = |most| ReadRequest {
             whole: Some(ByteCount::bytes(most)),
-            ..ReadAsk::new("f")
+            ..ReadRequest::new("f")
         };
         let size = content.len() as u64;
-        let got = read(world(content).context(), &ask(size)).unwrap();
+        let got = read(world(content).context(), &request(size)).unwrap();
         assert!(
-            matches!(&got.seen, Seen::Whole { bytes } if bytes == content),
+            matches!(&got.content, FileContent::Whole { bytes } if bytes == content),
             "{got:?}"
         );
         assert_eq!((got.size, &got.hash), (size, &whole(&world(content)).hash));
         if size > 0 {
-            let error = read(world(content).context(), &ask(size - 1)).unwrap_err();
+            let error = read(world(content).context(), &request(size - 1)).unwrap_err();
             assert!(matches!(error, FilesError::TooLarge { .. }), "{error:?}");
         }
     }

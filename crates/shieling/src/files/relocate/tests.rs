@@ -1,28 +1,28 @@
 use crate::environment::FileError;
-use crate::files::double::{World, make};
-use crate::files::{FileAnswer, FileInfo, FilesError, MoveAsk, plan_move};
+use crate::files::fake_files::{FakeWorkspace, make};
+use crate::files::{FileInfo, FileResponse, FilesError, MoveRequest, plan_move};
 
-fn ask(from: &str, to: &str, replace: bool) -> MoveAsk {
-    MoveAsk {
+fn request(from: &str, to: &str, replace: bool) -> MoveRequest {
+    MoveRequest {
         replace,
-        ..MoveAsk::new(from, to)
+        ..MoveRequest::new(from, to)
     }
 }
 
-fn relocate(world: &World, from: &str, to: &str, replace: bool) -> Result<FileInfo, FilesError> {
-    match make(plan_move(world.context(), &ask(from, to, replace)))? {
-        FileAnswer::Info(info) => Ok(info),
+fn relocate(world: &FakeWorkspace, from: &str, to: &str, replace: bool) -> Result<FileInfo, FilesError> {
+    match make(plan_move(world.context(), &request(from, to, replace)))? {
+        FileResponse::Info(info) => Ok(info),
         other => panic!("{other:?}"),
     }
 }
 
-fn names(world: &World) -> Vec<String> {
+fn names(world: &FakeWorkspace) -> Vec<String> {
     world.files.all().into_iter().map(|(name, _)| name).collect()
 }
 
 #[test]
 fn a_file_moves_to_a_name_and_into_a_directory() {
-    let world = World::with(&[("f", b"abc"), ("d/x", b"x")]);
+    let world = FakeWorkspace::with(&[("f", b"abc"), ("d/x", b"x")]);
     assert_eq!(
         relocate(&world, "f", "new/g", false).unwrap().path,
         std::path::Path::new("/w/new/g")
@@ -36,7 +36,7 @@ fn a_file_moves_to_a_name_and_into_a_directory() {
 
 #[test]
 fn only_a_file_is_replaced_and_only_if_that_is_meant() {
-    let world = World::with(&[
+    let world = FakeWorkspace::with(&[
         ("a", b"a"),
         ("b", b"b"),
         ("d/a", b"old"),
@@ -65,7 +65,7 @@ fn only_a_file_is_replaced_and_only_if_that_is_meant() {
 
 #[test]
 fn nothing_moves_onto_or_into_itself() {
-    let world = World::with(&[("f", b"abc"), ("d/x", b"x")]);
+    let world = FakeWorkspace::with(&[("f", b"abc"), ("d/x", b"x")]);
     for (from, to) in [("f", "f"), ("f", "./f"), ("d", "d/e"), ("d", "d"), ("d/x", "d")] {
         assert!(
             matches!(
@@ -79,7 +79,7 @@ fn nothing_moves_onto_or_into_itself() {
 
 #[test]
 fn a_move_gives_nothing_away_that_may_not_be_seen() {
-    let world = World::with(&[("d/.env", b"secret"), ("e/forbidden", b"secret"), ("f", b"x")]);
+    let world = FakeWorkspace::with(&[("d/.env", b"secret"), ("e/forbidden", b"secret"), ("f", b"x")]);
     for (from, to) in [
         ("d", "g"),
         ("e", "g"),
@@ -95,7 +95,7 @@ fn a_move_gives_nothing_away_that_may_not_be_seen() {
 
 #[test]
 fn a_link_moves_itself() {
-    let world = World::with(&[("f", b"abc")]);
+    let world = FakeWorkspace::with(&[("f", b"abc")]);
     world.files.link("link", "f");
     relocate(&world, "link", "other", false).unwrap();
     assert_eq!(names(&world), ["f"]);
@@ -107,9 +107,9 @@ fn a_link_moves_itself() {
 
 #[test]
 fn what_has_changed_since_it_was_judged_stays() {
-    let world = World::with(&[("f", b"abc"), ("g", b"g")]);
+    let world = FakeWorkspace::with(&[("f", b"abc"), ("g", b"g")]);
     for changed in ["f", "g"] {
-        let planned = plan_move(world.context(), &ask("f", "g", true)).unwrap();
+        let planned = plan_move(world.context(), &request("f", "g", true)).unwrap();
         world.files.put(changed, b"other");
         assert!(matches!((planned.make)(), Err(FilesError::File(FileError::Changed(_)))));
     }

@@ -1,26 +1,28 @@
 use crate::environment::FileError;
-use crate::files::double::{World, make};
-use crate::files::{Access, FileAnswer, FileHash, FilesError, ReadAsk, WriteAsk, Written, plan_write, read};
+use crate::files::fake_files::{FakeWorkspace, make};
+use crate::files::{
+    Access, FileHash, FileResponse, FilesError, ReadRequest, WriteRequest, WriteResponse, plan_write, read,
+};
 
-fn ask(content: &[u8]) -> WriteAsk {
-    WriteAsk::new("f", content)
+fn request(content: &[u8]) -> WriteRequest {
+    WriteRequest::new("f", content)
 }
 
-fn write(world: &World, ask: &WriteAsk) -> Result<Written, FilesError> {
-    match make(plan_write(world.context(), ask))? {
-        FileAnswer::Written(written) => Ok(written),
+fn write(world: &FakeWorkspace, request: &WriteRequest) -> Result<WriteResponse, FilesError> {
+    match make(plan_write(world.context(), request))? {
+        FileResponse::Write(written) => Ok(written),
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
 fn a_write_makes_a_file_and_its_directories() {
-    let world = World::default();
+    let world = FakeWorkspace::default();
     let written = write(
         &world,
-        &WriteAsk {
+        &WriteRequest {
             path: "a/b/c".into(),
-            ..ask(b"\xff\0\r\n")
+            ..request(b"\xff\0\r\n")
         },
     )
     .unwrap();
@@ -31,8 +33,8 @@ fn a_write_makes_a_file_and_its_directories() {
 
 #[test]
 fn a_write_over_a_file_tells_what_changed() {
-    let world = World::with(&[("f", b"a\nb\nc\n")]);
-    let written = write(&world, &ask(b"a\nB\nc\n")).unwrap();
+    let world = FakeWorkspace::with(&[("f", b"a\nb\nc\n")]);
+    let written = write(&world, &request(b"a\nB\nc\n")).unwrap();
     assert!(!written.created);
     assert_eq!(
         written.diff.unwrap(),
@@ -42,10 +44,10 @@ fn a_write_over_a_file_tells_what_changed() {
 
 #[test]
 fn no_file_is_made_where_only_a_directory_can_be_meant() {
-    let world = World::with(&[("f", b"a\n")]);
+    let world = FakeWorkspace::with(&[("f", b"a\n")]);
     for path in ["new/", "a/new/", "new/.", "new//"] {
         let path = path.into();
-        let refused = write(&world, &WriteAsk { path, ..ask(b"b") });
+        let refused = write(&world, &WriteRequest { path, ..request(b"b") });
         assert!(
             matches!(refused, Err(FilesError::File(FileError::BadPath { .. }))),
             "{refused:?}"
@@ -56,8 +58,8 @@ fn no_file_is_made_where_only_a_directory_can_be_meant() {
 
 #[test]
 fn nothing_is_written_before_the_plan_is_made() {
-    let world = World::with(&[("f", b"a\n")]);
-    let planned = plan_write(world.context(), &ask(b"b\n")).unwrap();
+    let world = FakeWorkspace::with(&[("f", b"a\n")]);
+    let planned = plan_write(world.context(), &request(b"b\n")).unwrap();
     assert_eq!(planned.paths, [(Access::Write, "/w/f".into())]);
     assert!(planned.preview.contains("-a\n+b\n"), "{}", planned.preview);
     assert_eq!(world.files.content("f").unwrap(), b"a\n");
@@ -65,15 +67,15 @@ fn nothing_is_written_before_the_plan_is_made() {
 
 #[test]
 fn what_changes_between_plan_and_make_is_not_overwritten() {
-    let world = World::with(&[("f", b"a\n")]);
-    let planned = plan_write(world.context(), &ask(b"b\n")).unwrap();
+    let world = FakeWorkspace::with(&[("f", b"a\n")]);
+    let planned = plan_write(world.context(), &request(b"b\n")).unwrap();
     world.files.put("f", b"theirs\n");
     let error = (planned.make)().unwrap_err();
     assert!(matches!(error, FilesError::File(FileError::Changed(_))), "{error}");
     assert_eq!(world.files.content("f").unwrap(), b"theirs\n");
 
-    let world = World::default();
-    let planned = plan_write(world.context(), &ask(b"b\n")).unwrap();
+    let world = FakeWorkspace::default();
+    let planned = plan_write(world.context(), &request(b"b\n")).unwrap();
     world.files.put("f", b"theirs\n");
     let error = (planned.make)().unwrap_err();
     assert!(matches!(error, FilesError::File(FileError::Changed(_))), "{error}");
@@ -81,14 +83,14 @@ fn what_changes_between_plan_and_make_is_not_overwritten() {
 
 #[test]
 fn a_stale_write_is_refused_with_what_has_changed() {
-    let world = World::with(&[("f", b"one\ntwo\n")]);
-    let seen = read(world.context(), &ReadAsk::new("f")).unwrap().hash;
+    let world = FakeWorkspace::with(&[("f", b"one\ntwo\n")]);
+    let seen = read(world.context(), &ReadRequest::new("f")).unwrap().hash;
     world.files.put("f", b"one\n2\n");
     let error = write(
         &world,
-        &WriteAsk {
+        &WriteRequest {
             expect: Some(seen.clone()),
-            ..ask(b"mine")
+            ..request(b"mine")
         },
     )
     .unwrap_err();
@@ -100,20 +102,20 @@ fn a_stale_write_is_refused_with_what_has_changed() {
     assert!(
         write(
             &world,
-            &WriteAsk {
+            &WriteRequest {
                 expect: Some(now),
-                ..ask(b"mine")
+                ..request(b"mine")
             }
         )
         .is_ok()
     );
 
     let unknown = |hash: &str| {
-        let ask = WriteAsk {
+        let request = WriteRequest {
             expect: Some(FileHash(hash.to_owned())),
-            ..ask(b"")
+            ..request(b"")
         };
-        write(&world, &ask).unwrap_err()
+        write(&world, &request).unwrap_err()
     };
     let error = unknown(&"0".repeat(32));
     assert!(matches!(error, FilesError::Stale { diff: None, .. }), "{error}");
@@ -135,23 +137,26 @@ fn a_stale_write_is_refused_with_what_has_changed() {
 
 #[test]
 fn the_state_that_a_write_gives_is_the_one_that_the_next_read_gives() {
-    let world = World::default();
-    let written = write(&world, &ask(b"a\n")).unwrap();
-    assert_eq!(read(world.context(), &ReadAsk::new("f")).unwrap().hash, written.hash);
+    let world = FakeWorkspace::default();
+    let written = write(&world, &request(b"a\n")).unwrap();
+    assert_eq!(
+        read(world.context(), &ReadRequest::new("f")).unwrap().hash,
+        written.hash
+    );
     assert_eq!(written.hash.0.len(), 32);
 }
 
 #[test]
 fn a_write_that_must_create_refuses_what_is_there() {
-    let world = World::with(&[("f", b"a\n")]);
+    let world = FakeWorkspace::with(&[("f", b"a\n")]);
     world.files.directory("d");
     for path in ["f", "d"] {
         let error = write(
             &world,
-            &WriteAsk {
+            &WriteRequest {
                 create_only: true,
                 path: path.into(),
-                ..ask(b"")
+                ..request(b"")
             },
         )
         .unwrap_err();
@@ -160,10 +165,10 @@ fn a_write_that_must_create_refuses_what_is_there() {
     assert!(
         write(
             &world,
-            &WriteAsk {
+            &WriteRequest {
                 create_only: true,
                 path: "new".into(),
-                ..ask(b"")
+                ..request(b"")
             }
         )
         .unwrap()
@@ -173,16 +178,16 @@ fn a_write_that_must_create_refuses_what_is_there() {
 
 #[test]
 fn links_are_followed_inside_and_refused_outside() {
-    let world = World::with(&[("target", b"a\n")]);
+    let world = FakeWorkspace::with(&[("target", b"a\n")]);
     world.files.link("link", "target");
     world.files.put("/etc/passwd", b"theirs");
     world.files.link("out", "/etc/passwd");
     world.files.link("dangling", "nowhere");
     let written = write(
         &world,
-        &WriteAsk {
+        &WriteRequest {
             path: "link".into(),
-            ..ask(b"b\n")
+            ..request(b"b\n")
         },
     )
     .unwrap();
@@ -190,18 +195,18 @@ fn links_are_followed_inside_and_refused_outside() {
     assert_eq!(world.files.content("target").unwrap(), b"b\n");
     let error = write(
         &world,
-        &WriteAsk {
+        &WriteRequest {
             path: "out".into(),
-            ..ask(b"b\n")
+            ..request(b"b\n")
         },
     )
     .unwrap_err();
     assert!(matches!(error, FilesError::File(FileError::Outside { .. })), "{error}");
     let error = write(
         &world,
-        &WriteAsk {
+        &WriteRequest {
             path: "dangling".into(),
-            ..ask(b"b\n")
+            ..request(b"b\n")
         },
     )
     .unwrap_err();
@@ -210,14 +215,14 @@ fn links_are_followed_inside_and_refused_outside() {
 
 #[test]
 fn a_hidden_place_is_not_there_to_be_written() {
-    let world = World::with(&[(".env", b"secret")]);
+    let world = FakeWorkspace::with(&[(".env", b"secret")]);
     world.files.link("link", ".env");
     for path in [".env", "link", "sub/.env"] {
         let error = write(
             &world,
-            &WriteAsk {
+            &WriteRequest {
                 path: path.into(),
-                ..ask(b"x")
+                ..request(b"x")
             },
         )
         .unwrap_err();
@@ -230,8 +235,8 @@ fn a_hidden_place_is_not_there_to_be_written() {
 fn a_diff_is_cut_at_a_line_and_says_so() {
     let old: String = (0..20_000).map(|n| format!("old {n}\n")).collect();
     let new: String = (0..20_000).map(|n| format!("new {n}\n")).collect();
-    let world = World::with(&[("f", old.as_bytes())]);
-    let diff = write(&world, &ask(new.as_bytes())).unwrap().diff.unwrap();
+    let world = FakeWorkspace::with(&[("f", old.as_bytes())]);
+    let diff = write(&world, &request(new.as_bytes())).unwrap().diff.unwrap();
     assert!(diff.len() < 33 << 10, "{}", diff.len());
     assert!(diff.ends_with("\n… the diff is cut here, at 32 KiB\n"));
     let last = diff.lines().rev().nth(1).unwrap();
@@ -240,6 +245,6 @@ fn a_diff_is_cut_at_a_line_and_says_so() {
 
 #[test]
 fn what_is_no_text_has_no_diff() {
-    let world = World::with(&[("f", b"a\0b")]);
-    assert_eq!(write(&world, &ask(b"a\0c")).unwrap().diff, None);
+    let world = FakeWorkspace::with(&[("f", b"a\0b")]);
+    assert_eq!(write(&world, &request(b"a\0c")).unwrap().diff, None);
 }

@@ -1,8 +1,8 @@
-//! The directory of recordings: private, bounded, and with files of others in it left alone.
+//! The directory of recordings. It is private and bounded, and foreign files in it are left alone.
 //!
-//! Names are made here and from nothing that anybody sent. A file is only removed if its name has the
-//! whole form of ours *and* its first line says that we wrote it, and never while it is being written,
-//! which a lock on it tells.
+//! File names are generated and contain no text from outside. A file is only removed if its name has the full form of
+//! a recording, its first line identifies it as a recording of ours, and it is not locked, that is, not being
+//! written.
 #![allow(
     clippy::disallowed_methods,
     reason = "recordings are made and removed here and nowhere else"
@@ -21,40 +21,42 @@ use serde_json::Value;
 
 use serde::Serialize;
 
-use super::LAST_MARK;
 use crate::units::{ByteCount, rfc3339};
 
-/// The field of the header that says that a recording is one of ours.
+/// The header field that identifies a recording of ours.
 pub(super) const OURS: &str = "shieling";
 
-/// The longest header: a title, a terminal and a shell of 1,000 characters, each of at most 6 bytes.
+/// The longest header: title, terminal and shell of 1,000 characters each, at most 6 bytes per character.
 const HEADER: u64 = 32 * 1024;
 
-/// The least that a recording is given: its header, and its last mark.
+/// The least size that is granted to a recording: its header and its last mark.
 const LEAST: u64 = 64 * 1024;
 
-/// In what steps one that is being written takes its room. Whoever looks on from another process knows
-/// of it by nothing but its length.
+/// The steps in which a growing recording reserves space. Other processes see nothing but the length of its file.
 const STEP: u64 = 64 * 1024;
 
-/// How often a lock is tried.
+/// The number of bytes reserved for the last mark.
+pub(super) const LAST_MARK: u64 = 256;
+
+/// The number of attempts to lock a file.
 const LOOKS: usize = 1_000;
 
-/// Where recordings go.
+/// Where recordings are stored, and how much space they may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RecordTo {
-    /// The directory; made with mode 0700 if it is not there.
+pub struct RecordingSettings {
+    /// The directory. It is created with mode 0700 if it does not exist.
     pub directory: PathBuf,
-    /// How much one may take (default 16 MiB, at least 64 KiB); a last mark says where it was cut off.
+    /// The largest size of one recording (default: 16 MiB; at least 64 KiB). A longer one is cut off with a last
+    /// mark.
     pub per_recording: ByteCount,
-    /// How much all of them may take before the oldest that are finished go (default 256 MiB). One that
-    /// is being written counts in steps of 64 KiB; if there is still no room, the one that needs it is
-    /// cut off with a last mark, be it at its beginning.
+    /// The largest size of all recordings together (default: 256 MiB). Beyond it, the oldest finished ones are
+    /// removed. A recording that is being written counts in steps of 64 KiB; if there is still no room, it is cut off
+    /// with a last mark, possibly at its beginning.
     pub in_all: ByteCount,
 }
 
-impl RecordTo {
-    /// That directory, with the default bounds.
+impl RecordingSettings {
+    /// Stores recordings in this directory, with the default bounds.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
@@ -63,24 +65,24 @@ impl RecordTo {
         }
     }
 
-    /// How much one takes at most, in bytes.
+    /// Returns the largest size of one recording, in bytes.
     pub(super) fn bound(&self) -> u64 {
         self.per_recording.get().max(LEAST)
     }
 }
 
-/// The name of a recording: when it began, and 80 random bits in hexadecimal.
+/// The id of a recording: its start time, and 80 random bits in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
 pub struct RecordingId(String);
 
-/// What is not the name of a recording.
+/// A text that is not the id of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("that is not the id of a recording, such as 20261121T070754Z-0123456789abcdef0123")]
 pub struct RecordingIdError;
 
 impl RecordingId {
-    /// The form: digits as `0`, hexadecimal digits as `x`.
+    /// The form of an id: `0` stands for a decimal digit, `x` for a hexadecimal one.
     const FORM: &str = "00000000T000000Z-xxxxxxxxxxxxxxxxxxxx";
 
     fn new(now: SystemTime) -> io::Result<Self> {
@@ -95,7 +97,7 @@ impl RecordingId {
         format!("{time}Z-{random}").parse().map_err(io::Error::other)
     }
 
-    /// The name of its file in the directory of recordings.
+    /// Returns the name of its file in the directory of recordings.
     pub fn file_name(&self) -> String {
         format!("{}.cast", self.0)
     }
@@ -128,29 +130,31 @@ impl FromStr for RecordingId {
     }
 }
 
-/// The room that is taken by one of `length` bytes that is being written, its last mark included.
+/// Returns the space that is reserved by a recording of `length` bytes that is being written, including its last
+/// mark.
 pub(super) fn taken(length: u64) -> u64 {
     length.saturating_add(LAST_MARK).div_ceil(STEP).saturating_mul(STEP)
 }
 
-/// Whether there is room for so many bytes more, for which the oldest finished recordings go. Two that
-/// look at the same moment may find the same room: it is exceeded by what they have asked for.
-pub(super) fn has_room(to: &RecordTo, bytes: u64) -> io::Result<bool> {
+/// Removes the oldest finished recordings until there is room for `bytes` more. Returns whether there is. Two
+/// processes that check at the same time may both find the same room; the bound is then exceeded by what they asked
+/// for.
+pub(super) fn has_room(to: &RecordingSettings, bytes: u64) -> io::Result<bool> {
     match to.in_all.get().checked_sub(bytes) {
         Some(rest) => rotate(&to.directory, rest),
         None => Ok(false),
     }
 }
 
-/// The file of a new recording in a directory that is [`private`], which is locked as long as it is open.
-pub(super) fn create(to: &RecordTo, now: SystemTime) -> io::Result<(RecordingId, File)> {
+/// Creates the file of a new recording in a directory that is [`private`]. The file is locked while it is open.
+pub(super) fn create(to: &RecordingSettings, now: SystemTime) -> io::Result<(RecordingId, File)> {
     let id = RecordingId::new(now)?;
     let file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(to.directory.join(id.file_name()))?;
-    // Whoever makes room at this moment looks at it for an instant, and finds no header yet.
+    // Another process that makes room may hold the lock for an instant, and finds no header yet.
     for _ in 0..LOOKS {
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
             break;
@@ -160,12 +164,12 @@ pub(super) fn create(to: &RecordTo, now: SystemTime) -> io::Result<(RecordingId,
     Ok((id, file))
 }
 
-/// Removes one that was begun and could not be written. If that fails too, it stays, empty.
-pub(super) fn remove(to: &RecordTo, id: &RecordingId) {
+/// Removes a recording whose header could not be written. If that fails too, an empty file is left.
+pub(super) fn remove(to: &RecordingSettings, id: &RecordingId) {
     let _ = fs::remove_file(to.directory.join(id.file_name()));
 }
 
-/// Removes the oldest recordings until the rest take no more than `bound` bytes; whether they do.
+/// Removes the oldest recordings until the rest takes at most `bound` bytes. Returns whether it does.
 fn rotate(directory: &Path, bound: u64) -> io::Result<bool> {
     let (mut total, mut ended) = (0_u64, Vec::new());
     for entry in fs::read_dir(directory)?.flatten() {
@@ -173,11 +177,11 @@ fn rotate(directory: &Path, bound: u64) -> io::Result<bool> {
             continue;
         };
         match found {
-            Found::Ended { age, length } => {
+            FileState::Ended { age, length } => {
                 total = total.saturating_add(length);
                 ended.push((age, length, entry.path()));
             }
-            Found::Written { length } => total = total.saturating_add(taken(length)),
+            FileState::Written { length } => total = total.saturating_add(taken(length)),
         }
     }
     ended.sort();
@@ -192,14 +196,14 @@ fn rotate(directory: &Path, bound: u64) -> io::Result<bool> {
     Ok(total <= bound)
 }
 
-/// A recording of ours.
-enum Found {
+/// The state of a recording of ours.
+enum FileState {
     Ended { age: Option<SystemTime>, length: u64 },
     Written { length: u64 },
 }
 
-/// What a file is, if it is one of ours. Nothing is followed, waited for, or read beyond its header.
-fn ours(path: &Path, name: &str) -> Option<Found> {
+/// Checks whether a file is a recording of ours. Follows no link, never blocks, and reads no more than the header.
+fn ours(path: &Path, name: &str) -> Option<FileState> {
     RecordingId::of_file(name)?;
     let file = open_quietly(path).ok()?;
     let metadata = file.metadata().ok()?;
@@ -208,24 +212,24 @@ fn ours(path: &Path, name: &str) -> Option<Found> {
     }
     let length = metadata.len();
     if flock(&file, FlockOperation::NonBlockingLockShared).is_err() {
-        return Some(Found::Written { length });
+        return Some(FileState::Written { length });
     }
     let header = header(&file)?;
     let is_ours = header["version"] == 2 && header[OURS].is_object();
-    is_ours.then(|| Found::Ended {
+    is_ours.then(|| FileState::Ended {
         age: metadata.modified().ok(),
         length,
     })
 }
 
-/// Opens a file for reading that may be anything: no link is followed, nothing waited for.
+/// Opens a file of any type for reading, without following a link or blocking.
 pub(super) fn open_quietly(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(flags.bits().cast_signed()).open(path)
 }
 
-/// The first line of a recording. Reads on from where the file stands.
+/// Reads the first line of a recording, from the file's present offset.
 pub(super) fn header(file: &File) -> Option<Value> {
     let mut start = Vec::new();
     file.take(HEADER).read_to_end(&mut start).ok()?;
@@ -233,7 +237,7 @@ pub(super) fn header(file: &File) -> Option<Value> {
     serde_json::from_slice(line).ok()
 }
 
-/// The recording whose file has this name, if one can have it.
+/// Returns the id of the recording with this file name, if it is one.
 pub(super) fn id_of(name: &str) -> Option<RecordingId> {
     RecordingId::of_file(name)
 }

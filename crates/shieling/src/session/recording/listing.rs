@@ -1,4 +1,4 @@
-//! What recordings there are. Reads only the beginning and the end of each, and nothing that is not ours.
+//! Lists recordings. Reads only the beginning and the end of each, and only recordings of ours.
 #![expect(clippy::disallowed_methods, reason = "the directory of recordings is read here")]
 
 use std::fs::File;
@@ -11,32 +11,33 @@ use super::RecordingId;
 use super::files::{self, OURS};
 use crate::units::ByteCount;
 
-/// How much of its end is read to find its last event: one of pipes or a terminal is 64 KiB, escaped.
+/// The number of bytes at the end of a file that are searched for the last event. One event is at most 64 KiB,
+/// escaped.
 const END: u64 = 512 * 1024;
 
-/// The most that are listed.
+/// The largest number of recordings in a listing.
 const MOST: usize = 10_000;
 
-/// One recording.
+/// A recording in a listing.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Recorded {
-    /// Its name.
+pub struct RecordingInfo {
+    /// Its id.
     pub id: RecordingId,
-    /// What was recorded: a command's text, or `session` and a name. It is a stranger's text.
+    /// What was recorded: the text of a command, or `session` and a name. The text is untrusted.
     pub title: String,
-    /// How long it is, in seconds: when its last event was; none if that cannot be told.
+    /// The time of its last event in seconds; `None` if there is none that can be read.
     pub seconds: Option<f64>,
-    /// How large its file is.
+    /// The size of its file.
     pub size: ByteCount,
     /// Whether it is being written.
     pub open: bool,
 }
 
-/// The recordings in a directory, newest first, at most 10,000 of them; none if there is no such directory.
+/// Lists the recordings in a directory, newest first, at most 10,000. Returns none if the directory does not exist.
 ///
 /// # Errors
-/// It cannot be read.
-pub fn recorded(directory: &Path) -> io::Result<Vec<Recorded>> {
+/// If the directory cannot be read.
+pub fn list_recordings(directory: &Path) -> io::Result<Vec<RecordingInfo>> {
     let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -44,14 +45,14 @@ pub fn recorded(directory: &Path) -> io::Result<Vec<Recorded>> {
     };
     let names = entries.flatten().map(|entry| entry.file_name());
     let mut ids: Vec<RecordingId> = names.filter_map(|name| files::id_of(name.to_str()?)).collect();
-    // They begin with the time.
+    // Ids begin with the time.
     ids.sort_by_cached_key(|id| std::cmp::Reverse(id.to_string()));
     let found = ids.into_iter().take(MOST);
-    Ok(found.filter_map(|id| look(directory, id)).collect())
+    Ok(found.filter_map(|id| read_entry(directory, id)).collect())
 }
 
-/// One of ours; nothing if it is none, or cannot be read.
-fn look(directory: &Path, id: RecordingId) -> Option<Recorded> {
+/// Reads the entry of one recording; `None` if it is not one of ours or cannot be read.
+fn read_entry(directory: &Path, id: RecordingId) -> Option<RecordingInfo> {
     let mut file = files::open_quietly(&directory.join(id.file_name())).ok()?;
     let metadata = file.metadata().ok()?;
     if !metadata.is_file() {
@@ -60,7 +61,7 @@ fn look(directory: &Path, id: RecordingId) -> Option<Recorded> {
     let header = files::header(&file)?;
     let open = flock(&file, FlockOperation::NonBlockingLockShared).is_err();
     let title = header["title"].as_str().unwrap_or_default().to_owned();
-    (header["version"] == 2 && header[OURS].is_object()).then(|| Recorded {
+    (header["version"] == 2 && header[OURS].is_object()).then(|| RecordingInfo {
         id,
         title,
         seconds: last(&mut file, metadata.len()),
@@ -69,7 +70,7 @@ fn look(directory: &Path, id: RecordingId) -> Option<Recorded> {
     })
 }
 
-/// When its last whole event was; 0 if there is none.
+/// Returns the time of the last complete event; 0 if there is none.
 fn last(file: &mut File, length: u64) -> Option<f64> {
     file.seek(SeekFrom::Start(length.saturating_sub(END))).ok()?;
     let mut end = Vec::new();
@@ -78,7 +79,7 @@ fn last(file: &mut File, length: u64) -> Option<f64> {
     let event = lines.find_map(|line| serde_json::from_slice::<(f64, String, String)>(line).ok());
     match event {
         Some((seconds, ..)) => Some(seconds),
-        // All of it was read, and there is nothing but its header.
+        // The whole file was read, and holds only the header.
         None if length <= END => Some(0.0),
         None => None,
     }

@@ -1,11 +1,11 @@
-//! Recordings of terminals and pipes as asciicast v2, which `shieling log replay` and other players
-//! play: what was printed, and marks for what happened besides.
+//! Recordings of terminals and pipes in the format asciicast v2: the output, and marks for other events. `shieling
+//! log replay` and other players play them.
 //!
-//! What is typed is never recorded, only how much of it: it may be a password, and no look at the
-//! terminal's echo tells for sure. Output is recorded as it is: keeping secrets out of it is not done
-//! here. Times are those of the monotonic clock; only the header has the wall clock's.
+//! Input is never recorded, only its length: it may be a password, and the terminal's echo flag does not tell
+//! reliably. Output is recorded unchanged; nothing removes secrets from it. Times come from the monotonic clock,
+//! except for the start time in the header.
 
-mod tape;
+mod recorder;
 mod files;
 mod listing;
 
@@ -15,72 +15,70 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
-pub use files::{RecordTo, RecordingId, RecordingIdError};
-pub use listing::{Recorded, recorded};
-pub(crate) use tape::Tape;
+pub use files::{RecordingId, RecordingIdError, RecordingSettings};
+pub use listing::{RecordingInfo, list_recordings};
+pub(crate) use recorder::Recorder;
 
-use super::Size;
+use super::TerminalSize;
 use crate::output::Stream;
 use crate::units::ByteCount;
 
 /// The longest title, and the longest text of a mark, in characters.
 const LONGEST: usize = 1_000;
 
-/// What is kept free for the last mark.
-const LAST_MARK: u64 = 256;
-
-/// What a recording says of itself.
+/// The header of a recording.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct About<'a> {
-    /// The command.
+pub(crate) struct RecordingHeader<'a> {
+    /// The title: the command.
     pub(crate) title: &'a str,
-    /// The size of its terminal, or of the one to show it on.
-    pub(crate) size: Size,
-    /// Whether it has a terminal. The line ends of pipes are recorded as a terminal would show them.
+    /// The size of its terminal, or the one to replay it on.
+    pub(crate) size: TerminalSize,
+    /// Whether it has a terminal. Without one, line ends are recorded as a terminal would show them.
     pub(crate) terminal: bool,
-    /// Its `TERM` and its `SHELL`.
+    /// The values of `TERM` and `SHELL`.
     pub(crate) variables: [Option<&'a str>; 2],
 }
 
-/// One recording, being written. Dropping it ends it.
+/// A recording that is being written. Dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Recording {
     id: RecordingId,
-    /// None once it was cut off or could not be written.
+    /// `None` after it was cut off or a write failed.
     file: Option<File>,
-    to: RecordTo,
+    to: RecordingSettings,
     written: u64,
-    /// How much it may take until it looks for more room.
+    /// The size up to which it may grow before it has to make room again.
     room: u64,
     started: Instant,
     terminal: bool,
-    /// For each stream, the bytes of a character that is not whole yet.
+    /// For each stream, the first bytes of an incomplete character.
     broken: [Vec<u8>; 2],
     error: Option<String>,
 }
 
 impl Recording {
-    /// Begins one, for which the oldest go. One for which there is no room is cut off at once.
+    /// Starts a recording, and removes the oldest recordings to make room for it. Without room, the recording is cut
+    /// off at its beginning.
     ///
     /// # Errors
-    /// A directory that is not ours alone, what the system says.
-    pub(crate) fn begin(to: &RecordTo, about: &About<'_>) -> io::Result<Self> {
+    /// If the directory is not private to this user, or the system reports an error.
+    pub(crate) fn begin(to: &RecordingSettings, header: &RecordingHeader<'_>) -> io::Result<Self> {
         let now = SystemTime::now();
-        let [term, shell] = about.variables;
+        let [term, shell] = header.variables;
         let variables: serde_json::Map<_, _> = [("TERM", term), ("SHELL", shell)]
             .into_iter()
             .filter_map(|(name, value)| Some((name.to_owned(), shortened(value?).into())))
             .collect();
-        let header = json!({
+        let line = json!({
             "version": 2,
-            "width": about.size.columns,
-            "height": about.size.rows,
+            "width": header.size.columns,
+            "height": header.size.rows,
             "timestamp": now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
-            "title": shortened(about.title),
+            "title": shortened(header.title),
             "env": variables,
-            files::OURS: {"version": env!("CARGO_PKG_VERSION"), "terminal": about.terminal},
+            files::OURS: {"version": env!("CARGO_PKG_VERSION"), "terminal": header.terminal},
         });
-        // Looked for before it is there, since an empty file would count as well.
+        // Checked before the file exists, since an empty file counts as well.
         let room = files::taken(0);
         let has_room =
             crate::output::private_directory(&to.directory, "recordings").and_then(|()| files::has_room(to, room))?;
@@ -92,12 +90,12 @@ impl Recording {
             written: 0,
             room,
             started: Instant::now(),
-            terminal: about.terminal,
+            terminal: header.terminal,
             broken: [Vec::new(), Vec::new()],
             error: None,
         };
-        // The header stands in it in any case: without it nobody would know it as ours later.
-        let mut begun = recording.put(&header.to_string());
+        // Written even without room: only the header identifies the file as a recording of ours.
+        let mut begun = recording.put(&line.to_string());
         if !has_room && begun.is_ok() {
             begun = recording.cut(&recording.no_room());
         }
@@ -110,17 +108,17 @@ impl Recording {
         }
     }
 
-    /// Its name, under which it can be replayed.
+    /// Returns the id under which it can be replayed.
     pub(crate) fn id(&self) -> &RecordingId {
         &self.id
     }
 
-    /// Why it ends sooner than what it records, if it could not be written.
+    /// Returns the error that ended the recording early, if there was one.
     pub(crate) fn error(&self) -> Option<&str> {
         self.error.as_deref()
     }
 
-    /// Something was printed.
+    /// Records output.
     pub(crate) fn output(&mut self, stream: Stream, bytes: &[u8]) {
         if self.file.is_none() {
             return;
@@ -134,7 +132,7 @@ impl Recording {
         }
     }
 
-    /// Something was typed, of which only the amount is recorded.
+    /// Records the length of input.
     pub(crate) fn input(&mut self, bytes: &[u8]) {
         let count = bytes.len();
         self.event(
@@ -143,13 +141,13 @@ impl Recording {
         );
     }
 
-    /// Something happened.
+    /// Records another event.
     pub(crate) fn mark(&mut self, label: &str) {
         self.event("m", &shortened(label));
     }
 
-    /// The terminal has this size now.
-    pub(crate) fn resize(&mut self, size: Size) {
+    /// Records a new size of the terminal.
+    pub(crate) fn resize(&mut self, size: TerminalSize) {
         self.event("r", &format!("{}x{}", size.columns, size.rows));
     }
 
@@ -158,7 +156,7 @@ impl Recording {
         self.line(&line);
     }
 
-    /// The time since the beginning, to the microsecond.
+    /// Returns the seconds since the start, with a resolution of a microsecond.
     fn seconds(&self) -> f64 {
         (self.started.elapsed().as_secs_f64() * 1e6).round() / 1e6
     }
@@ -179,11 +177,11 @@ impl Recording {
         }
     }
 
-    /// Has room for so many bytes and the last mark, or says why there is none.
+    /// Makes room for `length` bytes and the last mark. Returns the reason if there is none.
     fn make_room(&mut self, length: u64) -> io::Result<Option<String>> {
         let then = self.written + length;
         let bound = self.to.bound();
-        if then + LAST_MARK > bound {
+        if then + files::LAST_MARK > bound {
             return Ok(Some(format!("a recording takes at most {}", ByteCount::bytes(bound))));
         }
         let room = files::taken(then);
@@ -207,7 +205,7 @@ impl Recording {
         file.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// Ends it with a last mark.
+    /// Ends the recording with a last mark.
     fn cut(&mut self, why: &str) -> io::Result<()> {
         let mark = json!([self.seconds(), "m", format!("cut off: {why}")]).to_string();
         let written = self.put(&mark);
@@ -234,7 +232,8 @@ fn shortened(text: &str) -> String {
     short
 }
 
-/// The text of what was broken off and `bytes`, but for a character at the end that is not whole yet.
+/// Decodes `bytes`, preceded by what is left of the previous call, and keeps an incomplete last character for the
+/// next.
 fn whole_characters(broken: &mut Vec<u8>, bytes: &[u8]) -> String {
     let mut all = std::mem::take(broken);
     all.extend_from_slice(bytes);

@@ -9,31 +9,31 @@ use serde_json::Value;
 use super::*;
 use crate::units::ByteCount;
 
-fn place() -> (tempfile::TempDir, RecordTo) {
+fn place() -> (tempfile::TempDir, RecordingSettings) {
     let outside = tempfile::tempdir().expect("a temporary directory can be made");
-    let to = RecordTo::new(outside.path().join("recordings"));
+    let to = RecordingSettings::new(outside.path().join("recordings"));
     (outside, to)
 }
 
-fn about(title: &str) -> About<'_> {
-    About {
+fn header(title: &str) -> RecordingHeader<'_> {
+    RecordingHeader {
         title,
-        size: Size::default(),
+        size: TerminalSize::default(),
         terminal: true,
         variables: [Some("xterm-256color"), Some("/bin/bash")],
     }
 }
 
-fn begun(to: &RecordTo) -> Recording {
-    Recording::begin(to, &about("make check")).expect("it can be written")
+fn begun(to: &RecordingSettings) -> Recording {
+    Recording::begin(to, &header("make check")).expect("it can be written")
 }
 
-fn path(to: &RecordTo, id: &RecordingId) -> std::path::PathBuf {
+fn path(to: &RecordingSettings, id: &RecordingId) -> std::path::PathBuf {
     to.directory.join(id.file_name())
 }
 
 /// The header and the events of a recording that `act` made.
-fn recorded(to: &RecordTo, act: impl FnOnce(&mut Recording)) -> (Value, Vec<(String, String)>) {
+fn list_recordings(to: &RecordingSettings, act: impl FnOnce(&mut Recording)) -> (Value, Vec<(String, String)>) {
     let mut recording = begun(to);
     let file = path(to, recording.id());
     act(&mut recording);
@@ -70,12 +70,12 @@ fn pairs(events: &[(String, String)]) -> Vec<(&str, &str)> {
 #[test]
 fn a_recording_is_an_asciicast_with_marks() {
     let (_outside, to) = place();
-    let (header, events) = recorded(&to, |recording| {
+    let (header, events) = list_recordings(&to, |recording| {
         recording.mark("command: make check");
         recording.output(Stream::Stdout, b"\x1b[1mok\x1b[m\r\n");
         recording.input(b"hunter2\r");
         recording.input(b"y");
-        recording.resize(Size { rows: 40, columns: 120 });
+        recording.resize(TerminalSize { rows: 40, columns: 120 });
         recording.output(Stream::Stderr, b"warning\r\n");
     });
     assert_eq!(
@@ -116,7 +116,7 @@ fn what_was_typed_is_in_no_recording() {
 #[test]
 fn characters_that_come_in_pieces_stay_whole_in_each_stream() {
     let (_outside, to) = place();
-    let (_, events) = recorded(&to, |recording| {
+    let (_, events) = list_recordings(&to, |recording| {
         let (one, two) = ("日".as_bytes(), "é".as_bytes());
         recording.output(Stream::Stdout, &one[..1]);
         recording.output(Stream::Stderr, &two[..1]);
@@ -141,11 +141,11 @@ fn characters_that_come_in_pieces_stay_whole_in_each_stream() {
 #[test]
 fn lines_of_a_pipe_begin_at_the_left() {
     let (_outside, to) = place();
-    let about = About {
+    let header = RecordingHeader {
         terminal: false,
-        ..about("ls")
+        ..header("ls")
     };
-    let mut recording = Recording::begin(&to, &about).expect("it can be written");
+    let mut recording = Recording::begin(&to, &header).expect("it can be written");
     let file = path(&to, recording.id());
     recording.output(Stream::Stdout, b"a\nb\n");
     drop(recording);
@@ -156,7 +156,7 @@ fn lines_of_a_pipe_begin_at_the_left() {
 fn a_recording_that_reaches_its_bound_says_so_and_stops() {
     let (_outside, mut to) = place();
     to.per_recording = ByteCount::kib(64);
-    let (_, events) = recorded(&to, |recording| {
+    let (_, events) = list_recordings(&to, |recording| {
         for _ in 0..100 {
             recording.output(Stream::Stdout, &[b'x'; 1_000]);
         }
@@ -216,7 +216,7 @@ fn the_oldest_recordings_go_and_those_being_written_stay() {
     let third = begun(&to);
     assert!(path(&to, second.id()).exists() && path(&to, third.id()).exists());
     // Nothing is left that could go: the newest is cut off at once, and nothing is refused.
-    let (_, events) = recorded(&to, |recording| recording.output(Stream::Stdout, b"unseen"));
+    let (_, events) = list_recordings(&to, |recording| recording.output(Stream::Stdout, b"unseen"));
     let mark = "cut off: all recordings together take at most 200 KiB, which those being written have taken";
     assert_eq!(pairs(&events), [("m", mark)]);
 }
@@ -311,11 +311,11 @@ fn a_name_is_never_a_path() {
 fn a_place_that_cannot_be_written_to_is_told() {
     let (outside, mut to) = place();
     to.directory = "/proc/nowhere".into();
-    assert!(Recording::begin(&to, &about("ls")).is_err());
+    assert!(Recording::begin(&to, &header("ls")).is_err());
     let target = outside.path().join("target");
     fs::create_dir(&target).expect("it can be made");
     to.directory = outside.path().join("link");
     symlink(&target, &to.directory).expect("it can be made");
-    let error = Recording::begin(&to, &about("ls")).expect_err("a link may lead anywhere");
+    let error = Recording::begin(&to, &header("ls")).expect_err("a link may lead anywhere");
     assert!(error.to_string().contains("is a link"), "{error}");
 }

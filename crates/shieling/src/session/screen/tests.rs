@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn emulator(rows: u16, columns: u16) -> Emulator {
-    Emulator::new(Size { rows, columns })
+    Emulator::new(TerminalSize { rows, columns })
 }
 
 fn shown(text: &str) -> Screen {
@@ -132,11 +132,11 @@ fn a_repetition_fills_no_more_than_a_line() {
 fn a_screen_changes_its_size_and_never_leaves_its_bounds() {
     let mut emulator = emulator(5, 20);
     emulator.output(b"one\r\ntwo");
-    emulator.resize(Size { rows: 10, columns: 40 });
+    emulator.resize(TerminalSize { rows: 10, columns: 40 });
     assert_eq!(emulator.screen().text, "one\ntwo");
-    assert_eq!(emulator.screen().size, Size { rows: 10, columns: 40 });
+    assert_eq!(emulator.screen().size, TerminalSize { rows: 10, columns: 40 });
     for (asked, got) in [((0, 0), (1, 1)), ((u16::MAX, u16::MAX), (500, 1_000)), ((1, 7), (1, 7))] {
-        emulator.resize(Size {
+        emulator.resize(TerminalSize {
             rows: asked.0,
             columns: asked.1,
         });
@@ -192,7 +192,7 @@ proptest! {
         for act in &acts {
             match act {
                 Act::Write(bytes) => emulator.output(bytes),
-                Act::Resize(rows, columns) => emulator.resize(Size { rows: *rows, columns: *columns }),
+                Act::Resize(rows, columns) => emulator.resize(TerminalSize { rows: *rows, columns: *columns }),
             }
             let screen = emulator.screen();
             prop_assert!(screen.text.lines().count() <= usize::from(screen.size.rows));

@@ -120,7 +120,7 @@ async fn what_stands_alone_leaves_nothing_behind() {
 async fn in_a_session_the_command_ends_and_what_it_left_goes_on() {
     let mark = Mark::new();
     let text = format!("(read x </dev/null; sleep 0.4; echo later; exec sleep {mark}) & echo now; exit 4");
-    let job = start_with(&text, |setup| setup.alone = false).await;
+    let job = start_with(&text, |setup| setup.kill_leftovers = false).await;
     let outcome = job.ended().await;
     assert_eq!((outcome.status, outcome.exit_code), (Status::Exited, Some(4)));
     assert_eq!((outcome.stdout.as_str(), outcome.job.as_deref()), ("now\n", Some("j1")));
@@ -148,7 +148,7 @@ async fn in_a_session_the_command_ends_and_what_it_left_goes_on() {
 async fn in_a_session_a_command_whose_pipes_are_closed_is_over() {
     let mark = Mark::new();
     let text = format!("sleep {mark} >/dev/null 2>&1 & echo now; exit 4");
-    let job = start_with(&text, |setup| setup.alone = false).await;
+    let job = start_with(&text, |setup| setup.kill_leftovers = false).await;
     let outcome = job.ended().await;
     assert_eq!((outcome.exit_code, outcome.job), (Some(4), None));
     assert!(job.is_over());

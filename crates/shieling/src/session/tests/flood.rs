@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::support::{start, start_with};
 use crate::outcome::Status;
-use crate::session::{Until, ViewAsk};
+use crate::session::{Until, ViewRequest};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -33,7 +33,7 @@ async fn a_line_of_100_mb_is_bounded() {
             break;
         }
     }
-    let ask = ViewAsk {
+    let ask = ViewRequest {
         cursor: Some(0),
         ..job.ask()
     };
@@ -46,7 +46,7 @@ async fn a_line_of_100_mb_is_bounded() {
 
 #[tokio::test]
 async fn a_flood_delays_no_view_and_no_kill() {
-    let job = start_with("yes & yes >&2", |setup| setup.alone = false).await;
+    let job = start_with("yes & yes >&2", |setup| setup.kill_leftovers = false).await;
     for _ in 0..20 {
         let begun = Instant::now();
         let view = job.next().await;

@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use super::support::{start, start_with};
 use crate::outcome::Status;
-use crate::session::{Input, JobError, Until};
+use crate::session::{JobError, JobInput, Until};
 
 const LONG: Duration = Duration::from_secs(10);
 
-fn keys(keys: &[&str]) -> Input {
-    Input {
+fn keys(keys: &[&str]) -> JobInput {
+    JobInput {
         keys: keys.iter().map(|key| (*key).to_owned()).collect(),
-        ..Input::default()
+        ..JobInput::default()
     }
 }
 
@@ -56,10 +56,10 @@ async fn output_from_before_is_shown_and_not_taken_for_the_answer() {
 #[tokio::test]
 async fn the_end_of_input_is_a_key() {
     let job = start("wc -c").await;
-    let text = Input {
+    let text = JobInput {
         text: "12345".to_owned(),
         keys: vec!["C-d".to_owned()],
-        ..Input::default()
+        ..JobInput::default()
     };
     let view = job.write(&text, LONG).await.expect("it is written");
     assert_eq!((view.outcome.stdout.trim(), view.outcome.status), ("5", Status::Exited));
@@ -89,7 +89,7 @@ async fn keys_mean_what_they_can_on_a_pipe() {
 
 #[tokio::test]
 async fn an_interrupt_in_a_session_stops_what_runs() {
-    let job = start_with("echo on; sleep 1000; echo never", |setup| setup.alone = false).await;
+    let job = start_with("echo on; sleep 1000; echo never", |setup| setup.kill_leftovers = false).await;
     job.next().await;
     let view = job.write(&keys(&["C-c"]), LONG).await.expect("it is told");
     assert_eq!(
@@ -102,10 +102,10 @@ async fn an_interrupt_in_a_session_stops_what_runs() {
 async fn what_is_not_read_is_told_and_not_written_later() {
     let job = start("exec sleep 1000").await;
     let begun = Instant::now();
-    let input = Input {
+    let input = JobInput {
         text: "x".repeat(1_000_000),
         enter: true,
-        ..Input::default()
+        ..JobInput::default()
     };
     let error = job.write(&input, LONG).await.expect_err("nobody reads it");
     let waited = begun.elapsed();
@@ -123,10 +123,10 @@ async fn what_is_not_read_is_told_and_not_written_later() {
 #[tokio::test]
 async fn a_megabyte_is_written_to_whoever_reads_it() {
     let job = start("wc -c").await;
-    let input = Input {
+    let input = JobInput {
         text: "x".repeat(1_000_000),
         keys: vec!["C-d".to_owned()],
-        ..Input::default()
+        ..JobInput::default()
     };
     assert_eq!(
         job.write(&input, LONG)

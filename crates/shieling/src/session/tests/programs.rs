@@ -12,16 +12,16 @@ use crate::process::{Jail, MainEnd, Process, Streams};
 use crate::request::Command;
 use crate::session::screen::Emulator;
 use crate::session::terminal::Terminal;
-use crate::session::watcher::{Watched, Watcher as _};
-use crate::session::{Pair, Screen, Size};
+use crate::session::watcher::{Watcher as _, Watchers};
+use crate::session::{Pty, Screen, TerminalSize};
 
 /// How long a program may take until it shows what is waited for.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A program on a terminal.
 struct Driven {
     terminal: Terminal,
-    watched: Watched,
+    watched: Watchers,
     process: Process,
     _jail: Jail,
 }
@@ -42,11 +42,11 @@ impl Driven {
             .expect("there is a shell")
             .plan(&command.with_variables(variables));
         let jail = Jail::unconfined().await.expect("one can be made");
-        let pair = Pair::open(Size::default()).expect("there are terminals");
+        let pair = Pty::open(TerminalSize::default()).expect("there are terminals");
         let process = jail.spawn(&plan, Streams::Terminal(pair.theirs)).await;
         Self {
             terminal: Terminal::new(pair.ours).expect("it can be watched"),
-            watched: Watched::new(Some(Emulator::new(Size::default())), None),
+            watched: Watchers::new(Some(Emulator::new(TerminalSize::default())), None),
             process: process.expect("it starts"),
             _jail: jail,
         }
@@ -68,14 +68,14 @@ impl Driven {
 
     async fn write(&self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
-            let count = timeout(PATIENCE, self.terminal.write(bytes)).await;
+            let count = timeout(TIMEOUT, self.terminal.write(bytes)).await;
             bytes = &bytes[count.expect("it reads").expect("it can be written")..];
         }
     }
 
     /// Waits until the screen shows this.
     async fn until(&mut self, what: &str, shown: impl Fn(&Screen) -> bool) -> Screen {
-        let waited = timeout(PATIENCE, async { while !shown(&self.screen()) && self.read().await {} });
+        let waited = timeout(TIMEOUT, async { while !shown(&self.screen()) && self.read().await {} });
         let in_time = waited.await.is_ok();
         let screen = self.screen();
         assert!(in_time && shown(&screen), "waited for {what}: {screen:#?}");
@@ -108,7 +108,7 @@ impl Driven {
 
     /// Its end, once all was shown.
     async fn end(mut self) -> (Screen, MainEnd) {
-        let ended = timeout(PATIENCE, async {
+        let ended = timeout(TIMEOUT, async {
             while self.read().await {}
             self.process.wait().await
         });
@@ -263,7 +263,7 @@ async fn a_program_learns_its_size_and_where_its_cursor_is() {
     let mut shell = Driven::start(text).await;
     let screen = shell.until_text("ab2;3").await;
     assert_eq!(screen.text, "24 80\nab2;3");
-    let size = Size { rows: 30, columns: 100 };
+    let size = TerminalSize { rows: 30, columns: 100 };
     shell.terminal.resize(size).expect("it is a size");
     shell.watched.resize(size);
     let (screen, end) = shell.end().await;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::support::{Mark, Started, start, start_with};
-use crate::session::{Claim, JobError, JobId, Jobs, Slot};
+use crate::session::{Claim, JobError, JobId, Jobs, Reservation};
 
 async fn new(jobs: &Jobs, id: Option<&str>) -> Result<(), JobError> {
     match claim(jobs, id).await? {
-        Claim::New(slot) => drop(slot),
-        Claim::Known(_) => panic!("{id:?} is known"),
+        Claim::Reserved(reservation) => drop(reservation),
+        Claim::Existing(_) => panic!("{id:?} is known"),
     }
     Ok(())
 }
@@ -18,18 +18,18 @@ async fn claim<'a>(jobs: &'a Jobs, id: Option<&str>) -> Result<Claim<'a>, JobErr
     jobs.claim(id.map(|id| id.parse().expect("a good name"))).await
 }
 
-async fn slot<'a>(jobs: &'a Jobs, id: Option<&str>) -> Slot<'a> {
+async fn reservation<'a>(jobs: &'a Jobs, id: Option<&str>) -> Reservation<'a> {
     match claim(jobs, id).await.expect("there is room") {
-        Claim::New(slot) => slot,
-        Claim::Known(job) => panic!("{job:?} is known"),
+        Claim::Reserved(reservation) => reservation,
+        Claim::Existing(job) => panic!("{job:?} is known"),
     }
 }
 
 /// Starts a job under a name, or the next number.
 async fn add(jobs: &Jobs, id: Option<&str>, text: &str) -> Started {
-    let slot = slot(jobs, id).await;
-    let started = start_with(text, |setup| setup.id = slot.id().clone()).await;
-    slot.fill(&started.job);
+    let reservation = reservation(jobs, id).await;
+    let started = start_with(text, |setup| setup.id = reservation.id().clone()).await;
+    reservation.register(&started.job);
     started
 }
 
@@ -39,14 +39,14 @@ async fn a_name_stands_for_one_job() {
     let jobs = Jobs::new();
     let first = add(&jobs, Some("build"), "echo built").await;
     first.ended().await;
-    let Ok(Claim::Known(again)) = claim(&jobs, Some("build")).await else {
+    let Ok(Claim::Existing(again)) = claim(&jobs, Some("build")).await else {
         panic!("it is known");
     };
     assert_eq!(again.outcome().stdout, "built\n");
     assert!(Arc::ptr_eq(&again, &first.job));
     // Numbers go round names.
     let _j1 = add(&jobs, Some("j1"), "true").await;
-    assert_eq!(slot(&jobs, None).await.id().to_string(), "j2");
+    assert_eq!(reservation(&jobs, None).await.id().to_string(), "j2");
     let error = jobs.find(&JobId::numbered(9)).expect_err("there is none").to_string();
     assert_eq!(error, "there is no job `j9`; there are `build`, `j1`");
     jobs.forget(&"build".parse().expect("a name"));
@@ -59,15 +59,15 @@ async fn a_name_stands_for_one_job() {
 #[tokio::test]
 async fn two_calls_with_one_name_start_one_job() {
     let jobs = Jobs::new();
-    let slot = slot(&jobs, Some("once")).await;
+    let reservation = reservation(&jobs, Some("once")).await;
     let job = start("true").await;
     let second = async {
         let claim = claim(&jobs, Some("once")).await.expect("it is known soon");
         assert_eq!(jobs.list().len(), 1, "it was waited for");
-        matches!(claim, Claim::Known(_))
+        matches!(claim, Claim::Existing(_))
     };
     let first = async {
-        slot.fill(&job.job);
+        reservation.register(&job.job);
     };
     // In this order: the second call waits before the first one has its job.
     assert_eq!(tokio::join!(biased; second, first), (true, ()));
@@ -107,7 +107,7 @@ async fn one_too_many_is_refused_until_there_is_room() {
     let mut slots = Vec::new();
     for _ in 0..256 {
         // The one that has ended makes room for the last.
-        slots.push(slot(&jobs, None).await);
+        slots.push(reservation(&jobs, None).await);
     }
     let Err(error) = claim(&jobs, None).await else {
         panic!("there is no room");
@@ -128,7 +128,7 @@ async fn closing_ends_all_and_starts_no_more() {
     let _first = add(&jobs, None, &format!("setsid sleep {mark} & sleep {mark}")).await;
     let _second = add(&jobs, None, &format!("trap '' TERM; sleep {mark}; sleep {mark}")).await;
     mark.wait_for(3).await;
-    let late = slot(&jobs, None).await;
+    let late = reservation(&jobs, None).await;
     let begun = Instant::now();
     jobs.close().await;
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
@@ -136,6 +136,6 @@ async fn closing_ends_all_and_starts_no_more() {
     assert!(matches!(claim(&jobs, None).await, Err(JobError::Closed)));
     // What was about to start belongs to nobody then.
     let job = start("sleep 1000").await;
-    late.fill(&job.job);
+    late.register(&job.job);
     assert!(jobs.list().is_empty());
 }

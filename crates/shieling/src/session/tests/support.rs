@@ -9,7 +9,7 @@ use crate::outcome::{Outcome, Status};
 use crate::process::{Jail, Process, Streams};
 use crate::request::Command;
 use crate::session::terminal::Terminal;
-use crate::session::{Input, Job, JobId, Pair, Setup, Size, Until, View, ViewAsk};
+use crate::session::{Job, JobId, JobInput, JobSetup, Pty, TerminalSize, Until, ViewRequest, ViewResponse};
 
 /// A job, and all that was told of its end.
 pub(super) struct Started {
@@ -45,15 +45,15 @@ pub(super) async fn start(text: &str) -> Started {
 }
 
 /// The same, set up otherwise.
-pub(super) async fn start_with(text: &str, change: impl FnOnce(&mut Setup)) -> Started {
+pub(super) async fn start_with(text: &str, change: impl FnOnce(&mut JobSetup)) -> Started {
     let command = command(text);
     let (process, jail) = spawn(&command, Streams::Input).await;
     begin(process, jail, command, change)
 }
 
 /// A job on a terminal.
-pub(super) async fn start_on_terminal(text: &str, change: impl FnOnce(&mut Setup)) -> Started {
-    let pair = Pair::open(Size::default()).expect("there are terminals");
+pub(super) async fn start_on_terminal(text: &str, change: impl FnOnce(&mut JobSetup)) -> Started {
+    let pair = Pty::open(TerminalSize::default()).expect("there are terminals");
     let command = command(text);
     let (process, jail) = spawn(&command, Streams::Terminal(pair.theirs)).await;
     begin(process, jail, command, |setup| {
@@ -69,14 +69,14 @@ async fn spawn(command: &Command, streams: Streams) -> (Process, Jail) {
     (process, jail)
 }
 
-fn begin(mut process: Process, jail: Jail, command: Command, change: impl FnOnce(&mut Setup)) -> Started {
+fn begin(mut process: Process, jail: Jail, command: Command, change: impl FnOnce(&mut JobSetup)) -> Started {
     let told = Arc::new(Mutex::new(Vec::new()));
     let telling = Arc::clone(&told);
-    let mut setup = Setup {
+    let mut setup = JobSetup {
         id: JobId::numbered(1),
         session: None,
         blank: blank(&command),
-        alone: true,
+        kill_leftovers: true,
         terminal: None,
         stdin: process.take_input(),
         watcher: None,
@@ -96,17 +96,17 @@ fn begin(mut process: Process, jail: Jail, command: Command, change: impl FnOnce
 
 impl Started {
     /// What is new, at once.
-    pub(super) async fn now(&self) -> View {
+    pub(super) async fn now(&self) -> ViewResponse {
         self.job.view(&self.ask()).await.expect("a view")
     }
 
     /// What is new, once there is something.
-    pub(super) async fn next(&self) -> View {
+    pub(super) async fn next(&self) -> ViewResponse {
         self.waiting(Until::Output, Duration::from_secs(10)).await
     }
 
-    pub(super) async fn waiting(&self, until: Until, wait: Duration) -> View {
-        let ask = ViewAsk {
+    pub(super) async fn waiting(&self, until: Until, wait: Duration) -> ViewResponse {
+        let ask = ViewRequest {
             until,
             wait,
             ..self.ask()
@@ -114,16 +114,16 @@ impl Started {
         self.job.view(&ask).await.expect("a view")
     }
 
-    pub(super) fn ask(&self) -> ViewAsk {
-        ViewAsk::new(self.job.id().clone())
+    pub(super) fn ask(&self) -> ViewRequest {
+        ViewRequest::new(self.job.id().clone())
     }
 
     /// Types a line, and waits for the answer.
-    pub(super) async fn line(&self, text: &str, wait: Duration) -> View {
-        let input = Input {
+    pub(super) async fn line(&self, text: &str, wait: Duration) -> ViewResponse {
+        let input = JobInput {
             text: text.to_owned(),
             enter: true,
-            ..Input::default()
+            ..JobInput::default()
         };
         self.job.write(&input, wait).await.expect("it is written")
     }

@@ -8,8 +8,8 @@ use crate::outcome::Status;
 use crate::output::Stream;
 use crate::session::human::TakeOver as _;
 use crate::session::screen::Emulator;
-use crate::session::watcher::Watched;
-use crate::session::{Input, JobError, Screen, Size, Watcher};
+use crate::session::watcher::Watchers;
+use crate::session::{JobError, JobInput, Screen, TerminalSize, Watcher};
 
 const LONG: Duration = Duration::from_secs(10);
 
@@ -36,13 +36,13 @@ impl Watcher for Seen {
         self.add(format!("mark {label}"));
     }
 
-    fn resize(&mut self, size: Size) {
+    fn resize(&mut self, size: TerminalSize) {
         self.add(format!("{}x{}", size.columns, size.rows));
     }
 
     fn screen(&self) -> Option<Screen> {
         Some(Screen {
-            size: Size::default(),
+            size: TerminalSize::default(),
             text: "what a person sees".to_owned(),
             cursor: None,
             alternate: false,
@@ -70,11 +70,12 @@ async fn a_terminal_is_read_written_sized_and_watched() {
     let text = "stty size; read -r x; echo \"<$x>\"; stty size; sleep 1000";
     let job = start_on_terminal(text, |setup| setup.watcher = Some(Box::new(seen.clone()))).await;
     job.next().await;
-    job.resize(Size { rows: 10, columns: 33 }).expect("it has a terminal");
+    job.resize(TerminalSize { rows: 10, columns: 33 })
+        .expect("it has a terminal");
     let answer = job.line("hi", LONG).await.outcome.stdout;
     // The terminal echoes, and ends lines as terminals do.
     assert!(answer.contains("hi\r\n<hi>\r\n10 33\r\n"), "{answer:?}");
-    let ask = crate::session::ViewAsk {
+    let ask = crate::session::ViewRequest {
         screen: true,
         ..job.ask()
     };
@@ -84,9 +85,9 @@ async fn a_terminal_is_read_written_sized_and_watched() {
         Some("what a person sees")
     );
     job.mark("approval");
-    let keys = Input {
+    let keys = JobInput {
         keys: vec!["C-c".to_owned()],
-        ..Input::default()
+        ..JobInput::default()
     };
     let view = job.write(&keys, LONG).await.expect("it is typed");
     assert_eq!((view.outcome.status, view.outcome.signal), (Status::Signalled, Some(2)));
@@ -109,14 +110,19 @@ async fn the_end_of_a_terminal_job_loses_no_output() {
             outcome.stdout.len()
         );
         assert_eq!(
-            job.resize(Size::default()).expect_err("it has ended").to_string(),
+            job.resize(TerminalSize::default())
+                .expect_err("it has ended")
+                .to_string(),
             "job `j1` has ended (exited); its output can still be viewed"
         );
     }
 }
 
 fn watched() -> Option<Box<dyn Watcher>> {
-    Some(Box::new(Watched::new(Some(Emulator::new(Size::default())), None)))
+    Some(Box::new(Watchers::new(
+        Some(Emulator::new(TerminalSize::default())),
+        None,
+    )))
 }
 
 #[tokio::test]
@@ -133,17 +139,17 @@ async fn a_person_takes_the_keyboard_and_gives_it_back() {
     let text = "while read -r x; do echo \"<$x>\"; stty size; done";
     let job = start_on_terminal(text, |setup| setup.watcher = watched()).await;
     let mut person = job.attach().expect("it has a terminal");
-    assert_eq!(person.size(), Size::default());
+    assert_eq!(person.size(), TerminalSize::default());
     let error = job.attach().expect_err("somebody has it");
     assert!(matches!(error, JobError::PersonHolds { .. }), "{error}");
-    let line = |text: &str| Input {
+    let line = |text: &str| JobInput {
         text: text.to_owned(),
         enter: true,
-        ..Input::default()
+        ..JobInput::default()
     };
     let error = job.write(&line("agent"), LONG).await.expect_err("a person has it");
     assert!(matches!(error, JobError::PersonHolds { .. }), "{error}");
-    assert!(person.resize(Size { rows: 7, columns: 70 }));
+    assert!(person.resize(TerminalSize { rows: 7, columns: 70 }));
     assert!(person.write(b"person\r"));
     let (found, view) = job.wait_for_pattern("<person>\r\n7 70", LONG).await.expect("a pattern");
     assert!(found, "{:?}", view.outcome.stdout);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::support::{start, start_with};
 use crate::outcome::Status;
-use crate::session::{JobError, Progress, Until, ViewAsk};
+use crate::session::{JobError, Progress, Until, ViewRequest};
 use crate::units::ByteCount;
 
 const LONG: Duration = Duration::from_secs(10);
@@ -32,7 +32,7 @@ async fn a_view_shows_only_what_is_new() {
     assert_eq!((end.outcome.status, end.outcome.exit_code), (Status::Exited, Some(0)));
     assert_eq!((end.outcome.stdout_bytes, end.outcome.stderr_bytes), (8, 6));
     // What was shown is still there for whoever asks for it.
-    let ask = ViewAsk {
+    let ask = ViewRequest {
         cursor: Some(0),
         ..job.ask()
     };
@@ -41,7 +41,7 @@ async fn a_view_shows_only_what_is_new() {
         (all.outcome.stdout.as_str(), all.cursor, all.missed_bytes),
         ("one\ntwo\n", 14, 0)
     );
-    let ask = ViewAsk {
+    let ask = ViewRequest {
         cursor: Some(4),
         ..job.ask()
     };
@@ -83,14 +83,14 @@ async fn a_wait_ends_with_what_it_waits_for() {
 #[tokio::test]
 async fn a_view_that_is_given_up_has_shown_nothing() {
     let job = start("read x; echo late; read x").await;
-    let ask = ViewAsk {
+    let ask = ViewRequest {
         wait: LONG,
         until: Until::Quiet,
         ..job.ask()
     };
     let given_up = tokio::time::timeout(Duration::from_millis(150), job.view(&ask)).await;
     assert!(given_up.is_err());
-    let input = crate::session::Input {
+    let input = crate::session::JobInput {
         enter: true,
         ..Default::default()
     };
@@ -139,7 +139,7 @@ async fn a_page_leads_to_the_next_until_all_was_read() {
     assert_eq!(end.missed_bytes, 0, "the log keeps more than one view shows");
     let (mut stdout, mut stderr, mut cursor) = (String::new(), String::new(), 0);
     loop {
-        let ask = ViewAsk {
+        let ask = ViewRequest {
             cursor: Some(cursor),
             ..job.ask()
         };
@@ -175,7 +175,7 @@ async fn an_outcome_that_was_shown_is_not_shown_again() {
 #[tokio::test]
 async fn a_screen_is_for_terminals() {
     let job = start("read x").await;
-    let ask = ViewAsk {
+    let ask = ViewRequest {
         screen: true,
         ..job.ask()
     };

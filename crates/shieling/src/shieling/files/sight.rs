@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::environment::{FileError, Files, Kind, Links};
-use crate::files::{FilesError, Gate, Look};
+use crate::files::{AccessFilter, FilesError, QueryMeta};
 use crate::outcome::{Denial, Layer, Status};
 use crate::policy::{Decision, Policy, Reason};
 use crate::request::{Access, FileOp, Operation};
@@ -94,7 +94,7 @@ impl Sight {
     }
 
     /// Why this may not be read, or not before somebody was asked.
-    fn against(&self, path: &Path, held: Look<'_>) -> Vec<Reason> {
+    fn against(&self, path: &Path, held: QueryMeta<'_>) -> Vec<Reason> {
         let mut reasons = Vec::new();
         if self.policy.has_rules_of_reading() {
             let op = FileOp::new(self.operation, &self.root, &[], vec![(Access::Read, path.to_owned())]);
@@ -112,7 +112,7 @@ impl Sight {
 
     /// Whether this is a file that has another name, which is hidden. Where the environment hides files,
     /// it hides all of their names; elsewhere a hidden file is one by whatever name it is read.
-    fn other_name(&self, path: &Path, held: Look<'_>) -> Option<Reason> {
+    fn other_name(&self, path: &Path, held: QueryMeta<'_>) -> Option<Reason> {
         if self.policy.hidden().is_empty() && self.own.is_empty() {
             return None;
         }
@@ -149,12 +149,12 @@ impl Sight {
     }
 }
 
-impl Gate for Sight {
+impl AccessFilter for Sight {
     fn hides(&self, path: &Path, is_directory: bool) -> bool {
         self.is_own(path) || self.is_ignored(path, is_directory)
     }
 
-    fn reads(&self, path: &Path, held: Look<'_>) -> Result<(), FilesError> {
+    fn reads(&self, path: &Path, held: QueryMeta<'_>) -> Result<(), FilesError> {
         if self.hides(path, false) {
             return Err(FileError::NotFound(path.to_owned()).into());
         }

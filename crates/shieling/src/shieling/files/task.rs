@@ -3,12 +3,12 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use crate::files::{self, Context, FileAnswer, FileAsk, FilesError, Planned};
+use crate::files::{self, Context, FileRequest, FileResponse, FilesError, PlannedChange};
 use crate::request::{Access, Digest, FileOp, Operation};
 
 /// What is asked, taken apart.
 pub(super) struct Task {
-    ask: FileAsk,
+    ask: FileRequest,
     operation: Operation,
     /// What else decides what it does, as it stands in its text.
     words: Vec<String>,
@@ -18,19 +18,19 @@ pub(super) struct Task {
 
 impl Task {
     /// Digests what is to be written, which takes seconds where that is a gigabyte.
-    pub(super) fn new(ask: FileAsk) -> Self {
+    pub(super) fn new(ask: FileRequest) -> Self {
         let option = |set: bool, name: &str| if set { vec![name.to_owned()] } else { Vec::new() };
         let (operation, words) = match &ask {
-            FileAsk::Read(_) => (Operation::ReadFile, Vec::new()),
-            FileAsk::Write(ask) => (Operation::WriteFile, option(ask.create_only, "--new")),
-            FileAsk::Edit(ask) => (Operation::EditFile, option(ask.replace_all, "--all")),
-            FileAsk::Patch(ask) => (Operation::ApplyPatch, option(ask.reverse, "--reverse")),
-            FileAsk::List(_) => (Operation::ListFiles, Vec::new()),
-            FileAsk::Glob(ask) => (Operation::Glob, vec![ask.pattern.clone()]),
-            FileAsk::Grep(ask) => (Operation::Grep, vec![ask.pattern.clone()]),
-            FileAsk::Stat(_) => (Operation::Stat, Vec::new()),
-            FileAsk::Delete(ask) => (Operation::DeleteFile, option(ask.recursive, "--recursive")),
-            FileAsk::Move(ask) => (Operation::MoveFile, option(ask.replace, "--replace")),
+            FileRequest::Read(_) => (Operation::ReadFile, Vec::new()),
+            FileRequest::Write(ask) => (Operation::WriteFile, option(ask.create_only, "--new")),
+            FileRequest::Edit(ask) => (Operation::EditFile, option(ask.replace_all, "--all")),
+            FileRequest::Patch(ask) => (Operation::ApplyPatch, option(ask.reverse, "--reverse")),
+            FileRequest::List(_) => (Operation::ListFiles, Vec::new()),
+            FileRequest::Glob(ask) => (Operation::Glob, vec![ask.pattern.clone()]),
+            FileRequest::Grep(ask) => (Operation::Grep, vec![ask.pattern.clone()]),
+            FileRequest::Stat(_) => (Operation::Stat, Vec::new()),
+            FileRequest::Delete(ask) => (Operation::DeleteFile, option(ask.recursive, "--recursive")),
+            FileRequest::Move(ask) => (Operation::MoveFile, option(ask.replace, "--replace")),
         };
         let content = content(&ask);
         Self {
@@ -53,16 +53,16 @@ impl Task {
     /// The paths as they were asked for. A patch names its own.
     pub(super) fn asked(&self) -> Vec<(Access, &Path)> {
         match &self.ask {
-            FileAsk::Read(ask) => vec![(Access::Read, &ask.path)],
-            FileAsk::Write(ask) => vec![(Access::Write, &ask.path)],
-            FileAsk::Edit(ask) => vec![(Access::Write, &ask.path)],
-            FileAsk::Patch(_) => Vec::new(),
-            FileAsk::List(ask) => vec![(Access::Read, &ask.path)],
-            FileAsk::Glob(ask) => vec![(Access::Read, &ask.path)],
-            FileAsk::Grep(ask) => vec![(Access::Read, &ask.path)],
-            FileAsk::Stat(ask) => vec![(Access::Read, &ask.path)],
-            FileAsk::Delete(ask) => vec![(Access::Remove, &ask.path)],
-            FileAsk::Move(ask) => vec![(Access::Remove, &ask.from), (Access::Write, &ask.to)],
+            FileRequest::Read(ask) => vec![(Access::Read, &ask.path)],
+            FileRequest::Write(ask) => vec![(Access::Write, &ask.path)],
+            FileRequest::Edit(ask) => vec![(Access::Write, &ask.path)],
+            FileRequest::Patch(_) => Vec::new(),
+            FileRequest::List(ask) => vec![(Access::Read, &ask.path)],
+            FileRequest::Glob(ask) => vec![(Access::Read, &ask.path)],
+            FileRequest::Grep(ask) => vec![(Access::Read, &ask.path)],
+            FileRequest::Stat(ask) => vec![(Access::Read, &ask.path)],
+            FileRequest::Delete(ask) => vec![(Access::Remove, &ask.path)],
+            FileRequest::Move(ask) => vec![(Access::Remove, &ask.from), (Access::Write, &ask.to)],
         }
     }
 
@@ -86,69 +86,69 @@ impl Task {
     /// Works out what would be answered or changed. Blocks; a search ends early once it is `stopped`.
     pub(super) fn work(&self, with: Context<'_>, stopped: &AtomicBool) -> Result<Worked, FilesError> {
         Ok(match &self.ask {
-            FileAsk::Read(ask) => Worked::Done(FileAnswer::Read(files::read(with, ask)?)),
-            FileAsk::List(ask) => Worked::Done(FileAnswer::Listed(files::list(with, ask)?)),
-            FileAsk::Glob(ask) => Worked::Done(FileAnswer::Found(files::find(with, ask, stopped)?)),
-            FileAsk::Grep(ask) => Worked::Done(FileAnswer::Grepped(files::grep(with, ask, stopped)?)),
-            FileAsk::Stat(ask) => Worked::Done(FileAnswer::Info(files::stat(with, ask)?)),
-            FileAsk::Write(ask) => Worked::Planned(files::plan_write(with, ask)?),
-            FileAsk::Edit(ask) => Worked::Planned(files::plan_edit(with, ask)?),
-            FileAsk::Patch(ask) => Worked::Planned(files::plan_patch(with, ask)?),
-            FileAsk::Delete(ask) => Worked::Planned(files::plan_delete(with, ask)?),
-            FileAsk::Move(ask) => Worked::Planned(files::plan_move(with, ask)?),
+            FileRequest::Read(ask) => Worked::Done(FileResponse::Read(files::read(with, ask)?)),
+            FileRequest::List(ask) => Worked::Done(FileResponse::List(files::list(with, ask)?)),
+            FileRequest::Glob(ask) => Worked::Done(FileResponse::Glob(files::find(with, ask, stopped)?)),
+            FileRequest::Grep(ask) => Worked::Done(FileResponse::Grep(files::grep(with, ask, stopped)?)),
+            FileRequest::Stat(ask) => Worked::Done(FileResponse::Info(files::stat(with, ask)?)),
+            FileRequest::Write(ask) => Worked::Planned(files::plan_write(with, ask)?),
+            FileRequest::Edit(ask) => Worked::Planned(files::plan_edit(with, ask)?),
+            FileRequest::Patch(ask) => Worked::Planned(files::plan_patch(with, ask)?),
+            FileRequest::Delete(ask) => Worked::Planned(files::plan_delete(with, ask)?),
+            FileRequest::Move(ask) => Worked::Planned(files::plan_move(with, ask)?),
         })
     }
 }
 
 /// The digest of what is to be written, replaced or applied.
-fn content(ask: &FileAsk) -> Digest {
+fn content(ask: &FileRequest) -> Digest {
     match ask {
-        FileAsk::Write(ask) => Digest::of(&ask.content),
-        FileAsk::Edit(ask) => {
+        FileRequest::Write(ask) => Digest::of(&ask.content),
+        FileRequest::Edit(ask) => {
             let [old, new] = [&ask.old, &ask.new].map(|text| Digest::of(text.as_bytes()));
             Digest::of(format!("{old} {new}").as_bytes())
         }
-        FileAsk::Patch(ask) => Digest::of(ask.patch.as_bytes()),
-        FileAsk::Read(_)
-        | FileAsk::List(_)
-        | FileAsk::Glob(_)
-        | FileAsk::Grep(_)
-        | FileAsk::Stat(_)
-        | FileAsk::Delete(_)
-        | FileAsk::Move(_) => Digest::of(b""),
+        FileRequest::Patch(ask) => Digest::of(ask.patch.as_bytes()),
+        FileRequest::Read(_)
+        | FileRequest::List(_)
+        | FileRequest::Glob(_)
+        | FileRequest::Grep(_)
+        | FileRequest::Stat(_)
+        | FileRequest::Delete(_)
+        | FileRequest::Move(_) => Digest::of(b""),
     }
 }
 
 /// What came of working it out.
 pub(super) enum Worked {
     /// It only reads, and this is what it read.
-    Done(FileAnswer),
+    Done(FileResponse),
     /// It changes something, and has not yet.
-    Planned(Planned),
+    Planned(PlannedChange),
 }
 
 /// Where what was answered stands, if the answer says so.
-pub(super) fn own_path(answer: &FileAnswer) -> Option<&Path> {
+pub(super) fn own_path(answer: &FileResponse) -> Option<&Path> {
     match answer {
-        FileAnswer::Read(read) => Some(&read.path),
-        FileAnswer::Written(written) => Some(&written.path),
-        FileAnswer::Edited(edited) => Some(&edited.path),
-        FileAnswer::Listed(listed) => Some(&listed.path),
-        FileAnswer::Info(info) => Some(&info.path),
-        FileAnswer::Patched(_) | FileAnswer::Found(_) | FileAnswer::Grepped(_) => None,
+        FileResponse::Read(read) => Some(&read.path),
+        FileResponse::Write(written) => Some(&written.path),
+        FileResponse::Edit(edited) => Some(&edited.path),
+        FileResponse::List(listed) => Some(&listed.path),
+        FileResponse::Info(info) => Some(&info.path),
+        FileResponse::Patch(_) | FileResponse::Glob(_) | FileResponse::Grep(_) => None,
     }
 }
 
 /// The size of the file that was read or written, if it is one.
-pub(super) fn size(answer: &FileAnswer) -> Option<u64> {
+pub(super) fn size(answer: &FileResponse) -> Option<u64> {
     match answer {
-        FileAnswer::Read(read) => Some(read.size),
-        FileAnswer::Written(written) => Some(written.size),
-        FileAnswer::Edited(edited) => Some(edited.size),
-        FileAnswer::Patched(_)
-        | FileAnswer::Listed(_)
-        | FileAnswer::Found(_)
-        | FileAnswer::Grepped(_)
-        | FileAnswer::Info(_) => None,
+        FileResponse::Read(read) => Some(read.size),
+        FileResponse::Write(written) => Some(written.size),
+        FileResponse::Edit(edited) => Some(edited.size),
+        FileResponse::Patch(_)
+        | FileResponse::List(_)
+        | FileResponse::Glob(_)
+        | FileResponse::Grep(_)
+        | FileResponse::Info(_) => None,
     }
 }

@@ -2,8 +2,9 @@
 
 use super::super::Shieling;
 use crate::files::{
-    DeleteAsk, EditAsk, Edited, FileAnswer, FileAsk, FileInfo, FileRead, FilesError, Found, GlobAsk, GrepAsk, Grepped,
-    ListAsk, Listed, MoveAsk, PatchAsk, Patched, ReadAsk, StatAsk, WriteAsk, Written,
+    DeleteRequest, EditRequest, EditResponse, FileInfo, FileRequest, FileResponse, FilesError, GlobRequest,
+    GlobResponse, GrepRequest, GrepResponse, ListRequest, ListResponse, MoveRequest, PatchRequest, PatchResponse,
+    ReadRequest, ReadResponse, StatRequest, WriteRequest, WriteResponse,
 };
 
 /// A method that asks one thing and gives its answer.
@@ -19,8 +20,8 @@ macro_rules! operation {
         /// # Panics
         /// As [`Shieling::file`].
         pub async fn $name(&self, ask: $ask) -> Result<$answer, FilesError> {
-            match self.file(FileAsk::$question(ask)).await? {
-                FileAnswer::$kind(answer) => Ok(answer),
+            match self.file(FileRequest::$question(ask)).await? {
+                FileResponse::$kind(answer) => Ok(answer),
                 other => Err(FilesError::Fault(format!("an answer to another question: {other:?}"))),
             }
         }
@@ -31,13 +32,13 @@ macro_rules! operation {
 ///
 /// ```no_run
 /// use shieling::Shieling;
-/// use shieling::files::{EditAsk, FilesError, ReadAsk, Seen};
+/// use shieling::files::{EditRequest, FilesError, ReadRequest, FileContent};
 ///
 /// # async fn example(shieling: &Shieling) -> Result<(), FilesError> {
-/// let read = shieling.read_file(ReadAsk::new("src/main.rs")).await?;
-/// if let Seen::Text { .. } = &read.seen {
+/// let read = shieling.read_file(ReadRequest::new("src/main.rs")).await?;
+/// if let FileContent::Text { .. } = &read.content {
 ///     let edited = shieling
-///         .edit_file(EditAsk {
+///         .edit_file(EditRequest {
 ///             path: "src/main.rs".into(),
 ///             old: "fn main() {}".to_owned(),
 ///             new: "fn main() { println!(\"hello\"); }".to_owned(),
@@ -54,42 +55,42 @@ macro_rules! operation {
 impl Shieling {
     operation! {
         /// Reads lines of a text, or an image.
-        read_file, Read(ReadAsk) -> Read(FileRead)
+        read_file, Read(ReadRequest) -> Read(ReadResponse)
     }
     operation! {
         /// Writes a whole file.
-        write_file, Write(WriteAsk) -> Written(Written)
+        write_file, Write(WriteRequest) -> Write(WriteResponse)
     }
     operation! {
         /// Replaces text in a file.
-        edit_file, Edit(EditAsk) -> Edited(Edited)
+        edit_file, Edit(EditRequest) -> Edit(EditResponse)
     }
     operation! {
         /// Changes several files at once, or none.
-        apply_patch, Patch(PatchAsk) -> Patched(Patched)
+        apply_patch, Patch(PatchRequest) -> Patch(PatchResponse)
     }
     operation! {
         /// Lists a directory.
-        list_files, List(ListAsk) -> Listed(Listed)
+        list_files, List(ListRequest) -> List(ListResponse)
     }
     operation! {
         /// Finds files by their names.
-        glob, Glob(GlobAsk) -> Found(Found)
+        glob, Glob(GlobRequest) -> Glob(GlobResponse)
     }
     operation! {
         /// Searches files.
-        grep, Grep(GrepAsk) -> Grepped(Grepped)
+        grep, Grep(GrepRequest) -> Grep(GrepResponse)
     }
     operation! {
         /// Looks at what something is.
-        stat, Stat(StatAsk) -> Info(FileInfo)
+        stat, Stat(StatRequest) -> Info(FileInfo)
     }
     operation! {
         /// Removes something, and tells what it was.
-        delete_file, Delete(DeleteAsk) -> Info(FileInfo)
+        delete_file, Delete(DeleteRequest) -> Info(FileInfo)
     }
     operation! {
         /// Moves something, and tells where it is now.
-        move_file, Move(MoveAsk) -> Info(FileInfo)
+        move_file, Move(MoveRequest) -> Info(FileInfo)
     }
 }

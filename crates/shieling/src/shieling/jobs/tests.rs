@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use super::super::entry::blank;
 use super::*;
-use crate::approval::{Answer, Approved, Callback, Question, Scope};
-use crate::audit::{self, Kind, Record};
+use crate::approval::{Answer, Approved, ApproverFn, Question, Scope};
+use crate::audit::{self, Record, RecordKind};
 use crate::environment::{Capabilities, EnforceError, Enforced, Enforcement, Environment, Later, Local, Shell};
 use crate::outcome::{Confinement, Layer, Status};
 use crate::policy::Policy;
 use crate::process::{Process, SpawnError, Streams};
-use crate::session::{Claim, Setup};
+use crate::session::{Claim, JobSetup};
 
 const LONG: Duration = Duration::from_secs(10);
 
@@ -75,10 +75,10 @@ fn local() -> Arc<Called> {
 type Asked = Arc<Mutex<Vec<Question>>>;
 
 /// Somebody who answers so, and what they are asked.
-fn answering(answer: Answer) -> (Arc<Callback<impl Fn(&Question) -> Answer + Send + Sync>>, Asked) {
+fn answering(answer: Answer) -> (Arc<ApproverFn<impl Fn(&Question) -> Answer + Send + Sync>>, Asked) {
     let asked = Asked::default();
     let asking = Arc::clone(&asked);
-    let approver = Callback(move |question: &Question| {
+    let approver = ApproverFn(move |question: &Question| {
         asking.lock().expect("nobody panics").push(question.clone());
         answer.clone()
     });
@@ -96,7 +96,7 @@ async fn start(shieling: &Shieling, text: &str) -> JobId {
     let command = Command::new(text, "/tmp").expect("a command").with_variables(path);
     let approvals = crate::approval::Approvals::new(
         Mode::OnAsk,
-        Arc::new(crate::approval::Nobody),
+        Arc::new(crate::approval::NoApprover),
         Arc::new(crate::units::SystemClock),
     );
     let verdict = Verdict {
@@ -105,7 +105,7 @@ async fn start(shieling: &Shieling, text: &str) -> JobId {
         commands: Vec::new(),
         effects: Vec::new(),
     };
-    let case = Case {
+    let case = ApprovalContext {
         verdict: &verdict,
         policy: shieling.policy_digest,
         environment: "test",
@@ -120,14 +120,14 @@ async fn start(shieling: &Shieling, text: &str) -> JobId {
         .spawn(approved, Streams::Input)
         .await
         .expect("it starts");
-    let Ok(Claim::New(slot)) = shieling.jobs.claim(None).await else {
+    let Ok(Claim::Reserved(reservation)) = shieling.jobs.claim(None).await else {
         panic!("there is room");
     };
-    let setup = Setup {
-        id: slot.id().clone(),
+    let setup = JobSetup {
+        id: reservation.id().clone(),
         session: None,
         blank: blank(&command, "local", Confinement::default(), Status::Running),
-        alone: true,
+        kill_leftovers: true,
         terminal: None,
         stdin: process.take_input(),
         watcher: None,
@@ -138,23 +138,23 @@ async fn start(shieling: &Shieling, text: &str) -> JobId {
         command,
     };
     let job = Job::start(process, setup);
-    let id = slot.id().clone();
-    slot.fill(&job);
+    let id = reservation.id().clone();
+    reservation.register(&job);
     id
 }
 
-fn line(text: &str) -> Input {
-    Input {
+fn line(text: &str) -> JobInput {
+    JobInput {
         text: text.to_owned(),
         enter: true,
-        ..Input::default()
+        ..JobInput::default()
     }
 }
 
-fn keys(keys: &[&str]) -> Input {
-    Input {
+fn keys(keys: &[&str]) -> JobInput {
+    JobInput {
         keys: keys.iter().map(|key| (*key).to_owned()).collect(),
-        ..Input::default()
+        ..JobInput::default()
     }
 }
 
@@ -219,7 +219,7 @@ async fn what_is_refused_is_not_typed() {
     };
     assert_eq!((denial.layer, denial.decision), (Layer::Approval, Decision::Ask));
     for (shieling, job) in [(&shieling, &job), (&nobody, &other)] {
-        let view = shieling.view(ViewAsk::new(job.clone())).await.expect("it is there");
+        let view = shieling.view(ViewRequest::new(job.clone())).await.expect("it is there");
         assert_eq!(
             (view.outcome.stdout.as_str(), view.outcome.status),
             ("", Status::Running)
@@ -276,7 +276,7 @@ async fn what_is_typed_is_recorded_and_what_cannot_be_is_not_typed() {
     let records: Arc<Mutex<Vec<Record>>> = Arc::default();
     let broken = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let (writing, failing) = (Arc::clone(&records), Arc::clone(&broken));
-    let sink = audit::Callback(move |record: &Record| {
+    let sink = audit::SinkFn(move |record: &Record| {
         if failing.load(std::sync::atomic::Ordering::Relaxed) {
             return Err(io::Error::other("the disk is full"));
         }
@@ -298,7 +298,7 @@ async fn what_is_typed_is_recorded_and_what_cannot_be_is_not_typed() {
             .collect()
     };
     let told = "typed 5 bytes into job j1, then Enter".to_owned();
-    assert_eq!(seen, [(Kind::Intent, told.clone()), (Kind::Outcome, told)]);
+    assert_eq!(seen, [(RecordKind::Intent, told.clone()), (RecordKind::Outcome, told)]);
     let reason = records.lock().expect("nobody panics")[0]
         .verdict
         .clone()
@@ -317,7 +317,7 @@ async fn what_is_typed_is_recorded_and_what_cannot_be_is_not_typed() {
         error.to_string(),
         "it was not written, since it could not be recorded: the disk is full"
     );
-    let view = shieling.view(ViewAsk::new(job)).await.expect("it is there");
+    let view = shieling.view(ViewRequest::new(job)).await.expect("it is there");
     assert_eq!(view.outcome.stdout, "");
 }
 
@@ -325,7 +325,7 @@ async fn what_is_typed_is_recorded_and_what_cannot_be_is_not_typed() {
 async fn no_record_holds_what_is_typed_however_it_is_typed_and_answered() {
     let records: Arc<Mutex<Vec<Record>>> = Arc::default();
     let writing = Arc::clone(&records);
-    let sink = Arc::new(audit::Callback(move |record: &Record| {
+    let sink = Arc::new(audit::SinkFn(move |record: &Record| {
         writing.lock().expect("nobody panics").push(record.clone());
         Ok(())
     }));
@@ -334,9 +334,9 @@ async fn no_record_holds_what_is_typed_however_it_is_typed_and_answered() {
     let inputs = [
         line(secret),
         line(secret),
-        Input {
+        JobInput {
             keys: letters,
-            ..Input::default()
+            ..JobInput::default()
         },
         keys(&["S-h", "M-u", "S-n", "KP2", "Up", "C-u"]),
         // It is no key, which is the error; nothing is typed.
@@ -364,7 +364,12 @@ async fn no_record_holds_what_is_typed_however_it_is_typed_and_answered() {
         }
     }
     let records = records.lock().expect("nobody panics");
-    let kinds = [Kind::Intent, Kind::Approved, Kind::Denied, Kind::Outcome];
+    let kinds = [
+        RecordKind::Intent,
+        RecordKind::Approved,
+        RecordKind::Denied,
+        RecordKind::Outcome,
+    ];
     assert!(
         kinds
             .iter()
@@ -389,12 +394,12 @@ async fn no_record_holds_what_is_typed_however_it_is_typed_and_answered() {
     // The same text twice is not seen to be the same.
     let digests: std::collections::BTreeSet<String> = records
         .iter()
-        .filter(|record| record.kind == Kind::Intent && record.command.ends_with("Enter"))
+        .filter(|record| record.kind == RecordKind::Intent && record.command.ends_with("Enter"))
         .map(|record| record.command_digest.to_string())
         .collect();
     let runs: std::collections::BTreeSet<&str> = records
         .iter()
-        .filter(|record| record.kind == Kind::Intent && record.command.ends_with("Enter"))
+        .filter(|record| record.kind == RecordKind::Intent && record.command.ends_with("Enter"))
         .map(|record| record.run.as_str())
         .collect();
     assert!(digests.len() == runs.len() && runs.len() > 3, "{digests:?}");
@@ -455,7 +460,7 @@ async fn jobs_are_listed_killed_and_closed() {
         [(first.clone(), Status::Running), (second.clone(), Status::Exited)]
     );
     let error = shieling
-        .resize(&first, Size::default())
+        .resize(&first, TerminalSize::default())
         .expect_err("it has no terminal");
     assert!(matches!(error, JobError::NoTerminal { .. }), "{error}");
     for _ in 0..2 {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import posixpath
 import platform
 import shlex
 import subprocess
@@ -167,7 +168,9 @@ class _Terminal:
         if not name:
             raise ValueError("docker_container_name must be provided when using Docker backend.")
         try:
-            self.docker_api_client: Any = docker.APIClient(base_url="unix://var/run/docker.sock")
+            # As the client and the program `docker` do; the original knows only the usual socket.
+            url = os.environ.get("DOCKER_HOST") or "unix://var/run/docker.sock"
+            self.docker_api_client: Any = docker.APIClient(base_url=url)
             self.docker_client: Any = docker.from_env()
             try:
                 self.container: Any = self.docker_client.containers.get(name)
@@ -835,17 +838,15 @@ class _Terminal:
         return f"Content successfully written to '{path}'."
 
     def _write_in_container(self, content: str, path: str) -> str:
+        target = posixpath.join(self.docker_workdir or "/workspace", path)
         temporary = os.path.join(self.log_dir, f"temp_{uuid.uuid4().hex}.txt")
         try:
-            parent = os.path.dirname(path)
-            if parent:
-                self._docker_exec(
-                    f'sh -lc "mkdir -p {shlex.quote(parent)}"', check_exit_code=False
-                )
+            parent = shlex.quote(posixpath.dirname(target))
+            self._docker_exec(f'sh -lc "mkdir -p {parent}"', check_exit_code=False)
             with open(temporary, "w", encoding="utf-8", newline="") as file:
                 file.write(content)
             subprocess.run(
-                ["docker", "cp", temporary, f"{self.container.name}:{path}"],
+                ["docker", "cp", temporary, f"{self.container.name}:{target}"],
                 check=True,
                 capture_output=True,
                 text=True,

@@ -29,9 +29,9 @@ from ._base import (
     format_lines,
     glob_match,
 )
-from ._docker import DockerEnvironment
-from ._local import LocalEnvironment, LocalEnvironmentProcess
-from ._memory import MemoryEnvironment
+from .docker import DockerEnvironment
+from .local import LocalEnvironment, LocalEnvironmentProcess
+from .memory import MemoryEnvironment
 from ._toolset import ExecutionEnvironmentToolset
 from ._workspace import ShielingWorkspaceBackend
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._base import IMAGE_EXTENSIONS, IMAGE_MEDIA_TYPES, ExecutionEnvironment
-from ._local import LocalEnvironment
+from .local import LocalEnvironment
 
 if TYPE_CHECKING:
     from typing_extensions import Self
