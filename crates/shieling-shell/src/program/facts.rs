@@ -20,7 +20,7 @@ pub fn runs_scripts(name: &str) -> bool {
 
 /// The names of the files in its directory that tell a program what to run: `Makefile` for `make`.
 pub fn project_files(name: &str) -> &'static [String] {
-    find(name).map_or(&[], |program| &program.project_files)
+    versioned(name).map_or(&[], |(program, _)| &program.project_files)
 }
 
 /// The programs that a program starts by itself, by name: `as` and `ld` for a compiler.
@@ -71,7 +71,9 @@ mod tests {
         for name in ["irb", "php-cgi", "luac", "pnpm", "bash", "jest"] {
             assert!(!is_interpreter(name), "{name}");
         }
-        assert_eq!(project_files("gmake"), ["GNUmakefile", "makefile", "Makefile"]);
+        for name in ["gmake", "make-4.4"] {
+            assert_eq!(project_files(name), ["GNUmakefile", "makefile", "Makefile"], "{name}");
+        }
         assert!(project_files("cat").is_empty());
     }
 

@@ -3,8 +3,9 @@
 //! A name means every program of that name on the caller's `PATH`, outside of the workspace: what is in
 //! it can be rewritten by a command, and so is allowed by its path alone, and then read-only. What a
 //! program needs is found from its file (the interpreter of a script, the loader of a binary) and from
-//! what its table says that it starts by itself. A program of many names (busybox, toybox) or an interpreter that is on the
-//! list can do whatever it can be told to do; that is for whoever wrote the list to know.
+//! what its table says that it starts by itself. A program of many names (busybox, toybox) or an
+//! interpreter that is on the list can do whatever it can be told to do; that is for whoever wrote the
+//! list to know.
 #![expect(clippy::disallowed_methods, reason = "the programs are looked up here")]
 
 use std::collections::{BTreeMap, HashSet};

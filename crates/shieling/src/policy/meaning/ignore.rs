@@ -190,13 +190,17 @@ fn brings_files(reading: &Reading) -> bool {
     })
 }
 
+/// What decides whether a word names something hidden: its pieces, how many words it becomes, and whether it is a
+/// directory's content that counts.
+type MadeOf = (Arc<[Atom]>, Fields, bool);
+
 struct Check<'a> {
     hidden: &'a Hidden,
     starts: Starts,
     /// Which commands have a word that starts with a wildcard.
     of_names: Vec<bool>,
     /// Words that name nothing hidden, by what they are made of.
-    harmless: RefCell<HashSet<(Arc<[Atom]>, Fields, bool)>>,
+    harmless: RefCell<HashSet<MadeOf>>,
     dotglob: bool,
     facts: &'a Facts,
     /// The hidden paths that can be met, if that is known.
