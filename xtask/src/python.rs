@@ -148,9 +148,9 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
 
     let frameworks: Vec<&Framework> = FRAMEWORKS.iter().filter(|one| asked.wants(one.name)).collect();
     let start = Instant::now();
+    // Downloads wait for the network, the build for the processor.
+    let waiting = Mutex::new(frameworks.iter().copied().collect::<VecDeque<_>>());
     let wheel = std::thread::scope(|scope| {
-        // Downloads wait for the network, the build for the processor.
-        let waiting = Mutex::new(frameworks.iter().copied().collect::<VecDeque<_>>());
         let workers: Vec<_> = (0..INSTALLED_AT_ONCE)
             .map(|_| scope.spawn(|| install_waiting(&waiting, &project, &place)))
             .collect();

@@ -19,6 +19,7 @@
 #[cfg(feature = "program")]
 extern crate self as shieling_jail;
 
+mod bytes;
 pub mod message;
 pub mod plan;
 #[cfg(feature = "program")]

@@ -58,8 +58,10 @@ pub struct Update {
     /// What is to be hidden from now on, besides what is.
     pub hide: Vec<Hide>,
     /// What is to be protected from now on, besides what is.
+    #[serde(with = "crate::bytes")]
     pub protect: Vec<PathBuf>,
     /// What is to keep its name from now on, and can still be changed inside.
+    #[serde(with = "crate::bytes")]
     pub pin: Vec<PathBuf>,
     /// The same, by mounts that nobody meets, in what [`Entry::Unseen`](crate::plan::Entry::Unseen) names;
     /// directories and links.
@@ -71,6 +73,7 @@ pub struct Update {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Hide {
     /// Where it was.
+    #[serde(with = "crate::bytes")]
     pub target: PathBuf,
     /// What it was: the numbers of its device and of itself.
     pub file: (u64, u64),
@@ -78,8 +81,16 @@ pub struct Hide {
 
 /// An update with its number, so that its answer is not taken for another's.
 pub type Numbered = (u64, Update);
-/// What came of the update of this number: what was to be hidden or held and was not there any more.
-pub type Updated = (u64, Result<Vec<PathBuf>, Refusal>);
+/// What came of the update of this number.
+pub type Updated = (u64, Result<Missed, Refusal>);
+
+/// What was to be hidden or held and was not there any more.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Missed {
+    /// Where it was.
+    #[serde(with = "crate::bytes")]
+    pub paths: Vec<PathBuf>,
+}
 
 /// What can be read from a descriptor about limits that were reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -171,6 +182,7 @@ pub struct Ready {
     /// The effective limits.
     pub limits: crate::plan::Limits,
     /// The directory that was made for temporary files, where `/tmp` is the host's.
+    #[serde(with = "crate::bytes")]
     pub temporary: Option<PathBuf>,
     /// What the descriptors are that come with it, after the root.
     pub counters: Vec<Counter>,

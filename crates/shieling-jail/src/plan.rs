@@ -48,6 +48,7 @@ pub struct Plan {
     pub foreign: Vec<Foreign>,
     /// The only files that can be executed, as they are seen inside, with everything below a
     /// directory; anything that is seen if there is no list.
+    #[serde(with = "crate::bytes")]
     pub executable: Option<Vec<PathBuf>>,
     /// The limits.
     pub limits: Limits,
@@ -63,6 +64,7 @@ pub struct Plan {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Foreign {
     /// Where it is on the host: the source of an [`Entry::Bind`].
+    #[serde(with = "crate::bytes")]
     pub source: PathBuf,
     /// Whose it is.
     pub user: u32,
@@ -81,8 +83,10 @@ pub enum Entry {
     Bind {
         /// Where it is on the host. Links on the way to it are followed only if it is optional: what
         /// must be there was judged by this path, and somebody may since have put a link on it.
+        #[serde(with = "crate::bytes")]
         source: PathBuf,
         /// Where it is seen.
+        #[serde(with = "crate::bytes")]
         target: PathBuf,
         /// Whether it can be changed.
         writable: bool,
@@ -97,8 +101,10 @@ pub enum Entry {
     /// what is missing says so. Only with namespaces.
     Layered {
         /// Where it is on the host.
+        #[serde(with = "crate::bytes")]
         source: PathBuf,
         /// Where it is seen. No link on the way to it is followed.
+        #[serde(with = "crate::bytes")]
         target: PathBuf,
         /// How much is written at most in all layers together, in bytes; the first one's counts.
         bytes: u64,
@@ -111,6 +117,7 @@ pub enum Entry {
     /// to its own owner, and is then passed over. No link is followed, neither on the way nor in its place.
     Listed {
         /// Where it is on the host, and where it is seen.
+        #[serde(with = "crate::bytes")]
         target: PathBuf,
         /// Whether it can be changed.
         writable: bool,
@@ -120,6 +127,7 @@ pub enum Entry {
     /// A private directory in memory, which can be written to and is gone with the jail.
     Temporary {
         /// Where it is seen.
+        #[serde(with = "crate::bytes")]
         target: PathBuf,
         /// How much it holds at most.
         bytes: u64,
@@ -134,11 +142,13 @@ pub enum Entry {
     /// put there before. Later entries can put something into it.
     Directory {
         /// Where it is seen.
+        #[serde(with = "crate::bytes")]
         target: PathBuf,
     },
     /// A file of its own, read-only.
     File {
         /// Where it is seen.
+        #[serde(with = "crate::bytes")]
         target: PathBuf,
         /// What is in it.
         content: Vec<u8>,
@@ -146,18 +156,22 @@ pub enum Entry {
     /// A symbolic link.
     Link {
         /// Where it is seen.
+        #[serde(with = "crate::bytes")]
         target: PathBuf,
         /// What it says.
+        #[serde(with = "crate::bytes")]
         to: PathBuf,
     },
     /// The jail's own processes, read-only.
     Proc {
         /// Where it is seen.
+        #[serde(with = "crate::bytes")]
         target: PathBuf,
     },
     /// A minimal `/dev`: null, zero, full, random, urandom, tty, own terminals, `shm`.
     Dev {
         /// Where it is seen.
+        #[serde(with = "crate::bytes")]
         target: PathBuf,
         /// How much `shm` in it holds at most, in bytes.
         shm: u64,
@@ -167,6 +181,7 @@ pub enum Entry {
     /// Nothing there means nothing to do.
     Hide {
         /// What is hidden.
+        #[serde(with = "crate::bytes")]
         target: PathBuf,
     },
     /// What was put here before, once more over itself, so that it can be neither renamed nor removed.
@@ -174,6 +189,7 @@ pub enum Entry {
     /// here can put a link to anything in its place. Nothing there, or a link, means nothing to do.
     Again {
         /// Where it is seen.
+        #[serde(with = "crate::bytes")]
         target: PathBuf,
         /// Whether it can be changed.
         writable: bool,
@@ -185,12 +201,14 @@ pub enum Entry {
     /// be renamed in none, and where nobody sees the mount, no rename and no link has to cross it.
     Unseen {
         /// Where it is seen.
+        #[serde(with = "crate::bytes")]
         target: PathBuf,
     },
     /// What was put here before can still be read, and no longer changed, replaced or removed. Nothing
     /// there means nothing to do.
     Protect {
         /// What is protected.
+        #[serde(with = "crate::bytes")]
         target: PathBuf,
     },
 }
@@ -233,11 +251,11 @@ pub struct Limits {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Probe {
     /// A file must not be made in this directory.
-    NoWrite(PathBuf),
+    NoWrite(#[serde(with = "crate::bytes")] PathBuf),
     /// A file must be made in this directory, and removed.
-    Write(PathBuf),
+    Write(#[serde(with = "crate::bytes")] PathBuf),
     /// This must not be found, or be empty.
-    Hidden(PathBuf),
+    Hidden(#[serde(with = "crate::bytes")] PathBuf),
     /// A connection to a host that is not this one must fail at once.
     NoConnect,
 }

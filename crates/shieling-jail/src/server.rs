@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal};
-use shieling_jail::message::{self, Layer, Numbered, UPDATE, Updated};
+use shieling_jail::message::{self, Layer, Missed, Numbered, UPDATE, Updated};
 use shieling_jail::plan::Plan;
 
 use crate::confine::{Binding, Confinement};
@@ -291,7 +291,7 @@ impl Server {
         };
         let (number, update): Numbered = message::decode(&read_whole(&file, LONGEST_UPDATE)?).ok_or(Errno::BADMSG)?;
         let updated = match &mut self.view {
-            Some(view) => view::update(view, &update),
+            Some(view) => view::update(view, &update).map(|paths| Missed { paths }),
             None => refuse(
                 Layer::Mount,
                 "without a mount namespace nothing can be hidden or protected",

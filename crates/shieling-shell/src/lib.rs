@@ -8,9 +8,9 @@
 //! ```
 //! use shieling_shell::{Deed, read};
 //!
-//! let reading = read("cd src && grep -r TODO . | sort > ../todo.txt")?;
+//! let reading = read("cd src && grep -r needle . | sort > ../todo.txt")?;
 //! let commands: Vec<String> = reading.commands.iter().map(|command| command.shown()).collect();
-//! assert_eq!(commands, ["cd src", "grep -r TODO .", "sort"]);
+//! assert_eq!(commands, ["cd src", "grep -r needle .", "sort"]);
 //! assert!(reading.effects.iter().any(|effect| {
 //!     matches!(&effect.deed, Deed::Writes(path) if path.known().as_deref() == Some("../todo.txt"))
 //! }));

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 
-use crate::root;
+use crate::workspace::root;
 
 /// The user and group that are nobody's, for an installation of an ordinary user.
 const ORDINARY: &str = "65534";

@@ -743,3 +743,22 @@ fn what_keeps_a_sandbox_does_not_know_how_shieling_was_started() {
     drop(child.stdin.take());
     child.wait().expect("it ends");
 }
+
+#[test]
+fn a_workspace_whose_name_is_no_text_is_worked_in_and_hides_as_any_other() {
+    use std::ffi::{OsStr, OsString};
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let shieling = Shieling::in_workspace();
+    let odd = shieling.workspace().join(OsStr::from_bytes(b"a \xff"));
+    std::fs::create_dir(&odd).expect("it can be made");
+    std::fs::write(odd.join(".env"), "secret").expect("it can be written");
+    let words = ["exec", "--ignore", ".env", "--workspace"].map(OsString::from);
+    let shieling = shieling
+        .args(words)
+        .args([odd.clone().into_os_string(), "--".into()])
+        .args(["echo made > new; cat new; grep -rs secret .; echo looked"]);
+    let ran = shieling.run();
+    assert_eq!((ran.exit, &*ran.stdout), (Some(0), "made\nlooked\n"), "{ran}");
+    assert!(odd.join("new").exists());
+}

@@ -278,7 +278,7 @@ impl Jail {
             }
         };
         match tokio::time::timeout(PATIENCE, answer).await {
-            Ok(Some(Ok(missed))) => Ok(missed),
+            Ok(Some(Ok(missed))) => Ok(missed.paths),
             Ok(Some(Err(refusal))) => Err(JailError::Refused(refusal)),
             Ok(None) | Err(_) => Err(JailError::Silent),
         }

@@ -78,10 +78,18 @@ fn tells(text: &str, lines: usize, network: Network) -> bool {
     let start = text.ceil_char_boundary(text.len().saturating_sub(LOOKED_AT));
     let tail = text.get(start..).unwrap_or_default().to_ascii_lowercase();
     tail.lines().rev().take(lines).any(|line| {
-        SAID.iter().any(|said| line.contains(said))
+        SAID.iter().any(|said| has_words(line, said))
             || WITH_A_HOST.iter().any(|said| line.contains(said)) && names_another_host(line)
             // What Landlock answers where nothing may be connected to.
             || network == Network::None && line.contains("connect") && line.contains("permission denied")
+    })
+}
+
+/// Whether a line has these words, and not as the end of another: `FileNotFoundError` is no `ENOTFOUND`.
+fn has_words(line: &str, words: &str) -> bool {
+    line.match_indices(words).any(|(start, _)| {
+        let before = line[..start].chars().next_back();
+        !before.is_some_and(char::is_alphanumeric)
     })
 }
 
@@ -173,6 +181,7 @@ mod tests {
             "connect ECONNREFUSED 127.0.0.1:5432",
             "psql: error: connection to server at \"127.0.0.1\", port 5432 failed: Connection refused",
             "main.rs:12: connection refused",
+            "FileNotFoundError: [Errno 2] No such file or directory: 'x'",
             "test server.test.js: connection refused",
             "assertion failed",
             "",
