@@ -31,9 +31,13 @@ fn index(directory: &Path) -> String {
     for (table, path) in files.iter().enumerate() {
         let text = fs::read_to_string(path).expect("a table is text");
         let file = path.file_name().expect("a file has a name").to_string_lossy();
+        let attribute = |name: &str| text.lines().any(|line| line == format!("table {name}"));
         let _ = writeln!(
             tables,
-            "    ({file:?}, include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/{TABLES}/{file}\"))),"
+            "    Table {{ name: {file:?}, text: include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/{TABLES}/{file}\")), \
+             is_rough: {}, is_for_projects: {} }},",
+            attribute("rough"),
+            attribute("for projects"),
         );
         for (heading, start, end) in parts(&text, 0, text.len(), |line| {
             line.starts_with("program ") || line.starts_with("options ")
@@ -64,7 +68,7 @@ fn index(directory: &Path) -> String {
     let names: Vec<_> = names.into_iter().collect();
     let shared: Vec<_> = shared.into_iter().collect();
     format!(
-        "const TABLES: &[(&str, &str)] = &[\n{tables}];\nstatic BLOCKS: [Block; {number}] = [\n{blocks}];\n\
+        "static TABLES: &[Table] = &[\n{tables}];\nstatic BLOCKS: [Block; {number}] = [\n{blocks}];\n\
          static NAMES: &[(&str, usize)] = &{names:?};\nstatic SHARED: &[(&str, (usize, usize, usize))] = &{shared:?};\n"
     )
 }

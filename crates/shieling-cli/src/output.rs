@@ -391,7 +391,10 @@ mod tests {
         // The thread that drops it may not have had a processor yet.
         let begun = std::time::Instant::now();
         while !is_ready(&copied, Stream::Stdout) {
-            assert!(begun.elapsed() < std::time::Duration::from_secs(30), "it is not dropped");
+            assert!(
+                begun.elapsed() < std::time::Duration::from_secs(30),
+                "it is not dropped"
+            );
             std::thread::yield_now();
         }
     }

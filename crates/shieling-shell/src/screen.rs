@@ -138,6 +138,9 @@ fn nesting(text: &str) -> usize {
 
 /// Returns the text with invisible and control characters escaped.
 pub fn escaped(text: &str) -> String {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\n')) {
+        return text.to_owned();
+    }
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         if concealing(character).is_some() || (character != ' ' && invisible(character)) {

@@ -4,6 +4,7 @@
 //! what the word becomes at run time is always among the possibilities that they report.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::span::Span;
 
@@ -60,17 +61,17 @@ pub enum Known {
     Maybe,
 }
 
-/// A word of a command.
+/// A word of a command. Clones share their pieces and cost no allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
     /// Its pieces after quote removal.
-    pub atoms: Vec<Atom>,
+    pub atoms: Arc<[Atom]>,
     /// How many words it can expand to.
     pub fields: Fields,
     /// Its place in the text.
     pub span: Span,
     /// The word as it is written, for messages.
-    pub written: String,
+    pub written: Arc<str>,
 }
 
 impl Word {
@@ -78,17 +79,17 @@ impl Word {
     pub fn text(text: impl Into<String>, span: Span) -> Self {
         let text = text.into();
         Self {
-            atoms: vec![Atom::Text(text.clone())],
+            written: text.as_str().into(),
+            atoms: [Atom::Text(text)].into(),
             fields: Fields::One,
             span,
-            written: text,
         }
     }
 
     /// Creates a word that can be any text.
-    pub fn unknown(fields: Fields, written: impl Into<String>, span: Span) -> Self {
+    pub fn unknown(fields: Fields, written: impl Into<Arc<str>>, span: Span) -> Self {
         Self {
-            atoms: vec![Atom::Hidden(Hidden::Anything)],
+            atoms: [Atom::Hidden(Hidden::Anything)].into(),
             fields,
             span,
             written: written.into(),
@@ -122,21 +123,30 @@ impl Word {
 
     /// Returns the word without its first `bytes` bytes, which must be known text.
     pub fn after(&self, bytes: usize) -> Self {
-        let mut rest = self.clone();
-        if let Some(Atom::Text(text)) = rest.atoms.first_mut() {
-            *text = text.get(bytes..).unwrap_or_default().to_owned();
-            if text.is_empty() {
-                rest.atoms.remove(0);
+        let atoms: Arc<[Atom]> = match &*self.atoms {
+            [Atom::Text(text), rest @ ..] => {
+                let left = text.get(bytes..).unwrap_or_default();
+                let first = (!left.is_empty()).then(|| Atom::Text(left.to_owned()));
+                first.into_iter().chain(rest.iter().cloned()).collect()
             }
+            _ => self.atoms.clone(),
+        };
+        Self {
+            written: show(&atoms).into(),
+            atoms,
+            ..*self
         }
-        rest.written = show(&rest.atoms);
-        rest
     }
 
     /// Returns the alternatives of the word, or `None` if there are more than `limit`.
     pub fn alternatives(&self, limit: usize) -> Option<Vec<Self>> {
+        if let [Atom::Text(text)] = &*self.atoms
+            && !text.is_empty()
+        {
+            return Some(vec![self.clone()]);
+        }
         let mut all: Vec<Vec<Atom>> = vec![Vec::new()];
-        for atom in &self.atoms {
+        for atom in &*self.atoms {
             match atom {
                 Atom::OneOf(choices) => {
                     if all.len() * choices.len() > limit {
@@ -153,7 +163,7 @@ impl Word {
         Some(
             all.into_iter()
                 .map(|atoms| Self {
-                    atoms: joined(atoms),
+                    atoms: joined(atoms).into(),
                     ..self.clone()
                 })
                 .collect(),
@@ -218,7 +228,7 @@ impl Word {
                 .iter()
                 .all(|atom| matches!(atom, Atom::Text(text) if !text.split('/').any(|part| part == "..")))
         };
-        let [roots, Atom::OneOf(ends_with), name @ ..] = self.atoms.as_slice() else {
+        let [roots, Atom::OneOf(ends_with), name @ ..] = &*self.atoms else {
             return false;
         };
         let ends = |choice: &Vec<Atom>| match name {
@@ -245,7 +255,7 @@ impl Word {
         if self.fields != Fields::One {
             return None;
         }
-        let last = match self.atoms.as_slice() {
+        let last = match &*self.atoms {
             [.., Atom::Text(text)] => text,
             _ => return None,
         };
@@ -257,7 +267,7 @@ impl Word {
 
     /// Returns the word for messages and records: its text if known, otherwise as it is written.
     pub fn shown(&self) -> String {
-        self.known().map_or_else(|| self.written.clone(), Cow::into_owned)
+        self.known().map_or_else(|| self.written.to_string(), Cow::into_owned)
     }
 }
 
@@ -383,15 +393,15 @@ pub(crate) fn spaced(words: &[Word], span: Span) -> Word {
             atoms.push(Atom::Text(" ".to_owned()));
         }
         if word.fields == Fields::One {
-            atoms.extend(word.atoms.clone());
+            atoms.extend(word.atoms.iter().cloned());
         } else {
             atoms.push(Atom::Hidden(Hidden::Anything));
         }
     }
     Word {
-        atoms: joined(atoms),
+        atoms: joined(atoms).into(),
         fields: Fields::One,
         span,
-        written: String::new(),
+        written: "".into(),
     }
 }

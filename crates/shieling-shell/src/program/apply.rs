@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use super::facts::is_interpreter;
 use super::parse::{Arguments, parse};
-use super::table::{Bring, Operands, Program, Role, Value, find, is_for_projects, is_rough};
+use super::table::{Bring, Operands, Program, Role, Value, find};
 use super::{awk, sed, special};
 use crate::reader::{Launch, Reader, Run};
 use crate::reading::{Deed, Doubt, Invocation, Kind, MORE, PIPE, PartsOf, Via, Walk};
@@ -29,15 +30,12 @@ fn apply_here(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> 
         reader.code_that_is_fed(run)?;
     }
     let talks = |bring: &Bring| matches!(bring, Bring::Network(_) | Bring::Runs(_) | Bring::Unknown(_));
-    if program.always.iter().any(talks) || !program.opens.is_empty() || is_opaque(&run.name) {
+    if program.always.iter().any(talks) || !program.opens.is_empty() || program.is_opaque(&run.name) {
         reader.names_that_are_fed(run);
     }
-    let special = match run.name.as_str() {
-        "xargs" | "tar" | "ssh" => Some(run.name.as_str()),
-        // Of these it is not described what they start.
-        "npx" | "bunx" | "pnpx" | "uvx" => Some("package"),
-        name if special::is_interpreter(name) => Some("interpreter"),
-        _ => program.special.as_deref(),
+    let special = match program.is_interpreter(&run.name) {
+        true => Some("interpreter"),
+        false => program.special.as_deref(),
     };
     if let Some(name) = special
         && special::apply(name, program, run, reader)?
@@ -315,8 +313,8 @@ pub(super) fn record_options(
             );
         }
     }
-    if program.has_risky_options() {
-        let launches = program.has_launching_options();
+    if program.has_risky_options {
+        let launches = program.has_launching_options;
         for word in &found.doubtful {
             reader.effect(
                 Deed::MaybeOption(word.clone(), launches),
@@ -364,7 +362,7 @@ fn bring_about(bring: &Bring, object: String, span: crate::span::Span, run: &Run
             for word in run.args.iter().filter(|word| word.known().as_deref() == Some(PIPE)) {
                 reader.unknown_launch(word, run);
             }
-            let project = is_for_projects(program_of(run));
+            let project = run.program.is_some_and(|program| program.is_for_projects);
             if project {
                 // What it runs is the project's; what it is told to read is the text's.
                 for word in run.args.iter().filter(|word| word.known().is_some()) {
@@ -490,7 +488,7 @@ fn setting(name: &Word, next: Option<&Word>, run: &Run, reader: &mut Reader<'_>)
 
 /// What functions of a program's own language open and start.
 pub(super) fn language(word: &Word, keys: bool, run: &Run, reader: &mut Reader<'_>) {
-    let Some(program) = find(program_of(run)) else { return };
+    let Some(program) = run.program else { return };
     let by = Some(run.index);
     let Some(text) = word.known() else {
         if !program.opens.is_empty() {
@@ -523,7 +521,7 @@ pub(super) fn language(word: &Word, keys: bool, run: &Run, reader: &mut Reader<'
     for end in called(&program.opens) {
         let path = match literal(&text[end..]).or_else(|| setting_of_filter(&text[..end], &text[end..])) {
             Some(path) => Word {
-                atoms: crate::word::found(path),
+                atoms: crate::word::found(path).into(),
                 ..word.clone()
             },
             None => Word::unknown(Fields::Any, word.written.clone(), word.span),
@@ -577,6 +575,21 @@ pub(super) fn launch(argv: &[Word], run: &Run, reader: &mut Reader<'_>) -> Resul
 /// Records what a word in this role means.
 pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader<'_>) -> Result {
     let by = Some(run.index);
+    let is_rough = run.program.is_some_and(|program| program.is_rough);
+    let data = matches!(
+        role,
+        Role::Text
+            | Role::Pattern
+            | Role::Except
+            | Role::ExceptDirs
+            | Role::LeftOut
+            | Role::Ending
+            | Role::Kind
+            | Role::Depth
+    );
+    if data && !is_rough && !word.prefix().starts_with('@') {
+        return Ok(());
+    }
     let (object, span) = (word.shown(), word.span);
     if word.prefix().starts_with('@') && !matches!(role, Role::At | Role::Header) {
         // Many programs read further arguments from such a file.
@@ -586,7 +599,7 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
         role,
         Role::Text | Role::Host | Role::State | Role::Unknown | Role::Read | Role::At | Role::Header
     );
-    if may_be_a_path && word.known().is_some() && is_rough(program_of(run)) {
+    if may_be_a_path && word.known().is_some() && is_rough {
         reader.effect(Deed::Mentions(word.clone()), object.clone(), span, by, Via::Operand);
     }
     let deed = match role {
@@ -597,9 +610,7 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
         | Role::LeftOut
         | Role::Ending
         | Role::Kind
-        | Role::Depth => {
-            return Ok(());
-        }
+        | Role::Depth => return Ok(()),
         Role::Picked if word.prefix().starts_with('!') => return Ok(()),
         Role::Moved | Role::Linked => {
             reader.effect(Deed::Renames(word.clone()), object.clone(), span, by, Via::Operand);
@@ -660,11 +671,11 @@ pub(super) fn apply_role(role: Role, word: &Word, run: &Run, reader: &mut Reader
             }
             Deed::Reads(word.clone())
         }
-        Role::Write if program_of(run) == "strace" && word.prefix().starts_with(['|', '!']) => {
+        Role::Piped if word.prefix().starts_with(['|', '!']) => {
             reader.shell_text(&word.after(1), by)?;
             Deed::Writes(word.clone())
         }
-        Role::Write => Deed::Writes(word.clone()),
+        Role::Write | Role::Piped => Deed::Writes(word.clone()),
         Role::Path => Deed::Names(word.clone()),
         Role::Rev => Deed::Revision(word.clone()),
         Role::Command => return launch(std::slice::from_ref(word), run, reader),
@@ -825,32 +836,37 @@ pub(super) fn found_names(word: &Word, run: &Run, reader: &mut Reader<'_>) -> Re
 
 /// Whether it is not described what a program does with its operands, so that it may start them.
 pub fn is_opaque(name: &str) -> bool {
-    find(name).is_none_or(|program| {
-        let roles = &program.operands;
-        program.subs.is_empty()
-            && !program.builtin
-            && program.special.is_none()
+    find(name).is_none_or(|program| program.is_opaque(name))
+}
+
+impl Program {
+    fn is_opaque(&self, name: &str) -> bool {
+        let roles = &self.operands;
+        self.subs.is_empty()
+            && !self.builtin
+            // Of packages it is not described what they start.
+            && self.special.as_deref().is_none_or(|special| special == "package")
             // What a script is given is the script's own matter.
-            && (program.always.iter().any(|bring| matches!(bring, Bring::Runs(_) | Bring::Unknown(_)))
-                && !special::is_interpreter(name)
+            && (self.always.iter().any(|bring| matches!(bring, Bring::Runs(_) | Bring::Unknown(_)))
+                && !self.is_interpreter(name)
                 || roles
                     .head
                     .iter()
                     .chain(&roles.rest)
                     .chain(&roles.tail)
                     .any(|role| matches!(role, Role::Unknown | Role::Query)))
-    })
+    }
 }
 
 /// Whether a command starts no program but one that runs what the project says, or a script that is judged by itself.
 pub fn is_of_the_project(command: &Invocation) -> bool {
-    let own = |name: &str| is_for_projects(name) || special::is_interpreter(name);
+    let own = |name: &str| find(name).is_some_and(|program| program.is_for_projects) || is_interpreter(name);
     command.kind != Kind::Program || command.program().is_some_and(|name| own(&name))
 }
 
 /// Whether a program has subcommands of which some start what they are given (`npm exec`, `cargo watch`).
 pub fn starts_others(name: &str) -> bool {
-    is_for_projects(name) && find(name).is_some_and(|program| !program.subs.is_empty())
+    find(name).is_some_and(|program| program.is_for_projects && !program.subs.is_empty())
 }
 
 /// Whether a program is described as one that runs what the project says, and is given data.

@@ -379,10 +379,10 @@ fn or_here(roots: &[Word], word: &Word) -> Vec<Word> {
 
 /// The directory in which a start of the search stands.
 fn beside(root: &Word) -> Word {
-    let mut atoms = root.atoms.clone();
+    let mut atoms = root.atoms.to_vec();
     atoms.push(Atom::Text("/..".to_owned()));
     Word {
-        atoms: joined(atoms),
+        atoms: joined(atoms).into(),
         ..root.clone()
     }
 }
@@ -442,9 +442,9 @@ fn with_names(word: &Word, roots: &[Word], action: &str, pattern: Option<&str>) 
         }
     }
     Word {
-        atoms: joined(atoms),
+        atoms: joined(atoms).into(),
         fields: Fields::One,
         span: word.span,
-        written: text.into_owned(),
+        written: (*text).into(),
     }
 }

@@ -3,6 +3,7 @@
 mod apply;
 mod awk;
 mod code;
+mod facts;
 mod find_program;
 mod history;
 mod normal;
@@ -17,8 +18,9 @@ pub use apply::{
     elsewhere, is_of_the_project, is_opaque, names_what_it_changes, reads_by_itself, runs_the_project, starts_others,
 };
 pub(crate) use code::code;
+pub use facts::{helper_directories, helpers, is_interpreter, project_files, runs_scripts};
 pub use history::prints_history;
 pub use normal::{Normal, normal};
-pub(crate) use table::find;
 pub use table::{Example, examples, is_described};
+pub(crate) use table::{Program, find};
 pub use walks::{is_of_programs, pattern_of};

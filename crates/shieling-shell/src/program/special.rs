@@ -29,7 +29,7 @@ pub(super) fn apply(
         "flock" => flock(program, run, reader).map(|()| true),
         "sysctl" => Ok(sysctl(run, reader)),
         "ip" => ip(run, reader).map(|()| true),
-        "interpreter" | "python" => interpreter(program, run, reader).map(|()| true),
+        "interpreter" => interpreter(program, run, reader).map(|()| true),
         "ssh" => ssh(program, run, reader).map(|()| true),
         "fd" => fd(program, run, reader).map(|()| true),
         "tree" => Ok(tree(run, reader)),
@@ -352,7 +352,7 @@ fn parallel(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Re
     let each = Atom::OneOf(known.iter().map(|text| vec![Atom::Text(text.to_string())]).collect());
     let names = argv.iter().any(marked);
     let one = Word {
-        atoms: vec![each],
+        atoms: [each].into(),
         ..Word::unknown(Fields::One, MORE, run.span)
     };
     for word in argv.iter_mut().filter(|word| marked(word)) {
@@ -393,39 +393,15 @@ fn with_data(text: &str, mark: &str, word: &Word) -> Word {
         }
     }
     Word {
-        atoms,
+        atoms: atoms.into(),
         fields: Fields::One,
         span: word.span,
-        written: text.to_owned(),
+        written: text.into(),
     }
 }
 
 /// Options of Python behind which `-m` names a module all the same.
 const MODULES_FOLLOW: [&str; 8] = ["-B", "-I", "-O", "-OO", "-P", "-q", "-s", "-u"];
-
-/// Interpreters of other languages than the shell's.
-pub(super) fn is_interpreter(name: &str) -> bool {
-    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    matches!(
-        name,
-        "python"
-            | "pypy"
-            | "node"
-            | "nodejs"
-            | "perl"
-            | "ruby"
-            | "php"
-            | "lua"
-            | "luajit"
-            | "Rscript"
-            | "deno"
-            | "bun"
-            | "julia"
-            | "tclsh"
-            | "tsx"
-            | "ts-node"
-    )
-}
 
 /// An interpreter of another language: its code is in an option, a file, or its input.
 fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(), Unreadable> {
@@ -442,10 +418,11 @@ fn interpreter(program: &'static Program, run: &Run, reader: &mut Reader<'_>) ->
             .all(|word| word.known().is_some_and(|text| MODULES_FOLLOW.contains(&text.as_ref())))
         && let Some(name) = run.args.get(at + 1).and_then(Word::known)
         && let Some(module) =
-            super::table::find(&name).filter(|_| super::table::is_for_projects(&name) && !is_interpreter(&name))
+            super::table::find(&name).filter(|found| found.is_for_projects && !found.is_interpreter(&name))
     {
         let run = Run {
             name: name.into_owned(),
+            program: Some(module),
             args: run.args[at + 2..].to_vec(),
             ..run.clone()
         };
@@ -852,9 +829,12 @@ pub(super) fn git_setting(key: &str, value: &Word, run: &Run, reader: &mut Reade
     if !command && !one_of(LOADING_KEYS) {
         return Ok(());
     }
-    let mut word = value.clone();
-    word.atoms.insert(0, Atom::Text(format!("{key}=")));
-    word.atoms = crate::word::joined(word.atoms);
+    let mut atoms = vec![Atom::Text(format!("{key}="))];
+    atoms.extend(value.atoms.iter().cloned());
+    let word = Word {
+        atoms: crate::word::joined(atoms).into(),
+        ..value.clone()
+    };
     git_config(&word, run, reader)
 }
 
@@ -891,7 +871,7 @@ fn fd(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(
             .iter()
             .map(|word| match word.known().filter(|text| text.contains('{')) {
                 Some(_) => Word {
-                    atoms: vec![Atom::Hidden(Hidden::Anything)],
+                    atoms: [Atom::Hidden(Hidden::Anything)].into(),
                     ..word.clone()
                 },
                 None => word.clone(),
@@ -906,7 +886,7 @@ fn fd(program: &'static Program, run: &Run, reader: &mut Reader<'_>) -> Result<(
         return Ok(());
     };
     // A name at the end is one more argument; elsewhere it stands for anything.
-    if argv.len() > 1 && argv.last().is_some_and(|word| word.written == "{}") {
+    if argv.len() > 1 && argv.last().is_some_and(|word| &*word.written == "{}") {
         argv.pop();
     }
     reader.launch_fed(

@@ -47,6 +47,7 @@
 //! | `at` | data, or behind an `@` a file of it that is read (`curl -d`) | allow |
 //! | `list` | a file that names further files, all of which are read (`wc --files0-from`) | allow |
 //! | `moved` | as `write`; what lies below it, if it is a directory, goes on under another name | deny |
+//! | `piped` | as `write`; behind a `|` or a `!` it is text that a shell runs instead (`strace -o`) | deny |
 //! | `removed` | as `write`; it is removed, with what lies below it | deny |
 //! | `linked` | as `read`; what lies below it, if it is a directory, gets another name | allow |
 //! | `repository` | a repository of git that the text chooses, whose settings can run programs | ask, unless it is the `.git` here |
@@ -66,6 +67,13 @@
 //! | `unknown` | nothing can be said | ask |
 //!
 //! A role may carry a prefix that must match: `role:LITERAL` is not supported; write options instead.
+//!
+//! **A table** may say of all its programs, in lines of their own before the first of them:
+//!
+//! | line | meaning |
+//! |---|---|
+//! | `table rough` | they are described by what they change and where they send it, and not word by word: a word that is said to be text may be the path of a file that they read |
+//! | `table for projects` | with them a project is built, tested or checked |
 //!
 //! **`operands`** is a list of roles in order. The role with `...` repeats, and roles after it bind
 //! from the end: `operands read... write` is `cp`'s. An operand in excess of a list without `...` is
@@ -123,7 +131,15 @@
 //! | `fed` | its standard input is code in its own language |
 //! | `shell` | without a command on its line it starts a shell, which reads the standard input; `shell with -s` with one of these options; `shell unless -c` whatever its operands are (a user), but with one of these |
 //! | `joined -B -Wl,` | options whose value stands behind their name in the same word, where `options single` |
+//! | `interpreter` | it runs code of another language than the shell's: in an option, in a file, or from its standard input |
+//! | `scripts` | it runs a file that is named among its arguments, or else what it is fed |
+//! | `project-files NAME …` | it runs what files of these names in its directory tell it |
+//! | `helpers NAME …` | programs that it starts by itself |
+//! | `helpers-in DIRECTORY …` | directories of programs of its own, absolute or below the prefix that its `bin` stands in |
 //! | `special NAME` | the arguments are read by a function of that name in Rust instead (`find`, `dd`, `test`) |
+//!
+//! Of these, `interpreter`, `scripts`, `helpers` and `helpers-in` may end with `of NAME …`: they hold for these names of
+//! the block alone.
 //!
 //! **Subcommands.** `sub NAME …` starts a block that belongs to the program above it and lasts until
 //! the next `sub` or `program`; it has operands, options, attributes and examples of its own. The
@@ -173,6 +189,8 @@ pub(crate) enum Role {
     List,
     /// A path that is changed, and whose content goes on under another name.
     Moved,
+    /// A path that is changed, or behind a `|` or a `!` text that a shell runs.
+    Piped,
     /// A path that is removed, with what lies below it.
     Removed,
     /// A path that is read, and whose content gets another name.
@@ -246,6 +264,7 @@ impl Role {
             | Self::GitConfig
             | Self::State
             | Self::Moved
+            | Self::Piped
             | Self::Removed
             | Self::Repository
             | Self::Setting
@@ -276,6 +295,7 @@ impl Role {
             "header" => Self::Header,
             "list" => Self::List,
             "moved" => Self::Moved,
+            "piped" => Self::Piped,
             "removed" => Self::Removed,
             "linked" => Self::Linked,
             "repository" => Self::Repository,
@@ -495,6 +515,19 @@ pub(crate) struct Shell {
     pub(crate) unless: Vec<String>,
 }
 
+/// What holds for all names of a program, or for these alone if there are any.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Named<T> {
+    names: Vec<String>,
+    pub(crate) what: T,
+}
+
+impl<T> Named<T> {
+    pub(crate) fn holds_for(&self, name: &str) -> bool {
+        self.names.is_empty() || self.names.iter().any(|own| own == name)
+    }
+}
+
 /// A program, or a subcommand of one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Program {
@@ -530,6 +563,24 @@ pub(crate) struct Program {
     pub(crate) joined: Vec<String>,
     /// With which options it reads nothing of directories that are named to it; in any case if there are none.
     pub(crate) files: Option<Vec<String>>,
+    /// Whether it runs code of another language than the shell's.
+    pub(crate) interpreter: Option<Named<()>>,
+    /// Whether it runs a file that is named among its arguments.
+    pub(crate) scripts: Option<Named<()>>,
+    /// The names of files in its directory that tell it what to run.
+    pub(crate) project_files: Vec<String>,
+    /// Programs that it starts by itself.
+    pub(crate) helpers: Vec<Named<Vec<String>>>,
+    /// Directories of programs of its own.
+    pub(crate) helpers_in: Vec<Named<Vec<String>>>,
+    /// Whether a word that is said to be text may be a path all the same.
+    pub(crate) is_rough: bool,
+    /// Whether a project is built, tested or checked with it.
+    pub(crate) is_for_projects: bool,
+    /// Whether any option of it could change, start or send something.
+    pub(crate) has_risky_options: bool,
+    /// Whether any option of it could start something.
+    pub(crate) has_launching_options: bool,
 }
 
 /// A subcommand, read when it is first asked for: some programs have hundreds.
@@ -552,14 +603,11 @@ impl Sub {
 }
 
 impl Program {
-    /// Whether any option of it could change, start or send something.
-    pub(crate) fn has_risky_options(&self) -> bool {
-        !self.options_none && self.options.iter().any(|choice| !choice.is_harmless())
-    }
-
-    /// Whether any option of it could start something.
-    pub(crate) fn has_launching_options(&self) -> bool {
-        !self.options_none && self.options.iter().any(Choice::launches)
+    /// Whether the program runs, by this name, code of another language than the shell's.
+    pub(crate) fn is_interpreter(&self, name: &str) -> bool {
+        self.interpreter
+            .as_ref()
+            .is_some_and(|interpreter| interpreter.holds_for(name))
     }
 
     /// Reads one line that is neither a heading nor an example.
@@ -625,6 +673,26 @@ impl Program {
                 };
                 spellings.extend(words.map(str::to_owned));
             }
+            "interpreter" | "scripts" => {
+                let (what, names) = named(line);
+                if what != word {
+                    return Err(format!("`{line}` is not understood"));
+                }
+                let named = Some(Named { names, what: () });
+                match word {
+                    "interpreter" => self.interpreter = named,
+                    _ => self.scripts = named,
+                }
+            }
+            "project-files" => self.project_files.extend(words(rest)),
+            "helpers" | "helpers-in" => {
+                let (what, names) = named(rest);
+                let what = words(what);
+                match word {
+                    "helpers" => self.helpers.push(Named { names, what }),
+                    _ => self.helpers_in.push(Named { names, what }),
+                }
+            }
             "special" => self.special = Some(rest.to_owned()),
             "prints" => {
                 self.prints = Some(match rest {
@@ -655,6 +723,26 @@ impl Program {
     }
 }
 
+/// A list of names.
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// The text of an attribute, and the names that it holds for.
+fn named(line: &str) -> (&str, Vec<String>) {
+    let (text, names) = line.split_once(" of ").unwrap_or((line, ""));
+    (text, words(names))
+}
+
+/// The text of a table, and what it says of all its programs.
+struct Table {
+    /// The name of its file.
+    name: &'static str,
+    text: &'static str,
+    is_rough: bool,
+    is_for_projects: bool,
+}
+
 /// Where a program's block stands in its table.
 struct Block {
     table: usize,
@@ -667,7 +755,8 @@ struct Block {
 impl Block {
     /// The block of this program, with where its subcommands are.
     fn read(&self, names: Vec<String>) -> (Program, Vec<String>) {
-        let text = TABLES[self.table].1;
+        let table = &TABLES[self.table];
+        let text = table.text;
         let (mut program, faults) = parse(names, &text[self.own.0..self.own.1]);
         let sub = |(names, start, end): &(&'static [&'static str], usize, usize)| Sub {
             names,
@@ -675,6 +764,8 @@ impl Block {
             parsed: OnceLock::new(),
         };
         program.subs = self.subs.iter().map(sub).collect();
+        program.is_rough = table.is_rough;
+        program.is_for_projects = table.is_for_projects;
         (program, faults)
     }
 }
@@ -700,7 +791,7 @@ fn shared(name: &str) -> Option<Vec<Choice>> {
 /// The lines of a shared block, by its place among them.
 fn shared_block(place: usize) -> &'static str {
     let (table, start, end) = SHARED[place].1;
-    &TABLES[table].1[start..end]
+    &TABLES[table].text[start..end]
 }
 
 /// The lines of a block without comments and blank ones.
@@ -728,6 +819,9 @@ fn parse(names: Vec<String>, block: &'static str) -> (Program, Vec<String>) {
     for line in lines(block).filter(|line| example(line).is_none()) {
         faults.extend(program.line(line, &shared).err());
     }
+    let usable = |program: &Program, is: fn(&Choice) -> bool| !program.options_none && program.options.iter().any(is);
+    program.has_risky_options = usable(&program, |choice| !choice.is_harmless());
+    program.has_launching_options = usable(&program, Choice::launches);
     (program, faults)
 }
 
@@ -736,33 +830,6 @@ pub(crate) fn find(name: &str) -> Option<&'static Program> {
     let place = NAMES.binary_search_by_key(&name, |(known, _)| known).ok()?;
     let number = NAMES[place].1;
     Some(READ[number].get_or_init(|| BLOCKS[number].read(vec![name.to_owned()]).0))
-}
-
-/// Tables whose programs are described by what they change and where they send it, and not word by word: a word of
-/// theirs that is said to be text may be the path of a file that they read.
-const ROUGH: [&str; 6] = [
-    "archive.prog",
-    "devtools.prog",
-    "misc.prog",
-    "network.prog",
-    "run.prog",
-    "system.prog",
-];
-
-/// The table in which a program, by its name without directories, is described.
-fn table_of(name: &str) -> Option<&'static str> {
-    let place = NAMES.binary_search_by_key(&name, |(known, _)| known).ok()?;
-    Some(TABLES[BLOCKS[NAMES[place].1].table].0)
-}
-
-/// Whether a word that a table calls text may be a path all the same.
-pub(super) fn is_rough(name: &str) -> bool {
-    table_of(name).is_some_and(|table| ROUGH.contains(&table))
-}
-
-/// Whether a program is one with which a project is built, tested or checked.
-pub(super) fn is_for_projects(name: &str) -> bool {
-    table_of(name) == Some("devtools.prog")
 }
 
 /// Whether a table describes a program, by its name without directories.
@@ -789,10 +856,10 @@ fn example(line: &'static str) -> Option<(&'static str, &'static str)> {
 
 /// Every example of every table.
 pub fn examples() -> impl Iterator<Item = Example> {
-    TABLES.iter().flat_map(|(table, text)| {
-        let all = lines(text).filter_map(example);
+    TABLES.iter().flat_map(|table| {
+        let all = lines(table.text).filter_map(example);
         all.map(|(verdict, command)| Example {
-            table,
+            table: table.name,
             verdict,
             command,
         })
@@ -811,7 +878,7 @@ mod tests {
         for block in &BLOCKS {
             let (program, mut found) = block.read(Vec::new());
             found.extend(program.subs.iter().flat_map(|sub| sub.read().1));
-            let file = TABLES[block.table].0;
+            let file = TABLES[block.table].name;
             faults.extend(found.into_iter().map(|fault| format!("{file}: {fault}")));
         }
         for (place, (name, _)) in SHARED.iter().enumerate() {
@@ -832,7 +899,7 @@ mod tests {
     fn no_program_is_described_twice() {
         let mut seen = HashMap::new();
         let mut twice = Vec::new();
-        for (file, text) in TABLES {
+        for Table { name: file, text, .. } in TABLES {
             for line in text.lines().filter_map(|line| line.strip_prefix("program ")) {
                 for name in line.split(" #").next().unwrap_or_default().split_whitespace() {
                     if let Some(first) = seen.insert(name, file) {

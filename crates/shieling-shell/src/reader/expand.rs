@@ -1,5 +1,7 @@
 //! Words as they are written to words as they can become.
 
+use std::rc::Rc;
+
 use super::Reader;
 use super::source::{Place, Source};
 use crate::reading::{Doubt, HOME};
@@ -16,18 +18,36 @@ const MAX_BRACES: usize = 64;
 impl Reader<'_> {
     /// The words that a written word becomes.
     pub(super) fn words(&mut self, word: &tree::Word, source: Source<'_>) -> Result<Vec<Word>, Unreadable> {
-        let place = source.place.inner(word.range.start);
-        self.words_of(&word.value, place, source.span(word.range))
+        let mut words = Vec::new();
+        self.add_words(word, source, &mut words)?;
+        Ok(words)
     }
 
-    /// The words that this text of a word becomes.
-    fn words_of(&mut self, text: &str, place: Place, span: Span) -> Result<Vec<Word>, Unreadable> {
+    /// Adds the words that a written word becomes.
+    pub(super) fn add_words(
+        &mut self,
+        word: &tree::Word,
+        source: Source<'_>,
+        words: &mut Vec<Word>,
+    ) -> Result<(), Unreadable> {
         self.node()?;
+        let span = source.span(word.range);
+        if word.value.bytes().all(plain) {
+            words.push(Word::text(word.value.as_str(), span));
+            return Ok(());
+        }
+        words.extend(self.braced_words(word, source.place.inner(word.range.start), span)?);
+        Ok(())
+    }
+
+    /// The words that a written word becomes, braces first.
+    fn braced_words(&mut self, word: &tree::Word, place: Place, span: Span) -> Result<Vec<Word>, Unreadable> {
+        let text = word.value.as_str();
         if !text.contains('{') || !text.contains('}') {
-            return self.one_word(text, place, span);
+            return self.tree_word(word, place, span);
         }
         match braces(text, MAX_BRACES) {
-            Some(texts) if texts.len() == 1 && texts[0] == text => self.one_word(text, place, span),
+            Some(texts) if texts.len() == 1 && texts[0] == text => self.tree_word(word, place, span),
             Some(texts) => {
                 let mut all = Vec::new();
                 for part in texts {
@@ -37,23 +57,36 @@ impl Reader<'_> {
             }
             None => {
                 // Also what cannot be spelled out may substitute something.
-                self.one_word(text, place, span)?;
+                self.tree_word(word, place, span)?;
                 Ok(vec![Word::unknown(Fields::Any, text, span)])
             }
         }
     }
 
-    /// A word without braces, which may still split.
-    pub(super) fn one_word(&mut self, text: &str, place: Place, span: Span) -> Result<Vec<Word>, Unreadable> {
+    /// A word of the tree without its braces, which may still split.
+    pub(super) fn tree_word(&mut self, word: &tree::Word, place: Place, span: Span) -> Result<Vec<Word>, Unreadable> {
+        let text = word.value.as_str();
         if text.bytes().all(plain) {
             return Ok(vec![Word::text(text, span)]);
         }
         self.reads(text)?;
-        let pieces = pieces(text).map_err(|_| Unreadable {
-            span,
-            because: "a word of it cannot be parsed".to_owned(),
-        })?;
-        if let [only] = pieces.as_slice()
+        let parsed = word.pieces.get_or_init(|| pieces(text).ok().map(Rc::from)).clone();
+        self.expand(text, &parsed.ok_or_else(|| unparsable(span))?, place, span)
+    }
+
+    /// A word without braces, which may still split.
+    fn one_word(&mut self, text: &str, place: Place, span: Span) -> Result<Vec<Word>, Unreadable> {
+        if text.bytes().all(plain) {
+            return Ok(vec![Word::text(text, span)]);
+        }
+        self.reads(text)?;
+        let parsed = pieces(text).map_err(|_| unparsable(span))?;
+        self.expand(text, &parsed, place, span)
+    }
+
+    /// The words that the pieces of a word become.
+    fn expand(&mut self, text: &str, pieces: &[Piece], place: Place, span: Span) -> Result<Vec<Word>, Unreadable> {
+        if let [only] = pieces
             && let Some(split) = self.split(only, span)
         {
             return Ok(split);
@@ -62,7 +95,7 @@ impl Reader<'_> {
         let mut fields = Fields::One;
         // Where a bracket is open whose end another piece may bring.
         let (mut open, mut closed) = (None, false);
-        for piece in &pieces {
+        for piece in pieces {
             let before = atoms.len();
             self.piece(piece, place, false, &mut atoms)?;
             if let PieceKind::Text(_) | PieceKind::Parameter(_) = piece.kind {
@@ -87,10 +120,10 @@ impl Reader<'_> {
             fields = Fields::Any;
         }
         Ok(vec![Word {
-            atoms: joined(atoms),
+            atoms: joined(atoms).into(),
             fields,
             span,
-            written: text.to_owned(),
+            written: text.into(),
         }])
     }
 
@@ -118,10 +151,10 @@ impl Reader<'_> {
             let fields: Vec<_> = fields.map(|field| joined(wildcards(field))).collect();
             return texts.iter().any(|text| text.contains(char::is_whitespace)).then(|| {
                 vec![Word {
-                    atoms: vec![Atom::OneOf(fields)],
+                    atoms: [Atom::OneOf(fields)].into(),
                     fields: Fields::Any,
                     span,
-                    written: format!("${name}"),
+                    written: format!("${name}").into(),
                 }]
             });
         };
@@ -136,10 +169,10 @@ impl Reader<'_> {
                         Fields::Glob
                     };
                     Word {
-                        atoms,
+                        atoms: atoms.into(),
                         fields,
                         span,
-                        written: field.to_owned(),
+                        written: field.into(),
                     }
                 })
                 .collect(),
@@ -345,10 +378,10 @@ impl Reader<'_> {
                 let value = self.value(parameter, *indirect, span)?;
                 self.nested(pattern, span)?;
                 let start = Word {
-                    atoms: value,
+                    atoms: value.into(),
                     fields: Fields::One,
                     span,
-                    written: String::new(),
+                    written: "".into(),
                 };
                 // What is cut off at the end leaves the beginning as it was.
                 let class = if quoted && start.is_dashed() == Known::No {
@@ -416,10 +449,10 @@ impl Reader<'_> {
         }
         // The value is a name, perhaps with a subscript, which is evaluated.
         let target = Word {
-            atoms: value,
+            atoms: value.into(),
             fields: Fields::One,
             span,
-            written: self.written(span),
+            written: self.written(span).into(),
         };
         match target.known() {
             Some(name) if crate::syntax::is_name(&name) => Ok(self.variable(&name)),
@@ -460,6 +493,13 @@ impl Reader<'_> {
                 Ok(())
             }
         }
+    }
+}
+
+fn unparsable(span: Span) -> Unreadable {
+    Unreadable {
+        span,
+        because: "a word of it cannot be parsed".to_owned(),
     }
 }
 

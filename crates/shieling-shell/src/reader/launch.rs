@@ -67,15 +67,15 @@ pub(super) fn printed_text(command: &Invocation) -> Option<Vec<Word>> {
                 if word.fields != Fields::One {
                     return None;
                 }
-                atoms.extend(word.atoms.clone());
+                atoms.extend(word.atoms.iter().cloned());
             }
             let first = rest.first()?;
             let span = rest.iter().fold(first.span, |all, word| all.to(word.span));
             Some(vec![Word {
-                atoms: joined(atoms),
+                atoms: joined(atoms).into(),
                 fields: Fields::One,
                 span,
-                written: String::new(),
+                written: "".into(),
             }])
         }
         "printf" => {
@@ -87,14 +87,14 @@ pub(super) fn printed_text(command: &Invocation) -> Option<Vec<Word>> {
                     let separator = if text.ends_with('n') { "\n" } else { "" };
                     let mut atoms = Vec::new();
                     for word in rest {
-                        atoms.extend(word.atoms.clone());
+                        atoms.extend(word.atoms.iter().cloned());
                         atoms.push(Atom::Text(separator.to_owned()));
                     }
                     Some(vec![Word {
-                        atoms: joined(atoms),
+                        atoms: joined(atoms).into(),
                         fields: Fields::One,
                         span: format.span,
-                        written: String::new(),
+                        written: "".into(),
                     }])
                 }
                 plain if rest.is_empty() && !plain.contains(['%']) && !plain.replace("\\n", "").contains('\\') => {
@@ -223,6 +223,7 @@ impl Reader<'_> {
         let run = Run {
             index,
             name: name.clone(),
+            program: entry,
             span: launch.span,
             more: launch.more,
             args: launch.argv[1..].to_vec(),
@@ -510,7 +511,7 @@ impl Reader<'_> {
                 for (option, value) in values {
                     match option {
                         'C' => self.shell_text(&value, Some(run.index))?,
-                        'W' => self.prompt(&value.atoms.clone(), value.span)?,
+                        'W' => self.prompt(&value.atoms, value.span)?,
                         'F' => self.launch_rest(vec![value], run, true)?,
                         _ => {}
                     }
@@ -714,7 +715,7 @@ impl Reader<'_> {
                 }
                 None => Ok(()),
             },
-            None if matches!(word.atoms.as_slice(), [Atom::Hidden(Hidden::Number)]) => Ok(()),
+            None if matches!(&*word.atoms, [Atom::Hidden(Hidden::Number)]) => Ok(()),
             None => {
                 if let Some(alternatives) = word.alternatives(MAX_NAMES).filter(|all| all.len() > 1) {
                     return alternatives.iter().try_for_each(|one| self.evaluated_word(one, span));
@@ -738,10 +739,10 @@ impl Reader<'_> {
                 let text = text.into_owned();
                 self.arithmetic(&text, super::source::Place::Within(word.span))
             }
-            None if matches!(word.atoms.as_slice(), [Atom::Hidden(Hidden::Number)]) => Ok(()),
+            None if matches!(&*word.atoms, [Atom::Hidden(Hidden::Number)]) => Ok(()),
             None => {
                 // The pieces that are known still tell which names are assigned.
-                for atom in &word.atoms {
+                for atom in &*word.atoms {
                     if let Atom::Text(text) = atom {
                         self.arithmetic(&text.clone(), super::source::Place::Within(word.span))?;
                     } else if *atom != Atom::Hidden(Hidden::Number) {
@@ -820,7 +821,7 @@ impl Reader<'_> {
                             Some(run.index),
                         );
                     }
-                    self.named(&name, value.atoms)?;
+                    self.named(&name, value.atoms.to_vec())?;
                 }
                 None => match text {
                     Some(name) if is_name(&name) => {
@@ -899,7 +900,7 @@ impl Reader<'_> {
         for (at, word) in args.iter().enumerate().take(9) {
             certain &= word.fields == Fields::One;
             let value = if certain {
-                word.atoms.clone()
+                word.atoms.to_vec()
             } else {
                 vec![Atom::Hidden(Hidden::Anything)]
             };

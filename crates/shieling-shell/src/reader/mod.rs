@@ -10,12 +10,14 @@ mod shells;
 mod source;
 mod walk;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 
 use crate::carried::Left;
 use crate::reading::{Deed, Doubt, Effect, Invocation, Parts, PartsOf, Reading, Splits, Via, Walk};
 use crate::screen::{self, Unreadable};
 use crate::span::Span;
+use crate::syntax::tree::Program;
 use crate::variables::Variables;
 use crate::word::Word;
 pub(crate) use launch::Launch;
@@ -72,20 +74,24 @@ pub fn read_after(text: &str, before: &Left) -> Result<Reading, Unreadable> {
 /// Walks the text until the values that its variables can have no longer change.
 fn read_to_fixpoint(text: &str, before: &Left) -> Result<Reading, Unreadable> {
     let mut variables = before.variables().clone();
+    let mut parsed = Parsed::new();
     for pass in 0..MAX_PASSES {
-        let mut reader = Reader::new(text, variables, before);
+        let mut reader = Reader::new(text, variables, before, parsed);
         reader.text(text, Place::From(0))?;
         let Reader {
             mut reading,
             found,
             looked_up,
+            variables: known,
+            splits_for_good,
+            parsed: trees,
             ..
         } = reader;
-        if !looked_up || reader.variables.cover(&found) {
-            reading.left = Left::by(found, reader.splits_for_good);
+        if !looked_up || known.cover(&found) {
+            reading.left = Left::by(found, splits_for_good);
             return Ok(reading);
         }
-        variables = found;
+        (variables, parsed) = (found, trees);
         if pass + 2 == MAX_PASSES {
             variables.forget_values();
         }
@@ -128,8 +134,14 @@ pub(crate) struct Reader<'a> {
     /// How much was read of the values of variables, in bytes and pieces.
     expanded: usize,
     nodes: usize,
-    parsed: usize,
+    /// How much text was read, in bytes.
+    bytes_read: usize,
+    /// The trees of the texts that were parsed.
+    parsed: Parsed,
 }
+
+/// Trees by their texts.
+type Parsed = HashMap<Box<str>, Rc<Program>>;
 
 /// What has been defined for certain where the walk stands: it is lost again at the end of the part
 /// of the text that defines it, if that part does not run for certain or runs in another shell.
@@ -189,7 +201,7 @@ impl Defined {
 }
 
 impl<'a> Reader<'a> {
-    fn new(whole: &'a str, variables: Variables, before: &Left) -> Self {
+    fn new(whole: &'a str, variables: Variables, before: &Left, parsed: Parsed) -> Self {
         Self {
             whole,
             reading: Reading {
@@ -211,7 +223,8 @@ impl<'a> Reader<'a> {
             evaluated_unknown: None,
             expanded: 0,
             nodes: 0,
-            parsed: 0,
+            bytes_read: 0,
+            parsed,
         }
     }
 
@@ -229,8 +242,8 @@ impl<'a> Reader<'a> {
 
     /// Counts so much text against the limit of what is read in all.
     fn reads(&mut self, text: &str) -> Result<(), Unreadable> {
-        self.parsed += text.len();
-        if self.parsed > MAX_PARSED {
+        self.bytes_read += text.len();
+        if self.bytes_read > MAX_PARSED {
             return Err(Unreadable::whole(self.whole, "it holds too much text within text"));
         }
         Ok(())
@@ -398,7 +411,7 @@ impl Reader<'_> {
     /// A variable that is set for one program (`env NAME=value program`).
     pub(crate) fn assign_for_child(&mut self, name: &str, value: &Word, span: Span) -> Result<(), Unreadable> {
         // A shell that the program starts sees it too.
-        self.assign(name, value.atoms.clone(), span)
+        self.assign(name, value.atoms.to_vec(), span)
     }
 
     /// Records a text that is fed to a program: what names a path in it is looked for.
@@ -530,13 +543,13 @@ mod tests {
     /// What reading costs: its parts, the text and the values that it reads, and what it records.
     fn cost(text: &str) -> usize {
         let before = Left::default();
-        let mut reader = Reader::new(text, before.variables().clone(), &before);
+        let mut reader = Reader::new(text, before.variables().clone(), &before, Parsed::new());
         reader.text(text, Place::From(0)).expect("it can be read");
         let words = reader.reading.commands.iter().flat_map(|command| &command.argv);
         let words: usize = words.map(|word| word.written.len()).sum();
         let effects = &reader.reading.effects;
         let objects: usize = effects.iter().map(|effect| 32 + effect.object.len()).sum();
-        reader.nodes + reader.parsed + reader.expanded + words + objects
+        reader.nodes + reader.bytes_read + reader.expanded + words + objects
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::source::Place;
 use super::{Input, Reader};
+use crate::program::Program;
 use crate::reading::{Deed, Doubt, Via};
 use crate::screen::Unreadable;
 use crate::span::Span;
@@ -13,6 +14,8 @@ pub(crate) struct Run {
     /// Which of the commands it is.
     pub(crate) index: usize,
     pub(crate) name: String,
+    /// What its table says of it.
+    pub(crate) program: Option<&'static Program>,
     pub(crate) span: Span,
     pub(crate) more: bool,
     pub(crate) args: Vec<Word>,
@@ -171,7 +174,7 @@ impl Reader<'_> {
                 if text.written.is_empty() {
                     self.written(text.span)
                 } else {
-                    text.written.clone()
+                    text.written.to_string()
                 },
                 "a shell runs this text, and not all of it can be read here",
                 text.span,

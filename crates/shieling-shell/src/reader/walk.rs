@@ -1,5 +1,7 @@
 //! The syntax tree, walked from left to right.
 
+use std::rc::Rc;
+
 use super::launch::Launch;
 use super::source::{Place, Source};
 use super::{Input, Reader};
@@ -19,7 +21,7 @@ impl Reader<'_> {
     /// Parses a text and follows every command in it.
     pub(super) fn text(&mut self, text: &str, place: Place) -> Result<(), Unreadable> {
         self.reads(text)?;
-        let program = syntax::parse(text).map_err(|error| Unreadable {
+        let program = self.parsed(text).map_err(|error| Unreadable {
             span: place.span(error.at, (error.at + 1).min(text.len())),
             because: "it does not parse as bash".to_owned(),
         })?;
@@ -30,6 +32,16 @@ impl Reader<'_> {
                 documents: &program.documents,
             },
         )
+    }
+
+    /// The tree of a text, which is parsed once however often it is walked.
+    fn parsed(&mut self, text: &str) -> syntax::Result<Rc<tree::Program>> {
+        if let Some(program) = self.parsed.get(text) {
+            return Ok(Rc::clone(program));
+        }
+        let program = Rc::new(syntax::parse(text)?);
+        self.parsed.insert(text.into(), Rc::clone(&program));
+        Ok(program)
     }
 
     fn list(&mut self, list: &CompoundList, source: Source<'_>) -> Result<(), Unreadable> {
@@ -361,10 +373,8 @@ impl Reader<'_> {
     /// A word of a comparison: a pattern or a regular expression may hold what no other word does.
     fn test_word(&mut self, word: &tree::Word, source: Source<'_>) -> Result<(), Unreadable> {
         let span = source.span(word.range);
-        if self
-            .one_word(&word.value, source.place.inner(word.range.start), span)
-            .is_err()
-        {
+        let place = source.place.inner(word.range.start);
+        if self.tree_word(word, place, span).is_err() {
             self.body(&word.value, Place::Within(span), span)?;
         }
         Ok(())
@@ -390,7 +400,7 @@ impl Reader<'_> {
                     continue;
                 }
                 Item::Word(word) => {
-                    argv.extend(self.words(word, source)?);
+                    self.add_words(word, source, &mut argv)?;
                     word.range
                 }
                 Item::Assignment(assignment) => {
@@ -401,7 +411,7 @@ impl Reader<'_> {
                         let at = source.span(assignment.word.range);
                         match &assignment.value {
                             AssignmentValue::Scalar(_) => {
-                                argv.extend(self.one_word(&assignment.word.value, Place::Within(at), at)?)
+                                argv.extend(self.tree_word(&assignment.word, Place::Within(at), at)?)
                             }
                             AssignmentValue::Array(_) => {
                                 argv.push(Word::unknown(Fields::One, assignment.word.value.clone(), at))
@@ -457,7 +467,7 @@ impl Reader<'_> {
         let Some(name) = &simple.name else { return Ok(()) };
         let stands = source.span(name.range);
         *span = Some(span.map_or(stands, |all| all.to(stands)));
-        argv.extend(self.words(name, source)?);
+        self.add_words(name, source, argv)?;
         Ok(())
     }
 
@@ -469,9 +479,9 @@ impl Reader<'_> {
         match &assignment.value {
             AssignmentValue::Scalar(word) => {
                 // The value of an assignment does not split, whatever is in it.
-                let words = self.one_word(&word.value, source.place.inner(word.range.start), span)?;
+                let words = self.tree_word(word, source.place.inner(word.range.start), span)?;
                 let value = match <[Word; 1]>::try_from(words) {
-                    Ok([word]) if word.fields != Fields::Glob => word.atoms,
+                    Ok([word]) if word.fields != Fields::Glob => word.atoms.to_vec(),
                     // Braces and wildcards stay as they are written, and what they match comes later.
                     _ => vec![Atom::Hidden(Hidden::Anything)],
                 };
@@ -562,10 +572,10 @@ impl Reader<'_> {
                     Via::Assignment,
                 );
                 let word = Word {
-                    atoms: value.clone(),
+                    atoms: value.as_slice().into(),
                     fields: Fields::One,
                     span,
-                    written: self.written(span),
+                    written: self.written(span).into(),
                 };
                 // These are given a text by what starts them, and not what the text feeds.
                 let given = matches!(name, "SHELL" | "CONFIG_SHELL" | "PERL" | "PYTHON");
@@ -637,7 +647,7 @@ impl Reader<'_> {
             Target::Word(word) if redirect.kind == RedirectKind::HereString => {
                 let words = self.words(word, source)?;
                 let atoms = match <[Word; 1]>::try_from(words) {
-                    Ok([word]) => word.atoms,
+                    Ok([word]) => word.atoms.to_vec(),
                     Err(_) => vec![Atom::Hidden(Hidden::Anything)],
                 };
                 self.feed(standard_input, atoms, source.span(word.range));
@@ -673,10 +683,10 @@ impl Reader<'_> {
     fn feed(&mut self, standard_input: bool, atoms: Vec<Atom>, span: Span) {
         if standard_input {
             let word = Word {
-                atoms,
+                atoms: atoms.into(),
                 fields: Fields::One,
                 span,
-                written: self.written(span),
+                written: self.written(span).into(),
             };
             self.input = Input::Text(vec![word]);
         }
@@ -731,7 +741,7 @@ fn joined_path(from: &str, to: &str) -> String {
 /// What a process substitution becomes: the name of a pipe.
 fn pipe_name(span: Span) -> Word {
     Word {
-        written: "<(…)".to_owned(),
+        written: "<(…)".into(),
         ..Word::text(PIPE, span)
     }
 }
@@ -743,17 +753,17 @@ fn is_descriptor(word: &Word) -> bool {
             .unwrap_or(&text)
             .bytes()
             .all(|byte| byte.is_ascii_digit())
-    }) || matches!(word.atoms.as_slice(), [Atom::Hidden(Hidden::Number)])
+    }) || matches!(&*word.atoms, [Atom::Hidden(Hidden::Number)])
 }
 
 /// One element of a list of words, as the value of a variable.
 fn element(word: &Word) -> Vec<Atom> {
     match word.fields {
-        Fields::One => word.atoms.clone(),
+        Fields::One => word.atoms.to_vec(),
         // File names: what is known of them stays known.
-        Fields::Glob => word.atoms.clone(),
-        Fields::Any => match word.atoms.as_slice() {
-            [Atom::Hidden(Hidden::Number | Hidden::Name) | Atom::OneOf(_)] => word.atoms.clone(),
+        Fields::Glob => word.atoms.to_vec(),
+        Fields::Any => match &*word.atoms {
+            [Atom::Hidden(Hidden::Number | Hidden::Name) | Atom::OneOf(_)] => word.atoms.to_vec(),
             _ => vec![Atom::Hidden(Hidden::Anything)],
         },
     }

@@ -193,13 +193,11 @@ impl Parser<'_> {
                     if !self.arithmetic_ahead(2)? {
                         return self.error();
                     }
-                    let expressions = Word {
-                        value: self.text[inner..self.at - 2].to_owned(),
-                        range: Range {
-                            start: inner,
-                            end: self.at - 2,
-                        },
+                    let range = Range {
+                        start: inner,
+                        end: self.at - 2,
                     };
+                    let expressions = Word::new(&self.text[inner..self.at - 2], range);
                     if expressions.value.matches(';').count() != 2 {
                         return self.error();
                     }
@@ -245,10 +243,7 @@ impl Parser<'_> {
                         start: start + 2,
                         end: self.at - 2,
                     };
-                    let expression = Word {
-                        value: self.text[inner.start..inner.end].to_owned(),
-                        range: inner,
-                    };
+                    let expression = Word::new(&self.text[inner.start..inner.end], inner);
                     CompoundCommand::Arithmetic(expression)
                 } else {
                     self.at += 1;
@@ -334,7 +329,7 @@ impl Parser<'_> {
     fn coprocess(&mut self, start: usize) -> Result<CompoundCommand> {
         self.blanks();
         let before = self.at;
-        let keyword = self.keyword();
+        let keyword = self.plain_word(usize::MAX);
         let mut name = None;
         if is_name(keyword) && !is_compound(keyword) {
             // A name belongs to a compound command only.
@@ -517,7 +512,7 @@ impl Parser<'_> {
             AssignmentValue::Array(self.deeper(Self::elements)?)
         } else {
             let from = self.at;
-            self.word_until(|_| false)?;
+            self.word_end()?;
             AssignmentValue::Scalar(self.word_from(from))
         };
         Ok(Some(Assignment {
@@ -553,7 +548,7 @@ impl Parser<'_> {
             }
             let from = self.at;
             if subscript.is_some() {
-                self.word_until(|_| false)?;
+                self.word_end()?;
             } else {
                 self.word()?;
             }
@@ -569,6 +564,9 @@ impl Parser<'_> {
 
     /// A redirection, if one starts here.
     fn redirect(&mut self) -> Result<Option<Redirect>> {
+        if !matches!(self.peek(), Some(b'<' | b'>' | b'&' | b'{' | b'0'..=b'9')) {
+            return Ok(None);
+        }
         let start = self.at;
         let digits = self.text[self.at..].bytes().take_while(u8::is_ascii_digit).count();
         let descriptor = if digits > 0 && matches!(self.ahead(digits), Some(b'<' | b'>')) {

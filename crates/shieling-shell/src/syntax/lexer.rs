@@ -181,7 +181,7 @@ impl<'a> Parser<'a> {
     /// A word, which must stand here.
     pub(super) fn word(&mut self) -> Result<Word> {
         let start = self.at;
-        self.word_until(|_| false)?;
+        self.word_end()?;
         if self.at == start {
             return self.error();
         }
@@ -190,21 +190,18 @@ impl<'a> Parser<'a> {
 
     /// The word that was read since `start`.
     pub(super) fn word_from(&self, start: usize) -> Word {
-        Word {
-            value: self.text[start..self.at].to_owned(),
-            range: Range { start, end: self.at },
-        }
+        Word::new(&self.text[start..self.at], Range { start, end: self.at })
     }
 
     /// Reads on to the end of a word, or to a byte that ends it here.
-    pub(super) fn word_until(&mut self, ends: impl Fn(u8) -> bool) -> Result<()> {
+    pub(super) fn word_end(&mut self) -> Result<()> {
         while let Some(byte) = self.peek() {
             match byte {
+                byte if is_plain(byte) => self.at += 1,
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' => return Ok(()),
                 // A process substitution may also stand inside a word; that is rare enough to ask.
                 b'<' | b'>' if self.ahead(1) == Some(b'(') => return self.error(),
                 b'<' | b'>' => return Ok(()),
-                byte if ends(byte) => return Ok(()),
                 _ => self.part(false)?,
             }
         }
@@ -274,6 +271,7 @@ impl<'a> Parser<'a> {
                         parser.at += 1;
                         return Ok(());
                     }
+                    Some(byte) if is_plain(byte) || byte == b' ' => parser.at += 1,
                     Some(_) => parser.part(true)?,
                 }
             }
@@ -428,17 +426,24 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// The plain word that stands here, where it could be a reserved one; nothing is taken.
+    /// The plain word at this position if it is short enough for a reserved word; nothing is taken.
     pub(super) fn keyword(&self) -> &'a str {
-        let rest = &self.text[self.at..];
-        let end = rest
-            .find(|c: char| " \t\n;&|()<>'\"`$\\".contains(c))
-            .unwrap_or(rest.len());
-        // A quote or an expansion right behind it makes it another word.
-        if rest[end..].starts_with(['\'', '"', '`', '$', '\\']) {
-            ""
-        } else {
-            &rest[..end]
+        self.plain_word(LONGEST_RESERVED)
+    }
+
+    /// The plain word of at most `most` bytes at this position, or an empty text; nothing is taken.
+    pub(super) fn plain_word(&self, most: usize) -> &'a str {
+        let mut end = self.at;
+        loop {
+            match self.bytes.get(end) {
+                None | Some(b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>') => {
+                    return &self.text[self.at..end];
+                }
+                // A quote or an expansion right behind it makes it another word.
+                Some(b'\'' | b'"' | b'`' | b'$' | b'\\') => return "",
+                Some(_) if end - self.at == most => return "",
+                Some(_) => end += 1,
+            }
         }
     }
 
@@ -455,6 +460,18 @@ impl<'a> Parser<'a> {
         self.blanks();
         if self.reserved(word) { Ok(()) } else { self.error() }
     }
+}
+
+/// The length of `function`, the longest reserved word.
+const LONGEST_RESERVED: usize = 8;
+
+/// Whether a byte stands for itself in a word, quoted or not.
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'-' | b'_' | b'.' | b'/' | b',' | b':' | b'=' | b'@' | b'%' | b'+'
+        )
 }
 
 /// Whether the operation of `${…}` inside double quotes takes single quotes as plain text.

@@ -1,6 +1,9 @@
 //! The tree: what the grammar makes of a text. Words stay as they are written; their pieces are read
 //! when they are needed.
 
+use std::cell::OnceCell;
+use std::rc::Rc;
+
 /// A stretch of the text, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Range {
@@ -184,10 +187,22 @@ pub(crate) enum Target {
 }
 
 /// A word as it is written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Word {
     pub(crate) value: String,
     pub(crate) range: Range,
+    /// Its pieces, once they were parsed: the tree is walked several times. Nothing if they cannot be.
+    pub(crate) pieces: OnceCell<Option<Rc<[Piece]>>>,
+}
+
+impl Word {
+    pub(crate) fn new(value: &str, range: Range) -> Self {
+        Self {
+            value: value.to_owned(),
+            range,
+            pieces: OnceCell::new(),
+        }
+    }
 }
 
 /// A piece of a word, with where it stands in the word.

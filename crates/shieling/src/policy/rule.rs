@@ -7,7 +7,8 @@ use std::ops::Range;
 use serde::Deserialize;
 use toml::Spanned;
 
-use shieling_shell::{Base, Deed, Doubt, Known, Reading};
+use shieling_shell::program::Normal;
+use shieling_shell::{Atom, Base, Deed, Doubt, Known, Reading, Word};
 
 use super::facts::Facts;
 use super::meaning::paths::{Hidden, Starts};
@@ -263,7 +264,8 @@ impl RuleFile {
                             fault.because
                         ))
                     })?;
-                    let matched = !rule.findings(&reading, &facts, true).is_empty();
+                    let commands = taken_apart(&reading);
+                    let matched = !rule.findings(&reading, &commands, &facts, true).is_empty();
                     if matched != should_match {
                         let (said, is) = if should_match {
                             ("match", "does not")
@@ -285,10 +287,12 @@ impl RuleFile {
     /// What the rules say of a text.
     pub(super) fn judge(&self, reading: &Reading, facts: &Facts) -> Vec<(String, Finding)> {
         let mut all = Vec::new();
+        // Once for all rules.
+        let commands = taken_apart(reading);
         for rule in self.rules.iter().filter(|rule| rule.decision != Decision::Allow) {
             let named = format!("{}:{} ({})", self.name, rule.line, rule.id);
             all.extend(
-                rule.findings(reading, facts, false)
+                rule.findings(reading, &commands, facts, false)
                     .into_iter()
                     .map(|finding| (named.clone(), finding)),
             );
@@ -309,13 +313,13 @@ impl RuleFile {
             }
         }
         if self.default != Decision::Allow {
-            all.extend(self.by_default(reading));
+            all.extend(self.by_default(reading, &commands));
         }
         all
     }
 
     /// Where nothing is allowed by default, the rules that allow are an allow list.
-    fn by_default(&self, reading: &Reading) -> Vec<(String, Finding)> {
+    fn by_default(&self, reading: &Reading, commands: &[Option<Normal>]) -> Vec<(String, Finding)> {
         let entries: Vec<Vec<String>> = self
             .rules
             .iter()
@@ -328,9 +332,12 @@ impl RuleFile {
                 .iter()
                 .filter(|rule| rule.decision != Decision::Allow)
                 .any(|rule| {
-                    reading.commands.iter().any(|command| {
+                    reading.commands.iter().zip(commands).any(|(command, taken)| {
                         finding.span == Some(command.span)
-                            && rule.commands.iter().any(|entry| entry.matches(command) == Known::Yes)
+                            && rule
+                                .commands
+                                .iter()
+                                .any(|entry| entry.matches(taken.as_ref()) == Known::Yes)
                     })
                 })
         };
@@ -355,9 +362,9 @@ impl Rule {
     }
 
     /// What this rule matches; with `surely`, only what it matches for certain.
-    fn findings(&self, reading: &Reading, facts: &Facts, surely: bool) -> Vec<Finding> {
+    fn findings(&self, reading: &Reading, commands: &[Option<Normal>], facts: &Facts, surely: bool) -> Vec<Finding> {
         let because = self.because();
-        let finding = |known: Known, object: String, span| {
+        let finding = |known: Known, object: &dyn Fn() -> String, span| {
             let decision = match known {
                 Known::Yes => self.decision,
                 Known::Maybe if surely => return None,
@@ -366,21 +373,21 @@ impl Rule {
             };
             Some(Finding {
                 decision,
-                object,
+                object: object(),
                 span: Some(span),
                 because: because.clone(),
                 instead: self.instead.clone(),
             })
         };
         let mut findings = Vec::new();
-        for command in &reading.commands {
+        for (command, taken) in reading.commands.iter().zip(commands) {
+            let Some(taken) = taken else { continue };
             for entry in &self.commands {
-                if command.program().is_none() {
-                    continue;
-                }
-                let shown = command.shown();
-                findings.extend(finding(entry.matches(command), shown, command.span));
+                findings.extend(finding(entry.matches(Some(taken)), &|| command.shown(), command.span));
             }
+        }
+        if self.reads.is_none() && self.writes.is_none() {
+            return findings;
         }
         let mut bases: Vec<Base> = reading.bases.clone();
         if !facts.start.is_empty() {
@@ -407,23 +414,32 @@ impl Rule {
                 .filter(|_| matches!(effect.deed, Deed::Writes(_)))
                 .map(|globs| {
                     // What is written into a directory lies below it.
-                    let mut inner = word.clone();
-                    inner.atoms.push(shieling_shell::Atom::Text("/x".to_owned()));
+                    let below = Atom::Text("/x".to_owned());
+                    let inner = Word {
+                        atoms: word.atoms.iter().cloned().chain([below]).collect(),
+                        ..word.clone()
+                    };
                     globs.named(&inner, &starts, reading.dotglob, facts, false)
                 });
+            let object = || effect.object.clone();
             if let (Some(Known::Yes), false) = (below, surely) {
-                findings.extend(finding(Known::Maybe, effect.object.clone(), effect.span));
+                findings.extend(finding(Known::Maybe, &object, effect.span));
             }
             if let Some(globs) = globs {
                 findings.extend(finding(
                     globs.named(word, &starts, reading.dotglob, facts, false),
-                    effect.object.clone(),
+                    &object,
                     effect.span,
                 ));
             }
         }
         findings
     }
+}
+
+/// The commands of a text, each taken apart.
+fn taken_apart(reading: &Reading) -> Vec<Option<Normal>> {
+    reading.commands.iter().map(deny::taken_apart).collect()
 }
 
 fn line_of(source: &str, at: usize) -> usize {

@@ -455,7 +455,7 @@ fn roots(walked: &Walked, command: &Command, workspace: &Path, facts: &Facts) ->
         Some(text) => text.into_owned(),
         None if let Some(start) = found_below => start.to_owned(),
         // Names in a directory that is known.
-        None => match root.atoms.as_slice() {
+        None => match &*root.atoms {
             [Atom::Text(text), rest @ ..]
                 if text.contains('/') && rest.iter().all(|atom| matches!(atom, Atom::Star | Atom::One)) =>
             {

@@ -10,6 +10,8 @@ mod place;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use shieling_shell::program;
+
 pub(super) use self::place::Place;
 use crate::policy::{EffectKind, Facts, Verdict};
 use crate::request::{Command, Digest};
@@ -23,22 +25,6 @@ const NAMES: usize = 10_000;
 
 /// How many directories a relative path is tried in.
 const DIRECTORIES: usize = 64;
-
-/// Programs that run a file which is named among their arguments; versions (`python3.12`) are cut.
-const INTERPRETERS: [&str; 24] = [
-    ".", "source", "sh", "ash", "bash", "dash", "fish", "ksh", "mksh", "zsh", "awk", "bun", "deno", "gawk", "lua",
-    "luajit", "mawk", "node", "nodejs", "perl", "php", "python", "ruby", "tclsh",
-];
-
-/// Programs that run what a file of a fixed name tells them to.
-const TOLD_BY_FILE: [(&str, &[&str]); 6] = [
-    ("make", &["GNUmakefile", "makefile", "Makefile"]),
-    ("gmake", &["GNUmakefile", "makefile", "Makefile"]),
-    ("just", &["justfile", "Justfile", ".justfile"]),
-    ("npm", &["package.json"]),
-    ("pnpm", &["package.json"]),
-    ("yarn", &["package.json"]),
-];
 
 /// The facts by which a command is judged, as far as they can be looked up.
 pub(super) fn facts(command: &Command, workspace: &Path, place: &Place) -> Facts {
@@ -172,28 +158,23 @@ pub(super) fn files_run(verdict: &Verdict, command: &Command, workspace: &Path, 
         }
     }
     for seen in &verdict.commands {
-        let Some((program, arguments)) = seen.argv.split_first() else {
+        let Some((command, arguments)) = seen.argv.split_first() else {
             continue;
         };
-        if program.contains('/') {
-            run.add(program);
+        if command.contains('/') {
+            run.add(command);
         } else {
-            run.add_from_path(program, workspace);
+            run.add_from_path(command, workspace);
         }
-        let name = program.rsplit('/').next().unwrap_or(program);
-        // `.` is a name too, not a version.
-        let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-        let name = if bare.is_empty() { name } else { bare };
-        if INTERPRETERS.contains(&name) && !run.add_script(arguments) {
+        let name = command.rsplit('/').next().unwrap_or(command);
+        if program::runs_scripts(name) && !run.add_script(arguments) {
             // It may read its script from a file by redirection or pipe.
             for effect in verdict.effects.iter().filter(|effect| effect.kind == EffectKind::Reads) {
                 run.add_existing(&effect.object);
             }
         }
-        for (_, files) in TOLD_BY_FILE.iter().filter(|(told, _)| *told == name) {
-            for file in *files {
-                run.add_existing(file);
-            }
+        for file in program::project_files(name) {
+            run.add_existing(file);
         }
     }
     run.found.into_iter().collect()

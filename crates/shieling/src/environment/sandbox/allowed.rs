@@ -3,8 +3,9 @@
 //! A name means every program of that name on the caller's `PATH`, outside of the workspace: what is in
 //! it can be rewritten by a command, and so is allowed by its path alone, and then read-only. What a
 //! program needs is found from its file (the interpreter of a script, the loader of a binary) and from
-//! the table of helpers. A program of many names (busybox, toybox) or an interpreter that is on the
-//! list can do whatever it can be told to do; that is for whoever wrote the list to know.
+//! what its table says that it starts by itself. A program of many names (busybox, toybox) or an
+//! interpreter that is on the list can do whatever it can be told to do; that is for whoever wrote the
+//! list to know.
 #![expect(clippy::disallowed_methods, reason = "the programs are looked up here")]
 
 use std::collections::{BTreeMap, HashSet};
@@ -14,60 +15,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use shieling_jail::plan::Entry;
+use shieling_shell::program;
 
 use super::Restrictions;
 use super::place::{self, below};
 use super::repository::small;
 use super::toolchain;
-
-/// What the programs of these names start by themselves.
-struct Helpers {
-    of: &'static [&'static str],
-    /// Further programs, by name.
-    programs: &'static [&'static str],
-    /// Directories of programs of its own: absolute, or below the prefix that its `bin` stands in.
-    directories: &'static [&'static str],
-}
-
-const COMPILERS: &[&str] = &["cc", "gcc", "g++", "c++", "clang", "clang++", "rustc", "cargo"];
-
-const TABLE: &[Helpers] = &[
-    Helpers {
-        of: &["git"],
-        programs: &[],
-        directories: &[
-            "lib/git-core",
-            "libexec/git-core",
-            "/usr/lib/git-core",
-            "/usr/libexec/git-core",
-        ],
-    },
-    Helpers {
-        of: COMPILERS,
-        programs: &["as", "ld", "ld.bfd", "ld.gold", "ld.lld"],
-        directories: &["/usr/lib/gcc", "/usr/libexec/gcc", "/usr/lib/gcc-cross"],
-    },
-    Helpers {
-        of: &["rustc"],
-        programs: &["cc"],
-        directories: &["lib/rustlib"],
-    },
-    Helpers {
-        of: &["cargo"],
-        programs: &["rustc", "cc"],
-        directories: &[],
-    },
-    Helpers {
-        of: &["tar"],
-        programs: &["gzip", "bzip2", "xz", "zstd"],
-        directories: &[],
-    },
-    Helpers {
-        of: &["pyenv"],
-        programs: &[],
-        directories: &["libexec"],
-    },
-];
 
 /// Where scripts stand for the programs of their name in a chosen version: the variable and the usual
 /// place of the root, and the file in the workspace that chooses before the root's own `version` does.
@@ -241,19 +194,17 @@ impl Search<'_> {
 
     fn helpers(&mut self, name: &str, real: &Path) {
         let prefix = real.parent().and_then(Path::parent).unwrap_or(Path::new("/usr"));
-        for row in TABLE.iter().filter(|row| row.of.contains(&name)) {
-            for directory in row.directories {
-                if let Ok(real) = fs::canonicalize(prefix.join(directory))
-                    && real.is_dir()
-                    && !real.starts_with(&self.restrictions.workspace)
-                {
-                    self.found.directories.push(real.clone());
-                    self.found.executable.push(real);
-                }
+        for directory in program::helper_directories(name) {
+            if let Ok(real) = fs::canonicalize(prefix.join(directory))
+                && real.is_dir()
+                && !real.starts_with(&self.restrictions.workspace)
+            {
+                self.found.directories.push(real.clone());
+                self.found.executable.push(real);
             }
-            for program in row.programs {
-                self.named(program);
-            }
+        }
+        for helper in program::helpers(name) {
+            self.named(helper);
         }
     }
 

@@ -35,13 +35,8 @@ impl Entry {
         Self { tokens, named, normal }
     }
 
-    /// Where a program that nobody described is given this entry's command as arguments, and so may
-    /// well start it, as wrappers do.
-    fn started_by_unknown(&self, command: &Invocation) -> Option<Span> {
-        let name = command.argv.first()?.known()?;
-        if name.contains('/') || !(program::is_opaque(&name) || program::starts_others(&name)) || is_shell(&name) {
-            return None;
-        }
+    /// Where a program of this name, which may start what it is given, is given this entry's command.
+    fn started_by(&self, name: &str, command: &Invocation) -> Option<Span> {
         let program = self.tokens.first()?.rsplit('/').next()?.to_owned();
         (1..command.argv.len()).find_map(|at| {
             let word = &command.argv[at];
@@ -52,7 +47,7 @@ impl Entry {
                 .is_some_and(|option| matches!(option.as_ref(), "-c" | "-e" | "-x" | "--command" | "--exec"));
             let inner = holds_command(&text, &program, given);
             // A project's program is given names as data, unless it is told to run them.
-            let handed = !(program::runs_the_project(&name) || program::starts_others(&name))
+            let handed = !(program::runs_the_project(name) || program::starts_others(name))
                 || command.argv[1..at].iter().filter_map(Word::known).any(|word| {
                     matches!(
                         word.as_ref(),
@@ -66,13 +61,24 @@ impl Entry {
         })
     }
 
-    /// Whether a command is what this entry names.
-    pub(in crate::policy) fn matches(&self, command: &Invocation) -> Known {
-        let Some(program) = command.program() else {
-            return Known::Maybe;
-        };
-        normal(&program, &command.argv[1..], command.more).is(&self.normal)
+    /// Whether a command, taken apart, is what this entry names.
+    pub(in crate::policy) fn matches(&self, command: Option<&Normal>) -> Known {
+        command.map_or(Known::Maybe, |command| command.is(&self.normal))
     }
+}
+
+/// Takes a command apart, if its program is known.
+pub(in crate::policy) fn taken_apart(command: &Invocation) -> Option<Normal> {
+    let program = command.program()?;
+    Some(normal(&program, &command.argv[1..], command.more))
+}
+
+/// The name of a command that may start what it is given as arguments, as wrappers do: that is not described.
+fn may_start_arguments(command: &Invocation) -> Option<String> {
+    let name = command.argv.first()?.known()?;
+    let starts =
+        !name.contains('/') && (program::is_opaque(&name) || program::starts_others(&name)) && !is_shell(&name);
+    starts.then(|| name.into_owned())
 }
 
 /// Whether a text for another program holds the name of this one where a command could start: at its
@@ -178,7 +184,9 @@ fn undashed<'a>(
         && command.argv.iter().skip(1).any(could_be)
     {
         for word in command.to_mut().argv.iter_mut().skip(1).filter(|word| could_be(word)) {
-            word.atoms.insert(0, Atom::Text("./".to_owned()));
+            word.atoms = std::iter::once(Atom::Text("./".to_owned()))
+                .chain(word.atoms.iter().cloned())
+                .collect();
         }
     }
     command
@@ -225,15 +233,11 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry], facts: &Fac
     for at in 0..reading.commands.len() {
         let command = &*undashed(reading, at, facts, &makers);
         let program = command.program();
-        let taken_apart = program
-            .as_deref()
-            .map(|program| normal(program, &command.argv[1..], command.more));
+        let taken_apart = taken_apart(command);
+        let wrapper = may_start_arguments(command);
         for entry in entries {
             let named = &entry.named;
-            let matches = taken_apart
-                .as_ref()
-                .map_or(Known::Maybe, |command| command.is(&entry.normal));
-            match matches {
+            match entry.matches(taken_apart.as_ref()) {
                 Known::Yes => findings.push(Finding::new(
                     Deny,
                     command.shown(),
@@ -250,7 +254,7 @@ pub(in crate::policy) fn judge(reading: &Reading, entries: &[Entry], facts: &Fac
                     ));
                 }
                 Known::Maybe | Known::No => {
-                    if let Some(word) = entry.started_by_unknown(command) {
+                    if let Some(word) = wrapper.as_deref().and_then(|name| entry.started_by(name, command)) {
                         let because =
                             format!("what this program does is not known, and it is given `{named}`, which is denied");
                         findings.push(Finding::new(Ask, command.shown(), word, because));

@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use shieling_shell::{Atom, Base, Deed, Doubt, Effect, Fields, Known, MORE, Reading, Span, Via, Word, found, program};
 
@@ -55,7 +56,7 @@ pub(in crate::policy) fn judge(reading: &Reading, hidden: &Hidden, facts: &Facts
             // What it is fed are names that were found, and they are looked up.
             Deed::Reads(word) | Deed::Names(word)
                 if check.there.is_some()
-                    && word.written == MORE
+                    && &*word.written == MORE
                     && effect.by.is_some_and(|by| reading.commands[by].fed) => {}
             Deed::Reads(word) | Deed::Names(word) if check.reads_files_alone(reading, effect) => {
                 findings.extend(check.path(word, &object, span, true));
@@ -189,13 +190,17 @@ fn brings_files(reading: &Reading) -> bool {
     })
 }
 
+/// What decides whether a word names something hidden: its pieces, how many words it becomes, and whether it is a
+/// directory's content that counts.
+type MadeOf = (Arc<[Atom]>, Fields, bool);
+
 struct Check<'a> {
     hidden: &'a Hidden,
     starts: Starts,
     /// Which commands have a word that starts with a wildcard.
     of_names: Vec<bool>,
     /// Words that name nothing hidden, by what they are made of.
-    harmless: RefCell<HashSet<(Vec<Atom>, Fields, bool)>>,
+    harmless: RefCell<HashSet<MadeOf>>,
     dotglob: bool,
     facts: &'a Facts,
     /// The hidden paths that can be met, if that is known.
@@ -270,7 +275,7 @@ impl Check<'_> {
         let text = word.known()?;
         let finding = paths_in(&text).into_iter().find_map(|path| {
             let word = Word {
-                atoms: found(&path),
+                atoms: found(&path).into(),
                 ..word.clone()
             };
             let finding = self.path(&word, object, span, false)?;
@@ -313,7 +318,7 @@ impl Check<'_> {
             .is_some_and(|(start, ending)| !start.is_empty() && program::is_of_programs(ending));
         let known = !text.starts_with(':') && (self.is_file(&text) || of_programs);
         let by_name = Word {
-            atoms: found(name),
+            atoms: found(name).into(),
             ..word.clone()
         };
         let hidden = |word: &Word| self.hidden.named(word, &self.starts, true, self.facts, false) != Known::No;
@@ -356,7 +361,7 @@ impl Check<'_> {
             .known()
             .filter(|text| text.contains(['*', '?', '[']))
             .map(|text| Word {
-                atoms: found(&text),
+                atoms: found(&text).into(),
                 ..word.clone()
             });
         let word = globbed.as_ref().unwrap_or(word);
@@ -418,7 +423,7 @@ impl Check<'_> {
         })?;
         self.path(
             &Word {
-                atoms: vec![Atom::Text(text)],
+                atoms: [Atom::Text(text)].into(),
                 fields: Fields::One,
                 ..word.clone()
             },

@@ -1,5 +1,6 @@
 //! Paths as words name them, against patterns with the meaning of `.gitignore`.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::path::Path;
 
@@ -93,6 +94,8 @@ pub(in crate::policy) struct Hidden {
     above: Vec<Vec<Token>>,
     /// Whether a pattern begins at the top, so that another name for the workspace gets round it.
     from_top: bool,
+    /// Whether a pattern hides all that is in a directory (`dir/*`).
+    hides_all: bool,
     /// Those that take something out again (`!keep`), each with its place in the list.
     kept: Vec<(usize, Vec<Token>)>,
 }
@@ -192,7 +195,12 @@ impl Hidden {
         let exact = builder
             .build()
             .map_err(|fault| error(&String::new(), fault.to_string()))?;
+        let all = |line: &String| {
+            let last = line.trim_end().rsplit('/').next().unwrap_or_default();
+            !last.is_empty() && last.bytes().all(|byte| byte == b'*')
+        };
         Ok(Self {
+            hides_all: lines.iter().any(all),
             lines: lines.to_vec(),
             exact,
             patterns,
@@ -226,7 +234,7 @@ impl Hidden {
     /// in it (`dir/*`, `dir/**`), out of which no later one takes anything (`!dir/keep`).
     pub(in crate::policy) fn hides_all_in(&self, relative: impl AsRef<Path>) -> bool {
         let relative = relative.as_ref();
-        if relative.as_os_str().is_empty() {
+        if relative.as_os_str().is_empty() || !self.hides_all {
             return false;
         }
         // A name that nobody thought of: what hides it hides by where it is.
@@ -421,7 +429,10 @@ fn read(word: &Word, starts: &Starts, mut ask: impl FnMut(&str) -> Known) -> Kno
 /// Where a path with stand-ins leads.
 fn place(path: &str, facts: &Facts) -> Place {
     let home = facts.home.as_deref().unwrap_or("/nonexistent-home");
-    let path = path.replace(HOME, home);
+    let path = match path.contains(HOME) {
+        true => Cow::Owned(path.replace(HOME, home)),
+        false => Cow::Borrowed(path),
+    };
     if path.starts_with('/') && by_another_name(&path) {
         return Place::Unknown;
     }
@@ -450,8 +461,13 @@ fn absolute(path: &str, facts: &Facts) -> Place {
 
 /// The word as a path, with stand-ins for what is not known.
 fn with_stand_ins(word: &Word) -> String {
+    if let [Atom::Text(text)] = &*word.atoms
+        && text.is_ascii()
+    {
+        return text.clone();
+    }
     let mut path = String::new();
-    for atom in &word.atoms {
+    for atom in &*word.atoms {
         match atom {
             Atom::Text(text) => path.push_str(text),
             Atom::One => path.push(ONE),
