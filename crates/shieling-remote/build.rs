@@ -35,6 +35,7 @@ fn main() {
     let crates = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("..");
     for name in [
         "shieling",
+        "shieling-shell",
         "shieling-jail",
         "shieling-bash",
         "shieling-remote",

@@ -4,16 +4,46 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use shieling::environment::{self, JailLimits};
-use shieling_remote::agent::{Setup, Wanted};
+use shieling::environment::JailLimits;
+use shieling_remote::agent::Setup;
 use shieling_remote::ssh::{Destination, Ssh};
 use shieling_remote::transport::{ConnectError, TransportError};
 use shieling_remote::{LinkError, Remote, Surroundings, Timing};
 
-use crate::config::Loaded;
-use crate::options::{EnvironmentName, Isolation, Network};
-use crate::plan;
-use crate::words::Failure;
+/// Why a machine cannot be used, in words.
+#[derive(Debug, Clone)]
+pub(crate) struct Unreached {
+    /// What happened.
+    pub(crate) what: String,
+    /// Why, where there is more to say.
+    pub(crate) because: Option<&'static str>,
+    /// What to do.
+    pub(crate) instead: Option<String>,
+}
+
+impl Unreached {
+    fn new(what: String) -> Self {
+        Self {
+            what,
+            because: None,
+            instead: None,
+        }
+    }
+
+    fn because(self, because: &'static str) -> Self {
+        Self {
+            because: Some(because),
+            ..self
+        }
+    }
+
+    fn instead(self, instead: impl Into<String>) -> Self {
+        Self {
+            instead: Some(instead.into()),
+            ..self
+        }
+    }
+}
 
 /// A machine that was reached. The last copy ends the link, and what runs there.
 #[derive(Debug, Clone)]
@@ -24,17 +54,19 @@ pub(crate) struct Far {
 }
 
 impl Far {
-    /// Reaches it, and has the environment opened there that these settings ask for.
-    pub(crate) fn reach(destination: &Destination, loaded: &Loaded) -> Result<Self, Failure> {
-        let setup = setup(loaded);
+    /// Reaches it, and has the environment opened there that the setup asks for.
+    pub(crate) fn reach(destination: &Destination, setup: Setup) -> Result<Self, Unreached> {
         let limits = setup.limits;
         let ssh = Ssh::new(destination.clone(), setup)
-            .map_err(|error| Failure::new(format!("{destination} cannot be used: {error}; nothing was started")))?;
+            .map_err(|error| Unreached::new(format!("{destination} cannot be used: {error}; nothing was started")))?;
         let connecting = async { Remote::over(Arc::new(ssh), Timing::default()).await };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime
+            .map_err(|error| Unreached::new(format!("no event loop could be made: {error}; nothing was started")))?;
         // On a thread of its own: the caller may be in an event loop.
-        let runtime = crate::run::runtime()?;
         let connected = std::thread::scope(|scope| scope.spawn(|| runtime.block_on(connecting)).join());
-        let connected = connected.map_err(|_| Failure::new("connecting was broken off; nothing was started"))?;
+        let connected =
+            connected.map_err(|_| Unreached::new("connecting was broken off; nothing was started".to_owned()))?;
         let remote = connected.map_err(|error| failed(destination, &error))?;
         let far = Self {
             destination: destination.clone(),
@@ -47,24 +79,19 @@ impl Far {
                 true => "it has no shell".to_owned(),
                 false => format!("its shell is `{}`", shell.display()),
             };
-            return Err(Failure::new(format!(
+            let told = Unreached::new(format!(
                 "there is no bash on {destination}: {found}; nothing was started"
-            ))
-            .with(
-                "because",
-                "the policy reads every command as bash does, and another shell would run another text",
-            )
-            .with("instead", "install bash there, or name it with `--shell /path/of/bash`"));
+            ));
+            return Err(told
+                .because("the policy reads every command as bash does, and another shell would run another text")
+                .instead("install bash there, or name it with `--shell /path/of/bash`"));
         }
         Ok(far)
     }
 
-    /// What commands there run in.
-    pub(crate) fn amounts_to(&self) -> EnvironmentName {
-        match self.surroundings().unconfined {
-            None => EnvironmentName::Sandbox,
-            Some(_) => EnvironmentName::Local,
-        }
+    /// Whether commands there run in a sandbox; otherwise they are unconfined there.
+    pub(crate) fn is_confined(&self) -> bool {
+        self.surroundings().unconfined.is_none()
     }
 
     /// What is told of the machine.
@@ -85,23 +112,21 @@ impl Far {
 
     /// The limits of the sandbox there; none if there is none.
     pub(crate) fn limits(&self) -> JailLimits {
-        match self.amounts_to() {
-            EnvironmentName::Sandbox => self.limits,
-            _ => JailLimits::default(),
+        if self.is_confined() {
+            self.limits
+        } else {
+            JailLimits::default()
         }
     }
 
     /// Why nothing can start any more, if the link is over.
-    pub(crate) fn lost(&self) -> Option<Failure> {
+    pub(crate) fn lost(&self) -> Option<Unreached> {
         let why = self.remote.end().filter(|why| *why != LinkError::Closed)?;
+        let why = crate::escape::line(&why.to_string());
+        let told = Unreached::new(format!("the link to {} is lost: {why}", self.destination));
         Some(
-            Failure::new(format!(
-                "the link to {} is lost: {}",
-                self.destination,
-                crate::escape::line(&why.to_string())
-            ))
-            .with("because", "what ran there is ended by its own side of the link")
-            .with("instead", "start again"),
+            told.because("what ran there is ended by its own side of the link")
+                .instead("start again"),
         )
     }
 
@@ -121,49 +146,14 @@ impl fmt::Display for Far {
     }
 }
 
-/// What the agent program is told. Limits that nobody asked for are those of a sandbox here.
-fn setup(loaded: &Loaded) -> Setup {
-    let settings = &loaded.settings;
-    let isolation = settings.isolation.unwrap_or(Isolation::Full);
-    let defaults = plan::defaults(EnvironmentName::Sandbox, isolation);
-    let network = settings
-        .network
-        .unwrap_or(plan::default_network(EnvironmentName::Sandbox, isolation));
-    Setup {
-        environment: Wanted::Auto,
-        workspace: Some(loaded.workspace.clone()).filter(|workspace| !workspace.as_os_str().is_empty()),
-        shell: settings.shell.clone(),
-        programs: None,
-        network: match network {
-            Network::None => environment::Network::None,
-            Network::Loopback => environment::Network::Loopback,
-            Network::Host => environment::Network::Host,
-        },
-        isolation: match isolation {
-            Isolation::Full => environment::Isolation::Full,
-            Isolation::Landlock => environment::Isolation::Landlock,
-        },
-        limits: plan::jail_limits(
-            settings.memory.or(defaults.memory),
-            settings.pids.or(defaults.pids),
-            settings.cpus,
-        ),
-        read: settings.read.clone(),
-        write: settings.write.clone(),
-        open_protected: settings.open_protected,
-        allow_home: settings.allow_home,
-        ..Setup::default()
-    }
-}
-
 /// Why a machine could not be used, in words.
-fn failed(destination: &Destination, error: &ConnectError) -> Failure {
+fn failed(destination: &Destination, error: &ConnectError) -> Unreached {
     let line = |text: &str| crate::escape::line(text);
     match error {
         ConnectError::Transport(TransportError::Refused { what, instead }) => {
-            let failure = Failure::new(format!("{}; nothing was started", line(what)));
+            let failure = Unreached::new(format!("{}; nothing was started", line(what)));
             match instead {
-                Some(instead) => failure.with("instead", line(instead)),
+                Some(instead) => failure.instead(line(instead)),
                 None => failure,
             }
         }
@@ -172,14 +162,11 @@ fn failed(destination: &Destination, error: &ConnectError) -> Failure {
             if let Some(source) = std::error::Error::source(error) {
                 text = format!("{text}: {source}");
             }
-            let failure = Failure::new(format!(
+            let failure = Unreached::new(format!(
                 "{destination} cannot be reached: {}; nothing was started",
                 line(&text)
             ));
-            failure.with(
-                "instead",
-                "see whether `ssh` works there by itself, and is on PATH here",
-            )
+            failure.instead("see whether `ssh` works there by itself, and is on PATH here")
         }
         // The agent program has said why it does not serve.
         ConnectError::Link {
@@ -187,12 +174,12 @@ fn failed(destination: &Destination, error: &ConnectError) -> Failure {
             said,
         } if !said.is_empty() => {
             let said = said.strip_prefix("shieling-agent: ").unwrap_or(said);
-            Failure::new(format!(
+            Unreached::new(format!(
                 "{destination} cannot be used: {}; nothing was started",
                 line(said)
             ))
         }
-        error => Failure::new(format!(
+        error => Unreached::new(format!(
             "{destination} cannot be used: {}; nothing was started",
             line(&error.to_string())
         )),

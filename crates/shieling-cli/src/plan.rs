@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use shieling::audit;
-use shieling::environment::JailLimits;
+use shieling::environment::{self, JailLimits};
 use shieling::request::Command;
 use shieling::units::ByteCount;
+use shieling_remote::agent::{Setup, Wanted};
 
 use crate::config::{self, Loaded};
-use crate::far::Far;
+use crate::far::{Far, Unreached};
 use crate::options::{
     Approval, Assignment, Chosen, ContainerUser, Cpus, Engine, EnvironmentName, Home, Isolation, Mounted, Network,
     Pids, PolicyName, Prefix, Preset, Pull, Rate, Settings, Size, Timeout, VariableName, is_below_root,
@@ -290,13 +291,14 @@ impl Plan {
             Chosen::Ssh(destination) if purpose != Purpose::Judge => {
                 // What no sandbox could hold needs no other machine to be refused.
                 is_enforced(EnvironmentName::Sandbox, &format!("`{chosen}`"), &loaded)?;
-                Some(Far::reach(destination, &loaded)?)
+                Some(Far::reach(destination, far_setup(&loaded)).map_err(unreached)?)
             }
             Chosen::Ssh(_) | Chosen::Here(_) => None,
         };
         // What cannot be had over there is refused as it is here.
         let (amounts_to, place) = match (&far, env) {
-            (Some(far), _) => (far.amounts_to(), far.to_string()),
+            (Some(far), _) if far.is_confined() => (EnvironmentName::Sandbox, far.to_string()),
+            (Some(far), _) => (EnvironmentName::Local, far.to_string()),
             (None, EnvironmentName::Ssh) => (EnvironmentName::Local, format!("`{chosen}`")),
             (None, env) => (env, format!("`{env}`")),
         };
@@ -459,12 +461,60 @@ impl Plan {
     }
 }
 
-pub(crate) fn jail_limits(memory: Option<Size>, pids: Option<Pids>, cpus: Option<Cpus>) -> JailLimits {
+fn jail_limits(memory: Option<Size>, pids: Option<Pids>, cpus: Option<Cpus>) -> JailLimits {
     JailLimits {
         memory: memory.map(|size| size.get().get()),
         pids: pids.map(|pids| pids.get().into()),
         cpu_thousandths: cpus.map(Cpus::thousandths),
         open_files: None,
+    }
+}
+
+/// What the agent program is told. Limits that nobody asked for are those of a sandbox here.
+fn far_setup(loaded: &Loaded) -> Setup {
+    let settings = &loaded.settings;
+    let isolation = settings.isolation.unwrap_or(Isolation::Full);
+    let sandbox = defaults(EnvironmentName::Sandbox, isolation);
+    let network = settings
+        .network
+        .unwrap_or(default_network(EnvironmentName::Sandbox, isolation));
+    Setup {
+        environment: Wanted::Auto,
+        workspace: Some(loaded.workspace.clone()).filter(|workspace| !workspace.as_os_str().is_empty()),
+        shell: settings.shell.clone(),
+        programs: None,
+        network: match network {
+            Network::None => environment::Network::None,
+            Network::Loopback => environment::Network::Loopback,
+            Network::Host => environment::Network::Host,
+        },
+        isolation: match isolation {
+            Isolation::Full => environment::Isolation::Full,
+            Isolation::Landlock => environment::Isolation::Landlock,
+        },
+        limits: jail_limits(
+            settings.memory.or(sandbox.memory),
+            settings.pids.or(sandbox.pids),
+            settings.cpus,
+        ),
+        read: settings.read.clone(),
+        write: settings.write.clone(),
+        open_protected: settings.open_protected,
+        allow_home: settings.allow_home,
+        ..Setup::default()
+    }
+}
+
+/// Why another machine cannot be used, or not any more.
+pub(crate) fn unreached(why: Unreached) -> Failure {
+    let Unreached { what, because, instead } = why;
+    let mut failure = Failure::new(what);
+    if let Some(because) = because {
+        failure = failure.with("because", because);
+    }
+    match instead {
+        Some(instead) => failure.with("instead", instead),
+        None => failure,
     }
 }
 

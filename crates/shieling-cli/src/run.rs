@@ -28,7 +28,7 @@ use crate::input::{self, Fed};
 use crate::missing;
 use crate::options::{Approval, EnvironmentName, Settings, Source};
 use crate::output::{Written, all_written, copy, is_one_place};
-use crate::plan::{Plan, Purpose};
+use crate::plan::{self, Plan, Purpose};
 use crate::pty::Inner;
 use crate::sandbox::{self, Caller};
 use crate::setup::{self, Place};
@@ -222,7 +222,7 @@ impl Library {
             Some(Place::Memory(_)) => None,
             #[cfg(feature = "container")]
             Some(Place::Container(container)) => Some(crate::container::failure(&container.start().await.err()?)),
-            Some(Place::Far(far)) => far.lost(),
+            Some(Place::Far(far)) => far.lost().map(plan::unreached),
             Some(Place::Local(_)) | None => None,
         }
     }

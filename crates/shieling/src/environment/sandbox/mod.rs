@@ -66,7 +66,6 @@ pub(super) use protect::protected;
 pub use repository::linked_repository;
 use restrictions::UNHIDDEN;
 pub use restrictions::{Restrictions, Sizes};
-pub use toolchain::variables as toolchain_variables;
 pub use view::ViewError;
 pub use writable::repository_above;
 
@@ -119,6 +118,11 @@ pub struct Sandbox {
     guard: Mutex<Guarding>,
     /// The names that were held for hidden files in that jail, to explain what could not be renamed.
     held: Held,
+}
+
+/// The variables by which toolchains and caches say that they stand elsewhere than usual.
+pub fn toolchain_variables() -> impl Iterator<Item = &'static str> {
+    toolchain::variables().chain(caches::variables())
 }
 
 /// Names in the workspace, relative to it.

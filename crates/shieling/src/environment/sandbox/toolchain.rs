@@ -13,10 +13,9 @@ use shieling_jail::plan::Entry;
 use super::Restrictions;
 use super::place::{self, below, is_clean, shown};
 
-/// The variables by which toolchains and caches say that they stand elsewhere than usual.
-pub fn variables() -> impl Iterator<Item = &'static str> {
-    let toolchains = TABLE.iter().flat_map(|row| row.variables.iter().copied());
-    toolchains.chain(super::caches::variables())
+/// The variables by which toolchains say that they stand elsewhere than usual.
+pub(super) fn variables() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().flat_map(|row| row.variables.iter().copied())
 }
 
 /// A toolchain that is known, found by a directory of it on `PATH`.
