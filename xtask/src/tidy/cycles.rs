@@ -17,6 +17,7 @@ const KNOWN: &[&[&str]] = &[
         "crates/shieling-cli/src/attach/server.rs",
         "crates/shieling-cli/src/clients.rs",
         "crates/shieling-cli/src/config/mod.rs",
+        "crates/shieling-cli/src/container.rs",
         "crates/shieling-cli/src/describe.rs",
         "crates/shieling-cli/src/doctor.rs",
         "crates/shieling-cli/src/exec.rs",
@@ -35,6 +36,12 @@ const KNOWN: &[&[&str]] = &[
         "crates/shieling-cli/src/shell.rs",
         "crates/shieling-cli/src/why.rs",
         "crates/shieling-cli/src/words.rs",
+    ],
+    &[
+        "crates/shieling-container/src/environment.rs",
+        "crates/shieling-container/src/environment/attached.rs",
+        "crates/shieling-container/src/environment/image.rs",
+        "crates/shieling-container/src/environment/own.rs",
     ],
     &[
         "crates/shieling-jail/src/inside.rs",
@@ -134,6 +141,7 @@ const KNOWN: &[&[&str]] = &[
     ],
     &[
         "xtask/src/bench.rs",
+        "xtask/src/bench/containers.rs",
         "xtask/src/bench/files.rs",
         "xtask/src/bench/files/edit.rs",
         "xtask/src/bench/files/read.rs",
