@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use crate::sys::Copied;
 use crate::{ORDERS, keeper, socket, sys, zygote};
 
-/// Runs the program, which was executed with the orders socket as [`ORDERS`](crate::ORDERS). Returns once its host has
+/// Runs the program, which was executed with the orders socket as [`ORDERS`]. Returns once its host has
 /// gone; with nothing if it was started without its descriptor.
 pub fn run() -> Option<()> {
     zygote::run()

@@ -182,7 +182,7 @@ fn module<'a>(
         }
         if let syn::Item::Mod(child) = item {
             let name = child.ident.to_string();
-            let inside = [&path[..], &[name.clone()]].concat();
+            let inside = [&path[..], std::slice::from_ref(&name)].concat();
             found.children.insert(name);
             match &child.content {
                 Some((_, items)) => module(inside, source, items, modules, outside),

@@ -151,6 +151,9 @@ fn shortened(text: &str) -> String {
     }
 }
 
+/// The result of a check.
+pub(crate) type Checked = Result<(), CheckFailure>;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -204,6 +207,3 @@ mod tests {
         report.assert_passed();
     }
 }
-
-/// The result of a check.
-pub(crate) type Checked = Result<(), CheckFailure>;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-/// The number of a grant, unique within one [`Approvals`].
+/// The number of a grant, unique within one [`Approvals`](crate::approval::Approvals).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct GrantId(u64);
@@ -52,7 +52,7 @@ pub enum Scope {
     /// Commands of which every part begins with these words. If that is not true of the command in question, or the
     /// request is not a command, the approval covers only this start.
     Prefix(Vec<String>, GrantLimits),
-    /// In the same session, commands that launch only [the same programs](Question::programs) and are asked about for
+    /// In the same session, commands that launch only [the same programs](crate::approval::Question::programs) and are asked about for
     /// the same reasons. If the text is not plain, the approval covers only this start.
     Session(GrantLimits),
 }
