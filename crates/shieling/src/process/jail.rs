@@ -41,7 +41,7 @@ pub struct Jail {
     /// Its root, if it has a view of files of its own.
     root: Option<OwnedFd>,
     counts: Arc<Counts>,
-    /// Whether its last command has been ordered, with which it ends.
+    /// Whether nothing can start in it any more: it was told to end, or its last command was ordered.
     last: AtomicBool,
 }
 
@@ -352,6 +352,8 @@ impl Jail {
     }
 
     fn let_go(&self) {
+        // Nothing starts in it any more, although its keeper may take a moment to exit after it said that all is gone.
+        self.last.store(true, Ordering::Release);
         // Not by closing alone: a process that this host forked may hold a copy of the socket.
         let _ = rustix::net::shutdown(self.control.get_ref(), rustix::net::Shutdown::Both);
         // Somebody may have stopped it.

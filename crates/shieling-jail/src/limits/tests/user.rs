@@ -66,7 +66,11 @@ fn as_pid_one(user: &str, test: &str) -> Option<Output> {
 /// This binary where any user can execute it: the build's directory may be private, or in `/tmp`.
 fn copied(test: &str) -> PathBuf {
     let copy = PathBuf::from(format!("/var/tmp/shieling-limits-{}-{test}", std::process::id()));
-    fs::copy("/proc/self/exe", &copy).unwrap();
+    // By another process: a program cannot be executed while it is open for writing, and what other tests fork at that
+    // moment would inherit the descriptor.
+    let program = std::env::current_exe().unwrap();
+    let copied = Command::new("cp").arg(program).arg(&copy).status().unwrap();
+    assert!(copied.success(), "there is no room for a copy");
     copy
 }
 
