@@ -38,7 +38,10 @@ impl Host {
     /// Looks at it. The victim is called as one that texts name.
     pub(crate) fn new(cases: &[Case], base: &Path) -> Self {
         let program = base.join("node");
-        fs::copy("/usr/bin/sleep", &program).expect("sleep can be copied");
+        // By another process: what other tests fork at this moment would keep our descriptor open for writing, and a
+        // program cannot be executed then.
+        let copied = Command::new("cp").arg("/usr/bin/sleep").arg(&program).status();
+        assert!(copied.is_ok_and(|status| status.success()), "sleep can be copied");
         let victim = Command::new(&program)
             .arg("1000")
             .spawn()
