@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, PoisonError};
-use std::time::Instant;
 
 use tokio::sync::Mutex;
 
@@ -133,13 +132,12 @@ impl Local {
             drop(starter);
             return made.spawn_before(next, plan, streams).await;
         }
-        let started = Instant::now();
         let ordered = self.order().map_err(SpawnError::Jail)?;
         let sent = ordered.send(next, plan, streams)?;
         let made = Arc::new(ordered.ready().await.map_err(SpawnError::Jail)?);
         *starter = Some(Arc::clone(&made));
         drop(starter);
-        made.join(plan, sent, started).await
+        made.join(plan, sent).await
     }
 }
 

@@ -67,6 +67,8 @@ pub(crate) struct Sent {
     pipes: Pipes,
     input: Option<OwnedFd>,
     next: Next,
+    /// When it was ordered. Its time counts from here on: it may begin before this host hears that its jail is ready.
+    ordered: Instant,
 }
 
 /// An order to start a program, with what goes with it.
@@ -207,27 +209,26 @@ impl Jail {
 
     /// As [`Self::spawn`]. If nothing follows, [`Self::is_alive`] is false from here on.
     pub(crate) async fn spawn_before(&self, next: Next, plan: &Plan, streams: Streams) -> Result<Process, SpawnError> {
-        let started = Instant::now();
         let (order, sent) = Order::of(plan, streams, next)?;
         self.send(next, &order, plan).await?;
         drop(order);
-        self.join(plan, sent, started).await
+        self.join(plan, sent).await
     }
 
-    /// The process of a command that was ordered, once its program runs. Its time counts from `started` on.
+    /// The process of a command that was ordered, once its program runs.
     ///
     /// # Errors
     /// As [`Self::spawn`].
     /// # Cancel safety
     /// As [`Self::spawn`].
-    pub(crate) async fn join(&self, plan: &Plan, sent: Sent, started: Instant) -> Result<Process, SpawnError> {
+    pub(crate) async fn join(&self, plan: &Plan, sent: Sent) -> Result<Process, SpawnError> {
         if sent.next == Next::Nothing {
             self.last.store(true, Ordering::Release);
         }
         // Elsewhere its number means nothing on this host.
         let known = self.isolation == Isolation::None;
         let way = (sent.way, Arc::clone(&self.keeper));
-        let process = job::started(plan, way, sent.pipes, known, started).await?;
+        let process = job::started(plan, way, sent.pipes, known, sent.ordered).await?;
         match sent.input {
             Some(input) => process.with_input_pipe(input).map_err(failed("watching a pipe")),
             None => Ok(process),
@@ -469,6 +470,7 @@ impl Order {
                 pipes,
                 input,
                 next,
+                ordered: Instant::now(),
             },
         ))
     }

@@ -40,7 +40,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use shieling_jail::message::{COVERS, Hide, Update};
@@ -596,7 +596,7 @@ impl Environment for Sandbox {
             let first = First::Waits(self.plan(command.request()), streams, next);
             let (running, first) = self.ready_for(first).await?;
             let process = match first {
-                First::Sent(plan, sent) => running.jail.join(&plan, sent?, Instant::now()).await,
+                First::Sent(plan, sent) => running.jail.join(&plan, sent?).await,
                 First::Waits(plan, streams, next) => {
                     let plan = running.with_temporary(plan);
                     running.jail.spawn_before(next, &plan, streams).await
