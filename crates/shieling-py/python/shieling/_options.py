@@ -228,7 +228,8 @@ def open_core(options: Mapping[str, Any]) -> _native.Core:
     _refuse_unavailable(options)
     try:
         settings = _settings(options)
-        given = options["workspace"]
+        given: str | os.PathLike[str] | None = options["workspace"]
+        workspace: str
         if _is_far(options):
             # Of the other machine; its URL or its home says where if nobody does.
             workspace = os.fspath(given) if given is not None else ""

@@ -55,7 +55,7 @@ def open_shieling(
     }
     if environment == "local":
         keywords["allow_home"] = True
-    return AsyncShieling(environment, **{**keywords, **options})  # type: ignore[arg-type]
+    return AsyncShieling(environment, **{**keywords, **options})
 
 
 def seconds(timeout: float | None) -> float:
