@@ -20,9 +20,18 @@ from shieling import ClosedError, Shieling
 
 
 def started(place: dict[str, Any], text: str, *words: str) -> subprocess.Popen[str]:
-    """A Python that runs this, with a `shieling` that is open."""
+    """A Python that runs this, with a `shieling` that is open.
+
+    It takes Ctrl-C as at a terminal: what runs in the background of a shell inherits that SIGINT is ignored.
+    """
     options = {name: str(value) for name, value in place.items()}
-    text = f"from shieling import *\nimport sys, threading, time, os, asyncio\noptions = {options!r}\n" + textwrap.dedent(text)
+    prelude = f"""
+        from shieling import *
+        import sys, threading, time, os, asyncio, signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        options = {options!r}
+    """
+    text = textwrap.dedent(prelude) + textwrap.dedent(text)
     return subprocess.Popen(
         [sys.executable, "-c", text, *words],
         stdin=subprocess.DEVNULL,
