@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, RenameFlags};
 use shieling::environment::{Expect, FileError, Files, Links};
@@ -50,6 +50,16 @@ fn while_swapping(one: &Path, other: &Path, act: impl FnOnce(&AtomicU64)) -> u64
     count.into_inner()
 }
 
+/// Waits until something was swapped since `before`. A machine that is busy may leave whoever swaps waiting for long,
+/// while all that is tried happens between two swaps.
+fn wait_for_a_swap(swaps: &AtomicU64, before: u64) {
+    let start = Instant::now();
+    while swaps.load(Ordering::Relaxed) == before {
+        assert!(start.elapsed() < Duration::from_secs(60), "nothing is swapped");
+        std::thread::yield_now();
+    }
+}
+
 /// What happened how often.
 #[derive(Debug, Default)]
 struct Seen {
@@ -80,8 +90,7 @@ impl Seen {
         self.done + self.refused
     }
 
-    /// Whether to go on: as often as it is to be tried, and until both ends were seen, and as many swaps. A machine that
-    /// is busy may leave whoever swaps waiting for long, while all that is tried happens between two swaps.
+    /// Whether to go on: as often as it is to be tried, and until both ends were seen, and as many swaps.
     fn wants_more(&self, rounds: usize, swaps: u64) -> bool {
         let tried = self.tried();
         tried < rounds || (tried < 200 * rounds && !self.was_run(swaps))
@@ -300,7 +309,12 @@ fn nothing_is_removed_outside() {
             let mut seen = Seen::default();
             let swaps = while_swapping(&place.path(one), &place.path(other), |swaps| {
                 while seen.wants_more(rounds() / 3, swaps.load(Ordering::Relaxed)) {
+                    let before = swaps.load(Ordering::Relaxed);
                     renew(&place, &target);
+                    // Whoever swaps can do so only until it is removed: every other time, they are waited for.
+                    if seen.tried().is_multiple_of(2) {
+                        wait_for_a_swap(swaps, before);
+                    }
                     let before = swaps.load(Ordering::Relaxed);
                     let spot = files.spot(&place.path(removed), Links::Keep);
                     let result = spot.and_then(|spot| spot.remove(true));
