@@ -1,0 +1,136 @@
+//! What a path means to git: which git directory it lies in, and what git does with that file.
+//!
+//! A git directory is one named `.git`, or any that git would take for one: it finds bare repositories by what lies in a
+//! directory. What is taken for one here is more than what git accepts (nothing of `HEAD` but its name counts, and a
+//! directory whose linked trees are left counts without it), so that no settings go unjudged until a last file makes git
+//! read them.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::change::Tree;
+
+/// What git does with a file of a git directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A `.git` that is no directory: it says where the git directory is.
+    Pointer,
+    /// Settings.
+    Settings,
+    /// A hook of this name, or a file that a hook can call.
+    Hook(PathBuf),
+    /// Where the settings and hooks of a linked tree are.
+    CommonDirectory,
+    /// Where a linked tree is.
+    LinkedTree,
+    /// What is checked out; without it git looks for another git directory.
+    Head,
+    /// Where further objects are.
+    Alternates,
+    /// Which drivers are used for which files.
+    Attributes,
+    /// An old form of a remote's settings.
+    OldRemote,
+    /// What a rebase does next.
+    Todo,
+    /// The strategy of a rebase that is under way.
+    Strategy,
+    /// The options of a sequence that is under way.
+    SequenceOptions,
+    /// Objects, which git replaces and does not write to.
+    Object,
+    /// Anything else.
+    Other,
+}
+
+/// A file of a git directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The git directory, relative to the root of the tree; of a pointer, the directory in which it stands.
+    pub(crate) git: PathBuf,
+    pub(crate) role: Role,
+}
+
+/// The names that make a directory one of git's.
+pub(crate) const MARKS: [&str; 5] = ["HEAD", "objects", "refs", "commondir", "worktrees"];
+
+/// Names in a git directory that git writes to or reads. Others mean nothing in a directory that has not the name `.git`.
+const NAMES: &[&str] = &[
+    "HEAD", "ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "MERGE_RR", "AUTO_MERGE", "SQUASH_MSG",
+    "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "COMMIT_EDITMSG", "TAG_EDITMSG", "NOTES_EDITMSG", "BISECT_LOG",
+    "BISECT_START", "BISECT_NAMES", "BISECT_TERMS", "BISECT_RUN", "branches", "commondir", "config", "config.worktree",
+    "description", "gitdir", "hooks", "index", "info", "logs", "locked", "modules", "objects", "packed-refs",
+    "rebase-apply", "rebase-merge", "refs", "reftable", "remotes", "sequencer", "shallow", "worktrees",
+];
+
+/// Whether a name is `.git`, in any case: on some file systems all of these are one.
+pub(crate) fn is_git_name(name: &std::ffi::OsStr) -> bool {
+    name.eq_ignore_ascii_case(".git")
+}
+
+/// Whether git could take a directory for a git directory, whatever its name.
+pub(crate) fn is_layout(tree: &dyn Tree, directory: &Path) -> io::Result<bool> {
+    let has = |name: &str| Ok::<_, io::Error>(tree.entry(&directory.join(name))?.is_some());
+    Ok((has("HEAD")? || has("worktrees")?) && (has("commondir")? || has("objects")? && has("refs")?))
+}
+
+/// All that a path means to git. `is_layout` is [`is_layout`] of a tree.
+pub(crate) fn places(
+    path: &Path,
+    is_layout: &mut dyn FnMut(&Path) -> io::Result<bool>,
+) -> io::Result<Vec<Place>> {
+    let mut found = Vec::new();
+    for git in path.ancestors() {
+        let Ok(rest) = path.strip_prefix(git) else { continue };
+        let Some(first) = rest.iter().next() else {
+            if git.file_name().is_some_and(is_git_name) {
+                found.push(Place {
+                    git: git.parent().unwrap_or(Path::new("")).to_path_buf(),
+                    role: Role::Pointer,
+                });
+            }
+            continue;
+        };
+        let has_name = git.file_name().is_some_and(is_git_name);
+        let is_known = first.to_str().is_some_and(|first| NAMES.contains(&first));
+        let is_linked = git
+            .parent()
+            .is_some_and(|above| above.ends_with("worktrees") && above.parent().is_some_and(|up| up.file_name().is_some_and(is_git_name)));
+        if has_name || is_known && (is_linked || is_layout(git)?) {
+            found.push(Place {
+                git: git.to_path_buf(),
+                role: role(rest),
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// What git does with a file, by its path in a git directory.
+fn role(rest: &Path) -> Role {
+    let mut names = rest.iter().map(|name| name.to_str().unwrap_or_default());
+    let first = names.next().unwrap_or_default();
+    let rest: PathBuf = names.collect();
+    match (first, rest.to_str().unwrap_or_default()) {
+        ("config" | "config.worktree", "") => Role::Settings,
+        ("hooks", name) if !name.is_empty() => Role::Hook(rest),
+        ("commondir", "") => Role::CommonDirectory,
+        ("gitdir", "") => Role::LinkedTree,
+        ("HEAD", "") => Role::Head,
+        ("objects", "info/alternates" | "info/http-alternates") => Role::Alternates,
+        ("objects", name) if !name.is_empty() => Role::Object,
+        ("info", "attributes") => Role::Attributes,
+        ("remotes" | "branches", name) if !name.is_empty() => Role::OldRemote,
+        ("rebase-merge", "git-rebase-todo") | ("sequencer", "todo") => Role::Todo,
+        ("rebase-merge", "strategy") => Role::Strategy,
+        ("sequencer", "opts") => Role::SequenceOptions,
+        _ => Role::Other,
+    }
+}
+
+/// The files of a git directory that can run something, as far as their names are known: looked at when a directory
+/// becomes a git directory. The hooks besides.
+pub(crate) const RUNNING: [&str; 8] = [
+    "config", "config.worktree", "commondir", "objects/info/alternates", "info/attributes", "rebase-merge/git-rebase-todo",
+    "rebase-merge/strategy", "sequencer/opts",
+];

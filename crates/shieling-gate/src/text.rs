@@ -1,0 +1,46 @@
+//! Small questions about bytes and names.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// The longest piece of a tree's text in a message, in characters.
+const LONGEST: usize = 120;
+
+/// Bytes from the tree as they stand in a message: bounded, without control characters.
+pub(crate) fn shown(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut chars = text.chars();
+    let mut shown = String::new();
+    for char in chars.by_ref().take(LONGEST) {
+        match is_control(char) {
+            true => shown.extend(char.escape_default()),
+            false => shown.push(char),
+        }
+    }
+    if chars.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// As [`shown`], of a path.
+pub(crate) fn shown_path(path: &Path) -> String {
+    shown(path.as_os_str().as_bytes())
+}
+
+/// Whether a character changes how text is shown: control characters, and those that reverse its direction.
+pub(crate) fn is_control(char: char) -> bool {
+    char.is_control() || matches!(char, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Whether a word can name no path and no option: letters, digits, `_`, `-`, `.` and `+`, beginning with a letter or digit.
+pub(crate) fn is_plain_name(text: &str) -> bool {
+    text.starts_with(|char: char| char.is_ascii_alphanumeric())
+        && text.chars().all(|char| char.is_ascii_alphanumeric() || "_-.+".contains(char))
+}
+
+/// Whether a word is a version, a list of versions or an alias of one (`lts/*`, `>=3.9,<4`, `3.12.1`), and no path.
+pub(crate) fn is_version(text: &str) -> bool {
+    let allowed = |char: char| char.is_ascii_alphanumeric() || " _-.+*/^~<>=,@|".contains(char);
+    !text.is_empty() && !text.starts_with(['/', '-', '.']) && !text.contains("..") && text.chars().all(allowed)
+}
