@@ -6,7 +6,7 @@ use crate::git_keys::is_ordinary;
 use crate::outline::{self, Leaf};
 use crate::text::{is_plain_name, is_version, shown};
 
-/// How the content of a file is judged. Keys are names separated by `/`, in which `*` stands for any characters; `**` at the
+/// How the content of a file is judged. Keys are names separated by `/`, in which `*` stands for any characters, and `+` for a plain name; `**` at the
 /// end for one or more further names. After `=` stands what the value has to be: `word`, `version`, `address`, `inside` (a
 /// path in the workspace), `flags` (of rustc), or this text.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +54,9 @@ impl Check {
                 judge(read, keys, before, after, leads_inside)
             }
             Self::Tasks => {
-                let Some(leaves) = outline::of_json(after) else { return unreadable() };
+                let Some(leaves) = outline::of_json(after) else {
+                    return unreadable();
+                };
                 let opens = |leaf: &&Leaf| leaf.keys.last().is_some_and(|key| key.eq_ignore_ascii_case("runOn"));
                 leaves
                     .iter()
@@ -80,7 +82,12 @@ impl Check {
                 if !text.contains('[') && !text.contains('=') {
                     return held_line(after, is_plain_name);
                 }
-                let keys: &[&str] = &["toolchain/channel=word", "toolchain/components", "toolchain/targets", "toolchain/profile"];
+                let keys: &[&str] = &[
+                    "toolchain/channel=word",
+                    "toolchain/components",
+                    "toolchain/targets",
+                    "toolchain/profile",
+                ];
                 judge(outline::of_toml, keys, before, after, leads_inside)
             }
             Self::Pointer => {
@@ -109,11 +116,16 @@ fn judge(
             || keys.iter().any(|key| allows(key, leaf, leads_inside))
     };
     let held = leaves.iter().find(|leaf| !is_fine(leaf))?;
-    Some(format!("`{}` is not known to run nothing", shown(held.keys.join("/").as_bytes())))
+    Some(format!(
+        "`{}` is not known to run nothing",
+        shown(held.keys.join("/").as_bytes())
+    ))
 }
 
 fn allows(key: &str, leaf: &Leaf, leads_inside: Leads<'_>) -> bool {
-    let (key, value) = key.split_once('=').map_or((key, None), |(key, value)| (key, Some(value)));
+    let (key, value) = key
+        .split_once('=')
+        .map_or((key, None), |(key, value)| (key, Some(value)));
     let mut names = leaf.keys.iter();
     for part in key.split('/') {
         if part == "**" {
@@ -123,7 +135,14 @@ fn allows(key: &str, leaf: &Leaf, leads_inside: Leads<'_>) -> bool {
             names = [].iter();
             break;
         }
-        if !names.next().is_some_and(|name| fits(part, name)) {
+        let is_name = |name: &String| {
+            if part == "+" {
+                is_plain_name(name)
+            } else {
+                fits(part, name)
+            }
+        };
+        if !names.next().is_some_and(is_name) {
             return false;
         }
     }
@@ -148,7 +167,9 @@ pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else {
         return false;
     };
-    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    let Some(last) = parts.next_back() else {
+        return rest.is_empty();
+    };
     for part in parts {
         match rest.split_once(part) {
             Some((_, after)) => rest = after,
@@ -161,7 +182,9 @@ pub(crate) fn fits(pattern: &str, name: &str) -> bool {
 /// The first line that is neither empty, a comment, nor fine.
 fn held_line(text: &[u8], is_fine: impl Fn(&str) -> bool) -> Option<String> {
     let text = String::from_utf8_lossy(text);
-    let mut lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let mut lines = text
+        .lines()
+        .map(|line| line.split('#').next().unwrap_or_default().trim());
     let held = lines.find(|line| !line.is_empty() && !is_fine(line))?;
     Some(format!("`{}` is no plain version", shown(held.as_bytes())))
 }
@@ -169,19 +192,41 @@ fn held_line(text: &[u8], is_fine: impl Fn(&str) -> bool) -> Option<String> {
 /// Whether an option of rustc's runs nothing and writes nowhere.
 fn is_harmless_flag(word: &str) -> bool {
     const CODEGEN: &[&str] = &[
-        "target-cpu=", "target-feature=", "opt-level=", "debuginfo=", "codegen-units=", "panic=", "relocation-model=",
-        "strip=", "lto=", "force-frame-pointers", "prefer-dynamic", "overflow-checks", "debug-assertions",
-        "link-arg=-fuse-ld=lld", "link-arg=-fuse-ld=mold", "link-arg=-fuse-ld=gold", "link-arg=-fuse-ld=bfd",
+        "target-cpu=",
+        "target-feature=",
+        "opt-level=",
+        "debuginfo=",
+        "codegen-units=",
+        "panic=",
+        "relocation-model=",
+        "strip=",
+        "lto=",
+        "force-frame-pointers",
+        "prefer-dynamic",
+        "overflow-checks",
+        "debug-assertions",
+        "link-arg=-fuse-ld=lld",
+        "link-arg=-fuse-ld=mold",
+        "link-arg=-fuse-ld=gold",
+        "link-arg=-fuse-ld=bfd",
     ];
     const OPTIONS: &[&str] = &["-C", "-D", "-W", "-A", "-F", "--cfg"];
-    let is_lint = |word: &str| word.chars().all(|char| char.is_ascii_alphanumeric() || "_-:".contains(char));
+    let is_lint = |word: &str| {
+        word.chars()
+            .all(|char| char.is_ascii_alphanumeric() || "_-:".contains(char))
+    };
     let is_codegen = |word: &str| {
         let exact = word.starts_with("link-arg=");
-        !word.contains('/') && CODEGEN.iter().any(|known| if exact { word == *known } else { word.starts_with(known) })
+        !word.contains('/')
+            && CODEGEN
+                .iter()
+                .any(|known| if exact { word == *known } else { word.starts_with(known) })
     };
     OPTIONS.contains(&word)
         || is_codegen(word.strip_prefix("-C").unwrap_or(word))
-        || ["-D", "-W", "-A", "-F"].iter().any(|lead| word.strip_prefix(lead).is_some_and(is_lint))
+        || ["-D", "-W", "-A", "-F"]
+            .iter()
+            .any(|lead| word.strip_prefix(lead).is_some_and(is_lint))
         || word.strip_prefix("--cfg=").is_some_and(is_lint)
         || !word.starts_with('-') && is_lint(word)
 }

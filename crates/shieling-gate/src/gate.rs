@@ -32,11 +32,23 @@ pub struct Surroundings<'a> {
     pub before: &'a dyn Tree,
     /// The tree as it is with all changes of this set: what is judged with a part of a set applied must be that part.
     pub after: &'a dyn Tree,
+    /// How much of what differs between the trees is judged.
+    pub extent: Extent,
     /// Paths in the root that tools of the user are led to from elsewhere.
     pub leads: &'a [Lead],
     /// Absolute paths outside of the root to which links may lead, besides the system's directories: toolchains that
     /// commands can read.
     pub toolchains: &'a [PathBuf],
+}
+
+/// How much of what differs between two trees is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Every difference, each as a change of its own.
+    All,
+    /// One after the other as they are made, in a tree that lives: what passed by itself can mean something else once more
+    /// stands beside it, and is looked at again.
+    Some,
 }
 
 /// A path in the tree that a tool of the user is led to by settings or links outside of it.
@@ -67,7 +79,17 @@ pub struct Gate<'a> {
 
 /// System directories: links to what is in them do no harm, since their files are not the user's to write.
 const SYSTEM: &[&str] = &[
-    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/etc/alternatives", "/etc/ssl",
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix/store",
+    "/gnu/store",
+    "/etc/alternatives",
+    "/etc/ssl",
 ];
 
 /// Directories for temporary files, where linked trees may have been.
@@ -78,9 +100,9 @@ const STRATEGIES: &[&str] = &["ort", "recursive", "resolve", "octopus", "ours", 
 
 /// Drivers that are git's own, or git-lfs's.
 const DRIVERS: &[&str] = &[
-    "lfs", "text", "binary", "union", "ada", "bash", "bibtex", "cpp", "csharp", "css", "dts", "elixir", "fortran", "fountain",
-    "golang", "html", "java", "kotlin", "markdown", "matlab", "objc", "pascal", "perl", "php", "python", "ruby", "rust",
-    "scheme", "tex",
+    "lfs", "text", "binary", "union", "ada", "bash", "bibtex", "cpp", "csharp", "css", "dts", "elixir", "fortran",
+    "fountain", "golang", "html", "java", "kotlin", "markdown", "matlab", "objc", "pascal", "perl", "php", "python",
+    "ruby", "rust", "scheme", "tex",
 ];
 
 /// How many settings files one repository may include.
@@ -143,6 +165,12 @@ impl<'a> Gate<'a> {
             return Ok(Some(held));
         }
         let places = self.places(Side::After, change.path)?;
+        let is_object = places.iter().any(|place| place.role == Role::Object);
+        if !places.is_empty() && !is_object {
+            if let Some(held) = hard_link(change, after) {
+                return Ok(Some(held));
+            }
+        }
         for place in &places {
             if let Some(held) = self.of_git(change, after, place)? {
                 return Ok(Some(held));
@@ -165,19 +193,32 @@ impl<'a> Gate<'a> {
         if let Some(name) = change.path.iter().find(|name| is_controlled(&name.to_string_lossy())) {
             return Ok(Some(held(
                 "name.control",
-                format!("its name `{}` holds control characters, which change what a terminal shows", shown(name.as_encoded_bytes())),
+                format!(
+                    "its name `{}` holds control characters, which change what a terminal shows",
+                    shown(name.as_encoded_bytes())
+                ),
                 "give it a name without them",
             )));
         }
         match &after.kind {
             Kind::Device => {
-                return Ok(Some(held("kind.device", format!("`{path}` is a device"), "leave it out")));
+                return Ok(Some(held(
+                    "kind.device",
+                    format!("`{path}` is a device"),
+                    "leave it out",
+                )));
             }
             Kind::Fifo | Kind::Socket if is_new => {
-                let what = if after.kind == Kind::Fifo { "a named pipe" } else { "a socket" };
+                let what = if after.kind == Kind::Fifo {
+                    "a named pipe"
+                } else {
+                    "a socket"
+                };
                 let mut held = held(
                     "kind.special",
-                    format!("`{path}` is {what}: tools of the user that read the folder would wait for it, or speak to it"),
+                    format!(
+                        "`{path}` is {what}: tools of the user that read the folder would wait for it, or speak to it"
+                    ),
                     "make it in `/tmp`",
                 );
                 held.act = Act::BeforeOutcome;
@@ -282,19 +323,18 @@ impl<'a> Gate<'a> {
             Kind::File => {}
             Kind::Link(_) | Kind::Fifo | Kind::Socket | Kind::Device => return Ok(None),
         }
-        let was_alone = change.before.as_ref().is_none_or(|before| before.links < 2);
-        if after.links > 1 && was_alone && !matches!(place.role, Role::Object | Role::Pointer) {
-            return Ok(Some(held(
-                "git.hard-link",
-                format!("`{path}` has another name: what git writes to it changes that file too"),
-                "copy it",
-            )));
-        }
         let before = self.content_before(change, Some(&place.role))?;
         // The same, which git has read before; a hook counts with its mode.
-        let same_mode = change.before.as_ref().is_some_and(|before| before.mode & 0o111 == after.mode & 0o111);
+        let same_mode = change
+            .before
+            .as_ref()
+            .is_some_and(|before| before.mode & 0o111 == after.mode & 0o111);
         let reads = !matches!(place.role, Role::Other | Role::Object);
-        let content = if reads { self.content_after(change.path)? } else { Vec::new() };
+        let content = if reads {
+            self.content_after(change.path)?
+        } else {
+            Vec::new()
+        };
         if !reads || before.as_ref() == Some(&content) && (same_mode || !matches!(place.role, Role::Hook(_))) {
             return Ok(None);
         }
@@ -325,13 +365,19 @@ impl<'a> Gate<'a> {
                 (!is_fine).then(|| {
                     held(
                         "git.pointer",
-                        format!("`{path}` has git take settings from outside of the workspace: `{}`", shown(line.as_bytes())),
+                        format!(
+                            "`{path}` has git take settings from outside of the workspace: `{}`",
+                            shown(line.as_bytes())
+                        ),
                         PERSON,
                     )
                 })
             }
             Role::CommonDirectory => {
-                let above = git.parent().filter(|above| above.ends_with("worktrees")).and_then(Path::parent);
+                let above = git
+                    .parent()
+                    .filter(|above| above.ends_with("worktrees"))
+                    .and_then(Path::parent);
                 let leads = self.leads_inside(git, Path::new(line))?;
                 let is_fine = match (leads, above) {
                     (Some(Some(leads)), Some(above)) => leads == above,
@@ -342,7 +388,10 @@ impl<'a> Gate<'a> {
                 (!is_fine).then(|| {
                     held(
                         "git.common-directory",
-                        format!("`{path}` has git take settings and hooks from `{}`", shown(line.as_bytes())),
+                        format!(
+                            "`{path}` has git take settings and hooks from `{}`",
+                            shown(line.as_bytes())
+                        ),
                         "make linked trees with `git worktree add`",
                     )
                 })
@@ -354,13 +403,17 @@ impl<'a> Gate<'a> {
                 (!is_fine).then(|| {
                     held(
                         "git.linked-tree",
-                        format!("`{path}` has git write to `{}`, outside of the workspace", shown(line.as_bytes())),
+                        format!(
+                            "`{path}` has git write to `{}`, outside of the workspace",
+                            shown(line.as_bytes())
+                        ),
                         "make linked trees in the workspace",
                     )
                 })
             }
             Role::Head => {
-                let is_id = |text: &str| [40, 64].contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+                let is_id =
+                    |text: &str| [40, 64].contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
                 let names = line.strip_prefix("ref:").map(str::trim_start);
                 let is_valid = names.map_or_else(|| is_id(line), |name| name.starts_with("refs/"));
                 (!is_valid).then(|| {
@@ -389,13 +442,18 @@ impl<'a> Gate<'a> {
                 })
             }
             Role::Attributes => {
-                let before = before.as_deref().map(|before| drivers(&String::from_utf8_lossy(before)));
+                let before = before
+                    .as_deref()
+                    .map(|before| drivers(&String::from_utf8_lossy(before)));
                 let before = before.unwrap_or_default();
                 let driver = drivers(&text).into_iter().find(|driver| !before.contains(driver));
                 driver.map(|driver| {
                     held(
                         "git.attributes",
-                        format!("`{path}` has git use the driver `{}`, which is a program", shown(driver.as_bytes())),
+                        format!(
+                            "`{path}` has git use the driver `{}`, which is a program",
+                            shown(driver.as_bytes())
+                        ),
                         "put it into `.gitattributes`, where it can be seen",
                     )
                 })
@@ -423,7 +481,9 @@ impl<'a> Gate<'a> {
                 let named = settings.iter().find(|setting| setting.is("options.strategy"));
                 let named = named.map(|setting| setting.value.clone().unwrap_or_default());
                 let named = named.map(|value| String::from_utf8_lossy(&value).into_owned());
-                named.filter(|named| !STRATEGIES.contains(&named.as_str())).map(|named| strategy(&path, &named))
+                named
+                    .filter(|named| !STRATEGIES.contains(&named.as_str()))
+                    .map(|named| strategy(&path, &named))
             }
             Role::Object | Role::Other => None,
         };
@@ -460,19 +520,25 @@ impl<'a> Gate<'a> {
     /// Where a path leads from a directory: nothing if it is outside of what is judged, `Some(None)` if it is in a tree
     /// beside this one.
     fn leads_inside(&self, directory: &Path, path: &Path) -> io::Result<Option<Option<PathBuf>>> {
-        Ok(match way::follow(self.around.after, self.around.root, directory, path)? {
-            Destination::Inside(inside) => Some(Some(inside)),
-            Destination::Outside(outside) => {
-                let beside = self.around.beside.iter().any(|place| outside.starts_with(place));
-                beside.then_some(None)
-            }
-            Destination::Nowhere => None,
-        })
+        Ok(
+            match way::follow(self.around.after, self.around.root, directory, path)? {
+                Destination::Inside(inside) => Some(Some(inside)),
+                Destination::Outside(outside) => {
+                    let beside = self.around.beside.iter().any(|place| outside.starts_with(place));
+                    beside.then_some(None)
+                }
+                Destination::Nowhere => None,
+            },
+        )
     }
 
     /// A name that makes a directory a git directory, in which something lies already that git would run.
     fn completes(&self, change: &Change<'_>) -> Held {
-        let name = change.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let name = change
+            .path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
         let directory = change.path.parent().unwrap_or(Path::new(""));
         if !git::MARKS.contains(&name) || directory.file_name().is_some_and(git::is_git_name) {
             return Ok(None);
@@ -484,23 +550,41 @@ impl<'a> Gate<'a> {
         let mut paths: Vec<PathBuf> = git::RUNNING.iter().map(|name| directory.join(name)).collect();
         for list in ["hooks", "remotes", "branches"] {
             let list = directory.join(list);
-            if self.around.after.entry(&list)?.is_some_and(|entry| entry.kind == Kind::Directory) {
+            if self
+                .around
+                .after
+                .entry(&list)?
+                .is_some_and(|entry| entry.kind == Kind::Directory)
+            {
                 let names = self.around.after.names(&list)?;
                 if names.len() > HOOKS {
-                    return Err(io::Error::other(format!("`{}` has more than {HOOKS} entries", shown_path(&list))));
+                    return Err(io::Error::other(format!(
+                        "`{}` has more than {HOOKS} entries",
+                        shown_path(&list)
+                    )));
                 }
                 paths.extend(names.into_iter().map(|name| list.join(name)));
             }
         }
         for path in paths.iter().filter(|path| *path != change.path) {
-            let Some(entry) = self.around.after.entry(path)? else { continue };
+            let Some(entry) = self.around.after.entry(path)? else {
+                continue;
+            };
+            // It is held back itself, so that the rest of the repository can stay.
+            if self.around.extent == Extent::All && self.differs(path, &entry)? {
+                continue;
+            }
             let part = Change {
                 path,
                 from: None,
                 before: None,
                 after: Some(entry.clone()),
             };
-            for place in self.places(Side::After, path)?.iter().filter(|place| place.git == directory) {
+            for place in self
+                .places(Side::After, path)?
+                .iter()
+                .filter(|place| place.git == directory)
+            {
                 if let Some(found) = self.of_git(&part, &entry, place)? {
                     return Ok(Some(held(
                         "git.layout",
@@ -517,6 +601,14 @@ impl<'a> Gate<'a> {
         Ok(None)
     }
 
+    fn differs(&self, path: &Path, entry: &Entry) -> io::Result<bool> {
+        if self.around.before.entry(path)?.as_ref() != Some(entry) {
+            return Ok(true);
+        }
+        Ok(entry.kind == Kind::File
+            && self.around.before.read(path, LONGEST)? != self.around.after.read(path, LONGEST)?)
+    }
+
     // Other tools.
 
     fn of_tools(&self, change: &Change<'_>, after: &Entry) -> Held {
@@ -525,7 +617,10 @@ impl<'a> Gate<'a> {
             if change.before.as_ref() != Some(after) && rows_by_name().may_be_directory(path) {
                 return Ok(Some(held(
                     "tool.link",
-                    format!("`{}` is a link: a tool of the user would read what it leads to in its place", shown_path(path)),
+                    format!(
+                        "`{}` is a link: a tool of the user would read what it leads to in its place",
+                        shown_path(path)
+                    ),
                     "put a file or directory there",
                 )));
             }
@@ -555,7 +650,10 @@ impl<'a> Gate<'a> {
                     Some(before) => *before == self.around.after.read(path, LONGEST + 1)?,
                     None => false,
                 };
-                let mode = change.before.as_ref().is_some_and(|before| before.mode & 0o111 == after.mode & 0o111);
+                let mode = change
+                    .before
+                    .as_ref()
+                    .is_some_and(|before| before.mode & 0o111 == after.mode & 0o111);
                 (!same || !mode).then(String::new)
             }
             Judge::Content(check) => {
@@ -565,7 +663,11 @@ impl<'a> Gate<'a> {
                 let above = Path::new("..");
                 let inside = |value: &str| {
                     let value = Path::new(value);
-                    let value = if check.is_pointer() { value.to_path_buf() } else { above.join(value) };
+                    let value = if check.is_pointer() {
+                        value.to_path_buf()
+                    } else {
+                        above.join(value)
+                    };
                     matches!(self.leads_inside(directory, &value), Ok(Some(_)))
                 };
                 check.holds(before.as_deref(), &content, &inside)
@@ -594,7 +696,9 @@ impl<'a> Gate<'a> {
             Scope::Home => in_home.as_deref().is_some_and(|path| row.fits_whole(path)),
         };
         let rows = rows_by_name().rows(in_home.as_deref().unwrap_or(path));
-        rows.into_iter().filter_map(|number| TABLE.get(number)).find(|row| means(row))
+        rows.into_iter()
+            .filter_map(|number| TABLE.get(number))
+            .find(|row| means(row))
     }
 
     // What settings that were there lead to.
@@ -631,7 +735,10 @@ impl<'a> Gate<'a> {
                     }
                     Some(_) | None => false,
                 };
-                let mode = change.before.as_ref().is_some_and(|was| was.mode & 0o111 == after.mode & 0o111);
+                let mode = change
+                    .before
+                    .as_ref()
+                    .is_some_and(|was| was.mode & 0o111 == after.mode & 0o111);
                 Ok((!same || !mode).then(|| self.led(change.path)))
             }
         }
@@ -640,7 +747,10 @@ impl<'a> Gate<'a> {
     fn led(&self, path: &Path) -> HeldBack {
         held(
             "git.named",
-            format!("`{}` is run by a setting of git, or of the user, that names it", shown_path(path)),
+            format!(
+                "`{}` is run by a setting of git, or of the user, that names it",
+                shown_path(path)
+            ),
             PERSON,
         )
     }
@@ -651,7 +761,9 @@ impl<'a> Gate<'a> {
             return Ok(Rc::clone(known));
         }
         let leads: Rc<[Lead]> = self.leads_of(top)?.into();
-        self.repositories.borrow_mut().insert(top.to_path_buf(), Rc::clone(&leads));
+        self.repositories
+            .borrow_mut()
+            .insert(top.to_path_buf(), Rc::clone(&leads));
         Ok(leads)
     }
 
@@ -687,7 +799,11 @@ impl<'a> Gate<'a> {
             _ => None,
         };
         let common = common.unwrap_or_else(|| git.clone());
-        let mut ahead = vec![common.join("config"), common.join("config.worktree"), git.join("config.worktree")];
+        let mut ahead = vec![
+            common.join("config"),
+            common.join("config.worktree"),
+            git.join("config.worktree"),
+        ];
         let mut seen = BTreeSet::new();
         let mut leads = Vec::new();
         while let Some(file) = ahead.pop() {
@@ -734,23 +850,54 @@ impl<'a> Gate<'a> {
 
 impl std::fmt::Debug for Gate<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Gate").field("root", &self.around.root).finish_non_exhaustive()
+        formatter
+            .debug_struct("Gate")
+            .field("root", &self.around.root)
+            .finish_non_exhaustive()
     }
+}
+
+/// What git writes to in its place has one name; objects it replaces.
+fn hard_link(change: &Change<'_>, after: &Entry) -> Option<HeldBack> {
+    let was_alone = change.before.as_ref().is_none_or(|before| before.links < 2);
+    (after.kind == Kind::File && after.links > 1 && was_alone).then(|| {
+        held(
+            "git.hard-link",
+            format!(
+                "`{}` has another name: what git writes to it changes that file too",
+                shown_path(change.path)
+            ),
+            "copy it",
+        )
+    })
 }
 
 fn strategy(path: &str, named: &str) -> HeldBack {
     held(
         "git.strategy",
-        format!("`{path}` has git run the strategy `{}`, which is a program", shown(named.as_bytes())),
+        format!(
+            "`{path}` has git run the strategy `{}`, which is a program",
+            shown(named.as_bytes())
+        ),
         "abort what is under way",
     )
 }
 
 /// The drivers that are neither git's own nor git-lfs's, of a file of attributes.
 fn drivers(text: &str) -> Vec<String> {
-    let words = text.lines().filter(|line| !line.trim_start().starts_with('#')).flat_map(str::split_whitespace);
-    let named = words.filter_map(|word| ["filter=", "diff=", "merge="].iter().find_map(|kind| word.strip_prefix(kind)));
-    named.filter(|name| !DRIVERS.contains(name)).map(str::to_owned).collect()
+    let words = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'))
+        .flat_map(str::split_whitespace);
+    let named = words.filter_map(|word| {
+        ["filter=", "diff=", "merge="]
+            .iter()
+            .find_map(|kind| word.strip_prefix(kind))
+    });
+    named
+        .filter(|name| !DRIVERS.contains(name))
+        .map(str::to_owned)
+        .collect()
 }
 
 fn is_controlled(name: &str) -> bool {
@@ -759,7 +906,13 @@ fn is_controlled(name: &str) -> bool {
 
 /// Whether a path lies in a directory into which package managers unpack.
 fn in_packages(path: &Path) -> bool {
-    const PACKAGES: [&str; 5] = ["node_modules", "site-packages", "dist-packages", "bower_components", "vendor"];
+    const PACKAGES: [&str; 5] = [
+        "node_modules",
+        "site-packages",
+        "dist-packages",
+        "bower_components",
+        "vendor",
+    ];
     let mut above = path.iter();
     above.next_back();
     above.any(|name| PACKAGES.iter().any(|packages| name == *packages))

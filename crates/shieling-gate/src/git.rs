@@ -56,11 +56,48 @@ pub(crate) const MARKS: [&str; 5] = ["HEAD", "objects", "refs", "commondir", "wo
 
 /// Names in a git directory that git writes to or reads. Others mean nothing in a directory that has not the name `.git`.
 const NAMES: &[&str] = &[
-    "HEAD", "ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "MERGE_RR", "AUTO_MERGE", "SQUASH_MSG",
-    "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "COMMIT_EDITMSG", "TAG_EDITMSG", "NOTES_EDITMSG", "BISECT_LOG",
-    "BISECT_START", "BISECT_NAMES", "BISECT_TERMS", "BISECT_RUN", "branches", "commondir", "config", "config.worktree",
-    "description", "gitdir", "hooks", "index", "info", "logs", "locked", "modules", "objects", "packed-refs",
-    "rebase-apply", "rebase-merge", "refs", "reftable", "remotes", "sequencer", "shallow", "worktrees",
+    "HEAD",
+    "ORIG_HEAD",
+    "FETCH_HEAD",
+    "MERGE_HEAD",
+    "MERGE_MSG",
+    "MERGE_MODE",
+    "MERGE_RR",
+    "AUTO_MERGE",
+    "SQUASH_MSG",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "REBASE_HEAD",
+    "COMMIT_EDITMSG",
+    "TAG_EDITMSG",
+    "NOTES_EDITMSG",
+    "BISECT_LOG",
+    "BISECT_START",
+    "BISECT_NAMES",
+    "BISECT_TERMS",
+    "BISECT_RUN",
+    "branches",
+    "commondir",
+    "config",
+    "config.worktree",
+    "description",
+    "gitdir",
+    "hooks",
+    "index",
+    "info",
+    "logs",
+    "locked",
+    "modules",
+    "objects",
+    "packed-refs",
+    "rebase-apply",
+    "rebase-merge",
+    "refs",
+    "reftable",
+    "remotes",
+    "sequencer",
+    "shallow",
+    "worktrees",
 ];
 
 /// Whether a name is `.git`, in any case: on some file systems all of these are one.
@@ -75,10 +112,7 @@ pub(crate) fn is_layout(tree: &dyn Tree, directory: &Path) -> io::Result<bool> {
 }
 
 /// All that a path means to git. `is_layout` is [`is_layout`] of a tree.
-pub(crate) fn places(
-    path: &Path,
-    is_layout: &mut dyn FnMut(&Path) -> io::Result<bool>,
-) -> io::Result<Vec<Place>> {
+pub(crate) fn places(path: &Path, is_layout: &mut dyn FnMut(&Path) -> io::Result<bool>) -> io::Result<Vec<Place>> {
     let mut found = Vec::new();
     for git in path.ancestors() {
         let Ok(rest) = path.strip_prefix(git) else { continue };
@@ -93,9 +127,9 @@ pub(crate) fn places(
         };
         let has_name = git.file_name().is_some_and(is_git_name);
         let is_known = first.to_str().is_some_and(|first| NAMES.contains(&first));
-        let is_linked = git
-            .parent()
-            .is_some_and(|above| above.ends_with("worktrees") && above.parent().is_some_and(|up| up.file_name().is_some_and(is_git_name)));
+        let is_linked = git.parent().is_some_and(|above| {
+            above.ends_with("worktrees") && above.parent().is_some_and(|up| up.file_name().is_some_and(is_git_name))
+        });
         if has_name || is_known && (is_linked || is_layout(git)?) {
             found.push(Place {
                 git: git.to_path_buf(),
@@ -131,6 +165,12 @@ fn role(rest: &Path) -> Role {
 /// The files of a git directory that can run something, as far as their names are known: looked at when a directory
 /// becomes a git directory. The hooks besides.
 pub(crate) const RUNNING: [&str; 8] = [
-    "config", "config.worktree", "commondir", "objects/info/alternates", "info/attributes", "rebase-merge/git-rebase-todo",
-    "rebase-merge/strategy", "sequencer/opts",
+    "config",
+    "config.worktree",
+    "commondir",
+    "objects/info/alternates",
+    "info/attributes",
+    "rebase-merge/git-rebase-todo",
+    "rebase-merge/strategy",
+    "sequencer/opts",
 ];

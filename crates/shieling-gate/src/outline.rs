@@ -227,7 +227,12 @@ mod tests {
 
     fn shown(text: &str) -> Option<Vec<String>> {
         let leaves = of_json(text.as_bytes())?;
-        Some(leaves.iter().map(|leaf| format!("{}={}", leaf.keys.join("/"), leaf.value)).collect())
+        Some(
+            leaves
+                .iter()
+                .map(|leaf| format!("{}={}", leaf.keys.join("/"), leaf.value))
+                .collect(),
+        )
     }
 
     #[test]
@@ -235,7 +240,10 @@ mod tests {
         for (text, leaves) in [
             ("", Some(vec![])),
             ("// x\n{}", Some(vec!["={}"])),
-            ("{\"a\": 1, /* , */ \"b\": [true, \"x\\u0041\",],}", Some(vec!["a=1", "b=true", "b=xA"])),
+            (
+                "{\"a\": 1, /* , */ \"b\": [true, \"x\\u0041\",],}",
+                Some(vec!["a=1", "b=true", "b=xA"]),
+            ),
             ("{\"a\": {\"b\": null}, \"a\": []}", Some(vec!["a/b=null", "a=[]"])),
             ("{\"a\\u002eb\": 1}", Some(vec!["a.b=1"])),
             ("{\"a\" 1}", None),
@@ -255,6 +263,9 @@ mod tests {
     fn lines_that_continue_others_are_not_guessed() {
         assert_eq!(of_lines(b"a: 1\n  b: 2\n", ':'), None);
         let leaves = of_lines(b"# c\n[s]\na = \"x\"\n", '=').expect("read");
-        assert_eq!((leaves[0].keys.join("/"), leaves[0].value.as_str()), ("s/a".to_owned(), "x"));
+        assert_eq!(
+            (leaves[0].keys.join("/"), leaves[0].value.as_str()),
+            ("s/a".to_owned(), "x")
+        );
     }
 }

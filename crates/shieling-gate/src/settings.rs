@@ -38,7 +38,11 @@ impl Setting {
         let first = name.iter().position(|byte| *byte == b'.').unwrap_or(name.len());
         let last = name.iter().rposition(|byte| *byte == b'.').unwrap_or(first);
         let between = name.get(first + 1..last).filter(|_| first < last);
-        (name.get(..first).unwrap_or_default(), between, name.get(last + 1..).unwrap_or_default())
+        (
+            name.get(..first).unwrap_or_default(),
+            between,
+            name.get(last + 1..).unwrap_or_default(),
+        )
     }
 
     /// Its section, in lower case.

@@ -36,7 +36,9 @@ pub(crate) fn is_control(char: char) -> bool {
 /// Whether a word can name no path and no option: letters, digits, `_`, `-`, `.` and `+`, beginning with a letter or digit.
 pub(crate) fn is_plain_name(text: &str) -> bool {
     text.starts_with(|char: char| char.is_ascii_alphanumeric())
-        && text.chars().all(|char| char.is_ascii_alphanumeric() || "_-.+".contains(char))
+        && text
+            .chars()
+            .all(|char| char.is_ascii_alphanumeric() || "_-.+".contains(char))
 }
 
 /// Whether a word is a version, a list of versions or an alias of one (`lts/*`, `>=3.9,<4`, `3.12.1`), and no path.
