@@ -154,7 +154,7 @@ fn allows(key: &str, leaf: &Leaf, leads_inside: Leads<'_>) -> bool {
         None => true,
         Some("word") => is_plain_name(is),
         Some("version") => is_version(is),
-        Some("address") => is_ordinary(is) && !is.contains(char::is_whitespace),
+        Some("address") => is_ordinary(is) && !is.contains(|char: char| char.is_whitespace() || char == '$'),
         Some("inside") => leads_inside(is),
         Some("flags") => is.split_whitespace().all(is_harmless_flag),
         Some(text) => is == text,

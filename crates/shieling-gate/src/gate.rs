@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::change::{Change, Entry, Kind, Tree};
-use crate::contents::fits;
 use crate::decision::{Act, Decision, HeldBack, RuleId};
 use crate::git::{self, Place, Role};
 use crate::git_keys;
+use crate::names::{self, Spelled};
 use crate::settings::{self, LONGEST, Setting};
 use crate::text::{is_control, shown, shown_path};
-use crate::tools::{Judge, Row, Scope, TABLE};
+use crate::tools::{Judge, Row, Scope};
 use crate::way::{self, Destination};
 
 /// What the gate knows beside the change itself.
@@ -166,10 +166,8 @@ impl<'a> Gate<'a> {
         }
         let places = self.places(Side::After, change.path)?;
         let is_object = places.iter().any(|place| place.role == Role::Object);
-        if !places.is_empty() && !is_object {
-            if let Some(held) = hard_link(change, after) {
-                return Ok(Some(held));
-            }
+        if let Some(held) = hard_link(change, after).filter(|_| !places.is_empty() && !is_object) {
+            return Ok(Some(held));
         }
         for place in &places {
             if let Some(held) = self.of_git(change, after, place)? {
@@ -283,7 +281,8 @@ impl<'a> Gate<'a> {
     }
 
     fn places(&self, side: Side, path: &Path) -> io::Result<Vec<Place>> {
-        git::places(path, &mut |directory| self.is_layout(side, directory))
+        let is_git = self.around.root.file_name().is_some_and(git::is_git_name);
+        git::places(path, is_git, &mut |directory| self.is_layout(side, directory))
     }
 
     /// The content before a change, if it was a file, and meant the same to git.
@@ -312,6 +311,7 @@ impl<'a> Gate<'a> {
     fn of_git(&self, change: &Change<'_>, after: &Entry, place: &Place) -> Held {
         let path = shown_path(change.path);
         match &after.kind {
+            Kind::Directory if place.role == Role::Head => return Ok(Some(invalid_head(&path))),
             Kind::Directory => return Ok(None),
             Kind::Link(_) if change.before.as_ref() != Some(after) => {
                 return Ok(Some(held(
@@ -416,13 +416,7 @@ impl<'a> Gate<'a> {
                     |text: &str| [40, 64].contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
                 let names = line.strip_prefix("ref:").map(str::trim_start);
                 let is_valid = names.map_or_else(|| is_id(line), |name| name.starts_with("refs/"));
-                (!is_valid).then(|| {
-                    held(
-                        "git.head",
-                        format!("`{path}` is not valid, so that git would take another directory for the repository"),
-                        "name a branch or a commit in it",
-                    )
-                })
+                (!is_valid).then(|| invalid_head(&path))
             }
             Role::Alternates => {
                 let objects = git.join("objects");
@@ -501,7 +495,9 @@ impl<'a> Gate<'a> {
                 "use `git config`",
             )));
         }
-        for setting in found.iter().filter(|setting| !was.contains(setting)) {
+        let was: BTreeSet<Setting> = was.into_iter().collect();
+        let found: BTreeSet<Setting> = found.into_iter().filter(|setting| !was.contains(setting)).collect();
+        for setting in &found {
             // `~` is a home, and `%(prefix)` where git is installed.
             let in_tree = |value: &Path| {
                 !value.to_string_lossy().starts_with(['~', '%']) && matches!(self.leads_inside(git, value), Ok(Some(_)))
@@ -613,29 +609,27 @@ impl<'a> Gate<'a> {
 
     fn of_tools(&self, change: &Change<'_>, after: &Entry) -> Held {
         let path = change.path;
-        if let Kind::Link(_) = after.kind {
-            if change.before.as_ref() != Some(after) && rows_by_name().may_be_directory(path) {
-                return Ok(Some(held(
-                    "tool.link",
-                    format!(
-                        "`{}` is a link: a tool of the user would read what it leads to in its place",
-                        shown_path(path)
-                    ),
-                    "put a file or directory there",
-                )));
-            }
+        let is_link = matches!(after.kind, Kind::Link(_));
+        if is_link && change.before.as_ref() != Some(after) && self.spelled(path, names::leads_to_row) {
+            return Ok(Some(held(
+                "tool.link",
+                format!(
+                    "`{}` is a link: a tool of the user would read what it leads to in its place",
+                    shown_path(path)
+                ),
+                "put a file or directory there",
+            )));
         }
-        let row = self.row(path);
+        let row = self.spelled(path, names::row);
         let Some(row) = row.filter(|_| matches!(after.kind, Kind::File | Kind::Link(_))) else {
             return Ok(None);
         };
-        let is_link = matches!(after.kind, Kind::Link(_));
         if is_link && change.before.as_ref() == Some(after) {
             return Ok(None);
         }
         let was_same = |gate: &Self| -> io::Result<bool> {
             let was = change.from.unwrap_or(path);
-            Ok(change.from.is_none() || gate.row(was).is_some_and(|was| std::ptr::eq(was, row)))
+            Ok(change.from.is_none() || gate.spelled(was, names::row).is_some_and(|was| std::ptr::eq(was, row)))
         };
         let before = match was_same(self)? {
             true => self.content_before(change, None)?,
@@ -647,7 +641,7 @@ impl<'a> Gate<'a> {
             _ if is_link => Some("it is a link".to_owned()),
             Judge::Hold | Judge::HoldIfThere => {
                 let same = match &before {
-                    Some(before) => *before == self.around.after.read(path, LONGEST + 1)?,
+                    Some(before) => *before == self.content_after(path)?,
                     None => false,
                 };
                 let mode = change
@@ -675,30 +669,22 @@ impl<'a> Gate<'a> {
         };
         Ok(because.map(|why| {
             let why = if why.is_empty() { why } else { format!(" ({why})") };
-            held(row.rule(), format!("`{}`: {}{why}", shown_path(path), row.does), PERSON)
+            held(
+                rule_of(row),
+                format!("`{}`: {}{why}", shown_path(path), row.does),
+                PERSON,
+            )
         }))
     }
 
-    /// The row of the table for a path, if there is one.
-    fn row(&self, path: &Path) -> Option<&'static Row> {
-        let in_home = self.around.home.and_then(|home| {
-            let whole = self.around.root.join(path);
-            whole.strip_prefix(home).ok().map(Path::to_path_buf)
-        });
-        let means = |row: &Row| match row.scope {
-            Scope::Anywhere => row.fits_end(path),
-            Scope::Project => row.fits_end(path) && !in_packages(path),
-            // In a home, or what stood at the top before.
-            Scope::StartUp => {
-                in_home.as_deref().is_some_and(|path| row.fits_whole(path))
-                    || row.fits_whole(path) && matches!(self.around.before.entry(path), Ok(Some(_)) | Err(_))
-            }
-            Scope::Home => in_home.as_deref().is_some_and(|path| row.fits_whole(path)),
-        };
-        let rows = rows_by_name().rows(in_home.as_deref().unwrap_or(path));
-        rows.into_iter()
-            .filter_map(|number| TABLE.get(number))
-            .find(|row| means(row))
+    /// Asks the table about a path.
+    fn spelled<T>(&self, path: &Path, ask: impl FnOnce(Spelled<'_>) -> T) -> T {
+        let whole = self.around.root.join(path);
+        ask(Spelled {
+            path,
+            in_home: self.around.home.and_then(|home| whole.strip_prefix(home).ok()),
+            was_there: !matches!(self.around.before.entry(path), Ok(None)),
+        })
     }
 
     // What settings that were there lead to.
@@ -707,13 +693,15 @@ impl<'a> Gate<'a> {
         if !matches!(after.kind, Kind::File | Kind::Link(_)) {
             return Ok(None);
         }
-        let mut leads: Vec<Lead> = self.around.leads.to_vec();
+        let is_meant = |lead: &&Lead| change.path.starts_with(&lead.path);
+        let mut found = self.around.leads.iter().find(is_meant).cloned();
         for top in change.path.ancestors().skip(1) {
-            leads.extend(self.repository(top)?.iter().cloned());
+            if found.is_some() {
+                break;
+            }
+            found = self.repository(top)?.iter().find(is_meant).cloned();
         }
-        let Some(lead) = leads.iter().find(|lead| change.path.starts_with(&lead.path)) else {
-            return Ok(None);
-        };
+        let Some(lead) = found else { return Ok(None) };
         let before = match change.from.is_none_or(|from| from == change.path) {
             true => self.content_before(change, None)?,
             false => None,
@@ -872,6 +860,14 @@ fn hard_link(change: &Change<'_>, after: &Entry) -> Option<HeldBack> {
     })
 }
 
+fn invalid_head(path: &str) -> HeldBack {
+    held(
+        "git.head",
+        format!("`{path}` is not valid, so that git would take another directory for the repository"),
+        "name a branch or a commit in it",
+    )
+}
+
 fn strategy(path: &str, named: &str) -> HeldBack {
     held(
         "git.strategy",
@@ -883,8 +879,15 @@ fn strategy(path: &str, named: &str) -> HeldBack {
     )
 }
 
+fn rule_of(row: &Row) -> &'static str {
+    match row.scope {
+        Scope::Anywhere | Scope::Project => "tool.settings",
+        Scope::StartUp | Scope::Home => "home.start-up",
+    }
+}
+
 /// The drivers that are neither git's own nor git-lfs's, of a file of attributes.
-fn drivers(text: &str) -> Vec<String> {
+fn drivers(text: &str) -> BTreeSet<String> {
     let words = text
         .lines()
         .filter(|line| !line.trim_start().starts_with('#'))
@@ -902,109 +905,6 @@ fn drivers(text: &str) -> Vec<String> {
 
 fn is_controlled(name: &str) -> bool {
     name.chars().any(is_control)
-}
-
-/// Whether a path lies in a directory into which package managers unpack.
-fn in_packages(path: &Path) -> bool {
-    const PACKAGES: [&str; 5] = [
-        "node_modules",
-        "site-packages",
-        "dist-packages",
-        "bower_components",
-        "vendor",
-    ];
-    let mut above = path.iter();
-    above.next_back();
-    above.any(|name| PACKAGES.iter().any(|packages| name == *packages))
-}
-
-/// The table, by the names with which its patterns begin.
-struct ByName {
-    exact: HashMap<&'static str, Vec<usize>>,
-    /// Rows with a pattern that begins with one for several names.
-    patterns: Vec<(usize, &'static str)>,
-    /// All names that stand above others in a pattern.
-    directories: BTreeSet<&'static str>,
-}
-
-fn rows_by_name() -> &'static ByName {
-    static ROWS: std::sync::OnceLock<ByName> = std::sync::OnceLock::new();
-    ROWS.get_or_init(|| {
-        let mut rows = ByName {
-            exact: HashMap::new(),
-            patterns: Vec::new(),
-            directories: BTreeSet::new(),
-        };
-        for (number, row) in TABLE.iter().enumerate() {
-            for name in row.names {
-                let first = name.split('/').next().unwrap_or_default();
-                match first.contains('*') {
-                    true => rows.patterns.push((number, first)),
-                    false => rows.exact.entry(first).or_default().push(number),
-                }
-                // `bin/**` means something in a home alone, and its links are judged there as what it holds.
-                if name.contains('/') && first.starts_with('.') {
-                    rows.directories.insert(first);
-                }
-            }
-        }
-        rows
-    })
-}
-
-impl ByName {
-    /// Whether a tool would look into a directory of this name.
-    fn may_be_directory(&self, path: &Path) -> bool {
-        let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| self.directories.contains(name) && !SHARED.contains(&name)) && !in_packages(path)
-    }
-
-    /// Rows that a path can belong to, in the table's order.
-    fn rows(&self, path: &Path) -> BTreeSet<usize> {
-        let mut found = BTreeSet::new();
-        for name in path.iter().filter_map(|name| name.to_str()) {
-            found.extend(self.exact.get(name).into_iter().flatten().copied());
-            let patterns = self.patterns.iter().filter(|(_, pattern)| fits(pattern, name));
-            found.extend(patterns.map(|(number, _)| *number));
-        }
-        found
-    }
-}
-
-/// Directories that hold much besides what tools run code from: a link there is judged by where it leads alone.
-const SHARED: &[&str] = &[".config", ".local"];
-
-impl Row {
-    /// Whether the end of a path fits.
-    fn fits_end(&self, path: &Path) -> bool {
-        let names: Vec<&str> = path.iter().map(|name| name.to_str().unwrap_or("\u{fffd}")).collect();
-        (0..names.len()).any(|from| names.get(from..).is_some_and(|names| self.fits_names(names)))
-    }
-
-    /// Whether all of a path fits.
-    fn fits_whole(&self, path: &Path) -> bool {
-        let names: Vec<&str> = path.iter().map(|name| name.to_str().unwrap_or("\u{fffd}")).collect();
-        self.fits_names(&names)
-    }
-
-    fn fits_names(&self, names: &[&str]) -> bool {
-        self.names.iter().any(|pattern| {
-            let parts: Vec<&str> = pattern.split('/').collect();
-            match parts.split_last() {
-                Some((&"**", above)) => {
-                    names.len() > above.len() && above.iter().zip(names).all(|(part, name)| fits(part, name))
-                }
-                _ => parts.len() == names.len() && parts.iter().zip(names).all(|(part, name)| fits(part, name)),
-            }
-        })
-    }
-
-    fn rule(&self) -> &'static str {
-        match self.scope {
-            Scope::Anywhere | Scope::Project => "tool.settings",
-            Scope::StartUp | Scope::Home => "home.start-up",
-        }
-    }
 }
 
 #[cfg(test)]

@@ -111,8 +111,12 @@ pub(crate) fn is_layout(tree: &dyn Tree, directory: &Path) -> io::Result<bool> {
     Ok((has("HEAD")? || has("worktrees")?) && (has("commondir")? || has("objects")? && has("refs")?))
 }
 
-/// All that a path means to git. `is_layout` is [`is_layout`] of a tree.
-pub(crate) fn places(path: &Path, is_layout: &mut dyn FnMut(&Path) -> io::Result<bool>) -> io::Result<Vec<Place>> {
+/// All that a path means to git. `root_is_git` says whether the root of the tree has git's name; `is_layout` is [`is_layout`] of a tree.
+pub(crate) fn places(
+    path: &Path,
+    root_is_git: bool,
+    is_layout: &mut dyn FnMut(&Path) -> io::Result<bool>,
+) -> io::Result<Vec<Place>> {
     let mut found = Vec::new();
     for git in path.ancestors() {
         let Ok(rest) = path.strip_prefix(git) else { continue };
@@ -125,7 +129,7 @@ pub(crate) fn places(path: &Path, is_layout: &mut dyn FnMut(&Path) -> io::Result
             }
             continue;
         };
-        let has_name = git.file_name().is_some_and(is_git_name);
+        let has_name = git.file_name().map_or(root_is_git, is_git_name);
         let is_known = first.to_str().is_some_and(|first| NAMES.contains(&first));
         let is_linked = git.parent().is_some_and(|above| {
             above.ends_with("worktrees") && above.parent().is_some_and(|up| up.file_name().is_some_and(is_git_name))

@@ -162,7 +162,6 @@ const TABLE: &[Row] = &[
             "core.excludesfile",
             "core.alternaterefsprefixes",
             "core.lockfilepid",
-            "core.prefersymlinkrefs",
         ],
         Value::Any,
         "",
@@ -505,7 +504,6 @@ const OPTIONS: &[&str] = &[
 
 /// Those of [`OPTIONS`] that mean nothing of the kind to the subcommands above.
 const HARMLESS: &[&str] = &[
-    "-s",
     "-sb",
     "-S",
     "-u",
@@ -540,7 +538,7 @@ pub(crate) fn holds(setting: &Setting, in_tree: &dyn Fn(&Path) -> bool) -> Optio
         Value::One(values) => values.iter().any(|one| *one == text),
         Value::Word => is_plain_name(&text),
         Value::Address => is_ordinary(&text),
-        Value::AddressBefore => is_ordinary(&String::from_utf8_lossy(setting.parts().1.unwrap_or_default())),
+        Value::AddressBefore => is_whole_address(&String::from_utf8_lossy(setting.parts().1.unwrap_or_default())),
         Value::InTree => setting.paths().iter().all(|path| in_tree(path)),
         Value::Alias => is_harmless_alias(&text),
         Value::MergeOptions => text.split_whitespace().all(|word| {
@@ -617,18 +615,29 @@ pub(crate) fn is_ordinary(address: &str) -> bool {
     }
 }
 
+/// Whether the beginning of an address is that of an ordinary one, whatever follows: `ext:` could become `ext::`.
+fn is_whole_address(beginning: &str) -> bool {
+    let is_named = beginning.contains("://") || beginning.contains('@');
+    is_ordinary(beginning) && (is_named || beginning.starts_with(['/', '.']))
+}
+
 fn is_harmless_alias(text: &str) -> bool {
     // Quotes and escapes can put words together that are not seen here.
     if text.contains(['"', '\'', '\\']) || text.trim_start().starts_with('!') {
         return false;
     }
     let mut words = text.split_whitespace();
-    let is_known = words.next().is_some_and(|command| COMMANDS.contains(&command));
-    let runs = |word: &str| {
-        let is_harmless = HARMLESS.contains(&word) || word.strip_prefix("--color=").is_some();
-        !is_harmless && OPTIONS.iter().any(|option| word.starts_with(option))
+    let Some(command) = words.next().filter(|command| COMMANDS.contains(command)) else {
+        return false;
     };
-    is_known && !words.any(runs)
+    let runs = |word: &str| {
+        let is_harmless = HARMLESS.contains(&word)
+            || word.starts_with("--color=")
+            || word == "-s" && ["status", "log", "show", "diff", "shortlog"].contains(&command);
+        // An address, of which `helper::` runs a program.
+        word.contains("::") || !is_harmless && OPTIONS.iter().any(|option| word.starts_with(option))
+    };
+    !words.any(runs)
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ mod git;
 mod outline;
 mod contents;
 mod tools;
+mod names;
 mod gate;
 
 pub use change::{Change, Entry, Kind, Tree};

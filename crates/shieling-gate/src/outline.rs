@@ -11,7 +11,15 @@ pub(crate) struct Leaf {
 }
 
 /// How deep objects and lists may lie in each other.
-const DEPTH: usize = 64;
+const DEPTH: usize = 16;
+
+/// How many values a file may have, and how long a key may be: each value is told with all keys above it.
+const LEAVES: usize = 10_000;
+const KEY: usize = 256;
+
+fn is_bounded(leaves: &[Leaf]) -> bool {
+    leaves.len() <= LEAVES
+}
 
 /// All values of a file; nothing if it cannot be read.
 pub(crate) fn of_json(text: &[u8]) -> Option<Vec<Leaf>> {
@@ -34,31 +42,34 @@ pub(crate) fn of_json(text: &[u8]) -> Option<Vec<Leaf>> {
 pub(crate) fn of_toml(text: &[u8]) -> Option<Vec<Leaf>> {
     let table: toml::Table = std::str::from_utf8(text).ok()?.parse().ok()?;
     let mut leaves = Vec::new();
-    flatten(&toml::Value::Table(table), &mut Vec::new(), &mut leaves);
+    flatten(&toml::Value::Table(table), &mut Vec::new(), &mut leaves)?;
     Some(leaves)
 }
 
-fn flatten(value: &toml::Value, keys: &mut Vec<String>, leaves: &mut Vec<Leaf>) {
-    let mut leaf = |value: String| {
-        leaves.push(Leaf {
-            keys: keys.clone(),
-            value,
-        });
-    };
-    match value {
-        toml::Value::Table(table) if table.is_empty() => leaf("{}".to_owned()),
-        toml::Value::Array(array) if array.is_empty() => leaf("[]".to_owned()),
+fn flatten(value: &toml::Value, keys: &mut Vec<String>, leaves: &mut Vec<Leaf>) -> Option<()> {
+    let text = match value {
+        toml::Value::Table(table) if table.is_empty() => "{}".to_owned(),
+        toml::Value::Array(array) if array.is_empty() => "[]".to_owned(),
         toml::Value::Table(table) => {
             for (key, value) in table {
+                if key.len() > KEY || keys.len() > DEPTH {
+                    return None;
+                }
                 keys.push(key.clone());
-                flatten(value, keys, leaves);
+                flatten(value, keys, leaves)?;
                 keys.pop();
             }
+            return Some(());
         }
-        toml::Value::Array(array) => array.iter().for_each(|value| flatten(value, keys, leaves)),
-        toml::Value::String(text) => leaf(text.clone()),
-        other => leaf(other.to_string()),
-    }
+        toml::Value::Array(array) => return array.iter().try_for_each(|value| flatten(value, keys, leaves)),
+        toml::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    leaves.push(Leaf {
+        keys: keys.clone(),
+        value: text,
+    });
+    is_bounded(leaves).then_some(())
 }
 
 /// All values of a file of lines `key = value` or `key: value`, under sections `[name]` if it has some; nothing if a line
@@ -81,6 +92,9 @@ pub(crate) fn of_lines(text: &[u8], separator: char) -> Option<Vec<Leaf>> {
             continue;
         }
         let (key, value) = line.split_once(separator).unwrap_or((line, ""));
+        if key.len() > KEY || section.as_ref().is_some_and(|name| name.len() > KEY) || !is_bounded(&leaves) {
+            return None;
+        }
         let unquoted = |text: &str| text.trim().trim_matches(['"', '\'']).to_owned();
         leaves.push(Leaf {
             keys: section.iter().cloned().chain([unquoted(key)]).collect(),
@@ -129,7 +143,7 @@ impl Reader<'_> {
     }
 
     fn value(&mut self, depth: usize) -> Option<()> {
-        if depth > DEPTH {
+        if depth > DEPTH || !is_bounded(&self.leaves) {
             return None;
         }
         if self.take("{") {
@@ -139,7 +153,7 @@ impl Reader<'_> {
                 return Some(());
             }
             loop {
-                let key = self.string()?;
+                let key = self.string().filter(|key| key.len() <= KEY)?;
                 self.blank()?;
                 if !self.take(":") {
                     return None;

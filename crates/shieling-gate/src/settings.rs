@@ -13,7 +13,7 @@ use std::path::PathBuf;
 pub const LONGEST: usize = 1 << 20;
 
 /// One setting.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Setting {
     /// Its whole name, as git gives it: `core.hookspath`, `filter.x Y.clean`.
     pub name: Vec<u8>,

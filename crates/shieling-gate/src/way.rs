@@ -9,6 +9,9 @@ use crate::change::{Kind, Tree};
 /// How many links the kernel follows on the way to one file.
 const LINKS: usize = 40;
 
+/// The longest path that it follows, in bytes.
+const LONGEST: usize = 4096;
+
 /// Where a path leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Destination {
@@ -35,6 +38,9 @@ pub(crate) fn follow(tree: &dyn Tree, root: &Path, directory: &Path, path: &Path
             Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
         }));
     };
+    if path.as_os_str().len() > LONGEST {
+        return Ok(Destination::Nowhere);
+    }
     enter(path, &mut here, &mut ahead);
     let mut links = 0;
     while let Some(name) = ahead.pop() {
@@ -47,7 +53,7 @@ pub(crate) fn follow(tree: &dyn Tree, root: &Path, directory: &Path, path: &Path
         let Some(entry) = tree.entry(inside)? else { continue };
         if let Kind::Link(target) = entry.kind {
             links += 1;
-            if links > LINKS {
+            if links > LINKS || here.as_os_str().len() > LONGEST {
                 return Ok(Destination::Nowhere);
             }
             here.pop();

@@ -125,6 +125,7 @@ fn what_has_git_run_code_or_write_elsewhere_is_held_back() {
         (".git/HEAD", "ref: /etc\n", "git.head"),
         (".git/HEAD", "", "git.head"),
         (".git/HEAD", "-> refs/heads/main", "git.link"),
+        (".git/HEAD/", "", "git.head"),
         (".git/COMMIT_EDITMSG", "-> ../../../.bashrc", "link.outside"),
         (".git/COMMIT_EDITMSG", "-> ../x", "git.link"),
         (".git/logs/HEAD", "-> ../../x", "git.link"),
@@ -170,7 +171,7 @@ fn what_has_git_run_code_or_write_elsewhere_is_held_back() {
     for (path, content, rule) in cases.iter().filter(|case| !case.2.is_empty()) {
         assert_eq!(
             held(REPOSITORY, &[(path, content)]),
-            [((*path).to_owned(), (*rule).to_owned())],
+            [(path.trim_end_matches('/').to_owned(), (*rule).to_owned())],
             "{path}: {content:?}"
         );
     }
@@ -548,13 +549,43 @@ fn each_row_of_the_table_judges_its_own_examples() {
 
 #[test]
 fn a_directory_of_settings_is_no_link() {
-    for name in [".vscode", ".claude", ".idea", ".husky", ".cargo", "a/.zed"] {
+    for name in [
+        ".config/mise",
+        "mise",
+        ".vscode",
+        ".claude",
+        ".idea",
+        ".husky",
+        ".cargo",
+        "a/.zed",
+    ] {
         assert_eq!(
             held(&[], &[(name, "-> elsewhere")]),
             [(name.to_owned(), "tool.link".to_owned())]
         );
     }
     assert_eq!(held(&[], &[("node_modules/a/.vscode", "-> elsewhere")]), []);
+}
+
+#[test]
+fn judging_a_large_hostile_file_ends_soon() {
+    let many = "[user]\n\tname = a\n".repeat(60_000);
+    let long = format!("gitdir: {}", "a/".repeat(500_000));
+    let keys = format!("{{\"{}\": [{}]}}", "k".repeat(400_000), "1,".repeat(200_000));
+    let started = std::time::Instant::now();
+    assert_eq!(held(&[], &[(".git/config", &many)]), []);
+    assert_eq!(held(&[], &[("a/.git", &long)]).len(), 1);
+    assert_eq!(held(&[], &[(".vscode/settings.json", &keys)]).len(), 1);
+    assert_eq!(
+        held(
+            &[],
+            &[(".cargo/config.toml", &format!("[{}]\nx=1\n", "a.".repeat(100_000)))]
+        )
+        .len(),
+        1
+    );
+    // Some 0.1 s; without the bounds it takes minutes.
+    assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
 }
 
 #[test]
