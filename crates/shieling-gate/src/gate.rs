@@ -22,9 +22,6 @@ pub struct Surroundings<'a> {
     /// The absolute path of the root of both trees, without links: absolute links and paths in settings are compared
     /// with it.
     pub root: &'a Path,
-    /// Absolute paths of other trees whose changes are judged likewise, such as a git directory that lies elsewhere: what
-    /// leads there does not lead out.
-    pub beside: &'a [PathBuf],
     /// The user's home, absolute, without links. Start-up files in it are judged if it is the root, lies in it, or
     /// holds it.
     pub home: Option<&'a Path>,
@@ -32,23 +29,11 @@ pub struct Surroundings<'a> {
     pub before: &'a dyn Tree,
     /// The tree as it is with all changes of this set: what is judged with a part of a set applied must be that part.
     pub after: &'a dyn Tree,
-    /// How much of what differs between the trees is judged.
-    pub extent: Extent,
     /// Paths in the root that tools of the user are led to from elsewhere.
     pub leads: &'a [Lead],
     /// Absolute paths outside of the root to which links may lead, besides the system's directories: toolchains that
     /// commands can read.
     pub toolchains: &'a [PathBuf],
-}
-
-/// How much of what differs between two trees is judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
-    /// Every difference, each as a change of its own.
-    All,
-    /// One after the other as they are made, in a tree that lives: what passed by itself can mean something else once more
-    /// stands beside it, and is looked at again.
-    Some,
 }
 
 /// A path in the tree that a tool of the user is led to by settings or links outside of it.
@@ -73,6 +58,9 @@ pub enum LeadKind {
 /// for each look.
 pub struct Gate<'a> {
     around: Surroundings<'a>,
+    beside: &'a [PathBuf],
+    /// Whether changes are judged as they are made, and not all that differs between the trees.
+    is_piecemeal: bool,
     layouts: RefCell<[HashMap<PathBuf, bool>; 2]>,
     repositories: RefCell<HashMap<PathBuf, Rc<[Lead]>>>,
 }
@@ -136,8 +124,28 @@ impl<'a> Gate<'a> {
     pub fn new(surroundings: Surroundings<'a>) -> Self {
         Self {
             around: surroundings,
+            beside: &[],
+            is_piecemeal: false,
             layouts: RefCell::default(),
             repositories: RefCell::default(),
+        }
+    }
+
+    /// With other trees, by their absolute paths, whose changes are judged likewise, such as a git directory that lies
+    /// elsewhere: what leads there does not lead out.
+    #[must_use]
+    pub fn with_beside(self, beside: &'a [PathBuf]) -> Self {
+        Self { beside, ..self }
+    }
+
+    /// For changes that are judged one after the other as they are made, in a tree that lives: what passed by itself
+    /// can mean something else once more stands beside it, and is looked at again. Without this, every difference
+    /// between the trees is taken to be judged as a change of its own.
+    #[must_use]
+    pub fn piecemeal(self) -> Self {
+        Self {
+            is_piecemeal: true,
+            ..self
         }
     }
 
@@ -248,7 +256,7 @@ impl<'a> Gate<'a> {
         let is_fine = SYSTEM.iter().any(|place| may(Path::new(place)))
             || outside == Path::new("/dev/null")
             || self.around.toolchains.iter().any(|place| may(place))
-            || self.around.beside.iter().any(|place| may(place));
+            || self.beside.iter().any(|place| may(place));
         Ok((!is_fine).then(|| {
             held(
                 "link.outside",
@@ -520,7 +528,7 @@ impl<'a> Gate<'a> {
             match way::follow(self.around.after, self.around.root, directory, path)? {
                 Destination::Inside(inside) => Some(Some(inside)),
                 Destination::Outside(outside) => {
-                    let beside = self.around.beside.iter().any(|place| outside.starts_with(place));
+                    let beside = self.beside.iter().any(|place| outside.starts_with(place));
                     beside.then_some(None)
                 }
                 Destination::Nowhere => None,
@@ -567,7 +575,7 @@ impl<'a> Gate<'a> {
                 continue;
             };
             // It is held back itself, so that the rest of the repository can stay.
-            if self.around.extent == Extent::All && self.differs(path, &entry)? {
+            if !self.is_piecemeal && self.differs(path, &entry)? {
                 continue;
             }
             let part = Change {

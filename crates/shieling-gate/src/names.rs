@@ -43,7 +43,7 @@ pub(crate) fn leads_to_row(spelled: Spelled<'_>) -> bool {
         means(row, spelled, &|pattern, names| {
             let mut above = *pattern;
             while let Some((directory, _)) = above.rsplit_once('/') {
-                if fits_names(&directory, names) {
+                if fits_names(directory, names) {
                     return true;
                 }
                 above = directory;

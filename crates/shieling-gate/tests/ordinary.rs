@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use shieling_gate::{Change, Entry, Extent, Gate, Kind, Surroundings, Tree};
+use shieling_gate::{Change, Entry, Gate, Kind, Surroundings, Tree};
 
 /// What a directory held at one time.
 #[derive(Default)]
@@ -106,11 +106,9 @@ fn held(before: &str, script: &str) -> Vec<String> {
     let is = Snapshot::of(&root);
     let gate = Gate::new(Surroundings {
         root: &root,
-        beside: &[],
         home: None,
         before: &was,
         after: &is,
-        extent: Extent::All,
         leads: &[],
         toolchains: &[],
     });

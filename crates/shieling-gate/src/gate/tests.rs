@@ -61,14 +61,13 @@ fn held_in(home: Option<&str>, before: &Files, after: &Files) -> Vec<(String, St
     let [beside, toolchains] = ["/home/u/main/.git", "/home/u/.rustup"].map(PathBuf::from);
     let gate = Gate::new(Surroundings {
         root: Path::new(ROOT),
-        beside: std::slice::from_ref(&beside),
         home: home.map(Path::new),
         before,
         after,
-        extent: Extent::All,
         leads: &[],
         toolchains: std::slice::from_ref(&toolchains),
-    });
+    })
+    .with_beside(std::slice::from_ref(&beside));
     let paths: BTreeSet<&PathBuf> = before.0.keys().chain(after.0.keys()).collect();
     let changed = paths
         .into_iter()
@@ -249,6 +248,25 @@ fn a_directory_is_a_repository_by_what_lies_in_it_whatever_comes_last() {
         let path = PathBuf::from(parts[last].0).display().to_string();
         assert_eq!(found, [(path, rule.to_owned())], "{:?}", parts[last]);
     }
+    // Both of them at once: the one that runs something is held back, and in a tree that lives also what completes it.
+    let [before, after] = [Files::default(), Files::with(&parts)];
+    let around = Surroundings {
+        root: Path::new(ROOT),
+        home: None,
+        before: &before,
+        after: &after,
+        leads: &[],
+        toolchains: &[],
+    };
+    let path = Path::new("a/b/HEAD");
+    let head = Change {
+        path,
+        from: None,
+        before: None,
+        after: after.entry(path).expect("in memory"),
+    };
+    assert_eq!(Gate::new(around).judge(&head), Decision::Pass);
+    assert!(Gate::new(around).piecemeal().judge(&head).held_back().is_some());
     for (path, content) in [
         ("a/b/hooks/post-checkout", "x"),
         ("a/b/commondir", "../../evil"),
@@ -326,11 +344,9 @@ fn what_was_moved_as_a_whole_passes_and_what_got_another_meaning_does_not() {
     ]);
     let gate = Gate::new(Surroundings {
         root: Path::new(ROOT),
-        beside: &[],
         home: None,
         before: &before,
         after: &after,
-        extent: Extent::All,
         leads: &[],
         toolchains: &[],
     });
