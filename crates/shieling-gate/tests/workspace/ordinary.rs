@@ -1,71 +1,10 @@
 //! Ordinary work with the git of this machine: what it leaves behind passes, change by change.
-#![allow(clippy::disallowed_methods, reason = "tests run git, and look at what it leaves")]
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
 use std::fs;
-use std::io;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use shieling_gate::{Change, Entry, Gate, Kind, Surroundings, Tree};
-
-/// What a directory held at one time.
-#[derive(Default)]
-struct Snapshot(BTreeMap<PathBuf, (Entry, Vec<u8>)>);
-
-impl Snapshot {
-    fn of(root: &Path) -> Self {
-        let mut found = Self::default();
-        let mut ahead = vec![PathBuf::new()];
-        while let Some(path) = ahead.pop() {
-            let whole = root.join(&path);
-            let is = fs::symlink_metadata(&whole).expect("it is there");
-            let kind = match is.file_type() {
-                kind if kind.is_dir() => Kind::Directory,
-                kind if kind.is_symlink() => Kind::Link(fs::read_link(&whole).expect("a link")),
-                kind if kind.is_fifo() => Kind::Fifo,
-                kind if kind.is_socket() => Kind::Socket,
-                kind if kind.is_file() => Kind::File,
-                _ => Kind::Device,
-            };
-            let content = match kind {
-                Kind::File => fs::read(&whole).expect("it can be read"),
-                Kind::Directory => {
-                    let names = fs::read_dir(&whole).expect("it can be read");
-                    ahead.extend(names.map(|name| path.join(name.expect("a name").file_name())));
-                    Vec::new()
-                }
-                _ => Vec::new(),
-            };
-            let entry = Entry {
-                kind,
-                mode: is.mode() & 0o7777,
-                links: is.nlink(),
-                size: is.len(),
-            };
-            found.0.insert(path, (entry, content));
-        }
-        found
-    }
-}
-
-impl Tree for Snapshot {
-    fn entry(&self, path: &Path) -> io::Result<Option<Entry>> {
-        Ok(self.0.get(path).map(|(entry, _)| entry.clone()))
-    }
-
-    fn read(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
-        let (_, content) = self.0.get(path).ok_or(io::ErrorKind::NotFound)?;
-        Ok(content.iter().copied().take(limit).collect())
-    }
-
-    fn names(&self, directory: &Path) -> io::Result<Vec<OsString>> {
-        let names = self.0.keys().filter(|path| path.parent() == Some(directory));
-        Ok(names.filter_map(|path| path.file_name()).map(OsString::from).collect())
-    }
-}
+use crate::tree::{self, Snapshot};
 
 /// Runs a script in a directory, with settings of its own alone.
 fn run(root: &Path, script: &str) {
@@ -103,29 +42,9 @@ fn held(before: &str, script: &str) -> Vec<String> {
     run(&root, before);
     let was = Snapshot::of(&root);
     run(&root, script);
-    let is = Snapshot::of(&root);
-    let gate = Gate::new(Surroundings {
-        root: &root,
-        home: None,
-        before: &was,
-        after: &is,
-        leads: &[],
-        toolchains: &[],
-    });
-    let paths: BTreeSet<&PathBuf> = was.0.keys().chain(is.0.keys()).collect();
-    let mut held = Vec::new();
-    for path in paths {
-        let change = Change {
-            path,
-            from: None,
-            before: was.entry(path).expect("in memory"),
-            after: is.entry(path).expect("in memory"),
-        };
-        if let Some(found) = gate.judge(&change).held_back() {
-            held.push(format!("{}: {}: {}", path.display(), found.rule, found.because));
-        }
-    }
-    held
+    let held = tree::held(&root, None, &was, &[]);
+    let told = held.iter().map(|(path, held)| format!("{}: {}: {}", path.display(), held.rule, held.because));
+    told.collect()
 }
 
 /// A repository with a remote beside it in the workspace, two branches and something in each.
