@@ -43,7 +43,9 @@ fn held(before: &str, script: &str) -> Vec<String> {
     let was = Snapshot::of(&root);
     run(&root, script);
     let held = tree::held(&root, None, &was, &[]);
-    let told = held.iter().map(|(path, held)| format!("{}: {}: {}", path.display(), held.rule, held.because));
+    let told = held
+        .iter()
+        .map(|(path, held)| format!("{}: {}: {}", path.display(), held.rule, held.because));
     told.collect()
 }
 

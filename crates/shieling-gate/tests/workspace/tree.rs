@@ -103,22 +103,40 @@ pub(crate) fn revert(root: &Path, home: Option<&Path>, was: &Snapshot, leads: &[
         for (path, _) in held {
             let whole = root.join(&path);
             let is_directory = fs::symlink_metadata(&whole).is_ok_and(|is| is.is_dir());
-            let removed = if is_directory { fs::remove_dir_all(&whole) } else { fs::remove_file(&whole) };
+            let removed = if is_directory {
+                fs::remove_dir_all(&whole)
+            } else {
+                fs::remove_file(&whole)
+            };
             if let Err(error) = removed {
                 // It went with a directory above it.
                 assert_eq!(error.kind(), io::ErrorKind::NotFound, "{}", path.display());
             }
             match was.0.get(&path) {
-                Some((Entry { kind: Kind::File, mode, .. }, content)) => {
+                Some((
+                    Entry {
+                        kind: Kind::File, mode, ..
+                    },
+                    content,
+                )) => {
                     fs::write(&whole, content).expect("written");
                     fs::set_permissions(&whole, fs::Permissions::from_mode(*mode)).expect("set");
                 }
-                Some((Entry { kind: Kind::Link(target), .. }, _)) => {
+                Some((
+                    Entry {
+                        kind: Kind::Link(target),
+                        ..
+                    },
+                    _,
+                )) => {
                     std::os::unix::fs::symlink(target, &whole).expect("made");
                 }
                 Some(_) | None => {}
             }
         }
     }
-    panic!("something is held back each time: {:?}", self::held(root, home, was, leads));
+    panic!(
+        "something is held back each time: {:?}",
+        self::held(root, home, was, leads)
+    );
 }
