@@ -8,7 +8,8 @@ use crate::text::{is_plain_name, is_version, shown};
 
 /// How the content of a file is judged. Keys are names separated by `/`, in which `*` stands for any characters, and `+` for a plain name; `**` at the
 /// end for one or more further names. After `=` stands what the value has to be: `word`, `version`, `address`, `inside` (a
-/// path in the workspace), `flags` (of rustc), or this text.
+/// path in the workspace), `flags` (of rustc),
+/// `arguments` (of cargo), or this text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Check {
     /// A JSON file whose values have these keys.
@@ -156,6 +157,10 @@ fn allows(key: &str, leaf: &Leaf, leads_inside: Leads<'_>) -> bool {
         Some("version") => is_version(is),
         Some("address") => is_ordinary(is) && !is.contains(|char: char| char.is_whitespace() || char == '$'),
         Some("inside") => leads_inside(is),
+        // Of cargo, which takes settings from them too.
+        Some("arguments") => !is
+            .split_whitespace()
+            .any(|word| word.starts_with("--config") || word.starts_with("-Z")),
         Some("flags") => is.split_whitespace().all(is_harmless_flag),
         Some(text) => is == text,
     }

@@ -41,8 +41,9 @@ pub(crate) fn is_plain_name(text: &str) -> bool {
             .all(|char| char.is_ascii_alphanumeric() || "_-.+".contains(char))
 }
 
-/// Whether a word is a version, a list of versions or an alias of one (`lts/*`, `>=3.9,<4`, `3.12.1`), and no path.
+/// Whether a word is a version, several of them, or an alias of one (`lts/*`, `3.12.1`, `^1.2`), and no path.
 pub(crate) fn is_version(text: &str) -> bool {
-    let allowed = |char: char| char.is_ascii_alphanumeric() || " _-.+*/^~<>=,@|".contains(char);
-    !text.is_empty() && !text.starts_with(['/', '-', '.']) && !text.contains("..") && text.chars().all(allowed)
+    let text = text.strip_prefix("lts/").unwrap_or(text);
+    let is_allowed = |char: char| char.is_ascii_alphanumeric() || " _-.+*^~=,@".contains(char);
+    !text.is_empty() && !text.starts_with(['-', '.']) && !text.contains("..") && text.chars().all(is_allowed)
 }
