@@ -10,9 +10,9 @@ use crate::change::{Change, Entry, Kind, Tree};
 use crate::decision::{Act, Decision, HeldBack, RuleId};
 use crate::git::{self, Place, Role};
 use crate::git_keys;
-use crate::names::{self, Spelled};
+use crate::names::{self, Home, Spelled};
 use crate::settings::{self, LONGEST, Setting};
-use crate::text::{is_control, shown, shown_path};
+use crate::text::{is_controlled, shown, shown_path};
 use crate::tools::{Judge, Row, Scope};
 use crate::way::{self, Destination};
 
@@ -63,6 +63,16 @@ pub struct Gate<'a> {
     is_piecemeal: bool,
     layouts: RefCell<[HashMap<PathBuf, bool>; 2]>,
     repositories: RefCell<HashMap<PathBuf, Rc<[Lead]>>>,
+    directories: [RefCell<Option<(PathBuf, Rc<Directory>)>>; 2],
+    home: Home,
+}
+
+/// What is known of a directory of one of the trees.
+struct Directory {
+    /// The git directories in which it lies.
+    gits: Vec<PathBuf>,
+    /// The leads to it, or into it.
+    leads: Vec<Lead>,
 }
 
 /// System directories: links to what is in them do no harm, since their files are not the user's to write.
@@ -128,6 +138,8 @@ impl<'a> Gate<'a> {
             is_piecemeal: false,
             layouts: RefCell::default(),
             repositories: RefCell::default(),
+            directories: [const { RefCell::new(None) }; 2],
+            home: Home::of(surroundings.root, surroundings.home),
         }
     }
 
@@ -194,9 +206,7 @@ impl<'a> Gate<'a> {
     // What holds everywhere.
 
     fn everywhere(&self, change: &Change<'_>, after: &Entry) -> Held {
-        let path = shown_path(change.path);
-        let is_new = change.before.as_ref() != Some(after);
-        if let Some(name) = change.path.iter().find(|name| is_controlled(&name.to_string_lossy())) {
+        if let Some(name) = change.path.iter().find(|name| is_controlled(name)) {
             return Ok(Some(held(
                 "name.control",
                 format!(
@@ -206,6 +216,12 @@ impl<'a> Gate<'a> {
                 "give it a name without them",
             )));
         }
+        // Most changes are of ordinary files, by the thousand.
+        if after.kind == Kind::Directory || after.kind == Kind::File && after.mode & 0o6000 == 0 {
+            return Ok(None);
+        }
+        let path = shown_path(change.path);
+        let is_new = change.before.as_ref() != Some(after);
         match &after.kind {
             Kind::Device => {
                 return Ok(Some(held(
@@ -289,8 +305,29 @@ impl<'a> Gate<'a> {
     }
 
     fn places(&self, side: Side, path: &Path) -> io::Result<Vec<Place>> {
+        let directory = self.directory(side, path.parent().unwrap_or(Path::new("")))?;
+        git::places(path, &directory.gits, &mut |directory| self.is_layout(side, directory))
+    }
+
+    /// What is known of a directory. Changes come directory by directory, so the last one is kept.
+    fn directory(&self, side: Side, path: &Path) -> io::Result<Rc<Directory>> {
+        let last = &self.directories[side as usize];
+        if let Some((known, directory)) = &*last.borrow()
+            && known.as_os_str() == path.as_os_str()
+        {
+            return Ok(Rc::clone(directory));
+        }
         let is_git = self.around.root.file_name().is_some_and(git::is_git_name);
-        git::places(path, is_git, &mut |directory| self.is_layout(side, directory))
+        let gits = git::above(path, is_git, &mut |directory| self.is_layout(side, directory))?;
+        let mut leads = Vec::new();
+        for top in path.ancestors() {
+            leads.extend(self.repository(top)?.iter().cloned());
+        }
+        leads.extend(self.around.leads.iter().cloned());
+        leads.retain(|lead| path.starts_with(&lead.path) || lead.path.parent() == Some(path));
+        let directory = Rc::new(Directory { gits, leads });
+        *last.borrow_mut() = Some((path.to_path_buf(), Rc::clone(&directory)));
+        Ok(directory)
     }
 
     /// The content before a change, if it was a file, and meant the same to git.
@@ -687,11 +724,10 @@ impl<'a> Gate<'a> {
 
     /// Asks the table about a path.
     fn spelled<T>(&self, path: &Path, ask: impl FnOnce(Spelled<'_>) -> T) -> T {
-        let whole = self.around.root.join(path);
         ask(Spelled {
             path,
-            in_home: self.around.home.and_then(|home| whole.strip_prefix(home).ok()),
-            was_there: !matches!(self.around.before.entry(path), Ok(None)),
+            home: &self.home,
+            was_there: &|| !matches!(self.around.before.entry(path), Ok(None)),
         })
     }
 
@@ -701,15 +737,10 @@ impl<'a> Gate<'a> {
         if !matches!(after.kind, Kind::File | Kind::Link(_)) {
             return Ok(None);
         }
-        let is_meant = |lead: &&Lead| change.path.starts_with(&lead.path);
-        let mut found = self.around.leads.iter().find(is_meant).cloned();
-        for top in change.path.ancestors().skip(1) {
-            if found.is_some() {
-                break;
-            }
-            found = self.repository(top)?.iter().find(is_meant).cloned();
-        }
-        let Some(lead) = found else { return Ok(None) };
+        let directory = self.directory(Side::After, change.path.parent().unwrap_or(Path::new("")))?;
+        let Some(lead) = directory.leads.iter().find(|lead| change.path.starts_with(&lead.path)) else {
+            return Ok(None);
+        };
         let before = match change.from.is_none_or(|from| from == change.path) {
             true => self.content_before(change, None)?,
             false => None,
@@ -909,10 +940,6 @@ fn drivers(text: &str) -> BTreeSet<String> {
         .filter(|name| !DRIVERS.contains(name))
         .map(str::to_owned)
         .collect()
-}
-
-fn is_controlled(name: &str) -> bool {
-    name.chars().any(is_control)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! directory whose linked trees are left counts without it), so that no settings go unjudged until a last file makes git
 //! read them.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -101,7 +102,7 @@ const NAMES: &[&str] = &[
 ];
 
 /// Whether a name is `.git`, in any case: on some file systems all of these are one.
-pub(crate) fn is_git_name(name: &std::ffi::OsStr) -> bool {
+pub(crate) fn is_git_name(name: &OsStr) -> bool {
     name.eq_ignore_ascii_case(".git")
 }
 
@@ -111,37 +112,75 @@ pub(crate) fn is_layout(tree: &dyn Tree, directory: &Path) -> io::Result<bool> {
     Ok((has("HEAD")? || has("worktrees")?) && (has("commondir")? || has("objects")? && has("refs")?))
 }
 
-/// All that a path means to git. `root_is_git` says whether the root of the tree has git's name; `is_layout` is [`is_layout`] of a tree.
+/// The git directories in which a directory lies, itself included if it is one by its name. `root_is_git` says whether the
+/// root of the tree has git's name; `is_layout` is [`is_layout`] of a tree.
+pub(crate) fn above(
+    directory: &Path,
+    root_is_git: bool,
+    is_layout: &mut dyn FnMut(&Path) -> io::Result<bool>,
+) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut below: Option<&OsStr> = None;
+    for git in directory.ancestors() {
+        if has_git_name(git, root_is_git) || may_hold(git, below, is_layout)? {
+            found.push(git.to_path_buf());
+        }
+        below = git.file_name();
+    }
+    Ok(found)
+}
+
+/// All that a path means to git. `above` is what [`above`] gives for the directory in which it is.
 pub(crate) fn places(
     path: &Path,
-    root_is_git: bool,
+    above: &[PathBuf],
     is_layout: &mut dyn FnMut(&Path) -> io::Result<bool>,
 ) -> io::Result<Vec<Place>> {
     let mut found = Vec::new();
-    for git in path.ancestors() {
-        let Ok(rest) = path.strip_prefix(git) else { continue };
-        let Some(first) = rest.iter().next() else {
-            if git.file_name().is_some_and(is_git_name) {
-                found.push(Place {
-                    git: git.parent().unwrap_or(Path::new("")).to_path_buf(),
-                    role: Role::Pointer,
-                });
-            }
-            continue;
-        };
-        let has_name = git.file_name().map_or(root_is_git, is_git_name);
-        let is_known = first.to_str().is_some_and(|first| NAMES.contains(&first));
-        let is_linked = git.parent().is_some_and(|above| {
-            above.ends_with("worktrees") && above.parent().is_some_and(|up| up.file_name().is_some_and(is_git_name))
+    let Some(name) = path.file_name() else { return Ok(found) };
+    let directory = path.parent().unwrap_or(Path::new(""));
+    if is_git_name(name) {
+        found.push(Place {
+            git: directory.to_path_buf(),
+            role: Role::Pointer,
         });
-        if has_name || is_known && (is_linked || is_layout(git)?) {
-            found.push(Place {
-                git: git.to_path_buf(),
-                role: role(rest),
-            });
-        }
     }
+    let is_above = above.first().is_some_and(|git| git == directory);
+    if !is_above && may_hold(directory, Some(name), is_layout)? {
+        found.push(Place {
+            git: directory.to_path_buf(),
+            role: role(Path::new(name)),
+        });
+    }
+    let of_those = above.iter().filter_map(|git| {
+        Some(Place {
+            git: git.clone(),
+            role: role(path.strip_prefix(git).ok()?),
+        })
+    });
+    found.extend(of_those);
     Ok(found)
+}
+
+fn has_git_name(directory: &Path, root_is_git: bool) -> bool {
+    directory.file_name().map_or(root_is_git, is_git_name)
+}
+
+/// Whether a name in a directory without git's name means something to git.
+fn may_hold(
+    directory: &Path,
+    name: Option<&OsStr>,
+    is_layout: &mut dyn FnMut(&Path) -> io::Result<bool>,
+) -> io::Result<bool> {
+    let is_known = name.and_then(OsStr::to_str).is_some_and(|name| NAMES.contains(&name));
+    Ok(is_known && (is_linked_tree(directory) || is_layout(directory)?))
+}
+
+/// Whether a directory is the one that git keeps for a linked tree.
+fn is_linked_tree(directory: &Path) -> bool {
+    let list = directory.parent().filter(|list| list.ends_with("worktrees"));
+    let git = list.and_then(Path::parent).and_then(Path::file_name);
+    git.is_some_and(is_git_name)
 }
 
 /// What git does with a file, by its path in a git directory.

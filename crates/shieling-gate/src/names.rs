@@ -1,34 +1,80 @@
 //! Which row of the table of tools a path belongs to.
 
-use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::contents::fits;
 use crate::tools::{Judge, Row, Scope, TABLE};
 
+/// Where the user's home is.
+#[derive(Debug)]
+pub(crate) enum Home {
+    /// Elsewhere.
+    Elsewhere,
+    /// In the tree, at this path.
+    Below(PathBuf),
+    /// Above the tree, whose root is at this path in it.
+    Above(PathBuf),
+}
+
+impl Home {
+    pub(crate) fn of(root: &Path, home: Option<&Path>) -> Self {
+        match home {
+            Some(home) if home.starts_with(root) => Self::Below(home.strip_prefix(root).unwrap_or(home).to_path_buf()),
+            Some(home) if root.starts_with(home) => Self::Above(root.strip_prefix(home).unwrap_or(root).to_path_buf()),
+            Some(_) | None => Self::Elsewhere,
+        }
+    }
+}
+
 /// Where a path stands: in the tree, and in the user's home.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Spelled<'a> {
     /// Relative to the root of the tree.
     pub(crate) path: &'a Path,
-    /// Relative to the home, if it lies in it.
-    pub(crate) in_home: Option<&'a Path>,
+    pub(crate) home: &'a Home,
     /// Whether something stood there before all changes.
-    pub(crate) was_there: bool,
+    pub(crate) was_there: &'a dyn Fn() -> bool,
+}
+
+impl<'a> Spelled<'a> {
+    fn names(&self) -> Vec<&'a str> {
+        names(self.path).collect()
+    }
+
+    /// The names from the home on, if it lies in it.
+    fn names_in_home(&self) -> Option<Vec<&'a str>> {
+        match self.home {
+            Home::Elsewhere => None,
+            Home::Below(home) => self.path.strip_prefix(home).ok().map(|path| names(path).collect()),
+            Home::Above(root) => Some(names(root).chain(names(self.path)).collect()),
+        }
+    }
+}
+
+/// The names of a path. One that is no text fits no name of the table, but `*`.
+fn names(path: &Path) -> impl Iterator<Item = &str> {
+    path.iter().map(|name| name.to_str().unwrap_or("\u{fffd}"))
 }
 
 /// The row of a path, if it has one.
 pub(crate) fn row(spelled: Spelled<'_>) -> Option<&'static Row> {
-    let Spelled { path, in_home, .. } = spelled;
-    let mut found = BTreeSet::new();
     let index = index();
-    // A home that holds the tree has names that the path in the tree has not.
-    for name in in_home.unwrap_or(path).iter().filter_map(|name| name.to_str()) {
+    let mut found = Vec::new();
+    let above = match spelled.home {
+        Home::Above(root) => root.as_path(),
+        Home::Elsewhere | Home::Below(_) => Path::new(""),
+    };
+    for name in names(above).chain(names(spelled.path)) {
         found.extend(index.exact.get(name).into_iter().flatten().copied());
         let patterns = index.patterns.iter().filter(|(_, pattern)| fits(pattern, name));
         found.extend(patterns.map(|(number, _)| *number));
     }
+    if found.is_empty() {
+        return None;
+    }
+    found.sort_unstable();
     let rows = found.into_iter().filter_map(|number| TABLE.get(number));
     rows.into_iter()
         .find(|row| means(row, spelled, &|pattern, names| fits_names(pattern, names)))
@@ -41,7 +87,7 @@ pub(crate) fn leads_to_row(spelled: Spelled<'_>) -> bool {
         .filter(|row| !matches!(row.judge, Judge::Pass | Judge::HoldIfThere));
     judged.into_iter().any(|row| {
         means(row, spelled, &|pattern, names| {
-            let mut above = *pattern;
+            let mut above = pattern;
             while let Some((directory, _)) = above.rsplit_once('/') {
                 if fits_names(directory, names) {
                     return true;
@@ -53,23 +99,17 @@ pub(crate) fn leads_to_row(spelled: Spelled<'_>) -> bool {
     })
 }
 
-fn means(row: &Row, spelled: Spelled<'_>, fits: &dyn Fn(&&'static str, &[&str]) -> bool) -> bool {
-    let names = |path: &Path| -> Vec<String> {
-        let name = |name: &std::ffi::OsStr| name.to_str().unwrap_or("\u{fffd}").to_owned();
-        path.iter().map(name).collect()
-    };
+fn means(row: &Row, spelled: Spelled<'_>, fits: &dyn Fn(&'static str, &[&str]) -> bool) -> bool {
     let fits_some = |names: &[&str]| row.names.iter().any(|pattern| fits(pattern, names));
-    let whole = |path: &Path| fits_some(&names(path).iter().map(String::as_str).collect::<Vec<_>>());
-    let end = |path: &Path| {
-        let names = names(path);
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let end = || {
+        let names = spelled.names();
         (0..names.len()).any(|from| names.get(from..).is_some_and(fits_some))
     };
-    let in_home = || spelled.in_home.is_some_and(whole);
+    let in_home = || spelled.names_in_home().is_some_and(|names| fits_some(&names));
     match row.scope {
-        Scope::Anywhere => end(spelled.path),
-        Scope::Project => end(spelled.path) && !in_packages(spelled.path),
-        Scope::StartUp => in_home() || spelled.was_there && whole(spelled.path),
+        Scope::Anywhere => end(),
+        Scope::Project => !in_packages(spelled.path) && end(),
+        Scope::StartUp => in_home() || fits_some(&spelled.names()) && (spelled.was_there)(),
         Scope::Home => in_home(),
     }
 }

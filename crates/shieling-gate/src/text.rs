@@ -1,5 +1,6 @@
 //! Small questions about bytes and names.
 
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -28,8 +29,14 @@ pub(crate) fn shown_path(path: &Path) -> String {
     shown(path.as_os_str().as_bytes())
 }
 
+/// Whether a name changes how text is shown.
+pub(crate) fn is_controlled(name: &OsStr) -> bool {
+    let bytes = name.as_bytes();
+    !bytes.iter().all(|byte| matches!(byte, b' '..=b'~')) && String::from_utf8_lossy(bytes).chars().any(is_control)
+}
+
 /// Whether a character changes how text is shown: control characters, and those that reverse its direction.
-pub(crate) fn is_control(char: char) -> bool {
+fn is_control(char: char) -> bool {
     char.is_control() || matches!(char, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
