@@ -63,9 +63,12 @@ pub struct Gate<'a> {
     is_piecemeal: bool,
     layouts: RefCell<[HashMap<PathBuf, bool>; 2]>,
     repositories: RefCell<HashMap<PathBuf, Rc<[Lead]>>>,
-    directories: [RefCell<Option<(PathBuf, Rc<Directory>)>>; 2],
+    directories: [RefCell<Option<Last>>; 2],
     home: Home,
 }
+
+/// The directory that was asked about last.
+type Last = (PathBuf, Rc<Directory>);
 
 /// What is known of a directory of one of the trees.
 struct Directory {

@@ -10,6 +10,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::share;
 use crate::tree::{self, Snapshot};
 
 /// Which tools can show it.
@@ -674,13 +675,6 @@ fn attacks() -> Vec<Attack> {
     attacks
 }
 
-/// A share of them, or all with `SHIELING_TESTS=full`.
-fn share<T>(all: Vec<T>, of: usize) -> Vec<T> {
-    let is_full = std::env::var_os("SHIELING_TESTS").is_some_and(|value| value == "full");
-    let every = if is_full { 1 } else { of };
-    all.into_iter().step_by(every).collect()
-}
-
 /// Runs all of these on two threads, and gives what went wrong.
 fn each(attacks: &[Attack], judge: impl Fn(&Attack) -> Option<String> + Sync) -> Vec<String> {
     let next = AtomicUsize::new(0);
@@ -707,7 +701,7 @@ fn home_of(place: &Place, attack: &Attack) -> PathBuf {
 
 #[test]
 fn nothing_that_an_attack_leaves_behind_runs_in_the_hands_of_the_user() {
-    let attacks = share(attacks(), 5);
+    let attacks = share(attacks(), 23);
     let wrong = each(&attacks, |attack| {
         let place = Place::new();
         let root = place.path().join("work");
@@ -735,7 +729,7 @@ fn without_the_gate_it_runs() {
         .into_iter()
         .filter(|attack| attack.shown != Shown::Unseen)
         .collect();
-    let attacks = share(seen, 10);
+    let attacks = share(seen, 19);
     let wrong = each(&attacks, |attack| {
         let needed = match attack.shown {
             Shown::By(command) => ["vim", "gdb", "npm", "cargo", "python3", "perl"]
@@ -762,7 +756,7 @@ fn without_the_gate_it_runs() {
 
 #[test]
 fn ordinary_work_passes_in_the_same_workspace() {
-    for control in share(CONTROLS.to_vec(), 3) {
+    for control in share(CONTROLS.to_vec(), 7) {
         let place = Place::new();
         let root = place.path().join("work");
         let was = Snapshot::of(&root);

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::share;
 use crate::tree::{self, Snapshot};
 
 /// Runs a script in a directory, with settings of its own alone.
@@ -95,7 +96,7 @@ fn ordinary_work_with_git_passes() {
         "git init -q --object-format=sha256 new; cd new; echo x >x; git add x; git commit -qm x",
         "cd here; git subtree split -P . >/dev/null 2>&1 || true; printf '*.x diff=python\\n' >.gitattributes; printf 'x\\n' >>.git/info/exclude; git add -A; git commit -qm attributes",
     ];
-    for script in scripts {
+    for script in share(scripts.to_vec(), 7) {
         let held = held(REPOSITORY, script);
         assert!(held.is_empty(), "{script}\n{held:#?}");
     }
@@ -103,7 +104,7 @@ fn ordinary_work_with_git_passes() {
 
 #[test]
 fn their_neighbours_are_held_back() {
-    for (script, rule) in [
+    let scripts = [
         ("cd here; git config core.fsmonitor ./x", "git.settings"),
         ("cd here; git config alias.st '!x'", "git.settings"),
         ("cd here; git config --worktree core.pager x", "git.settings"),
@@ -143,7 +144,8 @@ fn their_neighbours_are_held_back() {
             "cd here; git init -q --template=$PWD/../up/../nothing x; cp /bin/true x/.git/; mkdir x/.git/hooks; cp /bin/true x/.git/hooks/pre-push",
             "git.hook",
         ),
-    ] {
+    ];
+    for (script, rule) in share(scripts.to_vec(), 5) {
         let held = held(REPOSITORY, script);
         assert!(held.len() == 1 && held[0].contains(rule), "{script}\n{held:#?}");
     }
