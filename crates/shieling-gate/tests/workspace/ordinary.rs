@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::share;
+use crate::attacks::share;
 use crate::tree::{self, Snapshot};
 
 /// Runs a script in a directory, with settings of its own alone.
