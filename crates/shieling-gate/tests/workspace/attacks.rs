@@ -533,7 +533,7 @@ impl Place {
     }
 
     pub(crate) fn empty() -> Self {
-        let above = std::env::var_os("CARGO_TARGET_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from);
+        let above = option_env!("CARGO_TARGET_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from);
         let directory = tempfile::Builder::new()
             .prefix("gate")
             .tempdir_in(above)

@@ -36,7 +36,7 @@ fn run(root: &Path, script: &str) {
 fn held(before: &str, script: &str) -> Vec<String> {
     let directory = tempfile::Builder::new()
         .prefix("gate")
-        .tempdir_in(std::env::var_os("CARGO_TARGET_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from));
+        .tempdir_in(option_env!("CARGO_TARGET_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from));
     let directory = directory.expect("a directory");
     let root = directory.path().canonicalize().expect("it is there").join("work");
     fs::create_dir(&root).expect("made");
