@@ -1,4 +1,4 @@
-//! Attacks that leave something behind, and the user's tools, which would run it. Also used by the tests of staged workspaces.
+//! Attacks that leave something behind, and the user's tools, which would run it.
 //!
 //! Each attack is a script of an agent's in a workspace. Its code makes a file outside of the workspace.
 
@@ -461,7 +461,7 @@ pub(crate) const CONTROLS: &[&str] = &[
     "git clone -q nested copy",
     "git stash -q; git stash pop -q",
     "git -C lib commit -q --allow-empty -m x; git add lib; git commit -qm lib",
-    "git submodule --quiet add ./../work/nested again",
+    "git -c protocol.file.allow=always submodule --quiet add ./../work/nested again",
     "rm -rf .git",
     "git remote add o https://host/x.git",
     "git tag v1",
@@ -491,6 +491,9 @@ git fetch --all; git submodule update --init --recursive; git push --dry-run ori
 git blame a; git grep -q x; git checkout -q -- .; git rebase --continue; git commit --allow-empty -m user; git commit --allow-empty; git describe --always
 git worktree list; git remote -v; git reflog -1; git gc --auto; git archive -o /dev/null HEAD; git stash; git switch -q -c users
 ";
+
+/// Makes a crate, as `$C` in scripts.
+pub(crate) const CRATE: &str = "eval mkdir -p new/src; printf '[package]\\nname=\"a\"\\n' >new/Cargo.toml; echo >new/src/lib.rs; echo 'fn main(){}' >new/src/main.rs";
 
 /// What all attacks begin with.
 const BASE: &str = "
@@ -584,7 +587,7 @@ impl Place {
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("CARGO_HOME", path.join("home/.cargo"))
             .env("RUSTUP_HOME", rustup())
-            .env("C", "eval mkdir -p new/src; printf '[package]\\nname=\"a\"\\n' >new/Cargo.toml; echo >new/src/lib.rs; echo 'fn main(){}' >new/src/main.rs")
+            .env("C", CRATE)
             .stdin(std::process::Stdio::null())
             .output()
             .expect("sh is there");
@@ -592,12 +595,6 @@ impl Place {
             done.status.success(),
             String::from_utf8_lossy(&done.stderr).into_owned(),
         )
-    }
-
-    /// The user's home when this attack is used.
-    pub(crate) fn home_of(&self, attack: &Attack) -> PathBuf {
-        let is_home = matches!(attack.shown, Shown::By(command) if command.starts_with("HOME=$W"));
-        self.path().join(if is_home { "work" } else { "home" })
     }
 
     /// Removes what the attack itself has run.
