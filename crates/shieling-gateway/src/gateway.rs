@@ -11,7 +11,7 @@ use crate::limits::Limits;
 use crate::listeners::{Endpoint, Listeners};
 use crate::name::HostName;
 use crate::proxy::{NoProxy, Proxy};
-use crate::record::{Cursor, Observer, Report};
+use crate::record::{Cursor, Observer, Recorder, Report};
 use crate::redact::Redactor;
 use crate::resolve::{Resolver, SystemResolver};
 use crate::rule::Rule;
@@ -181,7 +181,7 @@ impl Gateway {
     /// The present position in the record.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
-        Cursor(0)
+        Recorder::new(1, 1, None, None).cursor()
     }
 
     /// What happened since a position.

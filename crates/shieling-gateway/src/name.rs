@@ -6,6 +6,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+/// The name under which a sandbox reaches this machine's own loopback.
+pub const HOST_INTERNAL: &str = "host.internal";
+
 /// The longest name in bytes, without a trailing dot (RFC 1035).
 const NAME_BYTES_MAX: usize = 253;
 
@@ -98,6 +101,11 @@ impl HostName {
             return Err(NameError::Number);
         }
         Ok(Self(text.to_ascii_lowercase().into()))
+    }
+
+    /// `host.internal`, which means this machine's loopback.
+    pub(crate) fn internal() -> Self {
+        Self(HOST_INTERNAL.into())
     }
 
     /// The name in canonical form.

@@ -9,11 +9,8 @@ use std::str::FromStr;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use crate::address::{self, AddressClass};
-use crate::name::{HostName, NameError};
+use crate::name::{HOST_INTERNAL, HostName, NameError};
 use crate::sets;
-
-/// The name under which a sandbox reaches this machine's own loopback.
-pub const HOST_INTERNAL: &str = "host.internal";
 
 /// The ports that a rule without a port allows.
 pub const DEFAULT_PORTS: [u16; 2] = [443, 80];

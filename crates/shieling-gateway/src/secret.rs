@@ -155,3 +155,59 @@ impl fmt::Debug for Secret {
         write!(f, "Secret({}@{})", self.spec.variable, self.spec.host)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_read_with_its_host_and_source() {
+        let parsed = |text: &str| {
+            text.parse::<SecretSpec>()
+                .map(|spec| (spec.variable, spec.host.to_string(), spec.source))
+        };
+        let own = |host: &str, source| Ok(("TOKEN".to_owned(), host.to_owned(), source));
+        let variable = |name: &str| SecretSource::Variable(name.to_owned());
+        assert_eq!(parsed("TOKEN@api.github.com"), own("api.github.com", variable("TOKEN")));
+        assert_eq!(
+            parsed("TOKEN@*.corp.example:8443=env:MY"),
+            own("*.corp.example:8443", variable("MY"))
+        );
+        assert_eq!(
+            parsed("TOKEN@a.org=file:/run/a=b@c"),
+            own("a.org", SecretSource::File("/run/a=b@c".into()))
+        );
+        assert_eq!(
+            parsed("TOKEN@a.org=cmd:gh auth token"),
+            own("a.org", SecretSource::Command("gh auth token".into()))
+        );
+        assert_eq!(parsed("TOKEN"), Err(SecretError::Form));
+        assert_eq!(parsed("1T@a.org"), Err(SecretError::Variable));
+        assert_eq!(parsed("T-X@a.org"), Err(SecretError::Variable));
+        assert_eq!(parsed("@a.org"), Err(SecretError::Variable));
+        for host in ["10.0.0.1", "[2606:4700::1]", "host.internal:443", "udp:a.org:53"] {
+            assert_eq!(parsed(&format!("T@{host}")), Err(SecretError::NotAName), "{host}");
+        }
+        for source in ["env:", "env:A B", "file:", "cmd: ", "http:x", "x", ""] {
+            assert_eq!(
+                parsed(&format!("T@a.org={source}")),
+                Err(SecretError::Source),
+                "{source}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_value_that_no_header_carries_is_refused_and_none_is_printed() {
+        let spec: SecretSpec = "T@a.org".parse().unwrap();
+        let secret = Secret::new(spec.clone(), " secret-value\n").unwrap();
+        assert_eq!(secret.value(), "secret-value");
+        assert_eq!(format!("{secret:?}"), "Secret(T@a.org)");
+        let refused = |value: &str| Secret::new(spec.clone(), value).err();
+        assert_eq!(refused("short"), Some(SecretError::Length));
+        assert_eq!(refused(&"x".repeat(9000)), Some(SecretError::Length));
+        assert_eq!(refused("secret\r\nX-Evil: 1"), Some(SecretError::Characters));
+        assert_eq!(refused("secret\0value"), Some(SecretError::Characters));
+        assert_eq!(refused("sécret-value"), Some(SecretError::Characters));
+    }
+}
