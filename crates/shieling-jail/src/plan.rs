@@ -4,6 +4,7 @@
 //! A plan is made by the host from what is asked and from what it finds; the jail applies it in the
 //! order given and refuses at the first thing that it cannot do.
 
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,25 @@ pub enum Network {
     Host,
 }
 
+/// The jail's side of a gateway: a process of the host listens in the jail's network. Only with
+/// [`Network::Loopback`].
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Gateway {
+    /// The networks that are local to the jail, each an address and the length of its prefix.
+    pub routes: Vec<(IpAddr, u8)>,
+    /// The sockets that are made before any command starts. The host is given them in this order.
+    pub sockets: Vec<Endpoint>,
+}
+
+/// Where a socket of the host is bound in the jail's network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Endpoint {
+    /// A socket that listens for connections.
+    Tcp(SocketAddr),
+    /// A socket for datagrams.
+    Udp(SocketAddr),
+}
+
 /// A jail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
@@ -38,6 +58,8 @@ pub struct Plan {
     pub isolation: Isolation,
     /// The network.
     pub network: Network,
+    /// The way out of it, through the host.
+    pub gateway: Option<Gateway>,
     /// What `uname -n` says, at most 64 bytes.
     pub hostname: String,
     /// What stands in the file system, in this order; what comes later lies over what came before.

@@ -405,6 +405,7 @@ fn prepare(restrictions: &Restrictions) -> Result<Prepared, SandboxError> {
             Network::Loopback => plan::Network::Loopback,
             Network::Host => plan::Network::Host,
         },
+        gateway: None,
         hostname: etc::HOSTNAME.to_owned(),
         foreign: foreign::of(restrictions, &view.entries)?,
         view: view.entries,
