@@ -40,6 +40,10 @@ mod secret;
 mod redact;
 mod vault;
 mod trust;
+mod scope;
+mod outside;
+mod relay;
+mod counted;
 mod gateway;
 
 pub use address::AddressClass;
@@ -55,4 +59,4 @@ pub use resolve::{Resolver, SystemResolver};
 pub use rule::{DEFAULT_PORTS, Decision, Host, HostRule, Protocol, Rule, RuleError};
 pub use secret::{Secret, SecretError, SecretSource, SecretSpec};
 pub use sets::names as set_names;
-pub use trust::{Trust, TrustPaths};
+pub use trust::{Roots, Trust, TrustPaths};
