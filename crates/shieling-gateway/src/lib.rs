@@ -44,6 +44,10 @@ mod scope;
 mod outside;
 mod relay;
 mod counted;
+mod shared;
+mod http;
+mod connection;
+mod serve;
 mod gateway;
 
 pub use address::AddressClass;

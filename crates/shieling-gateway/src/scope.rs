@@ -24,6 +24,11 @@ impl Scope {
         (scope.clone(), ScopeGuard(scope))
     }
 
+    /// The runtime on which tasks run.
+    pub(crate) fn runtime(&self) -> Handle {
+        self.runtime.clone()
+    }
+
     /// Starts a task. Does nothing after the end of the scope.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         if let Some(tasks) = self.tasks.lock().expect("no panic while held").as_mut() {
