@@ -1,22 +1,34 @@
 //! The gateway as a whole: started with a configuration, given sockets, and ended by being dropped.
 
+use std::collections::BTreeSet;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 
 use crate::ask::Asker;
 use crate::limits::Limits;
 use crate::listeners::{Endpoint, Listeners};
 use crate::name::HostName;
+use crate::names::{Entry, Names};
+use crate::outside::Outside;
+use crate::permit::Permit;
 use crate::proxy::{NoProxy, Proxy};
+use crate::questions::Questions;
 use crate::record::{Cursor, Observer, Recorder, Report};
 use crate::redact::Redactor;
+use crate::relay::Pipes;
 use crate::resolve::{Resolver, SystemResolver};
-use crate::rule::Rule;
+use crate::rule::{DEFAULT_PORTS, Protocol, Rule};
+use crate::scope::{Scope, ScopeGuard};
 use crate::secret::Secret;
-use crate::trust::Trust;
+use crate::serve;
+use crate::shared::{Arrivals, Shared};
+use crate::trust::{Authority, Roots, Trust};
+use crate::vault::{Conflict, Vault};
 
 /// What a gateway is made from.
 #[derive(Clone)]
@@ -33,7 +45,10 @@ pub struct GatewayConfig {
     pub observer: Option<Arc<dyn Observer>>,
     /// Resolves names outside. Default: [`SystemResolver`].
     pub resolver: Arc<dyn Resolver>,
-    /// The user's proxy for connections outside. Default: none.
+    /// Whose certificates are trusted when a secret goes to its host. Default: the host's.
+    pub roots: Roots,
+    /// The user's proxy for connections outside. It resolves names itself, so that the gateway cannot refuse a name
+    /// that leads to a private address there. Default: none.
     pub proxy: Option<Proxy>,
     /// What goes around the proxy. `host.internal` always does.
     pub no_proxy: NoProxy,
@@ -61,6 +76,7 @@ impl Default for GatewayConfig {
             listeners: None,
             observer: None,
             resolver: Arc::new(SystemResolver),
+            roots: Roots::Host,
             proxy: None,
             no_proxy: NoProxy::default(),
             search: Vec::new(),
@@ -80,6 +96,9 @@ pub enum StartError {
     /// A pool of addresses is too small for the names.
     #[error("the pool of addresses {0} is smaller than the bound of names")]
     Pool(IpNet),
+    /// Two secrets of this variable have different values.
+    #[error("the variable {0} has two different secrets")]
+    SecretConflict(String),
     /// The certificate authority cannot be made, or the host's trusted certificates cannot be read.
     #[error("no certificate authority: {0}")]
     Authority(String),
@@ -97,7 +116,10 @@ pub struct NamedAddress {
 }
 
 /// The way out of one sandbox. Everything it does ends when it is dropped.
-pub struct Gateway {}
+pub struct Gateway {
+    shared: Arc<Shared>,
+    _tasks: ScopeGuard,
+}
 
 impl Gateway {
     /// Starts a gateway within the current tokio runtime.
@@ -105,8 +127,48 @@ impl Gateway {
     /// # Errors
     /// If there is no runtime, or the configuration does not hold together.
     pub fn start(config: GatewayConfig) -> Result<Self, StartError> {
-        let _ = config;
-        Err(StartError::Runtime)
+        let runtime = Handle::try_current().map_err(|_| StartError::Runtime)?;
+        let limits = config.limits;
+        let names =
+            Names::new(config.pool_v4, config.pool_v6, limits.names, limits.unknown_names).map_err(StartError::Pool)?;
+        let vault = Vault::new(config.secrets).map_err(|Conflict(variable)| StartError::SecretConflict(variable))?;
+        let authority = match vault.variables().is_empty() {
+            true => None,
+            false => Some(Authority::new(vault.hosts(), &config.roots).map_err(StartError::Authority)?),
+        };
+        let (scope, tasks) = Scope::new(runtime);
+        let shared = Arc::new(Shared {
+            permit: Permit::new(config.rules),
+            names,
+            questions: Questions::new(config.asker, &limits),
+            outside: Outside {
+                resolver: config.resolver,
+                proxy: config.proxy,
+                no_proxy: config.no_proxy,
+                resolve_wait: limits.resolve,
+                connect_wait: limits.connect,
+            },
+            redactor: vault.redactor(),
+            vault,
+            authority,
+            recorder: Recorder::new(limits.records, limits.requests, limits.bytes, config.observer),
+            pipes: Pipes::default(),
+            listeners: config.listeners,
+            search: config.search,
+            connections: Arc::new(Semaphore::new(limits.connections)),
+            dns_connections: Arc::new(Semaphore::new(limits.dns_connections)),
+            flows: Arc::new(Semaphore::new(limits.flows)),
+            arrivals: Arrivals::new(&limits),
+            limits,
+            scope,
+        });
+        // Named ones come first, so that no program can use up their addresses. Their sockets are the caller's matter.
+        for name in shared.permit.names() {
+            if let Some(entry) = shared.names.entry(&name, false) {
+                let _ = entry.listening.set(());
+            }
+        }
+        Ok(Self { shared, _tasks: tasks })
     }
 
     /// Answers DNS queries at these sockets of the sandbox's namespace, which are bound already.
@@ -114,7 +176,14 @@ impl Gateway {
     /// # Errors
     /// If the sockets cannot be used.
     pub fn serve_dns(&self, udp: UdpSocket, tcp: TcpListener) -> io::Result<()> {
-        let _ = (udp, tcp);
+        let runtime = self.shared.scope.runtime();
+        let _within = runtime.enter();
+        udp.set_nonblocking(true)?;
+        tcp.set_nonblocking(true)?;
+        let udp = tokio::net::UdpSocket::from_std(udp)?;
+        let tcp = tokio::net::TcpListener::from_std(tcp)?;
+        self.shared.scope.spawn(serve::dns_udp(Arc::clone(&self.shared), udp));
+        self.shared.scope.spawn(serve::dns_tcp(Arc::clone(&self.shared), tcp));
         Ok(())
     }
 
@@ -123,8 +192,9 @@ impl Gateway {
     /// # Errors
     /// If the socket cannot be used.
     pub fn serve(&self, listener: TcpListener) -> io::Result<()> {
-        let _ = listener;
-        Ok(())
+        let runtime = self.shared.scope.runtime();
+        let _within = runtime.enter();
+        serve::start_connections(&self.shared, listener)
     }
 
     /// Serves the datagrams of a socket that is bound to one [`Endpoint`].
@@ -132,66 +202,98 @@ impl Gateway {
     /// # Errors
     /// If the socket cannot be used.
     pub fn serve_udp(&self, socket: UdpSocket) -> io::Result<()> {
-        let _ = socket;
-        Ok(())
+        let runtime = self.shared.scope.runtime();
+        let _within = runtime.enter();
+        serve::start_datagrams(&self.shared, socket)
     }
 
     /// The endpoints that are known from the beginning: names and single addresses that rules name, with their ports.
     #[must_use]
     pub fn endpoints(&self) -> Vec<Endpoint> {
-        Vec::new()
+        let mut endpoints = BTreeSet::new();
+        for entry in self.entries() {
+            endpoints.extend(serve::endpoints(&self.shared, &entry, false));
+        }
+        for (net, ports) in self
+            .shared
+            .permit
+            .networks()
+            .filter(|(net, _)| net.prefix_len() == net.max_prefix_len())
+        {
+            endpoints.extend(ports.iter().map(|(protocol, port)| Endpoint {
+                protocol: *protocol,
+                address: SocketAddr::new(net.addr(), *port),
+            }));
+        }
+        endpoints.into_iter().collect()
+    }
+
+    /// The entries of the names that rules name.
+    fn entries(&self) -> impl Iterator<Item = Arc<Entry>> {
+        self.shared
+            .permit
+            .names()
+            .into_iter()
+            .filter_map(|name| self.shared.names.entry(&name, false))
     }
 
     /// The networks that the sandbox's namespace has to treat as local: the pools, and what rules name by address.
     #[must_use]
     pub fn routes(&self) -> Vec<IpNet> {
-        Vec::new()
+        let named = self.shared.permit.networks().map(|(net, _)| net);
+        let routes: BTreeSet<IpNet> = self.shared.names.pools().chain(named).collect();
+        routes.into_iter().collect()
     }
 
-    /// The ports on which some name or network can be reached, for sockets on the unspecified address.
+    /// The ports on which some host can be reached, now or after a question, for sockets on the unspecified address.
     #[must_use]
-    pub fn ports(&self) -> Vec<u16> {
-        Vec::new()
+    pub fn ports(&self) -> Vec<(Protocol, u16)> {
+        let mut ports = self.shared.permit.all_ports();
+        if self.shared.questions.can_ask() {
+            ports.extend(DEFAULT_PORTS.map(|port| (Protocol::Tcp, port)));
+        }
+        ports.into_iter().collect()
     }
 
     /// The names that rules name, with their addresses, for the sandbox's `/etc/hosts`.
     #[must_use]
     pub fn names(&self) -> Vec<NamedAddress> {
-        Vec::new()
+        self.entries()
+            .map(|entry| NamedAddress {
+                name: entry.name.clone(),
+                v4: entry.v4,
+                v6: entry.v6,
+            })
+            .collect()
     }
 
     /// The certificate authority, if there are secrets.
     #[must_use]
     pub fn trust(&self) -> Option<&Trust> {
-        None
+        self.shared.authority.as_ref().map(Authority::trust)
     }
 
     /// The variables of the secrets, with their placeholders.
     #[must_use]
     pub fn variables(&self) -> Vec<(String, String)> {
-        Vec::new()
+        self.shared.vault.variables()
     }
 
     /// Removes the secrets of this gateway from texts.
     #[must_use]
     pub fn redactor(&self) -> Redactor {
-        Redactor::default()
+        self.shared.redactor.clone()
     }
 
     /// The present position in the record.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
-        Recorder::new(1, 1, None, None).cursor()
+        self.shared.recorder.cursor()
     }
 
     /// What happened since a position.
     #[must_use]
     pub fn report(&self, since: Cursor) -> Report {
-        Report {
-            connections: Vec::new(),
-            denied: Vec::new(),
-            left_out: 0,
-            cursor: since,
-        }
+        self.shared.recorder.report(since)
     }
 }

@@ -15,7 +15,7 @@ pub struct Limits {
     pub bytes: Option<u64>,
     /// How long a connection lives without a byte. Default: one hour, which outlives the keep-alive of databases.
     pub idle: Duration,
-    /// How long a client may take to say where it wants to go (TLS ClientHello, head of a request). Default: 10 s.
+    /// How long a client may take to send its TLS ClientHello. Default: 10 s.
     pub greeting: Duration,
     /// How long the resolution of a name may take. Default: 5 s.
     pub resolve: Duration,

@@ -13,6 +13,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::name::HostName;
 use crate::redact::Redactor;
+use crate::rule::Host;
 use crate::secret::Secret;
 
 /// The port of a secret whose host is named without one.
@@ -114,21 +115,9 @@ impl Vault {
         self.for_host(name, port).next().is_some()
     }
 
-    /// Whether a port of any host gets a secret.
-    pub(crate) fn has_port(&self, port: u16) -> bool {
-        self.entries
-            .iter()
-            .any(|entry| entry.secret.spec().host.port().unwrap_or(TLS_PORT) == port)
-    }
-
-    /// The hosts of all secrets and their ports.
-    pub(crate) fn hosts(&self) -> impl Iterator<Item = (&crate::rule::Host, u16)> {
-        self.entries.iter().map(|entry| {
-            (
-                entry.secret.spec().host.host(),
-                entry.secret.spec().host.port().unwrap_or(TLS_PORT),
-            )
-        })
+    /// The hosts of all secrets.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = &Host> {
+        self.entries.iter().map(|entry| entry.secret.spec().host.host())
     }
 
     /// Replaces the placeholders in the headers of a request to a host. Returns whether there were any.
