@@ -265,6 +265,7 @@ fn temporary(plan: &Plan) -> Vec<PathBuf> {
         | Entry::Listed { .. }
         | Entry::Directory { .. }
         | Entry::File { .. }
+        | Entry::Over { .. }
         | Entry::Link { .. }
         | Entry::Proc { .. }
         | Entry::Hide { .. }

@@ -175,6 +175,15 @@ pub enum Entry {
         /// What is in it.
         content: Vec<u8>,
     },
+    /// A file of its own, read-only, over one that was put here before. Links to it are followed. Nothing there
+    /// means nothing to do.
+    Over {
+        /// Where it is seen.
+        #[serde(with = "crate::bytes")]
+        target: PathBuf,
+        /// What is in it.
+        content: Vec<u8>,
+    },
     /// A symbolic link.
     Link {
         /// Where it is seen.
@@ -245,6 +254,7 @@ impl Entry {
             | Self::Temporary { target, .. }
             | Self::Directory { target }
             | Self::File { target, .. }
+            | Self::Over { target, .. }
             | Self::Link { target, .. }
             | Self::Proc { target }
             | Self::Dev { target, .. }

@@ -188,6 +188,7 @@ fn build(plan: &Plan, version: i64) -> Result<Rules, landlock::RulesetError> {
             }
             Entry::Directory { .. }
             | Entry::File { .. }
+            | Entry::Over { .. }
             | Entry::Link { .. }
             | Entry::Proc { .. }
             | Entry::Hide { .. }

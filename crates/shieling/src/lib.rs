@@ -18,6 +18,8 @@ pub mod policy;
 pub mod approval;
 pub mod rate;
 pub mod process;
+#[cfg(feature = "gateway")]
+pub mod network;
 pub mod environment;
 pub mod session;
 pub mod files;

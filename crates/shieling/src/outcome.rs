@@ -269,6 +269,51 @@ pub struct LimitHit {
 /// The largest number of killed processes in one [`LimitHit`].
 pub const KILLED_TOLD: usize = 8;
 
+/// A host that commands connected to, with all connections to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkConnection {
+    /// The name, or the address if a rule names one.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// The number of bytes that came from the host.
+    pub bytes_in: u64,
+    /// The number of bytes that went to the host.
+    pub bytes_out: u64,
+    /// The number of connections.
+    pub count: u64,
+    /// Why the last connection that failed did, if one did.
+    pub error: Option<String>,
+}
+
+/// A host that commands tried to reach and were refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkDenied {
+    /// The name or the address.
+    pub host: String,
+    /// The port; `None` if the name was only looked up.
+    pub port: Option<u16>,
+    /// Why it was refused.
+    pub because: String,
+    /// What to do instead, if known.
+    pub instead: Option<String>,
+    /// The number of attempts.
+    pub count: u64,
+}
+
+/// The use of a network that is opened by name.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct NetworkSummary {
+    /// The hosts that were connected to.
+    pub connections: Vec<NetworkConnection>,
+    /// The hosts that were refused.
+    pub denied: Vec<NetworkDenied>,
+    /// The lines for `shieling.toml` of hosts that a person has allowed for always.
+    pub always: Vec<String>,
+    /// The number of connections and refusals that are not listed.
+    pub omitted: u64,
+}
+
 /// The outcome of one command.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
@@ -314,6 +359,9 @@ pub struct Outcome {
     /// Its changes to the workspace, if there is something to report. Includes changes that an earlier command's job
     /// has made since.
     pub changes: Option<Changes>,
+    /// Its use of the network, if that is opened by name, or an attempt was refused. Includes what other commands did
+    /// meanwhile.
+    pub network: Option<NetworkSummary>,
     /// Explanations of its failure: what its output names and the environment does not let it change or reach.
     pub hints: Vec<Hint>,
     /// Limits of the environment that were reached while it ran, by this or another command.
@@ -363,6 +411,7 @@ impl Outcome {
             job: None,
             recording: None,
             changes: None,
+            network: None,
             hints: Vec::new(),
             limits_hit: Vec::new(),
             denial: None,

@@ -7,10 +7,11 @@ use super::finding::Finding;
 
 /// For each crate, the crates of this workspace that it may depend on, not counting dev-dependencies.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("shieling", &["shieling-shell", "shieling-jail", "shieling-bash"]),
+    ("shieling", &["shieling-shell", "shieling-jail", "shieling-bash", "shieling-gateway"]),
     ("shieling-shell", &[]),
     ("shieling-jail", &[]),
     ("shieling-bash", &[]),
+    ("shieling-gateway", &[]),
     ("shieling-memory", &["shieling"]),
     ("shieling-remote", &["shieling"]),
     ("shieling-agent", &["shieling", "shieling-remote"]),

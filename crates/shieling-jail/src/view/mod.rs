@@ -30,6 +30,9 @@ use shieling_jail::plan::Entry;
 use crate::refusal::{Step, While as _, refuse};
 use crate::sys;
 
+/// Where files stand that are mounted over others.
+const OVER: &str = "/.shieling/over";
+
 const NOSUID: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOSUID;
 const NODEV: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NODEV;
 const NOEXEC: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOEXEC;
@@ -162,17 +165,8 @@ impl View {
                 self.mount_memory(target, &bounds, NOSUID | NODEV | no_exec).map(drop)
             }
             Entry::Directory { target } => self.add_directory(target),
-            Entry::File { target, content } => {
-                let (parent, name) = self.parent_of(target)?;
-                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let file = rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(0o644))?;
-                let mut rest = content.as_slice();
-                while !rest.is_empty() {
-                    let written = rustix::io::write(&file, rest)?;
-                    rest = rest.get(written..).unwrap_or_default();
-                }
-                Ok(())
-            }
+            Entry::File { target, content } => self.add_file(target, content),
+            Entry::Over { target, content } => self.add_over(target, content),
             Entry::Link { target, to } => {
                 let (parent, name) = self.parent_of(target)?;
                 rustix::fs::symlinkat(to, parent, name)
@@ -188,6 +182,33 @@ impl View {
             Entry::Unseen { target } => self.unseen(target),
             Entry::Protect { target } => self.protect(target),
         }
+    }
+
+    /// A new file with this content.
+    fn add_file(&mut self, target: &Path, content: &[u8]) -> Result<(), Errno> {
+        let (parent, name) = self.parent_of(target)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(0o644))?;
+        let mut rest = content;
+        while !rest.is_empty() {
+            let written = rustix::io::write(&file, rest)?;
+            rest = rest.get(written..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// A new file with this content, mounted over one that is there.
+    fn add_over(&mut self, target: &Path, content: &[u8]) -> Result<(), Errno> {
+        let Some(at) = self.resolve(target, OFlags::empty(), ResolveFlags::IN_ROOT)? else {
+            return Ok(());
+        };
+        let name = target.to_string_lossy().replace('/', "-");
+        let own = Path::new(OVER).join(name.trim_start_matches('-'));
+        self.add_file(&own, content)?;
+        let made = self.find(&own)?.ok_or(Errno::NOENT)?;
+        let mount = copy_of(made.as_fd())?;
+        sys::set_mount(mount.as_fd(), NOSUID | NODEV | RDONLY | NOEXEC, true)?;
+        self.attach(&mount, &at, target)
     }
 
     /// Mounts what was opened on the host.
@@ -381,6 +402,7 @@ fn describe(entry: &Entry) -> String {
         Entry::Directory { target } | Entry::File { target, .. } | Entry::Link { target, .. } => {
             format!("making `{}`", target.display())
         }
+        Entry::Over { target, .. } => format!("putting a file of its own over `{}`", target.display()),
         Entry::Proc { target } => format!(
             "mounting a process list of its own on `{}`, and setting the bounds of its user namespace there",
             target.display()

@@ -123,6 +123,8 @@ pub struct Strikes {
     of: Option<Arc<Counts>>,
     struck: Struck,
     mark: u64,
+    #[cfg(feature = "gateway")]
+    network: Option<crate::network::Look>,
 }
 
 impl Strikes {
@@ -145,6 +147,10 @@ impl Strikes {
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let counts = |strikes: &Self| strikes.of.as_ref().map(Arc::as_ptr);
+        #[cfg(feature = "gateway")]
+        if self.network != other.network {
+            return false;
+        }
         counts(self) == counts(other) && self.struck == other.struck && self.mark == other.mark
     }
 }
@@ -172,6 +178,19 @@ pub trait Environment: Send + Sync {
     fn enforce(&self, asked: &Enforcement) -> Result<Enforced, EnforceError> {
         let _ = asked;
         Ok(Enforced::default())
+    }
+
+    /// Takes what of the network commands may reach by name, before anything runs. By default it is refused.
+    ///
+    /// # Errors
+    /// [`EnforceError::Network`]: it has no gateway, and commands would reach less, or more, than was asked for.
+    #[cfg(feature = "gateway")]
+    fn open_network(&self, access: crate::network::NetworkAccess) -> Result<(), EnforceError> {
+        let _ = access;
+        Err(EnforceError::Network {
+            environment: self.name().to_owned(),
+            why: "it has no gateway, which `sandbox` has".to_owned(),
+        })
     }
 
     /// What it does enforce, read back and not wished.

@@ -21,6 +21,7 @@
 //! # Ok::<(), shieling::request::CommandError>(())
 //! ```
 
+mod connects;
 mod facts;
 mod file;
 mod meaning;
@@ -36,6 +37,8 @@ use sha2::{Digest as _, Sha256};
 pub use facts::Facts;
 pub use meaning::paths::PatternError;
 pub use preset::{PRESETS, UnknownPreset, preset_settings};
+#[cfg(feature = "gateway")]
+pub use connects::ConnectRule;
 pub use rule::{ExampleResult, RuleError, RuleFile};
 pub use shieling_shell::Span;
 pub use verdict::{CommandSeen, Decision, EffectKind, EffectSeen, Reason, Verdict};
@@ -206,6 +209,16 @@ impl Policy {
     pub fn with_rules(mut self, rules: RuleFile) -> Self {
         self.parts.push(Part::Rules(rules));
         self
+    }
+
+    /// What its rules say of connections to hosts, for environments with a gateway.
+    #[cfg(feature = "gateway")]
+    pub fn connects(&self) -> Vec<ConnectRule> {
+        let files = self.parts.iter().filter_map(|part| match part {
+            Part::Rules(rules) => Some(rules.connects()),
+            _ => None,
+        });
+        files.flatten().collect()
     }
 
     /// The patterns of hidden paths, for environments that can hide them.

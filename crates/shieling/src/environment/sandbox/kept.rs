@@ -64,6 +64,7 @@ fn kind_of(entry: &Entry) -> Option<FileType> {
             Some(FileType::Directory)
         }
         Entry::File { .. }
+        | Entry::Over { .. }
         | Entry::Link { .. }
         | Entry::Hide { .. }
         | Entry::Again { .. }

@@ -33,6 +33,7 @@ mod hidden;
 mod fit;
 mod foreign;
 mod no_network;
+mod outside;
 mod struck;
 
 use std::collections::{BTreeSet, HashSet};
@@ -56,6 +57,8 @@ use crate::enforcement::ONE_EACH;
 use crate::outcome::{Confinement, HeldBack, Hint, LimitHit, Outcome};
 use crate::process::{self, Counts, Jail, JailError, Next, Ordered, Process, Sent, SessionShell, SpawnError, Streams};
 use crate::request::Command;
+
+use outside::{Outlet, Outside};
 
 use guard::Guard;
 pub use hidden::HiddenError;
@@ -118,6 +121,8 @@ pub struct Sandbox {
     guard: Mutex<Guarding>,
     /// The names that were held for hidden files in that jail, to explain what could not be renamed.
     held: Held,
+    /// The network, where it is opened by name.
+    outside: Outside,
 }
 
 /// The variables by which toolchains and caches say that they stand elsewhere than usual.
@@ -147,12 +152,15 @@ pub enum SandboxError {
     /// A layer is missing on this host, or the jail could not be built.
     #[error(transparent)]
     Jail(#[from] JailError),
+    /// The gateway of its network could not be started, or could not serve it.
+    #[error("the gateway of its network cannot be started: {0}")]
+    Gateway(String),
 }
 
 /// A jail, and what has to be looked after in it.
 #[derive(Debug)]
 struct Running {
-    jail: Jail,
+    jail: Arc<Jail>,
     /// What is seen in it. Holds nothing of the jail but its root, so that the jail can end.
     files: Arc<HostFiles>,
     hidden: Mutex<Vec<HiddenFiles>>,
@@ -179,6 +187,7 @@ impl Sandbox {
             counts: Mutex::default(),
             guard: Mutex::default(),
             held: Held::default(),
+            outside: Outside::default(),
         }
     }
 
@@ -210,8 +219,11 @@ impl Sandbox {
     pub fn start_ahead(&self) {
         let restrictions = self.bound.get_or_init(|| self.made.clone());
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
-        if ahead.is_none() && restrictions.hidden.is_none() {
-            *ahead = prepare(restrictions).and_then(Ahead::order).ok();
+        // A gateway needs a runtime.
+        if ahead.is_none() && restrictions.hidden.is_none() && self.outside.can_open() {
+            let outlet = self.outside.fresh();
+            let prepared = outlet.and_then(|outlet| prepare(restrictions, outlet.as_deref()));
+            *ahead = prepared.and_then(Ahead::order).ok();
         }
     }
 
@@ -240,11 +252,12 @@ impl Sandbox {
             Ok(ahead)
         } else if restrictions.hidden.is_some() {
             let restrictions = restrictions.clone();
-            let prepared = tokio::task::spawn_blocking(move || prepare(&restrictions)).await;
+            let outlet = self.outside.fresh()?;
+            let prepared = tokio::task::spawn_blocking(move || prepare(&restrictions, outlet.as_deref())).await;
             let broken = || Err(SandboxError::Unsupported("preparing the sandbox was broken off"));
             prepared.unwrap_or_else(|_| broken()).and_then(Ahead::order)
         } else {
-            prepare(restrictions).and_then(Ahead::order)
+            prepare(restrictions, self.outside.fresh()?.as_deref()).and_then(Ahead::order)
         };
         let Ahead {
             ordered,
@@ -268,7 +281,8 @@ impl Sandbox {
             }
             first => first,
         };
-        let jail = ordered.ready().await?;
+        let jail = Arc::new(ordered.ready().await?);
+        self.outside.attach(&jail)?;
         let slow = !hidden.is_empty() || guard.as_ref().is_some_and(Guard::is_large);
         let guarding = {
             let mut latest = self.guard.lock().unwrap_or_else(PoisonError::into_inner);
@@ -358,7 +372,7 @@ impl First {
     }
 }
 
-fn prepare(restrictions: &Restrictions) -> Result<Prepared, SandboxError> {
+fn prepare(restrictions: &Restrictions, outlet: Option<&Outlet>) -> Result<Prepared, SandboxError> {
     let full = restrictions.isolation == Isolation::Full;
     if !full && restrictions.hidden.is_some() {
         return Err(SandboxError::Unsupported(UNHIDDEN));
@@ -398,6 +412,9 @@ fn prepare(restrictions: &Restrictions) -> Result<Prepared, SandboxError> {
         view.entries
             .extend(found.into_iter().map(|target| plan::Entry::Hide { target }));
     }
+    if let Some(outlet) = outlet {
+        outside::show(outlet, &mut view.entries);
+    }
     let plan = Plan {
         isolation: restrictions.isolation,
         network: match restrictions.network {
@@ -405,7 +422,7 @@ fn prepare(restrictions: &Restrictions) -> Result<Prepared, SandboxError> {
             Network::Loopback => plan::Network::Loopback,
             Network::Host => plan::Network::Host,
         },
-        gateway: None,
+        gateway: outlet.map(Outlet::plan),
         hostname: etc::HOSTNAME.to_owned(),
         foreign: foreign::of(restrictions, &view.entries)?,
         view: view.entries,
@@ -583,6 +600,12 @@ impl Environment for Sandbox {
         })
     }
 
+    #[cfg(feature = "gateway")]
+    fn open_network(&self, access: crate::network::NetworkAccess) -> Result<(), EnforceError> {
+        let holds = self.restrictions();
+        self.outside.open(access, holds.isolation, holds.network)
+    }
+
     fn confinement(&self) -> Confinement {
         self.holds.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -594,6 +617,10 @@ impl Environment for Sandbox {
             } else {
                 Next::Others
             };
+            if self.outside.can_open() && !self.is_running().await {
+                // Its placeholders are in the variables of the command.
+                self.outside.fresh().map_err(environment)?;
+            }
             let first = First::Waits(self.plan(command.request()), streams, next);
             let (running, first) = self.ready_for(first).await?;
             let process = match first {
@@ -693,7 +720,8 @@ impl Environment for Sandbox {
         }
         drop(held);
         hints.extend(refused::explain(&outcome.stderr));
-        hints.extend(no_network::hint(self.restrictions().network, outcome));
+        let opened = self.outside.is_open();
+        hints.extend(no_network::hint(self.restrictions().network, opened, outcome));
         places::explain(self.restrictions(), outcome, &mut hints);
         hints
     }
@@ -703,8 +731,17 @@ impl Environment for Sandbox {
         Strikes {
             struck: counts.as_ref().map(|counts| counts.now()).unwrap_or_default(),
             of: counts,
+            #[cfg(feature = "gateway")]
+            network: self.outside.look(),
             ..Strikes::default()
         }
+    }
+
+    fn tell(&self, outcome: &mut Outcome, before: &Strikes) {
+        outcome.add_held_back(self.held_back());
+        self.outside.tell(outcome, before);
+        outcome.hints = self.hints(outcome);
+        outcome.limits_hit = self.limits_hit(outcome, before);
     }
 
     fn limits_hit(&self, outcome: &Outcome, before: &Strikes) -> Vec<LimitHit> {
@@ -720,7 +757,8 @@ impl Environment for Sandbox {
     }
 
     fn added_variables(&self) -> Vec<(&'static str, String)> {
-        let fitted = || fit::variables(self.restrictions(), rustix::process::geteuid().is_root());
+        let reaches = |name: &str| self.outside.reaches(name);
+        let fitted = || fit::variables(self.restrictions(), rustix::process::geteuid().is_root(), reaches);
         self.fitted.get_or_init(fitted).clone()
     }
 
@@ -745,6 +783,7 @@ impl Environment for Sandbox {
             if let Some(running) = self.running.lock().await.take() {
                 running.end(running.jail.close().await);
             }
+            self.outside.close();
         })
     }
 }
@@ -792,9 +831,16 @@ impl Sandbox {
 
     fn plan(&self, command: &Command) -> process::Plan {
         let added = self.added_variables().into_iter();
-        added.fold(self.shell.plan(command), |plan, (name, value)| {
+        let plan = added.fold(self.shell.plan(command), |plan, (name, value)| {
             plan.with_variable_unless_set(name, &value)
-        })
+        });
+        let outside = self.outside.variables().into_iter();
+        outside.fold(plan, |plan, (name, value)| plan.with_variable(&name, &value))
+    }
+
+    async fn is_running(&self) -> bool {
+        let running = self.running.lock().await;
+        running.as_ref().is_some_and(|running| running.jail.is_alive())
     }
 
     /// What is kept, as the running sandbox knows it, or one that would start now.
