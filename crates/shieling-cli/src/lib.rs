@@ -18,6 +18,7 @@ mod container;
 mod repository;
 mod host;
 mod missing;
+mod network;
 mod approver;
 mod person;
 mod stream;

@@ -172,6 +172,7 @@ pub(crate) fn for_running(
             Failure::new(error.to_string()).with("because", "a command does not start if it cannot be recorded")
         })?));
     }
+    builder = crate::network::open(builder, plan)?;
     // They are there by now; what is not cannot be read either.
     let own = plan.audit.iter().map(PathBuf::as_path).chain(state);
     // Of this machine, whose files are not reached then.

@@ -6,7 +6,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use shieling::outcome::{Denial, HeldBack, HintKind, Layer, LimitHit, LimitedResource, Outcome, Status};
+use shieling::outcome::{
+    Denial, HeldBack, HintKind, Layer, LimitHit, LimitedResource, NetworkSummary, Outcome, Status,
+};
 use shieling::policy::{Decision, Reason};
 use shieling::request::Command;
 use shieling::units::{ByteCount, spoken};
@@ -151,6 +153,9 @@ pub(crate) fn end(outcome: &Outcome, command: &Command, memory: Option<ByteCount
             format!("{}; {}", escape::line(&hint.because), escape::line(&hint.instead)),
         );
     }
+    if let Some(network) = &outcome.network {
+        self::network(&mut lines, network);
+    }
     held_back(
         &mut lines,
         outcome.changes.iter().flat_map(|changes| &changes.held_back),
@@ -158,7 +163,11 @@ pub(crate) fn end(outcome: &Outcome, command: &Command, memory: Option<ByteCount
     if outcome.truncated {
         output(&mut lines, outcome, command);
     }
-    let no_network = outcome.hints.iter().any(|hint| hint.kind == HintKind::Network);
+    let refused = outcome
+        .network
+        .as_ref()
+        .is_some_and(|network| !network.denied.is_empty());
+    let no_network = refused || outcome.hints.iter().any(|hint| hint.kind == HintKind::Network);
     // More time would not bring what cannot be reached.
     if outcome.status == Status::TimedOut && !no_network {
         let more = command.deadline().saturating_mul(2);
@@ -249,6 +258,22 @@ pub(crate) fn held_back_at_end(held: &[HeldBack]) -> String {
     let mut lines = Lines::default();
     held_back(&mut lines, held);
     lines.0
+}
+
+/// What was refused of a network that is opened by name, and what a person has allowed for always.
+fn network(lines: &mut Lines, network: &NetworkSummary) {
+    for denied in &network.denied {
+        let host = escape::line(&denied.host);
+        let port = denied.port.map_or_else(String::new, |port| format!(":{port}"));
+        lines.add("refused", format!("`{host}{port}`: {}", escape::line(&denied.because)));
+        if let Some(instead) = &denied.instead {
+            lines.add("instead", escape::line(instead));
+        }
+    }
+    for rule in &network.always {
+        let rule = escape::line(rule);
+        lines.add("keep", format!("in shieling.toml: allow-host = [\"{rule}\"]"));
+    }
 }
 
 fn held_back<'a>(lines: &mut Lines, held: impl IntoIterator<Item = &'a HeldBack>) {

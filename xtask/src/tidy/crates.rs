@@ -7,7 +7,10 @@ use super::finding::Finding;
 
 /// For each crate, the crates of this workspace that it may depend on, not counting dev-dependencies.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("shieling", &["shieling-shell", "shieling-jail", "shieling-bash", "shieling-gateway"]),
+    (
+        "shieling",
+        &["shieling-shell", "shieling-jail", "shieling-bash", "shieling-gateway"],
+    ),
     ("shieling-shell", &[]),
     ("shieling-jail", &[]),
     ("shieling-bash", &[]),

@@ -14,8 +14,9 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use settings::Settings;
 pub(crate) use tools::Tools;
 pub(crate) use values::{
-    Approval, Assignment, Chosen, ContainerUser, Cpus, Engine, EnvironmentName, Home, Isolation, Mounted, Network,
-    Pids, PolicyName, Prefix, Preset, Pull, Rate, Size, Speed, Timeout, VariableName, is_below_root,
+    AllowedHost, Approval, Assignment, Chosen, ContainerUser, Cpus, Engine, EnvironmentName, Home, Isolation, Mounted,
+    NamedSecret, Network, Pids, PolicyName, Prefix, Preset, Pull, Rate, Size, Speed, Timeout, VariableName,
+    is_below_root,
 };
 
 /// The place where AI agents work: every command is judged, contained, bounded, recorded and

@@ -12,7 +12,7 @@ mod plain;
 mod pydantic;
 mod refusal;
 
-use shieling::outcome::Outcome;
+use shieling::outcome::{NetworkSummary, Outcome};
 use shieling::session::ViewResponse;
 
 use crate::dialect::Style;
@@ -48,12 +48,35 @@ fn with_held_back(mut text: String, outcome: &Outcome) -> String {
         let (because, instead) = (visible::line(&hint.because, 500), visible::line(&hint.instead, 500));
         add(&mut text, &format!("[{because}; {instead}]"));
     }
+    for line in outcome.network.iter().flat_map(network) {
+        add(&mut text, &format!("[{line}]"));
+    }
     for held in outcome.changes.iter().flat_map(|changes| &changes.held_back) {
         let path = visible::line(&held.path.to_string_lossy(), 300);
         let (because, instead) = (visible::line(&held.because, 500), visible::line(&held.instead, 500));
         add(&mut text, &format!("[held back: `{path}`: {because}; {instead}]"));
     }
     text
+}
+
+/// Words what was refused of a network that is opened by name, and what a person has allowed for always.
+fn network(network: &NetworkSummary) -> Vec<String> {
+    let refused = network.denied.iter().map(|denied| {
+        let host = visible::line(&denied.host, 300);
+        let port = denied.port.map_or_else(String::new, |port| format!(":{port}"));
+        let because = visible::line(&denied.because, 500);
+        let instead = denied.instead.as_deref().map_or_else(String::new, |instead| {
+            format!("; instead: {}", visible::line(instead, 500))
+        });
+        format!("network: `{host}{port}` was refused: {because}{instead}")
+    });
+    let always = network.always.iter().map(|rule| {
+        let rule = visible::line(rule, 300);
+        format!(
+            "network: allowed until the environment ends; to keep it, add `allow-host = [\"{rule}\"]` to shieling.toml"
+        )
+    });
+    refused.chain(always).collect()
 }
 
 /// Words the new output of a job.

@@ -38,8 +38,8 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 pub use crate::units::rfc3339;
-pub use file::{Durability, LogFile, LogSettings, MAX_LINE_BYTES};
 pub use connection::{ConnectionRecord, RequestRecord};
+pub use file::{Durability, LogFile, LogSettings, MAX_LINE_BYTES};
 pub use head::LogHead;
 pub use line::escape;
 pub use touched::{FileRecord, MAX_PATHS};

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use shieling_gateway::{
-    Answer, Asker, Attempt, BoxFuture, Cursor, DNS_ADDRESS, Endpoint, Gateway, GatewayConfig, Protocol, Redactor, Report, StartError, TrustPaths,
+    Answer, Asker, Attempt, BoxFuture, Cursor, DNS_ADDRESS, Endpoint, Gateway, GatewayConfig, Protocol, Redactor,
+    Report, StartError, TrustPaths,
 };
 use shieling_jail::plan;
 use tokio::sync::watch;

@@ -105,13 +105,19 @@ mod tests {
         // A denial without a port is one of every port.
         assert!(rule("deny", "match = [\"a.example.org:22\"]").is_ok());
         let wrong = rule("allow", "match = [\"example.org\"]").unwrap_err();
-        assert_eq!(wrong, "p.toml:4: the rule `rule 1` should match its example `example.org`");
+        assert_eq!(
+            wrong,
+            "p.toml:4: the rule `rule 1` should match its example `example.org`"
+        );
     }
 
     #[test]
     fn what_is_no_host_is_an_error_of_its_line() {
         let wrong = parse("decision = \"allow\"\nconnects = \"https://example.org/\"").unwrap_err();
-        assert!(wrong.starts_with("p.toml:3: `https://example.org/` is no host: this is a URL"), "{wrong}");
+        assert!(
+            wrong.starts_with("p.toml:3: `https://example.org/` is no host: this is a URL"),
+            "{wrong}"
+        );
         let both = parse("decision = \"allow\"\nconnects = \"a.org\"\ncommand = \"curl\"").unwrap_err();
         assert!(both.contains("make it two rules"), "{both}");
         assert!(parse("decision = \"allow\"\nconnects = []").is_err());

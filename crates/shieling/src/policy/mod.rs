@@ -34,11 +34,11 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
+#[cfg(feature = "gateway")]
+pub use connects::ConnectRule;
 pub use facts::Facts;
 pub use meaning::paths::PatternError;
 pub use preset::{PRESETS, UnknownPreset, preset_settings};
-#[cfg(feature = "gateway")]
-pub use connects::ConnectRule;
 pub use rule::{ExampleResult, RuleError, RuleFile};
 pub use shieling_shell::Span;
 pub use verdict::{CommandSeen, Decision, EffectKind, EffectSeen, Reason, Verdict};

@@ -10,9 +10,9 @@ use toml::Spanned;
 use shieling_shell::program::Normal;
 use shieling_shell::{Atom, Base, Deed, Doubt, Known, Reading, Word};
 
-use super::connects::Hosts;
 #[cfg(feature = "gateway")]
 use super::connects::ConnectRule;
+use super::connects::Hosts;
 use super::facts::Facts;
 use super::meaning::paths::{Hidden, Starts};
 use super::meaning::{Finding, allow, deny};
@@ -293,7 +293,11 @@ impl RuleFile {
                             Ok(matched) if matched == should_match => continue,
                             Ok(_) => {
                                 let said = if should_match { "match" } else { "not match" };
-                                format!("the rule `{}` should {said} its example `{}`", rule.id, example.get_ref())
+                                format!(
+                                    "the rule `{}` should {said} its example `{}`",
+                                    rule.id,
+                                    example.get_ref()
+                                )
                             }
                             Err(why) => format!("the example `{}` of rule `{}`: {why}", example.get_ref(), rule.id),
                         };

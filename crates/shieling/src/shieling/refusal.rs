@@ -92,7 +92,9 @@ pub(super) fn unapproved(
 fn in_parts(request: &impl Request) -> &'static str {
     match request.kind() {
         RequestKind::Command => "make it several commands, each short enough to be shown whole",
-        RequestKind::Files | RequestKind::Network => "make the change in several steps, each small enough to be shown whole",
+        RequestKind::Files | RequestKind::Network => {
+            "make the change in several steps, each small enough to be shown whole"
+        }
     }
 }
 

@@ -129,7 +129,10 @@ mod tests {
         for network in [Network::None, Network::Loopback] {
             let all = of(|asked| asked.network = network, false);
             assert!(all.contains(&"NPM_CONFIG_FETCH_RETRIES=0".to_owned()), "{all:?}");
-            assert!(!all.iter().any(|one| one.starts_with("PIP")), "its host is reached: {all:?}");
+            assert!(
+                !all.iter().any(|one| one.starts_with("PIP")),
+                "its host is reached: {all:?}"
+            );
             assert!(!all.iter().any(|one| one.starts_with("TAR")), "{all:?}");
         }
     }

@@ -54,7 +54,10 @@ pub(super) fn hint(network: Network, by_name: bool, outcome: &Outcome) -> Option
         _ => return None,
     };
     // What was refused by name is told by name.
-    let refused = outcome.network.as_ref().is_some_and(|network| !network.denied.is_empty());
+    let refused = outcome
+        .network
+        .as_ref()
+        .is_some_and(|network| !network.denied.is_empty());
     if network == Network::Host || refused {
         return None;
     }

@@ -8,9 +8,9 @@ use shieling_jail::plan::Entry;
 #[cfg(feature = "gateway")]
 use shieling_jail::plan::Isolation;
 
-use super::{SandboxError, Strikes};
 #[cfg(feature = "gateway")]
 use super::{EnforceError, Network};
+use super::{SandboxError, Strikes};
 #[cfg(feature = "gateway")]
 use crate::network::{self, Look, NetworkAccess};
 use crate::outcome::Outcome;
@@ -51,7 +51,9 @@ impl Outside {
             }
         }
         if let Some(rule) = access.unserved() {
-            return refuse(format!("`{rule}`: datagrams to more than 256 addresses cannot be served"));
+            return refuse(format!(
+                "`{rule}`: datagrams to more than 256 addresses cannot be served"
+            ));
         }
         match self.access.set(access) {
             Ok(()) => Ok(()),
@@ -183,7 +185,9 @@ impl Outlet {
 #[cfg(feature = "gateway")]
 pub(super) fn show(outlet: &Outlet, entries: &mut Vec<Entry>) {
     for entry in entries.iter_mut() {
-        let Entry::File { target, content } = entry else { continue };
+        let Entry::File { target, content } = entry else {
+            continue;
+        };
         match target.to_str() {
             Some("/etc/resolv.conf") => *content = Outlet::resolver().into_bytes(),
             Some("/etc/hosts") => content.extend(outlet.hosts().into_bytes()),
