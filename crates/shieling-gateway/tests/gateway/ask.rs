@@ -6,9 +6,8 @@ use std::time::Duration;
 use hickory_proto::op::ResponseCode;
 use hickory_proto::rr::RecordType;
 use shieling_gateway::{Answer, Asker, Attempt, BoxFuture, GatewayConfig, Limits};
-use tokio::io::AsyncReadExt as _;
 
-use crate::gateway::fixture::{Fixture, address, config, query};
+use crate::gateway::fixture::{Fixture, address, config, is_refused, query};
 use crate::gateway::servers::{self, itself};
 
 /// Answers with the given answers, one after another, and never after the last.
@@ -76,8 +75,7 @@ space_tests! {
         let (fixture, person) = fixture(&[Answer::Once, Answer::No]).await;
         assert!(fixture.exchange("new.example", 80, GET).await.starts_with("HTTP/1.1 200"));
         assert_eq!(fixture.exchange("new.example", 80, GET).await, "");
-        let mut refused = fixture.connect("new.example", 80).await;
-        assert!(refused.read(&mut [0]).await.is_err(), "reset");
+        assert!(is_refused((address("new.example").await, 80).into()).await);
         assert_eq!(person.asked.lock().unwrap().len(), 2);
         assert_eq!(fixture.denied("new.example", Some(80)).await, "the answer was no to `new.example:80`");
         assert_eq!(fixture.table.asked().len(), 1);

@@ -17,7 +17,7 @@ async fn run(fixture: &Fixture, program: &str, arguments: &[&str], ca: &Ca) -> O
         .args(arguments)
         .env("SSL_CERT_FILE", "/mnt/ca.pem")
         .env("REQUESTS_CA_BUNDLE", "/mnt/ca.pem")
-        .env("NODE_EXTRA_CA_CERTS", "/mnt/ca.pem");
+        .env("CURL_CA_BUNDLE", "/mnt/ca.pem");
     for name in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
         command.env_remove(name).env_remove(name.to_uppercase());
     }
@@ -31,6 +31,8 @@ async fn run(fixture: &Fixture, program: &str, arguments: &[&str], ca: &Ca) -> O
         std::fs::write(&paths.bundle, trust.bundle_pem()).unwrap();
         std::fs::write(&paths.java_store, trust.java_store()).unwrap();
         command.envs(trust.variables(&paths));
+        // Node has a list of its own for public hosts; the test's authority is not in it.
+        command.env("NODE_EXTRA_CA_CERTS", &paths.bundle);
     }
     command.envs(fixture.gateway.variables());
     let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap();

@@ -6,7 +6,7 @@ use shieling_gateway::{End, GatewayConfig, Limits};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::gateway::fixture::{Fixture, config};
+use crate::gateway::fixture::{Fixture, config, is_refused};
 use crate::gateway::servers::{self, Seen, itself};
 
 /// A gateway to two hosts on one address, as a content network has them, of which one is allowed.
@@ -127,7 +127,7 @@ space_tests! {
                 let lower = request.to_ascii_lowercase();
                 assert!(!(lower.contains("content-length") && lower.contains("transfer-encoding")), "{request}");
             }
-            assert!(answer.contains("HTTP/1.1 4"), "the smuggled request, or the whole, is refused: {answer}");
+            assert!(answer.matches("HTTP/1.1 200").count() <= 1, "{answer}");
         }
     }
 
@@ -193,21 +193,19 @@ space_tests! {
         assert_eq!(fixture.exchange("ok.example", 7000, b"x").await, "x");
     }
 
-    async fn an_address_that_a_rule_names_is_reached_and_its_neighbour_is_not() {
-        let fixture = Fixture::new(&["93.184.0.20:7000"]);
-        assert_eq!(fixture.gateway.endpoints().len(), 1);
-        // In this network the gateway's socket and the host's address would be one; a target at the gateway's own
-        // address is a loop, which the limits end. The neighbour has a gateway socket too, and no rule.
-        let listener = std::net::TcpListener::bind("93.184.0.21:7000").unwrap();
-        fixture.gateway.serve(listener).unwrap();
-        let mut stream = TcpStream::connect("93.184.0.21:7000").await.unwrap();
-        assert!(stream.read(&mut [0]).await.is_err());
+    async fn an_address_that_a_rule_names_is_passed_on_and_its_neighbour_is_not() {
+        let limits = Limits { connections: 4, ..Limits::default() };
+        let fixture = Fixture::with(GatewayConfig { limits, ..config(&["93.184.0.20:7000"]) });
+        assert_eq!(fixture.gateway.endpoints()[0].address, servers::outside("93.184.0.20:7000"));
+        // In this network the address inside and the one outside are the same: the gateway connects to itself, until
+        // its own limit ends that. A real sandbox has a network of its own.
+        for address in ["93.184.0.20:7000", "93.184.0.21:7000", "198.18.9.9:7000"] {
+            fixture.gateway.serve(std::net::TcpListener::bind(address).unwrap()).unwrap();
+            assert!(is_refused(servers::outside(address)).await, "{address}");
+        }
+        assert_eq!(fixture.denied("93.184.0.20", Some(7000)).await, "too many connections are open");
         assert_eq!(fixture.denied("93.184.0.21", Some(7000)).await, "no rule allows `93.184.0.21:7000`");
-        let pool = std::net::TcpListener::bind("198.18.9.9:7000").unwrap();
-        fixture.gateway.serve(pool).unwrap();
-        let mut stream = TcpStream::connect("198.18.9.9:7000").await.unwrap();
-        assert!(stream.read(&mut [0]).await.is_err());
-        fixture.denied("198.18.9.9", Some(7000)).await;
+        assert_eq!(fixture.denied("198.18.9.9", Some(7000)).await, "no rule allows `198.18.9.9:7000`");
     }
 
     async fn the_hosts_loopback_is_reached_by_its_own_name_alone() {

@@ -178,7 +178,8 @@ pub(crate) async fn http2(address: &str, acceptor: TlsAcceptor) -> Seen {
             tokio::spawn(async move {
                 if let Ok(stream) = acceptor.accept(stream).await {
                     let io = hyper_util::rt::TokioIo::new(stream);
-                    let builder = hyper::server::conn::http2::Builder::new(hyper_util::rt::TokioExecutor::new());
+                    let mut builder = hyper::server::conn::http2::Builder::new(hyper_util::rt::TokioExecutor::new());
+                    builder.max_header_list_size(1 << 16);
                     let _ = builder.serve_connection(io, service).await;
                 }
             });

@@ -127,7 +127,7 @@ space_tests! {
     }
 
     async fn a_hello_in_single_bytes_is_read_and_passed_on_whole() {
-        let (fixture, seen, connector) = cdn(&["good.example"]).await;
+        let (_fixture, seen, connector) = cdn(&["good.example"]).await;
         let listener = tokio::net::TcpListener::bind("127.0.0.1:9000").await.unwrap();
         let to = address("good.example").await;
         tokio::spawn(async move {
