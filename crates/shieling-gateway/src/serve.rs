@@ -271,7 +271,8 @@ async fn listen(shared: &Arc<Shared>, entry: &Entry, unknown: bool) -> io::Resul
         }
         Ok(())
     };
-    entry.listening.get_or_try_init(bind).await.map(|()| ())
+    entry.listening.get_or_try_init(bind).await?;
+    Ok(())
 }
 
 /// The endpoints at which a name may be reached, now or after a question.
