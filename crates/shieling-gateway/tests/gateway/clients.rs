@@ -129,6 +129,24 @@ space_tests! {
         assert!(text.starts_with("GET /"), "{text}");
     }
 
+    async fn java_reads_the_store_of_certificates() {
+        let (fixture, ca) = world(true).await;
+        let list = ["-list", "-keystore", "/mnt/java", "-storepass", "changeit"];
+        let Some(text) = run(&fixture, "keytool", &list, &ca).await else { return };
+        assert!(text.contains("contains 2 entries") && text.matches("trustedCertEntry").count() == 2, "{text}");
+        let text = run(&fixture, "keytool", &["-list", "-keystore", "/mnt/java", "-storepass", "another"], &ca).await.unwrap();
+        assert!(text.contains("password was incorrect"), "{text}");
+    }
+
+    async fn wget_follows_a_host_that_is_allowed() {
+        let (fixture, ca) = world(false).await;
+        let arguments = ["-qO-", "-T", "10", "-t", "1", "--ca-certificate", "/mnt/ca.pem", "http://good.example/w", "https://good.example/w"];
+        let Some(text) = run(&fixture, "wget", &arguments, &ca).await else { return };
+        assert_eq!(text.matches("GET /w HTTP/1.1").count(), 2, "{text}");
+        let text = run(&fixture, "wget", &["-T", "10", "-t", "1", "https://evil.example/"], &ca).await.unwrap();
+        assert!(text.contains("unable to resolve host address"), "{text}");
+    }
+
     async fn python_resolves_connects_and_is_refused_as_anywhere() {
         let (fixture, ca) = world(false).await;
         let Some(text) = run(&fixture, "python3", &["-c", PYTHON], &ca).await else { return };

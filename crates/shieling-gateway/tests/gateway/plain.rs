@@ -131,6 +131,58 @@ space_tests! {
         }
     }
 
+    async fn no_mixture_of_lengths_smuggles_a_request() {
+        let (fixture, seen) = cdn().await;
+        let smuggled = "GET /evil HTTP/1.1\r\nHost: evil.example\r\n\r\n";
+        let length = smuggled.len() + 5;
+        let lengths = [String::new(), "Content-Length: 0".into(), format!("Content-Length: {length}"), format!("Content-Length: +{length}"), format!("Content-Length: {length}, {length}"), format!("Content-Length: {length}\r\nContent-Length: 5"), "Content-Length:\t5".into(), "Content-Length: 5 ".into(), "Content-Length: 0x5".into(), "Content-Length : 5".into(), "Content_Length: 5".into()];
+        let encodings = ["", "Transfer-Encoding: chunked", "Transfer-Encoding: Chunked", "Transfer-Encoding: chunked, identity", "Transfer-Encoding: identity, chunked", "Transfer-Encoding:\u{b}chunked", "Transfer-Encoding: chunked\r\n x", "Transfer-Encoding: x\r\nTransfer-Encoding: chunked", "Transfer-Encoding : chunked", "X: y\rTransfer-Encoding: chunked", "X: y\nTransfer-Encoding: chunked", "\u{0}Transfer-Encoding: chunked", "Transfer-Encoding: \u{0}chunked"];
+        let mut tried = 0;
+        for body_length in &lengths {
+            for encoding in encodings {
+                for (first, second) in [(body_length.as_str(), encoding), (encoding, body_length.as_str())] {
+                    let headers: Vec<&str> = ["Host: good.example", first, second].into_iter().filter(|line| !line.is_empty()).collect();
+                    let request = format!("POST / HTTP/1.1\r\n{}\r\n\r\n0\r\n\r\n{smuggled}", headers.join("\r\n"));
+                    fixture.exchange("good.example", 80, request.as_bytes()).await;
+                    for seen in seen.lock().unwrap().drain(..) {
+                        assert!(!seen.starts_with("GET /evil"), "{request:?} became {seen:?}");
+                        let (head, _) = seen.split_once("\r\n\r\n").unwrap();
+                        assert!(!head.contains("evil") && head.matches("Host: ").count() == 1, "{request:?} became {seen:?}");
+                    }
+                    tried += 1;
+                }
+            }
+        }
+        assert_eq!(tried, 286);
+    }
+
+    async fn a_host_that_closes_kept_connections_is_connected_to_again() {
+        let fixture = Fixture::new(&["good.example"]);
+        fixture.table.set("good.example", "93.184.0.10");
+        let listener = tokio::net::TcpListener::bind("93.184.0.10:80").await.unwrap();
+        let serving = tokio::spawn(async move {
+            for _ in 0..3 {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    head.push(stream.read_u8().await.unwrap());
+                }
+                // Kept, as far as the response says.
+                stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await.unwrap();
+            }
+        });
+        let mut stream = fixture.connect("good.example", 80).await;
+        for _ in 0..3 {
+            stream.write_all(b"GET / HTTP/1.1\r\nHost: good.example\r\n\r\n").await.unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                head.push(stream.read_u8().await.unwrap());
+            }
+            assert!(head.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&head));
+        }
+        serving.await.unwrap();
+    }
+
     async fn http2_without_tls_is_not_spoken() {
         let (fixture, seen) = cdn().await;
         fixture.exchange("good.example", 80, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await;
