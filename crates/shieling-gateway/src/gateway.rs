@@ -122,7 +122,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Starts a gateway within the current tokio runtime.
+    /// Starts a gateway within the current tokio runtime, whose I/O and time have to be enabled. Its tasks run there.
     ///
     /// # Errors
     /// If there is no runtime, or the configuration does not hold together.

@@ -3,6 +3,10 @@
 //! Used on port 80, and over TLS for hosts that have a secret. Since requests are written anew by another parser's
 //! reading, what two servers would read differently (conflicting lengths, folded lines, bare line ends) reaches no host.
 //! Follows no redirect and keeps no cookie.
+//!
+//! What the host of a secret sends back of it is replaced by the placeholder, plain or encoded. This does not hold
+//! against a host that gives a secret back in another form (compressed without being asked, reversed, in pieces): the
+//! user trusts the host of a secret with it.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -45,6 +49,9 @@ use crate::shared::{Shared, rule_for};
 /// The longest head of a request or response, in bytes.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
+/// The longest `Host` with its port, in bytes.
+const HOST_BYTES_MAX: usize = 260;
+
 /// The most header lines.
 const HEADERS_MAX: usize = 200;
 
@@ -66,6 +73,8 @@ struct Site {
     port: u16,
     /// Over TLS, to a host that has a secret.
     secure: bool,
+    /// In HTTP/2, on both sides.
+    http2: bool,
     scope: Scope,
     upstream: AsyncMutex<Option<Upstream>>,
     /// Signalled when the host closes.
@@ -104,7 +113,7 @@ pub(crate) async fn plain(
     port: u16,
     scope: Scope,
 ) -> End {
-    let site = Site::new(shared, live, name, port, false, scope);
+    let site = Site::new(shared, live, name, port, false, false, scope);
     site.serve_http1(stream).await
 }
 
@@ -148,8 +157,8 @@ pub(crate) async fn secure(
         Ok(Err(error)) => return End::Failed(format!("the program in the sandbox: {error}")),
         Err(_) => return End::Failed("no end of the TLS handshake in time".to_owned()),
     };
-    let site = Site::new(shared, live, name.clone(), port, true, scope);
-    let sender = match site.sender(upstream, protocol == H2).await {
+    let site = Site::new(shared, live, name.clone(), port, true, protocol == H2, scope);
+    let sender = match site.sender(upstream).await {
         Ok(sender) => sender,
         Err(error) => return End::Failed(error.to_string()),
     };
@@ -219,13 +228,22 @@ pub(crate) fn ended(shared: &Shared, name: &HostName, port: u16, error: OpenErro
 }
 
 impl Site {
-    fn new(shared: Arc<Shared>, live: Arc<Live>, name: HostName, port: u16, secure: bool, scope: Scope) -> Arc<Self> {
+    fn new(
+        shared: Arc<Shared>,
+        live: Arc<Live>,
+        name: HostName,
+        port: u16,
+        secure: bool,
+        http2: bool,
+        scope: Scope,
+    ) -> Arc<Self> {
         Arc::new(Self {
             shared,
             live,
             name,
             port,
             secure,
+            http2,
             scope,
             upstream: AsyncMutex::new(None),
             closed: Arc::new(Notify::new()),
@@ -334,21 +352,17 @@ impl Site {
         self.prepare(&mut request, &name, client_upgrade.is_some());
         let mut response = self.send(request, &name).await?;
         self.live.response(number, response.status().as_u16());
+        let redact = self.secure && !self.shared.redactor.is_empty();
+        if redact {
+            self.redact_headers(response.headers_mut());
+        }
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             return self.upgrade(client_upgrade, response);
         }
         strip_hop_by_hop(response.headers_mut(), false);
-        let (mut parts, body) = response.into_parts();
-        if !self.secure || self.shared.redactor.is_empty() {
+        let (parts, body) = response.into_parts();
+        if !redact {
             return Ok(Response::from_parts(parts, body.boxed_unsync()));
-        }
-        // What a host sends back of a secret is the placeholder again.
-        for value in parts.headers.values_mut() {
-            if let std::borrow::Cow::Owned(redacted) = self.shared.redactor.redact(value.as_bytes())
-                && let Ok(redacted) = HeaderValue::from_bytes(&redacted)
-            {
-                *value = redacted;
-            }
         }
         let body = Redacted {
             inner: body,
@@ -358,6 +372,17 @@ impl Site {
             ended: false,
         };
         Ok(Response::from_parts(parts, body.boxed_unsync()))
+    }
+
+    /// Replaces secrets in the headers of a response.
+    fn redact_headers(&self, headers: &mut HeaderMap) {
+        for value in headers.values_mut() {
+            if let std::borrow::Cow::Owned(redacted) = self.shared.redactor.redact(value.as_bytes())
+                && let Ok(redacted) = HeaderValue::from_bytes(&redacted)
+            {
+                *value = redacted;
+            }
+        }
     }
 
     /// Checks that a request is for a host that this connection may reach, in a form that has one reading. Returns the
@@ -403,8 +428,12 @@ impl Site {
             }
             first.and_then(|host| host.to_str().ok())
         };
-        let Some(named) = named else {
-            return Err(refuse(StatusCode::BAD_REQUEST, "the request names no host"));
+        // A longer one is no host, and would be a long line in the record.
+        let Some(named) = named.filter(|named| named.len() <= HOST_BYTES_MAX) else {
+            return Err(refuse(
+                StatusCode::BAD_REQUEST,
+                "the request names no host that could be one",
+            ));
         };
         let (host, port) =
             split_port(named).ok_or_else(|| refuse(StatusCode::BAD_REQUEST, "`Host` is not well-formed"))?;
@@ -540,10 +569,14 @@ impl Site {
             Refusal { status, text }
         };
         let (sender, forward_proxy) = if self.secure {
-            let (stream, _) = connect_secure(&self.shared, &self.live, name, self.port, vec![HTTP_1_1.to_vec()])
-                .await
-                .map_err(failed)?;
-            (self.sender(stream, false).await, false)
+            // A request in one version of HTTP is never written in the other one.
+            let protocol = if self.http2 { H2 } else { HTTP_1_1 };
+            let connected = connect_secure(&self.shared, &self.live, name, self.port, vec![protocol.to_vec()]).await;
+            let (stream, chosen) = connected.map_err(failed)?;
+            if self.http2 && chosen != H2 {
+                return Err(failed(End::Failed(format!("`{name}` speaks HTTP/2 no more"))));
+            }
+            (self.sender(stream).await, false)
         } else {
             let target = Target::Name(name.clone());
             let opened = self
@@ -557,7 +590,7 @@ impl Site {
                 stream: opened.stream,
                 live: Arc::clone(&self.live),
             };
-            (self.sender(stream, false).await, opened.forward_proxy)
+            (self.sender(stream).await, opened.forward_proxy)
         };
         let sender = sender.map_err(|error| failed(End::Unreachable(error.to_string())))?;
         // The host answers after all.
@@ -570,13 +603,9 @@ impl Site {
     }
 
     /// Begins HTTP on a stream to a host.
-    async fn sender<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
-        &self,
-        stream: S,
-        http2: bool,
-    ) -> hyper::Result<Sender> {
+    async fn sender<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, stream: S) -> hyper::Result<Sender> {
         let closed = Arc::clone(&self.closed);
-        if http2 {
+        if self.http2 {
             let (sender, connection) = client_http2::Builder::new(self.scope.clone())
                 .initial_stream_window_size(STREAM_WINDOW)
                 .initial_connection_window_size(CONNECTION_WINDOW)

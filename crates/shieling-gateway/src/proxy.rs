@@ -178,7 +178,20 @@ impl NoProxy {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn no_text_panics_and_no_header_is_broken(url in "(http://)?[a-z:@%/\\[\\]0-9]{0,30}|\\PC{0,30}") {
+            NoProxy::parse(&url).has_name("a.org");
+            if let Ok(proxy) = Proxy::parse(&url) {
+                prop_assert!(proxy.port != 0 && !proxy.host.is_empty());
+                prop_assert!(proxy.authorization.is_none_or(|value| value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ')));
+            }
+        }
+    }
 
     #[test]
     fn the_url_of_a_proxy_is_read_with_its_credentials_and_never_shows_them() {

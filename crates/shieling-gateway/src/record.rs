@@ -124,6 +124,10 @@ pub trait Observer: Send + Sync {
 /// The longest path of a request that is recorded, in bytes.
 const PATH_BYTES_MAX: usize = 256;
 
+/// New refusals that are recorded at once, and in a second after that. Further ones are only counted.
+const DENIED_BURST: f64 = 1000.0;
+const DENIED_RATE: f64 = 10.0;
+
 /// The record of one gateway.
 pub(crate) struct Recorder {
     records_max: usize,
@@ -144,11 +148,27 @@ struct State {
     /// Refusals with the last event of each.
     denied: VecDeque<(u64, Denied)>,
     denied_total: u64,
+    /// How many new refusals may be recorded now, and when that was counted.
+    denied_room: f64,
+    denied_counted: Option<Instant>,
     /// The event of the newest cursor. A refusal from before is not counted up, so that each report has its own.
     newest_cursor: u64,
 }
 
 impl State {
+    /// Takes the room for a new refusal. A program that makes up names must not fill an audit log.
+    fn take_denied_room(&mut self, now: Instant) -> bool {
+        let room = match self.denied_counted {
+            Some(last) => self.denied_room + now.saturating_duration_since(last).as_secs_f64() * DENIED_RATE,
+            None => DENIED_BURST,
+        };
+        self.denied_counted = Some(now);
+        self.denied_room = room.min(DENIED_BURST);
+        let taken = self.denied_room >= 1.0;
+        self.denied_room -= f64::from(u8::from(taken));
+        taken
+    }
+
     fn event(&mut self) -> u64 {
         self.next_event += 1;
         self.next_event - 1
@@ -218,6 +238,9 @@ impl Recorder {
             return;
         }
         state.denied_total += 1;
+        if !state.take_denied_room(Instant::now()) {
+            return;
+        }
         if state.denied.len() >= self.records_max {
             state.denied.pop_front();
         }
@@ -487,6 +510,26 @@ mod tests {
         assert_eq!((connection.requests.len(), connection.requests_total), (2, 5));
         assert_eq!(connection.requests[1].status, Some(201));
         assert!(connection.requests[0].path.len() <= PATH_BYTES_MAX);
+    }
+
+    #[test]
+    fn made_up_names_do_not_fill_an_audit_log() {
+        #[derive(Default)]
+        struct Log(AtomicU64);
+        impl Observer for Log {
+            fn connection(&self, _: &Connection) {}
+            fn denied(&self, _: &Denied) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let log = Arc::new(Log::default());
+        let recorder = Recorder::new(10, 2, None, Some(log.clone()));
+        let cursor = recorder.cursor();
+        for number in 0..5000 {
+            recorder.denied(refusal(&number.to_string()));
+        }
+        assert!((1000..1100).contains(&log.0.load(Ordering::Relaxed)));
+        assert_eq!(recorder.report(cursor).left_out, 4990);
     }
 
     #[test]

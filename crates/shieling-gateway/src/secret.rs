@@ -158,7 +158,18 @@ impl fmt::Debug for Secret {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "[A-Z]{0,3}@[a-z.:*=]{0,20}(=(env|file|cmd):.{0,5})?|\\PC{0,30}") {
+            if let Ok(spec) = text.parse::<SecretSpec>() {
+                prop_assert!(is_variable(&spec.variable));
+            }
+        }
+    }
 
     #[test]
     fn a_secret_is_read_with_its_host_and_source() {

@@ -32,6 +32,9 @@ const LISTEN_WAIT: Duration = Duration::from_secs(5);
 /// How long a UDP flow lives without a datagram.
 const FLOW_IDLE: Duration = Duration::from_secs(60);
 
+/// How much of a name that no host has is recorded, in characters.
+const NAME_SHOWN_MAX: usize = 253;
+
 /// The longest datagram, in bytes.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
 
@@ -178,7 +181,8 @@ async fn find(shared: &Arc<Shared>, question: &Question) -> Finding {
         Asked::Name(name) => name,
         Asked::Reverse(address) => return shared.names.at(*address).map_or(Finding::NoName, Finding::Pointer),
         Asked::NoHost(text) => {
-            shared.deny(text.clone(), None, "this is not the name of a host".to_owned(), None);
+            let shown: String = text.chars().take(NAME_SHOWN_MAX).collect();
+            shared.deny(shown, None, "this is not the name of a host".to_owned(), None);
             return Finding::NoName;
         }
     };
@@ -269,9 +273,10 @@ async fn listen(shared: &Arc<Shared>, entry: &Entry, unknown: bool) -> io::Resul
                 Listener::Udp(socket) => start_datagrams(shared, socket)?,
             }
         }
-        Ok(())
+        Ok::<(), io::Error>(())
     };
-    entry.listening.get_or_try_init(bind).await.map(|()| ())
+    entry.listening.get_or_try_init(bind).await?;
+    Ok(())
 }
 
 /// The endpoints at which a name may be reached, now or after a question.

@@ -100,6 +100,9 @@ impl Trust {
             "CARGO_HTTP_CAINFO",
             "AWS_CA_BUNDLE",
             "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+            "HTTPLIB2_CA_CERTS",
+            "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE",
+            "NIX_SSL_CERT_FILE",
         ];
         let mut variables: Vec<(String, String)> =
             whole.iter().map(|name| ((*name).to_owned(), bundle.clone())).collect();
@@ -114,12 +117,15 @@ impl Trust {
     }
 }
 
+/// Server configurations by name and protocol.
+type Configs = HashMap<(HostName, Vec<u8>), Arc<ServerConfig>>;
+
 /// The certificate authority of one gateway with its key, and the client's side of TLS.
 pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     /// One key for all hosts: making one takes longer than signing.
     leaf_key: KeyPair,
-    configs: Mutex<HashMap<(HostName, Vec<u8>), Arc<ServerConfig>>>,
+    configs: Mutex<Configs>,
     client: Arc<ClientConfig>,
     trust: Trust,
 }

@@ -67,6 +67,11 @@ const KEPT_OUT: &[(&str, &str, &str)] = &[
     ("shieling", "rmcp", "only shieling-server knows JSON-RPC"),
     ("shieling-cli", "axum", "only shieling-server knows HTTP"),
     ("shieling-cli", "rmcp", "only shieling-server knows JSON-RPC"),
+    (
+        "shieling-gateway",
+        "aws-lc-rs",
+        "one provider of cryptography: ring, which builds without cmake",
+    ),
     ("shieling-jail", "tokio", "the jail is audited alone and has no async"),
     ("shieling-jail", "toml", "the jail parses no policy"),
     ("shieling", "bashkit", "the shell in memory is shieling-memory's"),
