@@ -604,6 +604,13 @@ impl Builder {
         self
     }
 
+    /// With names resolved outside in this way (default: as this host does).
+    #[cfg(feature = "gateway")]
+    pub fn resolver(mut self, resolver: Arc<dyn crate::network::Resolver>) -> Self {
+        self.network.resolver = Some(resolver);
+        self
+    }
+
     /// With the certificates that are trusted where secrets go (default: the host's).
     #[cfg(feature = "gateway")]
     pub fn roots(mut self, roots: crate::network::Roots) -> Self {

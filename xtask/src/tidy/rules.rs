@@ -29,10 +29,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     // A refusal is part of an outcome, and its reasons are data of the policy.
     ("outcome", &["units", "path", "request", "policy"]),
     ("process", &["units", "path", "request", "output", "outcome"]),
+    // A gateway for a jail. Who is asked, and what is recorded, comes from the façade.
+    ("network", &["process", "outcome"]),
     // Takes `Approved<T>`, and cannot see the policy.
     (
         "environment",
         &[
+            "network",
             "units",
             "path",
             "request",

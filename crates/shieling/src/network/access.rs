@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use shieling_gateway::{
-    Asker, Decision, Host, HostName, HostRule, NoProxy, Observer, Protocol, Proxy, Roots, Rule, Secret,
+    Asker, Decision, Host, HostName, HostRule, NoProxy, Observer, Protocol, Proxy, Resolver, Roots, Rule, Secret,
 };
 
 /// The most addresses of a range that are listened at one by one. A larger one takes its ports of the whole sandbox.
@@ -26,6 +26,8 @@ pub struct NetworkAccess {
     pub proxy: Option<Proxy>,
     /// What goes around the proxy.
     pub no_proxy: NoProxy,
+    /// Resolves names outside. Without one, this host does.
+    pub resolver: Option<Arc<dyn Resolver>>,
     /// The certificates that are trusted where secrets go.
     pub roots: Roots,
 }

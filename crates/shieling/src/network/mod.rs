@@ -6,14 +6,16 @@
 
 mod access;
 mod outlet;
+mod redacted;
 mod report;
 mod sockets;
 
 pub use access::NetworkAccess;
 pub(crate) use outlet::{Look, Outlet};
+pub(crate) use redacted::{RedactedShell, process as redacted};
 pub(crate) use report::{failure, summary};
 pub use shieling_gateway::{
     Answer, Asker, Attempt, BoxFuture, Connection, DEFAULT_PORTS, Decision, Denied, End, Host, HostRule, NoProxy,
-    Observer, Proxy, ProxyError, Redactor, Roots, Rule, RuleError, Secret, SecretError, SecretSource, SecretSpec,
-    set_names,
+    Observer, Proxy, ProxyError, Redactor, Resolver, Roots, Rule, RuleError, Secret, SecretError, SecretSource,
+    SecretSpec, set_names,
 };

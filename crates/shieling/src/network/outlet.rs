@@ -107,7 +107,9 @@ impl Outlet {
                 always: Arc::clone(&always),
             }) as Arc<dyn Asker>
         };
+        let config = GatewayConfig::default();
         let gateway = Gateway::start(GatewayConfig {
+            resolver: access.resolver.clone().unwrap_or_else(|| Arc::clone(&config.resolver)),
             rules: access.rules.clone(),
             secrets: access.secrets.clone(),
             asker: access.asker.as_ref().map(noting),
@@ -116,7 +118,7 @@ impl Outlet {
             proxy: access.proxy.clone(),
             no_proxy: access.no_proxy.clone(),
             roots: access.roots.clone(),
-            ..GatewayConfig::default()
+            ..config
         })?;
         let mut endpoints = gateway.endpoints();
         for (range, protocol, port) in access.ranges() {

@@ -13,22 +13,25 @@ use super::place::is_clean;
 use super::{Restrictions, toolchain};
 use crate::environment::Network;
 
+/// Where Python's packages come from.
+const PYTHON: &[&str] = &["pypi.org", "files.pythonhosted.org"];
+
 /// Nothing is tried again that no second try could reach, and nobody asks for newer versions of themselves: unless the
-/// host, the first of each, can be reached.
-const NO_WAY_OUT: [(&str, &str, &str); 12] = [
-    ("rubygems.org", "BUNDLE_RETRY", "0"),
-    ("index.crates.io", "CARGO_NET_RETRY", "0"),
-    ("conda.anaconda.org", "CONDA_REMOTE_MAX_RETRIES", "0"),
-    ("registry.npmjs.org", "NPM_CONFIG_FETCH_RETRIES", "0"),
-    ("registry.npmjs.org", "NPM_CONFIG_UPDATE_NOTIFIER", "false"),
-    ("pypi.org", "PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+/// hosts, the first of each, can be reached.
+const NO_WAY_OUT: [(&[&str], &str, &str); 12] = [
+    (&["rubygems.org"], "BUNDLE_RETRY", "0"),
+    (&["index.crates.io", "static.crates.io"], "CARGO_NET_RETRY", "0"),
+    (&["conda.anaconda.org"], "CONDA_REMOTE_MAX_RETRIES", "0"),
+    (&["registry.npmjs.org"], "NPM_CONFIG_FETCH_RETRIES", "0"),
+    (&["registry.npmjs.org"], "NPM_CONFIG_UPDATE_NOTIFIER", "false"),
+    (PYTHON, "PIP_DISABLE_PIP_VERSION_CHECK", "1"),
     // With none, it does not say what failed.
-    ("pypi.org", "PIP_RETRIES", "1"),
-    ("pypi.org", "POETRY_REQUESTS_MAX_RETRIES", "0"),
-    ("static.rust-lang.org", "RUSTUP_MAX_RETRIES", "0"),
-    ("pypi.org", "UV_HTTP_RETRIES", "0"),
-    ("registry.yarnpkg.com", "YARN_HTTP_RETRY", "0"),
-    ("registry.yarnpkg.com", "YARN_NETWORK_TIMEOUT", "5000"),
+    (PYTHON, "PIP_RETRIES", "1"),
+    (PYTHON, "POETRY_REQUESTS_MAX_RETRIES", "0"),
+    (&["static.rust-lang.org"], "RUSTUP_MAX_RETRIES", "0"),
+    (PYTHON, "UV_HTTP_RETRIES", "0"),
+    (&["registry.yarnpkg.com"], "YARN_HTTP_RETRY", "0"),
+    (&["registry.yarnpkg.com"], "YARN_NETWORK_TIMEOUT", "5000"),
 ];
 
 /// By which programs of a toolchain find the rest of it, where it is not at its usual place in the home.
@@ -58,7 +61,9 @@ pub(super) fn variables(
 ) -> Vec<(&'static str, String)> {
     let mut fitted: Vec<(&'static str, String)> = Vec::new();
     if restrictions.network != Network::Host {
-        let no_way = NO_WAY_OUT.iter().filter(|(host, ..)| !reaches(host));
+        let no_way = NO_WAY_OUT
+            .iter()
+            .filter(|(hosts, ..)| !hosts.iter().all(|host| reaches(host)));
         fitted.extend(no_way.map(|&(_, name, value)| (name, value.to_owned())));
     }
     if let Some(bytes) = restrictions.limits.memory {
@@ -114,7 +119,7 @@ mod tests {
     fn of(change: impl FnOnce(&mut Restrictions), root: bool) -> Vec<String> {
         let mut restrictions = Restrictions::new("/w", "/bin/sh");
         change(&mut restrictions);
-        let all = variables(&restrictions, root, |name| name == "pypi.org").into_iter();
+        let all = variables(&restrictions, root, |name| PYTHON.contains(&name)).into_iter();
         all.map(|(name, value)| format!("{name}={value}")).collect()
     }
 

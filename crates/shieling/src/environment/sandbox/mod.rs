@@ -630,7 +630,8 @@ impl Environment for Sandbox {
                     running.jail.spawn_before(next, &plan, streams).await
                 }
             };
-            Ok(process?.with_end(running.sweeper()))
+            let process = self.outside.redacted(process?)?;
+            Ok(process.with_end(running.sweeper()))
         })
     }
 
@@ -642,7 +643,7 @@ impl Environment for Sandbox {
                 .jail
                 .spawn_shell(running.with_temporary(self.plan(first.request())))
                 .await?;
-            Ok(Box::new(shell) as Box<dyn SessionShell>)
+            Ok(self.outside.redacted_shell(Box::new(shell)))
         })
     }
 

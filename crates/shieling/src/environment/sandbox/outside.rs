@@ -14,7 +14,7 @@ use super::{SandboxError, Strikes};
 #[cfg(feature = "gateway")]
 use crate::network::{self, Look, NetworkAccess};
 use crate::outcome::Outcome;
-use crate::process::Jail;
+use crate::process::{Jail, Process, SessionShell, SpawnError};
 
 #[cfg(feature = "gateway")]
 pub(super) use crate::network::Outlet;
@@ -112,19 +112,31 @@ impl Outside {
         self.latest().map(|outlet| outlet.look())
     }
 
-    /// Tells in an outcome what happened since a look, and removes secrets from it.
+    /// A process whose output is without the secrets.
+    pub(super) fn redacted(&self, process: Process) -> Result<Process, SpawnError> {
+        match self.latest().and_then(|outlet| outlet.redactor()) {
+            Some(redactor) => network::redacted(process, &redactor).map_err(|source| SpawnError::Supervisor {
+                what: "making a pipe",
+                source,
+            }),
+            None => Ok(process),
+        }
+    }
+
+    /// A shell whose commands' output is without the secrets.
+    pub(super) fn redacted_shell(&self, inner: Box<dyn SessionShell>) -> Box<dyn SessionShell> {
+        match self.latest().and_then(|outlet| outlet.redactor()) {
+            Some(redactor) => Box::new(network::RedactedShell { inner, redactor }),
+            None => inner,
+        }
+    }
+
+    /// Tells in an outcome what happened since a look.
     pub(super) fn tell(&self, outcome: &mut Outcome, before: &Strikes) {
         let Some(outlet) = self.latest() else { return };
         let mut summary = network::summary(&outlet.report(before.network.as_ref()));
         summary.always = outlet.take_always();
         outcome.network = Some(summary);
-        if let Some(redactor) = outlet.redactor() {
-            for text in [&mut outcome.stdout, &mut outcome.stderr] {
-                if let std::borrow::Cow::Owned(redacted) = redactor.redact(text.as_bytes()) {
-                    *text = String::from_utf8_lossy(&redacted).into_owned();
-                }
-            }
-        }
     }
 
     /// Ends the gateway.
@@ -167,6 +179,14 @@ impl Outside {
 
     pub(super) fn reaches(&self, _: &str) -> bool {
         false
+    }
+
+    pub(super) fn redacted(&self, process: Process) -> Result<Process, SpawnError> {
+        Ok(process)
+    }
+
+    pub(super) fn redacted_shell(&self, inner: Box<dyn SessionShell>) -> Box<dyn SessionShell> {
+        inner
     }
 
     pub(super) fn tell(&self, _: &mut Outcome, _: &Strikes) {}
