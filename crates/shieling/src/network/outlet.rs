@@ -7,9 +7,10 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, SystemTime};
 
 use shieling_gateway::{
-    Answer, Asker, Attempt, BoxFuture, Cursor, DNS_ADDRESS, Endpoint, Gateway, GatewayConfig, Protocol, Redactor,
+    Answer, Asker, Attempt, BoxFuture, Cursor, DNS_ADDRESS, End, Endpoint, Gateway, GatewayConfig, Protocol, Redactor,
     Report, StartError, TrustPaths,
 };
 use shieling_jail::plan;
@@ -85,6 +86,7 @@ impl Asker for Noting {
 pub(crate) struct Look {
     of: Weak<Outlet>,
     cursor: Cursor,
+    at: SystemTime,
 }
 
 impl PartialEq for Look {
@@ -271,13 +273,32 @@ impl Outlet {
         Look {
             of: Arc::downgrade(self),
             cursor: self.gateway.cursor(),
+            at: SystemTime::now(),
         }
     }
 
-    /// What happened since a look; since its beginning if the look was at another one.
+    /// What happened since a look; since its beginning if the look was at another one. Of connections, those that
+    /// began since then: others were told of with the command that began them.
     pub(crate) fn report(self: &Arc<Self>, since: Option<&Look>) -> Report {
-        let since = since.filter(|look| look.of.ptr_eq(&Arc::downgrade(self)));
-        self.gateway.report(since.map_or(self.begin, |look| look.cursor))
+        let Some(look) = since.filter(|look| look.of.ptr_eq(&Arc::downgrade(self))) else {
+            return self.gateway.report(self.begin);
+        };
+        let mut report = self.gateway.report(look.cursor);
+        report.connections.retain(|connection| connection.began >= look.at);
+        report
+    }
+
+    /// Waits, for a moment at most, until the connections of a jail that has ended are recorded as closed.
+    pub(crate) async fn settle(&self) {
+        const TRIES: u32 = 20;
+        const PAUSE: Duration = Duration::from_millis(5);
+        for _ in 0..TRIES {
+            let report = self.gateway.report(self.begin);
+            if report.connections.iter().all(|connection| connection.end != End::Open) {
+                return;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 }
 

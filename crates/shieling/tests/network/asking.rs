@@ -95,6 +95,8 @@ fn connections_and_refusals_are_recorded() {
         "curl -sS http://{}/; curl -sS http://other.example.org/",
         server.host()
     ));
+    // Their ends are recorded when the sandbox has ended, at the latest.
+    place.end();
     let records = records.lock().expect("only pushed to").clone();
     let of_connections: Vec<_> = records
         .iter()

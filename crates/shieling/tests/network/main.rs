@@ -13,5 +13,5 @@ mod secrets;
 
 #[test]
 fn an_ordinary_user_has_the_same_network() {
-    shieling_testkit::user::again_as_user(&["clients::", "attacks::", "asking::", "secrets::"]);
+    shieling_testkit::again_as_user(&["clients::", "attacks::", "asking::", "secrets::"]);
 }

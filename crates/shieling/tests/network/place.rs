@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use shieling::approval::Mode;
-use shieling::environment::{Environment as _, Restrictions, Sandbox, Shell};
+use shieling::environment::{Restrictions, Sandbox, Shell};
 use shieling::network::HostRule;
 use shieling::outcome::{NetworkDenied, Outcome, Status};
 use shieling::policy::Policy;
@@ -161,11 +161,5 @@ impl Drop for Place {
 
 /// Whether a program that a test is about is on this host.
 pub(crate) fn has(program: &str) -> bool {
-    let found = PATH
-        .split(':')
-        .any(|directory| std::path::Path::new(directory).join(program).exists());
-    if !found {
-        shieling_testkit::prerequisite::missing(program);
-    }
-    found
+    shieling_testkit::prerequisite::has(&[program])
 }

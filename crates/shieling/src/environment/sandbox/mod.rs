@@ -784,7 +784,7 @@ impl Environment for Sandbox {
             if let Some(running) = self.running.lock().await.take() {
                 running.end(running.jail.close().await);
             }
-            self.outside.close();
+            self.outside.close().await;
         })
     }
 }

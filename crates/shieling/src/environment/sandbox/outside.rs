@@ -139,9 +139,12 @@ impl Outside {
         outcome.network = Some(summary);
     }
 
-    /// Ends the gateway.
-    pub(super) fn close(&self) {
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner).take();
+    /// Ends the gateway of a jail that has ended.
+    pub(super) async fn close(&self) {
+        let outlet = self.latest.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(outlet) = outlet {
+            outlet.settle().await;
+        }
     }
 }
 
@@ -191,7 +194,8 @@ impl Outside {
 
     pub(super) fn tell(&self, _: &mut Outcome, _: &Strikes) {}
 
-    pub(super) fn close(&self) {}
+    #[expect(clippy::unused_async, reason = "as with the feature")]
+    pub(super) async fn close(&self) {}
 }
 
 #[cfg(not(feature = "gateway"))]
