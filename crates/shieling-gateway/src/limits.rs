@@ -5,7 +5,8 @@ use std::time::Duration;
 /// Bounds of a [`Gateway`](crate::Gateway).
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Connections at once, with those that wait for an answer. Default: 1024. Each takes two descriptors.
+    /// Connections at once, with those that wait for an answer. Default: 1024. Each takes two descriptors
+    /// of this process, whose own limit (`RLIMIT_NOFILE`) the caller may have to raise.
     pub connections: usize,
     /// New connections that may arrive at once. Default: 1024.
     pub burst: u32,
