@@ -56,7 +56,9 @@ space_tests! {
         fixture.table.set("db.example", "93.184.0.10");
         let listener = tokio::net::TcpListener::bind("93.184.0.10:5432").await.unwrap();
         let mut stream = fixture.connect("db.example", 5432).await;
-        let (outside, _) = listener.accept().await.unwrap();
+        let (mut outside, _) = listener.accept().await.unwrap();
+        stream.write_all(b"x").await.unwrap();
+        outside.read_u8().await.unwrap();
         outside.set_zero_linger().unwrap();
         drop(outside);
         assert_eq!(stream.read(&mut [0]).await.unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
