@@ -214,6 +214,14 @@ space_tests! {
         fixture.reported(|report| report.connections[0].requests[0].status == Some(101)).await;
     }
 
+    async fn a_web_socket_that_the_host_refuses_leaves_requests_checked() {
+        let (fixture, seen) = cdn().await;
+        let requests = "GET /no HTTP/1.1\r\nHost: good.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nGET /evil HTTP/1.1\r\nHost: evil.example\r\n\r\n";
+        let answer = fixture.exchange("good.example", 80, requests.as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("HTTP/1.1 403"), "{answer}");
+        assert_eq!(seen.lock().unwrap().len(), 1);
+    }
+
     async fn a_host_that_is_allowed_itself_is_reached_where_it_is() {
         let fixture = Fixture::new(&["a.example", "b.example"]);
         fixture.table.set("a.example", "93.184.0.10");
