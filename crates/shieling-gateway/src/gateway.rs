@@ -115,6 +115,18 @@ pub struct NamedAddress {
     pub v6: Option<Ipv6Addr>,
 }
 
+/// How many descriptors a connection may take at most: two sockets and a pipe for each direction, with a quarter of all
+/// descriptors left to the rest of this process.
+const DESCRIPTORS_EACH: u64 = 8;
+
+/// How many connections this process has descriptors for. A program in the sandbox must not be able to use them up.
+fn affordable_connections() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    limit
+        .and_then(|limit| usize::try_from(limit / DESCRIPTORS_EACH).ok())
+        .unwrap_or(Semaphore::MAX_PERMITS)
+}
+
 /// The way out of one sandbox. Everything it does ends when it is dropped.
 pub struct Gateway {
     shared: Arc<Shared>,
@@ -155,7 +167,7 @@ impl Gateway {
             pipes: Pipes::default(),
             listeners: config.listeners,
             search: config.search,
-            connections: Arc::new(Semaphore::new(limits.connections)),
+            connections: Arc::new(Semaphore::new(limits.connections.min(affordable_connections()))),
             dns_connections: Arc::new(Semaphore::new(limits.dns_connections)),
             flows: Arc::new(Semaphore::new(limits.flows)),
             arrivals: Arrivals::new(&limits),

@@ -20,6 +20,35 @@
 //! 4. Take [`Gateway::cursor`] before a command and [`Gateway::report`] after it; pass what commands print through
 //!    [`Gateway::redactor`].
 //! 5. Drop the [`Gateway`] with the sandbox.
+//!
+//! # Example
+//!
+//! ```
+//! use shieling_gateway::{Gateway, GatewayConfig, HostRule, Rule};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+//! # let _within = runtime.enter();
+//! let rules = HostRule::expand("@python")?.into_iter().map(Rule::allow).collect();
+//! let gateway = Gateway::start(GatewayConfig { rules, ..GatewayConfig::default() })?;
+//! let names = gateway.names();
+//! assert_eq!(names[0].name.as_str(), "pypi.org");
+//! assert_eq!(names[0].v4.to_string(), "198.18.0.16");
+//! // Ports 443 and 80 of each name are to be bound in the sandbox's namespace.
+//! assert_eq!(gateway.endpoints().len(), 2 * names.len());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What this does not stop
+//!
+//! - Data sent to an allowed host. A wildcard allows each name under it, and such a name is resolved outside when it is
+//!   connected to, so that the servers of that domain see it.
+//! - A request within untouched TLS whose `Host` is another one than its SNI, where a content network serves both on
+//!   one connection. Most refuse it. An encrypted ClientHello, whose real name cannot be seen, is refused.
+//! - A name that leads to a public address of this machine itself, or, where the user has a proxy, to whatever the proxy
+//!   resolves it to.
+//! - A host of a secret that gives the secret back in another form than plain, base64 or URL-encoded.
 
 mod name;
 mod address;

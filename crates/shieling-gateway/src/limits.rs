@@ -5,7 +5,9 @@ use std::time::Duration;
 /// Bounds of a [`Gateway`](crate::Gateway).
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Connections at once, with those that wait for an answer. Default: 1024. Each takes two descriptors.
+    /// Connections at once, with those that wait for an answer. Default: 1024. At most an eighth of the descriptors that
+    /// this process may have when the gateway starts (`RLIMIT_NOFILE`): an idle connection takes two of them, one under
+    /// load up to six. The caller may have to raise that limit.
     pub connections: usize,
     /// New connections that may arrive at once. Default: 1024.
     pub burst: u32,

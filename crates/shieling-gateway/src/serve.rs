@@ -41,8 +41,8 @@ const DATAGRAM_BYTES_MAX: usize = 65_535;
 /// Datagrams of one flow that wait. Further ones are lost, as UDP may.
 const DATAGRAMS_WAITING: usize = 32;
 
-/// The pause after a failed accept, which fails again at once while descriptors are used up.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// The pause after an error of a socket, which fails again at once while descriptors are used up.
+const ERROR_PAUSE: Duration = Duration::from_millis(50);
 
 /// The queries over UDP that are answered at once. Most need no wait.
 const QUERIES_AT_ONCE: usize = 64;
@@ -56,7 +56,7 @@ pub(crate) async fn connections(shared: Arc<Shared>, listener: TcpListener) {
             Some(_) = serving.join_next() => continue,
         };
         let Ok((stream, _)) = accepted else {
-            sleep(ACCEPT_PAUSE).await;
+            sleep(ERROR_PAUSE).await;
             continue;
         };
         let Ok(local) = stream.local_addr() else { continue };
@@ -102,7 +102,7 @@ pub(crate) async fn dns_udp(shared: Arc<Shared>, socket: UdpSocket) {
             Some(_) = answering.join_next() => continue,
         };
         let Ok((length, peer)) = received else {
-            // An earlier reply was not delivered.
+            sleep(ERROR_PAUSE).await;
             continue;
         };
         let question = match dns::read(&buffer[..length]) {
@@ -136,7 +136,7 @@ pub(crate) async fn dns_tcp(shared: Arc<Shared>, listener: TcpListener) {
             Some(_) = serving.join_next() => continue,
         };
         let Ok((stream, _)) = accepted else {
-            sleep(ACCEPT_PAUSE).await;
+            sleep(ERROR_PAUSE).await;
             continue;
         };
         let Ok(slot) = Arc::clone(&shared.dns_connections).try_acquire_owned() else {
@@ -329,7 +329,10 @@ async fn datagrams(shared: Arc<Shared>, socket: UdpSocket) {
                 continue;
             }
         };
-        let Ok((length, peer)) = received else { continue };
+        let Ok((length, peer)) = received else {
+            sleep(ERROR_PAUSE).await;
+            continue;
+        };
         let datagram = buffer[..length].to_vec();
         if let Some(flow) = flows.get(&peer) {
             let _ = flow.try_send(datagram);

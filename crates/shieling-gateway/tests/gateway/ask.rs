@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hickory_proto::op::ResponseCode;
 use hickory_proto::rr::RecordType;
-use shieling_gateway::{Answer, Asker, Attempt, BoxFuture, GatewayConfig, Limits};
+use shieling_gateway::{Answer, Asker, Attempt, BoxFuture, Decision, GatewayConfig, Limits, Rule};
 
 use crate::gateway::fixture::{Fixture, address, config, is_refused, query};
 use crate::gateway::servers::{self, itself};
@@ -69,6 +69,22 @@ space_tests! {
         assert_eq!(asked.len(), 1);
         assert_eq!((asked[0].host.as_str(), asked[0].port, asked[0].rule.to_string()), ("new.example", 80, "new.example".to_owned()));
         assert!(fixture.report().denied.is_empty());
+    }
+
+    async fn a_rule_that_asks_tells_its_reason_and_one_that_refuses_asks_nobody() {
+        let person = Arc::new(Person { answers: Mutex::new(vec![Answer::Once]), asked: Mutex::default() });
+        let mut config = config(&["*.example"]);
+        let rule = |host: &str, decision| Rule { decision, because: Some("it costs money".to_owned()), ..Rule::allow(host.parse().unwrap()) };
+        config.rules.extend([rule("paid.example", Decision::Ask), rule("bad.example:80", Decision::Deny)]);
+        let fixture = Fixture::with(GatewayConfig { asker: Some(person.clone()), ..config });
+        fixture.table.set("paid.example", "93.184.0.10");
+        servers::http("93.184.0.10:80", itself).await;
+        let answer = fixture.exchange("paid.example", 80, b"GET / HTTP/1.1\r\nHost: paid.example\r\n\r\n").await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        assert_eq!(person.asked.lock().unwrap()[0].because.as_deref(), Some("it costs money"));
+        assert!(is_refused((address("bad.example").await, 80).into()).await);
+        assert_eq!(fixture.denied("bad.example", Some(80)).await, "it costs money");
+        assert_eq!(person.asked.lock().unwrap().len(), 1);
     }
 
     async fn once_is_for_one_connection_and_no_refuses() {

@@ -71,6 +71,16 @@ async fn world(token: bool) -> (Fixture, Ca) {
     (fixture, ca)
 }
 
+/// A server that ends with its test.
+struct Server(std::process::Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 const PYTHON: &str = "
 import os, socket, ssl, urllib.request, urllib.error
 for url in ('http://good.example/p', 'https://good.example/p'):
@@ -127,6 +137,60 @@ space_tests! {
         // A host without a secret keeps its own certificate.
         let text = run(&fixture, "curl", &["-sS", "-m", "10", "https://good.example/"], &ca).await.unwrap();
         assert!(text.starts_with("GET /"), "{text}");
+    }
+
+    async fn the_answers_of_a_real_server_are_those_of_a_direct_connection() {
+        let (fixture, ca) = {
+            let fixture = Fixture::new(&["good.example"]);
+            fixture.table.set("good.example", "93.184.0.10");
+            (fixture, Ca::new())
+        };
+        std::fs::write("/mnt/file", vec![b'x'; 3_000_000]).unwrap();
+        std::fs::write("/mnt/empty", "").unwrap();
+        let server = "import http.server as h\nclass S(h.SimpleHTTPRequestHandler):\n protocol_version='HTTP/1.1'\n def do_POST(s):\n  b=s.rfile.read(int(s.headers['Content-Length']))\n  s.send_response(201)\n  s.send_header('Transfer-Encoding','chunked')\n  s.end_headers()\n  s.wfile.write(b'%x\\r\\n%s\\r\\n0\\r\\n\\r\\n'%(len(b),b))\n def log_message(*a): pass\nh.ThreadingHTTPServer(('93.184.0.10',80),S).serve_forever()";
+        let Ok(server) = Command::new("python3").args(["-c", server]).current_dir("/mnt").spawn() else {
+            return prerequisite::skip("python3");
+        };
+        let mut server = Server(server);
+        for _ in 0..500 {
+            if tokio::net::TcpStream::connect("93.184.0.10:80").await.is_ok() {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        assert!(server.0.try_wait().unwrap().is_none());
+        let body = "b".repeat(5000);
+        let cases: &[&[&str]] = &[
+            &["http://good.example/file"],
+            &["-I", "http://good.example/file"],
+            &["-0", "http://good.example/file"],
+            &["http://good.example/empty", "http://good.example/missing", "http://good.example/file"],
+            &["-H", "If-Modified-Since: Fri, 01 Jan 2100 00:00:00 GMT", "http://good.example/file"],
+            &["-H", "Expect: 100-continue", "-d", &body, "http://good.example/"],
+            &["-X", "OPTIONS", "http://good.example/"],
+            &["-L", "http://good.example/missing/../"],
+        ];
+        for case in cases {
+            let mut texts = Vec::new();
+            for direct in [false, true] {
+                let mut arguments = vec!["-sS", "-i", "-m", "10"];
+                if direct {
+                    arguments.extend(["--connect-to", "::93.184.0.10:"]);
+                }
+                arguments.extend_from_slice(case);
+                let Some(text) = run(&fixture, "curl", &arguments, &ca).await else { return };
+                // The interim response is the gateway's own, a client of HTTP/1.0 is answered in it, Date is of the
+                // second, and `Connection` and the order of headers are of each connection.
+                let own = ["Date: ", "HTTP/1.1 100", "Connection: "];
+                let lines = text.lines().filter(|line| !own.iter().any(|start| line.starts_with(start)));
+                let lines = lines.filter(|line| !line.is_empty()).map(|line| line.replace("HTTP/1.0", "HTTP/1.1"));
+                let mut lines: Vec<String> = lines.collect();
+                lines.sort();
+                texts.push(lines);
+            }
+            let short = |lines: &Vec<String>| lines.iter().map(|line| line.chars().take(80).collect::<String>()).collect::<Vec<_>>();
+            assert!(texts[0] == texts[1], "{case:?}: {:#?} directly {:#?}", short(&texts[0]), short(&texts[1]));
+        }
     }
 
     async fn java_reads_the_store_of_certificates() {

@@ -69,6 +69,23 @@ pub(crate) struct Fixture {
     pub(crate) began: Cursor,
 }
 
+/// Lets this process have as many descriptors as it may, before a gateway is started. Returns whether 500 connections
+/// find enough.
+pub(crate) fn many_descriptors() -> bool {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    setrlimit(Resource::Nofile, raised).unwrap();
+    let enough = limit.maximum.is_none_or(|maximum| maximum >= 8 * 500);
+    if !enough {
+        shieling_testkit::prerequisite::skip("4000 descriptors (`ulimit -Hn`)");
+    }
+    enough
+}
+
 /// The configuration that allows these hosts.
 pub(crate) fn config(rules: &[&str]) -> GatewayConfig {
     let rules = rules

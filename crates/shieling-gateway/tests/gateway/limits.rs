@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use shieling_gateway::{End, GatewayConfig, Limits};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::gateway::fixture::{Fixture, address, config, is_refused};
+use crate::gateway::fixture::{Fixture, address, config, is_refused, many_descriptors};
 use crate::gateway::servers;
 
 async fn fixture(limits: Limits) -> Fixture {
@@ -97,11 +97,28 @@ space_tests! {
         fixture.reported(|report| report.connections.len() == 2 && report.connections.iter().all(|connection| matches!(connection.end, End::Failed(_)))).await;
     }
 
+    async fn a_program_cannot_use_up_the_descriptors_of_this_process() {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let limit = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(80), ..limit }).unwrap();
+        let fixture = fixture(Limits::default()).await;
+        setrlimit(Resource::Nofile, limit).unwrap();
+        let mut open = Vec::new();
+        for _ in 0..10 {
+            let mut stream = fixture.connect("db.example", 7000).await;
+            stream.write_all(b"x").await.unwrap();
+            stream.read_u8().await.unwrap();
+            open.push(stream);
+        }
+        assert!(is_refused((address("db.example").await, 7000).into()).await);
+    }
+
     async fn five_hundred_connections_at_once_are_served() {
+        if !many_descriptors() {
+            return;
+        }
         let fixture = fixture(Limits::default()).await;
         let address = address("db.example").await;
-        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-        rustix::process::setrlimit(rustix::process::Resource::Nofile, rustix::process::Rlimit { current: limit.maximum, ..limit }).unwrap();
         let mut tasks = tokio::task::JoinSet::new();
         for number in 0..500_u32 {
             tasks.spawn(async move {

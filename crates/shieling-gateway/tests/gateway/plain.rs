@@ -56,7 +56,9 @@ space_tests! {
         fixture.table.set("db.example", "93.184.0.10");
         let listener = tokio::net::TcpListener::bind("93.184.0.10:5432").await.unwrap();
         let mut stream = fixture.connect("db.example", 5432).await;
-        let (outside, _) = listener.accept().await.unwrap();
+        let (mut outside, _) = listener.accept().await.unwrap();
+        stream.write_all(b"x").await.unwrap();
+        outside.read_u8().await.unwrap();
         outside.set_zero_linger().unwrap();
         drop(outside);
         assert_eq!(stream.read(&mut [0]).await.unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
@@ -210,6 +212,14 @@ space_tests! {
         stream.read_to_string(&mut rest).await.unwrap();
         assert_eq!(rest, "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n");
         fixture.reported(|report| report.connections[0].requests[0].status == Some(101)).await;
+    }
+
+    async fn a_web_socket_that_the_host_refuses_leaves_requests_checked() {
+        let (fixture, seen) = cdn().await;
+        let requests = "GET /no HTTP/1.1\r\nHost: good.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nGET /evil HTTP/1.1\r\nHost: evil.example\r\n\r\n";
+        let answer = fixture.exchange("good.example", 80, requests.as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("HTTP/1.1 403"), "{answer}");
+        assert_eq!(seen.lock().unwrap().len(), 1);
     }
 
     async fn a_host_that_is_allowed_itself_is_reached_where_it_is() {

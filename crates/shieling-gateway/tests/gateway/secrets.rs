@@ -189,6 +189,44 @@ space_tests! {
         assert_eq!(report.connections[0].requests_total, 21);
     }
 
+    async fn a_secret_for_another_port_is_put_in_there_alone() {
+        let ca = Ca::new();
+        let fixture = Fixture::with(GatewayConfig {
+            secrets: vec![secret("TOKEN@api.example:8443")],
+            roots: Roots::Pem(ca.pem.clone()),
+            ..config(&["api.example", "api.example:8443", "other.example:8443"])
+        });
+        fixture.table.set("api.example", "93.184.0.10");
+        fixture.table.set("other.example", "93.184.0.11");
+        let placeholder = placeholder(&fixture.gateway);
+        let (on_443, on_8443) = (
+            servers::https("93.184.0.10:443", ca.acceptor(&["api.example"], &[]), itself).await,
+            servers::https("93.184.0.10:8443", ca.acceptor(&["api.example"], &[]), itself).await,
+        );
+        servers::echo("93.184.0.11:8443").await;
+        let ours = connector(fixture.gateway.trust().unwrap().authority_pem(), &[]);
+        let get = |port: u16| format!("GET / HTTP/1.1\r\nHost: api.example:{port}\r\nAuthorization: {placeholder}\r\n\r\n");
+        let stream = begin(&ours, fixture.connect("api.example", 8443).await, "api.example").await.unwrap();
+        request(stream, &get(8443)).await;
+        let stream = begin(&connector(&ca.pem, &[]), fixture.connect("api.example", 443).await, "api.example").await.unwrap();
+        request(stream, &get(443)).await;
+        assert!(on_8443.lock().unwrap()[0].contains(VALUE) && on_443.lock().unwrap()[0].contains(&placeholder));
+        // What is not TLS is passed on at that port for other hosts, and refused for the secret's.
+        assert_eq!(fixture.exchange("other.example", 8443, b"x").await, "x");
+        fixture.exchange("api.example", 8443, get(8443).as_bytes()).await;
+        assert!(fixture.denied("api.example", Some(8443)).await.contains("is not TLS"));
+        assert_eq!(on_8443.lock().unwrap().len(), 1);
+    }
+
+    async fn the_secrets_host_gets_it_also_by_another_hosts_address() {
+        let setup = Setup::new(itself).await;
+        let stream = setup.fixture.connect("other.example", 443).await;
+        let stream = begin(&setup.connector(&[]), stream, "api.example").await.unwrap();
+        let answer = request(stream, &format!("GET / HTTP/1.1\r\nHost: api.example\r\nAuthorization: {}\r\n\r\n", setup.placeholder)).await;
+        assert!(setup.seen().contains(VALUE) && !answer.contains(VALUE));
+        assert_eq!(setup.fixture.table.asked(), ["api.example"]);
+    }
+
     async fn the_secret_goes_to_a_verified_host_alone() {
         let (trusted, strange) = (Ca::new(), Ca::new());
         let fixture = gateway(&trusted);

@@ -130,7 +130,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, seen: Seen, ans
             request.push_str(&String::from_utf8_lossy(&body));
         }
         seen.lock().unwrap().push(request.clone());
-        if lower.contains("upgrade: websocket") {
+        if lower.contains("upgrade: websocket") && !lower.starts_with("get /no ") {
             let switched = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n";
             stream.write_all(switched.as_bytes()).await.unwrap();
             let (mut read, mut write) = tokio::io::split(stream);
