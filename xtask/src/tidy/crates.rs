@@ -7,8 +7,12 @@ use super::finding::Finding;
 
 /// For each crate, the crates of this workspace that it may depend on, not counting dev-dependencies.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("shieling", &["shieling-shell", "shieling-jail", "shieling-bash"]),
+    (
+        "shieling",
+        &["shieling-shell", "shieling-gate", "shieling-jail", "shieling-bash"],
+    ),
     ("shieling-shell", &[]),
+    ("shieling-gate", &[]),
     ("shieling-jail", &[]),
     ("shieling-bash", &[]),
     ("shieling-memory", &["shieling"]),
