@@ -96,6 +96,10 @@ pub(crate) fn run(
     };
     end(&ended)?;
     places.set.unlink_if_there(JOURNAL).doing("remove", JOURNAL)?;
+    if let Ended::TakenBack(_) = ended {
+        // Not before: whoever finds the journal needs the plan.
+        forget(places.set)?;
+    }
     Ok(ended)
 }
 
@@ -114,12 +118,17 @@ pub(crate) fn changed_since(places: &Places<'_>, committed: i128) -> Result<Vec<
             Step::Put { path, new, .. } => {
                 let now = places.workspace.look_beneath(&path).doing("look at", &path)?;
                 match now {
-                    Some(now) if now.identity() == new && now.changed <= committed => {
+                    // What others do in a directory shows in what is in it.
+                    Some(now) if now.identity() == new && (now.is_directory() || now.changed <= committed) => {
                         if now.is_directory()
                             && let Some(inside) = places.workspace.beneath(&path).doing("open", &path)?
                         {
                             crate::scan::walk_all(&inside, &path, &mut |path, node| {
-                                if node.changed > committed && changed.len() < TOLD {
+                                let stamp = match node.is_directory() {
+                                    true => node.born.unwrap_or(node.changed),
+                                    false => node.changed,
+                                };
+                                if stamp > committed && changed.len() < TOLD {
                                     changed.push(path.to_path_buf());
                                 }
                                 Ok(())
@@ -304,8 +313,8 @@ fn is_as_planned(planned: &Node, now: &Node) -> bool {
     planned.is_unchanged(now)
 }
 
-/// Removes what only undoing needs.
-pub(crate) fn forget(set: &Directory) -> Result<(), ChangesError> {
+/// Removes what only undoing needs, once nothing is to be undone.
+fn forget(set: &Directory) -> Result<(), ChangesError> {
     set.unlink_if_there(PLAN).doing("remove", PLAN)?;
     set.remove(REMOVED).doing("remove", REMOVED)
 }

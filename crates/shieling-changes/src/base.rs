@@ -65,11 +65,13 @@ impl Bases {
     /// Whether the workspace's side of a change is another than the one that the change was made from.
     pub(crate) fn has_moved(&self, found: &Found<'_>) -> Result<bool, ChangesError> {
         let Change { path, old, new, .. } = found.change;
-        // Of a directory only its mode is changed; that others change what is in it is no conflict.
-        let is_kept_directory =
-            old.as_ref().is_some_and(Node::is_directory) && new.as_ref().is_some_and(Node::is_directory);
-        if is_kept_directory {
-            return Ok(false);
+        // That others change what is in a directory is no change of the directory: of one that is gone, all that was in
+        // it is compared by itself.
+        if let Some(old) = old.as_ref().filter(|old| old.is_directory()) {
+            return Ok(match self.records.get(path) {
+                Some(base) => !base.node.as_ref().is_some_and(Node::is_directory),
+                None => old.born.is_some_and(|born| born > self.since),
+            });
         }
         if let Some(base) = self.records.get(path) {
             if base.is_unknown {

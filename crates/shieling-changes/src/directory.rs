@@ -12,10 +12,11 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, SeekFrom, Timespec, Timestamps, XattrFlags,
+    AtFlags, CWD, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, SeekFrom, Timespec, Timestamps, XattrFlags,
 };
 use rustix::io::Errno;
 
@@ -149,18 +150,6 @@ impl Directory {
         }
         names.sort_unstable();
         Ok(names)
-    }
-
-    /// Whether nothing is in it.
-    pub(crate) fn is_empty(&self) -> Result<bool, Errno> {
-        let mut entries = Dir::read_from(self)?;
-        while let Some(entry) = entries.read() {
-            let name = entry?.file_name().to_bytes().to_vec();
-            if name != b"." && name != b".." {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     /// Opens a regular file to read.
@@ -324,6 +313,16 @@ impl Directory {
         matches!(rustix::fs::fgetxattr(self, "user.overlay.opaque", &mut value), Ok(count) if value.get(..count) == Some(b"y"))
     }
 
+    /// Has an overlay's directory hide what lies below it.
+    pub(crate) fn make_opaque(&self, name: &OsStr) -> Result<(), Errno> {
+        let child = self.child(name)?;
+        let set = || rustix::fs::fsetxattr(&child, "user.overlay.opaque", b"y", XattrFlags::empty());
+        match set() {
+            Err(Errno::ACCESS) => self.widened(name, 0o700, set),
+            set => set,
+        }
+    }
+
     fn mark(&self, name: &OsStr, mark: &str) -> Option<Vec<u8>> {
         let mut value = [0_u8; 64];
         let count = rustix::fs::lgetxattr(self.place(name), format!("{MARKS}{mark}"), &mut value).ok()?;
@@ -478,15 +477,36 @@ fn copy_content(from: &File, to: &File) -> io::Result<()> {
             Err(errno) => return Err(errno.into()),
         };
         let end = rustix::fs::seek(from, SeekFrom::Hole(start)).unwrap_or(size).min(size);
-        let (mut read_at, mut write_at) = (start, start);
-        while read_at < end {
-            let left = usize::try_from(end - read_at).unwrap_or(usize::MAX).min(1 << 30);
-            let copied = rustix::fs::copy_file_range(from, Some(&mut read_at), to, Some(&mut write_at), left)?;
-            if copied == 0 {
-                break;
+        copy_range(from, to, start, end)?;
+        at = end.max(start + 1);
+    }
+    Ok(())
+}
+
+/// Copies a part of a file to the same place in another.
+fn copy_range(from: &File, to: &File, start: u64, end: u64) -> io::Result<()> {
+    let (mut at, mut write_at) = (start, start);
+    let mut buffer = Vec::new();
+    while at < end {
+        let left = usize::try_from(end - at).unwrap_or(usize::MAX).min(1 << 30);
+        if buffer.is_empty() {
+            match rustix::fs::copy_file_range(from, Some(&mut at), to, Some(&mut write_at), left) {
+                Ok(0) => break,
+                Ok(_) => continue,
+                // Between file systems that do not help each other.
+                Err(Errno::XDEV | Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => buffer.resize(BUFFER, 0),
+                Err(errno) => return Err(errno.into()),
             }
         }
-        at = end.max(start + 1);
+        let room = left.min(buffer.len());
+        let part = buffer.get_mut(..room).unwrap_or_default();
+        let count = from.read_at(part, at)?;
+        if count == 0 {
+            break;
+        }
+        to.write_all_at(part.get(..count).unwrap_or_default(), at)?;
+        at += count as u64;
+        write_at = at;
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ pub enum Action {
     Modified,
     /// It is gone.
     Deleted,
-    /// Only its times changed. Not counted.
+    /// Only its times changed, or which other names it has. Not counted.
     Touched,
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn scan(upper: &Directory, workspace: &Directory, visit: &mut Visit<'
         levels: LEVELS,
         visit,
     };
-    walk.directory(upper, Some(workspace), false)
+    walk.directory(upper, Some(workspace), false, false)
 }
 
 struct Walk<'v, 'f> {
@@ -118,10 +118,13 @@ impl Walk<'_, '_> {
         upper: &Directory,
         workspace: Option<&Directory>,
         is_inside: bool,
+        is_hiding: bool,
     ) -> Result<(), ChangesError> {
+        // What lies in a directory that hides the one below it hides too, marked or not.
+        let is_hiding = is_hiding || workspace.is_some() && upper.is_opaque();
         let names = upper.names().doing("list", &self.path)?;
         let hides = match workspace {
-            Some(workspace) if upper.is_opaque() => {
+            Some(workspace) if is_hiding => {
                 let below = workspace.names().doing("list", &self.path)?;
                 below
                     .into_iter()
@@ -136,7 +139,7 @@ impl Walk<'_, '_> {
             while let Some(hidden) = hidden.next_if(|hidden| *hidden < name) {
                 self.in_level(&hidden, |walk| walk.deleted(Some(upper), workspace, &hidden))?;
             }
-            self.in_level(&name, |walk| walk.entry(upper, workspace, &name, is_inside))?;
+            self.in_level(&name, |walk| walk.entry(upper, workspace, &name, is_inside, is_hiding))?;
         }
         for name in hidden {
             self.in_level(&name, |walk| walk.deleted(Some(upper), workspace, &name))?;
@@ -170,6 +173,7 @@ impl Walk<'_, '_> {
         workspace: Option<&Directory>,
         name: &OsStr,
         is_inside: bool,
+        is_hiding: bool,
     ) -> Result<(), ChangesError> {
         let Some(new) = upper.look(name).doing("look at", &self.path)? else {
             // A program that still runs has removed it meanwhile.
@@ -210,7 +214,7 @@ impl Walk<'_, '_> {
                 Some(workspace) => Some(workspace.child(name).doing("open", &self.path)?),
                 None => None,
             };
-            self.directory(&child, below.as_ref(), is_new)?;
+            self.directory(&child, below.as_ref(), is_new, is_hiding)?;
         }
         Ok(())
     }
@@ -237,7 +241,9 @@ impl Walk<'_, '_> {
         {
             return Ok(Some(Action::Modified));
         }
-        let is_touched = old.kind == Kind::File && old.modified != new.modified;
+        // With the same content it may still be the same file as another name, and was not before.
+        let is_linked = new.links > 1 && new.links != old.links;
+        let is_touched = old.kind == Kind::File && (old.modified != new.modified || is_linked);
         Ok(is_touched.then_some(Action::Touched))
     }
 

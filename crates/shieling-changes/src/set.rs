@@ -529,7 +529,6 @@ fn settle(directory: &Directory, header: &mut Header, ended: &Ended) -> Result<(
                 header.since = header::now(directory)?;
             }
             header.committed = None;
-            apply::forget(directory)?;
         }
     }
     header.write(directory)
@@ -560,7 +559,7 @@ fn plan(
         }
         if let (Some(_), Some(upper)) = (new, found.upper)
             && !is_kept_directory
-            && *action != Action::Touched
+            && (*action != Action::Touched || new.as_ref().is_some_and(|new| new.links > 1))
         {
             upper.unmark(found.name).doing("take the marks off", path)?;
             if is_directory(new) {
@@ -597,6 +596,11 @@ fn plan(
                 })?;
                 number += 1;
             }
+            (Action::Touched, Some(old), Some(new)) if new.links > 1 => writer.write(&Step::Put {
+                path,
+                new: new.identity(),
+                old: Some(old.clone()),
+            })?,
             (Action::Touched, Some(old), Some(new)) => writer.write(&Step::SetTimes {
                 path,
                 node: old.identity(),

@@ -173,6 +173,11 @@ impl<'s> Snapshot<'s> {
             Err(error) => return Err(error).doing("copy", path),
         }
         if new.is_directory() {
+            if self.from.is_live && found.change.action != Action::Modified {
+                // Once it is in the workspace too, the overlay would lay the one over the other for whoever comes to it by
+                // its name, and not for whoever is in it already.
+                from.make_opaque(found.name).doing("mark", path)?;
+            }
             let to = to.try_clone().doing("open", path)?;
             self.set_mode(&to, found.name, path, new.mode)?;
         }

@@ -18,6 +18,8 @@ use crate::snapshot::Snapshot;
 
 /// The name of a set's lock.
 const LOCK: &str = "lock";
+/// How often a set's lock is tried, once a millisecond.
+const LOCK_TRIES: usize = 8;
 /// How long another commit in the same workspace is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often the gate looks at what is left of a set once something was held back.
@@ -397,9 +399,13 @@ impl Store {
 fn lock(directory: &Directory) -> Result<Option<OwnedFd>, ChangesError> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(directory, LOCK, flags, Bits::RUSR | Bits::WUSR).doing("open", LOCK)?;
-    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(file)),
-        Err(Errno::WOULDBLOCK) => Ok(None),
-        Err(errno) => Err(errno).doing("lock", LOCK),
+    // A process that this one starts has all descriptors until it becomes another program.
+    for _ in 0..LOCK_TRIES {
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(Some(file)),
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(Duration::from_millis(1)),
+            Err(errno) => return Err(errno).doing("lock", LOCK),
+        }
     }
+    Ok(None)
 }
