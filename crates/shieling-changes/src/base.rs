@@ -105,6 +105,30 @@ impl Bases {
         Ok(before != now)
     }
 
+    /// Records paths anew that were recorded and have been committed since.
+    pub(crate) fn replace<'p>(
+        &self,
+        set: &Directory,
+        workspace: &Directory,
+        paths: impl Iterator<Item = &'p Path>,
+    ) -> Result<(), ChangesError> {
+        if self.records.is_empty() {
+            return Ok(());
+        }
+        let mut writer = Writer::append(set, RECORDS)?;
+        for path in paths.filter(|path| self.records.contains_key(*path)) {
+            writer.write(&Record {
+                path: path.to_path_buf(),
+                base: Base {
+                    node: workspace.look_beneath(path).doing("look at", path)?,
+                    copy: None,
+                    is_unknown: false,
+                },
+            })?;
+        }
+        writer.finish()
+    }
+
     /// Merges a text that both sides changed. `None` if that is not possible without a conflict.
     pub(crate) fn merge(&self, found: &Found<'_>) -> Result<Option<Vec<u8>>, ChangesError> {
         let Change { path, old, new, .. } = found.change;

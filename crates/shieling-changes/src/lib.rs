@@ -49,4 +49,4 @@ pub use node::{Kind, Node};
 pub use refresh::Shadows;
 pub use scan::{Action, Change, Counts};
 pub use set::{ChangeSet, Choice, Committed, Conflict, Held, Judged, Limits, Surroundings};
-pub use store::Store;
+pub use store::{Frozen, Store};

@@ -231,8 +231,13 @@ impl ChangeSet {
     /// If the set cannot be written.
     pub fn begin(&mut self, command: &str) -> Result<(), ChangesError> {
         self.header.since = header::now(&self.directory)?;
-        self.header.command = Some(command.lines().next().unwrap_or_default().chars().take(200).collect());
+        self.name(command);
         self.header.write(&self.directory)
+    }
+
+    /// Says which command makes its changes, without saying that it begins only now.
+    pub fn name(&mut self, command: &str) {
+        self.header.command = Some(command.lines().next().unwrap_or_default().chars().take(200).collect());
     }
 
     /// Says that no sandbox works in it any more. Only then are its files moved instead of copied.
@@ -448,11 +453,16 @@ impl ChangeSet {
     /// # Errors
     /// If files cannot be read or written.
     pub fn record_bases(&mut self) -> Result<(), ChangesError> {
+        self.record(false)
+    }
+
+    /// As [`Self::record_bases`]; `is_known` if nobody can have changed anything since the set was made.
+    pub(crate) fn record(&mut self, is_known: bool) -> Result<(), ChangesError> {
         let bases = Bases::load(&self.directory, self.header.since)?;
         let mut recorder = Recorder::new(&self.directory, &bases)?;
         self.scan(&mut |found| {
             if found.change.action != Action::Touched {
-                recorder.record(found, bases.has_moved(found)?)?;
+                recorder.record(found, !is_known && bases.has_moved(found)?)?;
             }
             Ok(Descent::Enter)
         })?;

@@ -31,6 +31,16 @@ const TICK: Duration = Duration::from_millis(11);
 /// How many committed sets are kept for undoing, in all workspaces together.
 const KEPT: usize = 50;
 
+/// A copy of a set's changes.
+#[derive(Debug)]
+pub struct Frozen {
+    /// The set that it is.
+    pub set: ChangeSet,
+    /// Whether the workspace had changed in the same places already, in a way that cannot be merged.
+    pub has_conflicts: bool,
+    copied: Vec<(PathBuf, Option<Node>)>,
+}
+
 /// The directory that all sets are in.
 #[derive(Debug)]
 pub struct Store {
@@ -314,6 +324,11 @@ impl Store {
                 }
                 return Err(error);
             }
+            bases.replace(
+                &set.directory,
+                &set.tree()?,
+                copied.iter().map(|(path, _)| path.as_path()),
+            )?;
             if let Some(shadows) = shadows.as_deref_mut() {
                 shadows.add(&set.tree()?, copied)?;
             }
@@ -328,6 +343,45 @@ impl Store {
         })
     }
 
+    /// Copies what a set changes, apart from what was committed before, into a set of its own, which no command can
+    /// change any more: what a person is shown is then what is committed. Gives it with the paths in it; `None` if
+    /// there is nothing.
+    ///
+    /// # Errors
+    /// If files cannot be read or written, or a bound is exceeded.
+    pub fn freeze(&self, set: &ChangeSet, shadows: Option<&Shadows>) -> Result<Option<Frozen>, ChangesError> {
+        let bases = Bases::load(&set.directory, set.header.since)?;
+        let mut part = self.make(&set.header.workspace, set.header.mode)?;
+        part.header.command.clone_from(&set.header.command);
+        let upper = part.layer()?;
+        let (choice, held) = (Choice::default(), HeldPaths::new());
+        let mut snapshot = Snapshot::new(set, &upper, &choice, &held);
+        let taken = snapshot.take(&bases, shadows, self.limits);
+        let (judged, copied) = (snapshot.judged, snapshot.copied);
+        if taken.is_err() || copied.is_empty() {
+            self.discard(part)?;
+            return taken.map(|()| None);
+        }
+        part.record(true)?;
+        Ok(Some(Frozen {
+            set: part,
+            has_conflicts: judged.conflicting > 0,
+            copied,
+        }))
+    }
+
+    /// Says that a frozen set was committed, to the set that it was taken from.
+    ///
+    /// # Errors
+    /// If files cannot be looked at.
+    pub fn thaw(&self, frozen: Frozen, from: &ChangeSet, shadows: &mut Shadows) -> Result<(), ChangesError> {
+        let bases = Bases::load(&from.directory, from.header.since)?;
+        let workspace = from.tree()?;
+        let paths = frozen.copied.iter().map(|(path, _)| path.as_path());
+        bases.replace(&from.directory, &workspace, paths)?;
+        shadows.add(&workspace, frozen.copied)
+    }
+
     /// Takes a committed set back out of the workspace.
     ///
     /// # Errors
@@ -335,7 +389,7 @@ impl Store {
     pub fn undo(&self, set: &mut ChangeSet) -> Result<(), ChangesError> {
         let _guard = self.lock_workspace(&set.header.workspace)?;
         set.take_back()?;
-        set.record_bases()
+        set.record(true)
     }
 
     /// Removes a set. Its changes, or what undoing it needs, are gone.

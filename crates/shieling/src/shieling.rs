@@ -15,6 +15,7 @@ mod lookup;
 mod reading;
 mod recorded;
 mod refusal;
+mod reviewing;
 mod sessions;
 mod started;
 mod telling;
@@ -226,6 +227,7 @@ impl Shieling {
         };
         here.tell(&mut outcome, &before);
         entry.close(&mut outcome);
+        self.review(&mut outcome).await;
         outcome
     }
 

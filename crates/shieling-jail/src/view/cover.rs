@@ -108,13 +108,24 @@ impl View {
             if let Some(covered) = view.covered.get(&mount_of(found)?) {
                 return Ok(*covered == file);
             }
-            if file_of(found)? != file {
+            if !view.is_file(found, file)? {
                 return Ok(false);
             }
             view.cover(found)?;
             Ok(true)
         })?;
         Ok(hidden.unwrap_or(false))
+    }
+
+    /// Whether this is the file that the host has seen under these numbers. An overlay has a number of its own for its
+    /// device and, over one file system, the file's own for itself.
+    fn is_file(&self, found: &OwnedFd, file: (u64, u64)) -> Result<bool, Errno> {
+        let (device, number) = file_of(found)?;
+        if (device, number) == file {
+            return Ok(true);
+        }
+        let devices = self.staged.iter().map(|overlay| super::device_of(overlay.as_fd()));
+        Ok(number == file.1 && devices.flatten().any(|staged| staged == device))
     }
 
     /// Hides what stands at a target.
@@ -211,7 +222,7 @@ impl View {
                 Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR | Errno::AGAIN) => return Ok(false),
                 Err(errno) => return Err(errno),
             };
-            if file_of(&found)? != file {
+            if !self.is_file(&found, file)? {
                 return Ok(false);
             }
             if is_mounted(&found)? {
