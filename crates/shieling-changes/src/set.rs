@@ -53,6 +53,8 @@ pub struct Surroundings {
     pub leads: Vec<Lead>,
     /// Directories outside to which links may lead.
     pub toolchains: Vec<PathBuf>,
+    /// Paths in the workspace, relative to it, that decide what commands may do: they are held back whatever they are.
+    pub fixed: Vec<PathBuf>,
 }
 
 /// What of a set is committed.
@@ -330,10 +332,13 @@ impl ChangeSet {
             let change = found.change;
             judged.note(change);
             check(&judged.counts, limits)?;
-            if let Some(gate) = &gate
-                && change.action != Action::Touched
-                && let Some(reason) = judge(gate, found)?
-            {
+            let is_fixed = surroundings.is_some_and(|around| around.fixed.contains(&change.path));
+            let reason = match &gate {
+                Some(_) if is_fixed => Some(fixed(&change.path)),
+                Some(gate) if change.action != Action::Touched => judge(gate, found)?,
+                _ => None,
+            };
+            if let Some(reason) = reason {
                 judged.held_back += 1;
                 if judged.held.len() < TOLD {
                     judged.held.push(reason);
@@ -496,6 +501,15 @@ pub(crate) fn check(counts: &Counts, limits: Limits) -> Result<(), ChangesError>
         return Err(ChangesError::TooLarge { limit: limits.bytes });
     }
     Ok(())
+}
+
+fn fixed(path: &Path) -> Held {
+    Held {
+        path: path.to_path_buf(),
+        rule: "fixed",
+        because: "it decides what commands may do here".to_owned(),
+        instead: "tell the user what should change in it".to_owned(),
+    }
 }
 
 fn judge(gate: &Gate<'_>, found: &Found<'_>) -> Result<Option<Held>, ChangesError> {

@@ -31,6 +31,7 @@ mod describe;
 mod mcp;
 mod attach;
 mod clients;
+mod changes;
 mod policy;
 mod log;
 mod replay;
@@ -65,6 +66,8 @@ pub fn main(words: &[OsString]) -> u8 {
         Subcommands::Attach(options) => attach::attach(options),
         Subcommands::Doctor(options) => doctor::doctor(options),
         Subcommands::Policy(options) => policy::policy(options),
+        Subcommands::Changes(options) => changes::changes(options),
+        Subcommands::Undo { id } => changes::undo(id),
         Subcommands::Log(options) => log::log(options),
         Subcommands::Completions(options) => completions(options.shell),
     };

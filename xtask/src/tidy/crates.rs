@@ -9,10 +9,17 @@ use super::finding::Finding;
 const MAY_USE: &[(&str, &[&str])] = &[
     (
         "shieling",
-        &["shieling-shell", "shieling-gate", "shieling-jail", "shieling-bash"],
+        &[
+            "shieling-shell",
+            "shieling-gate",
+            "shieling-changes",
+            "shieling-jail",
+            "shieling-bash",
+        ],
     ),
     ("shieling-shell", &[]),
     ("shieling-gate", &[]),
+    ("shieling-changes", &["shieling-gate"]),
     ("shieling-jail", &[]),
     ("shieling-bash", &[]),
     ("shieling-memory", &["shieling"]),

@@ -68,6 +68,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "outcome",
         ],
     ),
+    // Words for a crate of its own.
+    ("changes", &[]),
     ("describe", &["units", "outcome"]),
     // Written by the façade and read by no module, so it is in no other list.
     (

@@ -62,7 +62,10 @@ impl Shieling {
             .with_change_cut(cut_at);
         let mut verdict = Verdict {
             decision: Decision::Ask,
-            reasons: vec![refusal::required(op.text(), "staged changes are reviewed before they are committed")],
+            reasons: vec![refusal::required(
+                op.text(),
+                "staged changes are reviewed before they are committed",
+            )],
             commands: Vec::new(),
             effects: Vec::new(),
         };

@@ -124,6 +124,11 @@ impl Stage {
                 home: restrictions.home.clone(),
                 leads: Vec::new(),
                 toolchains: restrictions.read.clone(),
+                fixed: restrictions
+                    .fixed
+                    .iter()
+                    .filter_map(|path| Some(path.strip_prefix(&restrictions.workspace).ok()?.to_path_buf()))
+                    .collect(),
             },
             upper: set.upper(),
             work: set.work(),
