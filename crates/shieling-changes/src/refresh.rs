@@ -200,9 +200,9 @@ fn import(path: &Path, node: Option<&Node>, view: &Directory, workspace: &Direct
             let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
             if let Ok(target) = rustix::fs::openat(&to, name, flags, Mode::empty()) {
                 let target = std::fs::File::from(target);
-                target
-                    .set_len(0)
-                    .and_then(|()| std::io::copy(&mut &source, &mut &target))
+                // At no moment is it empty for whoever reads it.
+                std::io::copy(&mut &source, &mut &target)
+                    .and_then(|size| target.set_len(size))
                     .doing("write", path)?;
                 to.set_mode(name, node.mode).doing("set the mode of", path)?;
                 return to

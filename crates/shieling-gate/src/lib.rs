@@ -13,8 +13,17 @@
 
 #![forbid(unsafe_code)]
 
+mod text;
 mod change;
 mod decision;
+mod way;
+pub mod settings;
+mod git_keys;
+mod git;
+mod outline;
+mod contents;
+mod tools;
+mod names;
 mod gate;
 
 pub use change::{Change, Entry, Kind, Tree};

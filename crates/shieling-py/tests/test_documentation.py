@@ -98,3 +98,14 @@ def test_types_are_strict(checker: list[str]) -> None:
         [sys.executable, "-m", checker[0], *words], capture_output=True, text=True, cwd=project, env=environment
     )
     assert done.returncode == 0, done.stdout[-5_000:] + done.stderr[-2_000:]
+
+
+def test_types_of_the_examples_of_agents_are_strict() -> None:
+    # The frameworks are not installed here: what is theirs is anything, what is ours is checked.
+    pytest.importorskip("mypy")
+    project = HERE.parent
+    words = ["--strict", "--ignore-missing-imports", "--allow-subclassing-any", "--python-version", "3.10"]
+    examples = sorted((project / "examples/agents").glob("*.py"))
+    assert len(examples) == 5
+    done = subprocess.run([sys.executable, "-m", "mypy", *words, *examples], capture_output=True, text=True, cwd=project)
+    assert done.returncode == 0, done.stdout[-5_000:] + done.stderr[-2_000:]

@@ -1,10 +1,12 @@
-"""Whether there is a sandbox here, for the tests of the adapters of AG2, GAIA and pydantic-ai."""
+"""What the tests of the adapters share: whether there is a sandbox here, and the examples of agents."""
 
 from __future__ import annotations
 
 import functools
 import os
+import runpy
 import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -29,3 +31,10 @@ def need(environment: str) -> str:
             pytest.fail(f"no sandbox can be made here: {missing}")
         pytest.skip(f"no sandbox can be made here: {missing}")
     return environment
+
+
+def run_example(framework: str) -> None:
+    """Runs the example of an agent of the framework, in the sandbox."""
+    need("sandbox")
+    examples = Path(__file__).resolve().parents[2] / "examples/agents"
+    runpy.run_path(str(examples / f"with_{framework}.py"), run_name="__main__")

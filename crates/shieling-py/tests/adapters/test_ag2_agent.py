@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
-from confined import need
+from confined import need, run_example
 
 from shieling.adapters import ag2 as ours
 
@@ -195,3 +195,12 @@ def test_refusals_are_the_same_texts(tmp_path: Path, filters: dict[str, Any], co
         (tmp_path / name).write_text("x")
     theirs = LocalShellEnvironment(tmp_path, **filters).run(command)
     assert ours.LocalShellEnvironment(tmp_path, **filters).run(command) == theirs
+
+
+@pytest.mark.skipif(not NEW, reason="AG2 1.x is not installed")
+def test_the_example_of_an_agent_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    run_example("ag2")
+    told = capsys.readouterr().out
+    assert "alpha" in told.replace("The first line is alpha.", "")
+    assert told.rstrip().endswith("The first line is alpha.")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confined import run_example
 from environments import environment, sandbox  # noqa: F401
 
 from shieling.adapters.agent_framework import (
@@ -203,3 +204,11 @@ def test_the_harness_takes_the_tool_as_its_shell(
     response = asyncio.run(go())
     assert response.text == "done"
     assert "from the harness" in results(response)[0].result
+
+
+def test_the_example_of_an_agent_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    run_example("agent_framework")
+    told = capsys.readouterr().out
+    assert "alpha" in told.replace("The first line is alpha.", "")
+    assert told.rstrip().endswith("The first line is alpha.")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confined import run_example
 from environments import environment, sandbox  # noqa: F401
 
 from shieling.adapters.camel import TerminalToolkit
@@ -113,3 +114,11 @@ def test_a_toolkit_of_a_long_timeout_is_not_cut_by_the_framework(tmp_path: Path)
     with TerminalToolkit(working_directory=str(tmp_path / "work"), timeout=1.0) as toolkit:
         toolkit.shell_exec("s", "read x; sleep 1.5; echo late; sleep 60", block=False)
         assert toolkit.shell_write_to_process("s", "x") == "late\n"
+
+
+def test_the_example_of_an_agent_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    run_example("camel")
+    told = capsys.readouterr().out
+    assert "alpha" in told.replace("The first line is alpha.", "")
+    assert told.rstrip().endswith("The first line is alpha.")

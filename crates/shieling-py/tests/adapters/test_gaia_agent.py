@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confined import need
+from confined import need, run_example
 
 from shieling.adapters.gaia import ShellToolsMixin
 
@@ -111,3 +111,11 @@ def test_the_validator_allows_nothing_that_gaias_refuses(tmp_path: Path) -> None
         theirs = Theirs._validate_command(argv[0], argv, command)
         if theirs is not None:
             assert ShellToolsMixin._validate_command(argv[0], argv, command) is not None, command
+
+
+def test_the_example_of_an_agent_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    run_example("gaia")
+    told = capsys.readouterr().out
+    assert "alpha" in told.replace("The first line is alpha.", "")
+    assert told.rstrip().endswith("The first line is alpha.")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confined import need
+from confined import need, run_example
 
 from shieling.adapters.pydantic_ai import (
     ExecutionEnvironment,
@@ -421,3 +421,11 @@ def test_pydantic_ais_workspace_takes_the_backend(tmp_path: Path) -> None:
         assert (await workspace.run(["cat", "a.txt"])).stdout == "one\n"
 
     run(work())
+
+
+def test_the_example_of_an_agent_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    run_example("pydantic_ai")
+    told = capsys.readouterr().out
+    assert "alpha" in told.replace("The first line is alpha.", "")
+    assert told.rstrip().endswith("The first line is alpha.")

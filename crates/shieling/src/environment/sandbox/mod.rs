@@ -25,7 +25,6 @@ mod masks;
 mod protect;
 mod homes;
 mod beneath;
-mod settings;
 mod guard;
 mod repository;
 mod refused;
@@ -941,5 +940,7 @@ impl Sandbox {
     }
 }
 
+#[cfg(test)]
+mod settings_tests;
 #[cfg(test)]
 mod tests;
