@@ -15,6 +15,7 @@ use crate::error::{ChangesError, While as _};
 use crate::node::{Kind, Node};
 use crate::scan::{Action, Change};
 use crate::set::ChangeSet;
+use crate::snapshot::Copied;
 
 /// The committed paths of a layer.
 #[derive(Debug, Default)]
@@ -72,14 +73,14 @@ impl Shadows {
     }
 
     /// Remembers what was committed.
-    pub(crate) fn add(
-        &mut self,
-        workspace: &Directory,
-        copied: Vec<(PathBuf, Option<Node>)>,
-    ) -> Result<(), ChangesError> {
-        for (path, layer) in copied {
+    pub(crate) fn add(&mut self, workspace: &Directory, copied: Copied) -> Result<(), ChangesError> {
+        for (path, layer) in copied.same {
             let now = workspace.look_beneath(&path).doing("look at", &path)?;
             self.paths.insert(path, Shadow { layer, workspace: now });
+        }
+        for (path, layer) in copied.merged {
+            // As if the user had made it just now: so it comes into the layer.
+            self.paths.insert(path, Shadow { layer, workspace: None });
         }
         Ok(())
     }

@@ -30,8 +30,27 @@ pub(crate) struct Snapshot<'s> {
     /// The directory that was copied to last.
     last: Option<(PathBuf, Directory)>,
     /// The path and node of everything that was copied.
-    pub(crate) copied: Vec<(PathBuf, Option<Node>)>,
+    pub(crate) copied: Copied,
     pub(crate) judged: Judged,
+}
+
+/// What went into a copy, with what is in the layer.
+#[derive(Debug, Default)]
+pub(crate) struct Copied {
+    /// As it is in the layer. `None`: nothing.
+    pub(crate) same: Vec<(PathBuf, Option<Node>)>,
+    /// Merged with what is in the workspace, so that the layer has another version.
+    pub(crate) merged: Vec<(PathBuf, Option<Node>)>,
+}
+
+impl Copied {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.same.is_empty() && self.merged.is_empty()
+    }
+
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.same.iter().chain(&self.merged).map(|(path, _)| path.as_path())
+    }
 }
 
 impl<'s> Snapshot<'s> {
@@ -44,7 +63,7 @@ impl<'s> Snapshot<'s> {
             links: HashMap::new(),
             closed: Vec::new(),
             last: None,
-            copied: Vec::new(),
+            copied: Copied::default(),
             judged: Judged::default(),
         }
     }
@@ -155,7 +174,7 @@ impl<'s> Snapshot<'s> {
                 let to = self.parent(path, workspace)?;
                 rustix::fs::linkat(&directory, name, to, found.name, rustix::fs::AtFlags::empty())
                     .doing("link", path)?;
-                self.copied.push((path.clone(), Some(new.clone())));
+                self.copied.same.push((path.clone(), Some(new.clone())));
                 return Ok(());
             }
             self.links.insert(new.identity(), path.clone());
@@ -181,7 +200,7 @@ impl<'s> Snapshot<'s> {
             let to = to.try_clone().doing("open", path)?;
             self.set_mode(&to, found.name, path, new.mode)?;
         }
-        self.copied.push((path.clone(), Some(new.clone())));
+        self.copied.same.push((path.clone(), Some(new.clone())));
         Ok(())
     }
 
@@ -194,12 +213,13 @@ impl<'s> Snapshot<'s> {
         if let Some(new) = &found.change.new {
             to.set_mode(found.name, new.mode).doing("set the mode of", path)?;
         }
+        self.copied.merged.push((path.clone(), found.change.new.clone()));
         Ok(())
     }
 
     fn white_out(&mut self, path: &Path, name: &OsStr, workspace: &Directory) -> Result<(), ChangesError> {
         self.parent(path, workspace)?.white_out(name).doing("mark", path)?;
-        self.copied.push((path.to_path_buf(), None));
+        self.copied.same.push((path.to_path_buf(), None));
         Ok(())
     }
 

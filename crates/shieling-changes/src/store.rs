@@ -14,7 +14,7 @@ use crate::header::{self, Header, Mode, State, Summary};
 use crate::node::Node;
 use crate::refresh::Shadows;
 use crate::set::{ChangeSet, Choice, Committed, HeldPaths, Limits, Surroundings, UPPER, WORK};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Copied, Snapshot};
 
 /// The name of a set's lock.
 const LOCK: &str = "lock";
@@ -38,7 +38,7 @@ pub struct Frozen {
     pub set: ChangeSet,
     /// Whether the workspace had changed in the same places already, in a way that cannot be merged.
     pub has_conflicts: bool,
-    copied: Vec<(PathBuf, Option<Node>)>,
+    copied: Copied,
 }
 
 /// The directory that all sets are in.
@@ -324,11 +324,7 @@ impl Store {
                 }
                 return Err(error);
             }
-            bases.replace(
-                &set.directory,
-                &set.tree()?,
-                copied.iter().map(|(path, _)| path.as_path()),
-            )?;
+            bases.replace(&set.directory, &set.tree()?, copied.paths())?;
             if let Some(shadows) = shadows.as_deref_mut() {
                 shadows.add(&set.tree()?, copied)?;
             }
@@ -377,7 +373,7 @@ impl Store {
     pub fn thaw(&self, frozen: Frozen, from: &ChangeSet, shadows: &mut Shadows) -> Result<(), ChangesError> {
         let bases = Bases::load(&from.directory, from.header.since)?;
         let workspace = from.tree()?;
-        let paths = frozen.copied.iter().map(|(path, _)| path.as_path());
+        let paths = frozen.copied.paths();
         bases.replace(&from.directory, &workspace, paths)?;
         shadows.add(&workspace, frozen.copied)
     }

@@ -172,9 +172,7 @@ fn a_session_goes_on_in_its_directory_and_sees_what_the_user_does() {
 #[test]
 fn a_running_job_s_changes_are_committed_and_it_sees_later_edits() {
     let mut live = Live::new("echo 1 > config; mkdir log");
-    live.command(
-        "(exec 7>>log/file; while :; do cat config >&7; sleep 0.02; done) & echo 2 > config",
-    );
+    live.command("(exec 7>>log/file; while :; do cat config >&7; sleep 0.02; done) & echo 2 > config");
     for n in 3..6 {
         live.command(&format!(
             "echo {n} > config; until grep -q {n} log/file; do sleep 0.01; done"

@@ -8,6 +8,7 @@
 mod support;
 mod commits;
 mod conflicts;
+mod held;
 mod kills;
 mod live;
 mod random;

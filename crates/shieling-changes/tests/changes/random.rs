@@ -27,7 +27,11 @@ impl Numbers {
     }
 
     fn line(&mut self) -> String {
-        let (one, other, number) = (self.path(), self.path(), self.below(1000));
+        let (one, mut other, number) = (self.path(), self.path(), self.below(1000));
+        // What comes of copying a directory into itself depends on the order in which it is listed.
+        if other.starts_with(&one) {
+            other = "e".to_owned();
+        }
         match self.below(14) {
             0 | 1 => format!("echo {number} > {one}"),
             2 => format!("echo {number} >> {one}"),
@@ -81,16 +85,18 @@ fn commit_leaves_what_direct_leaves_and_undo_what_was_there() {
         // modified.
         let setup = numbers.script(15).replace("ln -fT -P", "cp -rT");
         let script = numbers.script(25);
-        let (staged, direct) = (Place::new(&setup), Place::new(&setup));
+        let staged = Place::new(&setup);
+        let direct = staged.root.join("direct");
+        sh(&staged.root, "cp -a workspace direct");
         let before = staged.tree();
-        sh(&direct.workspace, &script);
+        sh(&direct, &script);
         let mut set = staged.stage(&script);
         assert!(
             tree(&staged.workspace) == before,
             "round {round}: staged\n{setup}\n---\n{script}"
         );
         let done = staged.commit(&mut set);
-        let difference = difference(&staged.tree(), &direct.tree());
+        let difference = difference(&staged.tree(), &tree(&direct));
         assert!(
             difference.is_empty(),
             "round {round}: {difference}{:?}\n{setup}\n---\n{script}",

@@ -297,7 +297,8 @@ impl Sandbox {
             what: "opening its files",
             source,
         })?;
-        if let (Some(stage), Some(root)) = (&stage, jail.root()) {
+        // One command sees nothing of what changes later, and may have ended with its jail by now.
+        if let (Some(stage), Some(root), false) = (&stage, jail.root(), restrictions.once) {
             stage.started(root.as_fd())?;
         }
         *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = stage.clone();
