@@ -89,7 +89,8 @@ impl Place {
             && !(loopback && plan.network_asked)
             && policy.hidden().is_empty()
             && restrictions.write.is_empty()
-            && restrictions.kept_home.is_none();
+            && restrictions.kept_home.is_none()
+            && restrictions.staging.is_none();
         let lesser = can.then(|| Restrictions {
             isolation: environment::Isolation::Landlock,
             network: if loopback { Network::None } else { restrictions.network },

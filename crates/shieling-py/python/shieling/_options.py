@@ -37,6 +37,7 @@ _PLAIN = (
     "require_write_approval",
     "network",
     "home",
+    "changes",
     "pass_env",
     "isolation",
     "open_protected",
@@ -188,8 +189,6 @@ def _refuse_unavailable(options: Mapping[str, Any]) -> None:
         raise ConfigurationError(
             "`allow_hosts` is not in this version; nothing was started. Use `network='host'` for all of the network"
         )
-    if options["changes"] != "direct":
-        raise ConfigurationError(f"`changes={options['changes']!r}` is not in this version, which has `direct`")
 
 
 def _in_keywords(words: str) -> str:

@@ -69,7 +69,8 @@ class Shieling:
         network: ``none``, ``loopback`` (the sandbox's own) or ``host``. Default: ``loopback`` in ``sandbox``, ``host``
             in ``local``, ``none`` in ``memory``.
         allow_hosts: Hosts that can be reached. Not in this version: anything but an empty list is refused.
-        changes: Where writes to the workspace go. This version has ``direct`` and refuses the others.
+        changes: Where writes to the workspace go: ``direct``, or staged: ``commit`` (judged, after each command),
+            ``review`` (once the approver has agreed to the diff), ``discard``. ``sandbox`` alone.
         read: More paths that may be read (``sandbox``).
         write: More paths that may be written (``sandbox``).
         home: ``private`` (gone with the sandbox) or ``persistent`` (kept per workspace). Default: ``private``.
@@ -137,7 +138,7 @@ class Shieling:
         require_write_approval: bool = False,
         network: Literal["none", "loopback", "host"] | None = None,
         allow_hosts: Sequence[str] = (),
-        changes: Literal["direct"] = "direct",
+        changes: Literal["direct", "commit", "review", "discard"] = "direct",
         read: Sequence[Path] = (),
         write: Sequence[Path] = (),
         home: Literal["private", "persistent"] | None = None,
