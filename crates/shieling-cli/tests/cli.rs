@@ -27,6 +27,8 @@ mod mcp;
 mod mcp_sessions;
 #[path = "cli/mcp_tools.rs"]
 mod mcp_tools;
+#[path = "cli/network.rs"]
+mod network;
 #[path = "cli/official.rs"]
 mod official;
 #[path = "cli/options.rs"]

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -37,7 +37,8 @@ const JAVA_PASSWORD: &str = "changeit";
 /// Whose certificates the gateway trusts when it connects to the hosts of secrets.
 #[derive(Debug, Clone, Default)]
 pub enum Roots {
-    /// The host's: the system's bundle, or the one that `SSL_CERT_FILE` and `SSL_CERT_DIR` name to all programs.
+    /// The host's: the system's bundle, or the one that `SSL_CERT_FILE` and `SSL_CERT_DIR` name to all programs. Read
+    /// once in a process.
     #[default]
     Host,
     /// These certificates alone, in PEM.
@@ -136,31 +137,22 @@ impl Authority {
     /// # Errors
     /// If no key can be made, or there are no trusted certificates.
     pub(crate) fn new<'a>(hosts: impl Iterator<Item = &'a Host>, roots: &Roots) -> Result<Self, String> {
-        let roots = load(roots)?;
-        let mut store = RootCertStore::empty();
-        let (added, _) = store.add_parsable_certificates(roots.iter().cloned());
-        if added == 0 {
-            return Err("no trusted certificate was found".to_owned());
-        }
+        let trusted = Trusted::of(roots)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let client = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| error.to_string())?
-            .with_root_certificates(store)
+            .with_root_certificates(Arc::clone(&trusted.store))
             .with_no_client_auth();
         let failed = |error: rcgen::Error| error.to_string();
         let key = KeyPair::generate().map_err(failed)?;
         let params = authority_params(hosts);
         let certificate = params.self_signed(&key).map_err(failed)?;
-        let mut bundle_pem = String::new();
-        for root in &roots {
-            bundle_pem.push_str(&pem(root));
-        }
-        bundle_pem.push_str(&certificate.pem());
+        let ours = certificate.der();
         let trust = Trust {
             authority_pem: certificate.pem(),
-            bundle_pem,
-            java_store: java_store(roots.iter().map(AsRef::as_ref).chain([certificate.der().as_ref()])),
+            bundle_pem: format!("{}{}", trusted.pem, certificate.pem()),
+            java_store: java_store(trusted.certificates.iter().chain([ours]).map(AsRef::as_ref)),
         };
         Ok(Self {
             issuer: Issuer::new(params, key),
@@ -254,20 +246,54 @@ fn validity() -> (OffsetDateTime, OffsetDateTime) {
     (now - Duration::days(BACKDATED_DAYS), now + Duration::days(VALID_DAYS))
 }
 
-/// Reads the trusted certificates.
-fn load(roots: &Roots) -> Result<Vec<CertificateDer<'static>>, String> {
-    match roots {
-        Roots::Host => {
-            let found = rustls_native_certs::load_native_certs();
-            match (found.certs.is_empty(), found.errors.first()) {
-                (true, Some(error)) => Err(format!("the host's trusted certificates: {error}")),
-                _ => Ok(found.certs),
+/// Trusted certificates, in the forms that are needed.
+struct Trusted {
+    certificates: Vec<CertificateDer<'static>>,
+    store: Arc<RootCertStore>,
+    pem: String,
+}
+
+impl Trusted {
+    /// The certificates of a configuration. The host's are read once in a process: that takes longer than all of the
+    /// rest.
+    fn of(roots: &Roots) -> Result<Arc<Self>, String> {
+        static HOST: OnceLock<Arc<Trusted>> = OnceLock::new();
+        match roots {
+            Roots::Host => match HOST.get() {
+                Some(host) => Ok(Arc::clone(host)),
+                None => Ok(Arc::clone(HOST.get_or_init({
+                    let host = Self::read_host()?;
+                    || Arc::new(host)
+                }))),
+            },
+            Roots::Pem(text) => {
+                let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
+                let certificates = certificates.map_err(|error| format!("the trusted certificates: {error}"))?;
+                Self::new(certificates).map(Arc::new)
             }
         }
-        Roots::Pem(text) => {
-            let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
-            certificates.map_err(|error| format!("the trusted certificates: {error}"))
+    }
+
+    fn read_host() -> Result<Self, String> {
+        let found = rustls_native_certs::load_native_certs();
+        match (found.certs.is_empty(), found.errors.first()) {
+            (true, Some(error)) => Err(format!("the host's trusted certificates: {error}")),
+            _ => Self::new(found.certs),
         }
+    }
+
+    fn new(certificates: Vec<CertificateDer<'static>>) -> Result<Self, String> {
+        let mut store = RootCertStore::empty();
+        let (added, _) = store.add_parsable_certificates(certificates.iter().cloned());
+        if added == 0 {
+            return Err("no trusted certificate was found".to_owned());
+        }
+        let pem = certificates.iter().map(|certificate| pem(certificate)).collect();
+        Ok(Self {
+            certificates,
+            store: Arc::new(store),
+            pem,
+        })
     }
 }
 

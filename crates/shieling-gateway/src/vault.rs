@@ -5,7 +5,9 @@
 use std::collections::HashMap;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::alphabet;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
 use http::header::{AUTHORIZATION, PROXY_AUTHORIZATION};
 use http::{HeaderMap, HeaderValue};
 use memchr::memmem;
@@ -41,6 +43,12 @@ const PREFIXES: &[&str] = &[
     "sk-",
     "eyJ",
 ];
+
+/// Reads base64 of programs that leave the padding out, as servers do.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
 
 /// How many characters of a placeholder are random at least.
 const RANDOM_MIN: usize = 8;
@@ -162,7 +170,7 @@ fn replace_basic(header: &[u8], from: &str, to: &str) -> Option<Vec<u8>> {
     if !scheme.eq_ignore_ascii_case(b"Basic ") {
         return None;
     }
-    let plain = replace(&STANDARD.decode(encoded.trim_ascii()).ok()?, from, to)?;
+    let plain = replace(&LENIENT.decode(encoded.trim_ascii()).ok()?, from, to)?;
     Some(format!("Basic {}", STANDARD.encode(plain)).into_bytes())
 }
 
@@ -282,6 +290,10 @@ mod tests {
         let basic = format!("Basic {}", STANDARD.encode(format!("user:{placeholder}")));
         let expected = format!("Basic {}", STANDARD.encode(format!("user:{VALUE}")));
         assert_eq!(filled(&vault, "api.github.com", "authorization", &basic), expected);
+        assert_eq!(
+            filled(&vault, "api.github.com", "authorization", basic.trim_end_matches('=')),
+            expected
+        );
         assert_eq!(filled(&vault, "api.github.com", "x-other", &basic), basic);
         assert_eq!(
             filled(&vault, "api.github.com", "authorization", "Basic %%%"),

@@ -4,10 +4,11 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use shieling_gateway::{Gateway, Secret};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::gateway::fixture::{Fixture, address, many_descriptors};
+use crate::gateway::fixture::{Fixture, address, config, many_descriptors};
 use crate::gateway::servers;
 
 /// How many bytes a throughput is measured over.
@@ -92,6 +93,24 @@ space_tests! {
         direct.sort();
         through.sort();
         eprintln!("figure: first byte direct {:?}, through the gateway {:?} (median), {:?} and {:?} (95 %)", direct[100], through[100], direct[190], through[190]);
+    }
+
+    #[ignore = "measures"]
+    async fn the_start_of_a_gateway_without_and_with_a_secret() {
+        let start = |secrets: bool| {
+            let mut config = config(&["@python", "@npm", "@rust", "@debian", "@github"]);
+            if secrets {
+                config.secrets.push(Secret::new("TOKEN@api.github.com".parse().unwrap(), "ghp_0123456789abcdef").unwrap());
+            }
+            let began = Instant::now();
+            let gateway = Gateway::start(config).unwrap();
+            (began.elapsed(), gateway)
+        };
+        for secrets in [false, true] {
+            let mut times: Vec<Duration> = (0..21).map(|_| start(secrets).0).collect();
+            times.sort();
+            eprintln!("figure: start {} {:?} (median)", if secrets { "with a secret" } else { "without secrets" }, times[10]);
+        }
     }
 
     #[ignore = "measures"]

@@ -335,6 +335,69 @@ class Changes(_Record):
 
 
 @_record
+class NetworkConnection(_Record):
+    """A host that commands connected to, with all connections to it.
+
+    Attributes:
+        host: The name, or the address if a rule names one.
+        port: The port.
+        bytes_in: Bytes that came from the host.
+        bytes_out: Bytes that went to it.
+        count: How many connections there were.
+        error: Why the last one that failed did.
+    """
+
+    host: str
+    port: int
+    bytes_in: int
+    bytes_out: int
+    count: int = 1
+    error: str | None = None
+
+
+@_record
+class NetworkDenied(_Record):
+    """A host that commands tried to reach and were refused.
+
+    Attributes:
+        host: The name or the address.
+        port: The port; ``None`` if the name was only looked up.
+        because: Why it was refused.
+        instead: What to do instead, if that is known.
+        count: How often it was tried.
+    """
+
+    host: str
+    port: int | None
+    because: str
+    instead: str | None
+    count: int = 1
+
+
+@_record
+class Network(_Record):
+    """The use of a network that is opened by name.
+
+    Attributes:
+        connections: The hosts that were connected to.
+        denied: The hosts that were refused.
+        always: The hosts that a person has allowed for always, as ``allow_hosts`` takes them.
+        omitted: How many connections and refusals are not listed.
+    """
+
+    connections: tuple[NetworkConnection, ...]
+    denied: tuple[NetworkDenied, ...]
+    always: tuple[str, ...] = ()
+    omitted: int = 0
+
+    _nested: ClassVar[dict[str, Callable[[Any], Any]]] = {
+        "connections": _many(NetworkConnection.from_dict),
+        "denied": _many(NetworkDenied.from_dict),
+        "always": tuple,
+    }
+
+
+@_record
 class Hint(_Record):
     """A failure that the environment can explain.
 
@@ -447,7 +510,7 @@ class Outcome(_Record):
     job: str | None = None
     recording: str | None = None
     changes: Changes | None = None
-    network: dict[str, Any] | None = None
+    network: Network | None = None
     hints: tuple[Hint, ...] = ()
     limits_hit: tuple[LimitHit, ...] = ()
     denial: Denial | None = None
@@ -456,6 +519,7 @@ class Outcome(_Record):
     _nested: ClassVar[dict[str, Callable[[Any], Any]]] = {
         "confinement": Confinement.from_dict,
         "changes": Changes.from_dict,
+        "network": Network.from_dict,
         "hints": _many(Hint.from_dict),
         "limits_hit": _many(LimitHit.from_dict),
         "denial": Denial.from_dict,
@@ -568,7 +632,7 @@ class Question(_Record):
     """What an approver is asked.
 
     Attributes:
-        kind: ``command`` or ``files``.
+        kind: ``command``, ``files`` or ``network``.
         text: The command's text, or how the operation on files reads.
         change: What an operation on files would change, as a diff.
         cwd: Where it is to run.
@@ -580,7 +644,7 @@ class Question(_Record):
         changed: Those of them that changed since the same question was answered with yes; empty the first time.
     """
 
-    kind: Literal["command", "files"]
+    kind: Literal["command", "files", "network"]
     text: str
     change: str | None
     cwd: str
@@ -615,7 +679,7 @@ class Yes(_Record):
     Yes(scope='prefix', prefix=('git', 'push'), uses=None, seconds=600)
     """
 
-    scope: Literal["once", "exact", "prefix", "session"] = "once"
+    scope: Literal["once", "exact", "prefix", "session", "always"] = "once"
     prefix: tuple[str, ...] = ()
     uses: int | None = None
     seconds: float | None = None
