@@ -8,7 +8,7 @@
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Read as _, Write};
 use std::path::{Path, PathBuf};
 
-use shieling::approval::{Answer, AnswerFuture, Approver, Question, Scope};
+use shieling::approval::{Answer, AnswerFuture, Approver, GrantLimits, Question, Scope};
 use shieling::policy::Reason;
 use shieling::request::RequestKind;
 use shieling::units::ByteCount;
@@ -80,14 +80,20 @@ fn ask(question: &Question) -> io::Result<Answer> {
     show(&mut terminal, &shown)?;
     // Keys that were pressed before the question was seen do not answer it. Those that follow its last words do.
     rustix::termios::tcflush(&terminal, rustix::termios::QueueSelector::IFlush)?;
-    write!(terminal, "y = yes, n = no [n] ")?;
+    let host = question.kind == RequestKind::Network;
+    let choices = match host {
+        true => "y = yes, once, s = until this ends, a = always, n = no [n] ",
+        false => "y = yes, n = no [n] ",
+    };
+    write!(terminal, "{choices}")?;
     terminal.flush()?;
     let mut line = String::new();
     BufReader::new(terminal.take(64)).read_line(&mut line)?;
-    Ok(if is_yes(&line) {
-        Answer::Yes(Scope::Once)
-    } else {
-        Answer::No(String::new())
+    Ok(match line.trim() {
+        "s" | "S" if host => Answer::Yes(Scope::Session(GrantLimits::default())),
+        "a" | "A" if host => Answer::Yes(Scope::Always),
+        _ if is_yes(&line) => Answer::Yes(Scope::Once),
+        _ => Answer::No(String::new()),
     })
 }
 
@@ -114,6 +120,7 @@ fn show(to: &mut impl Write, question: &Shown<'_>) -> io::Result<()> {
     let asked = match question.kind {
         RequestKind::Command => "may this run",
         RequestKind::Files => "may this be done with files",
+        RequestKind::Network => "may a command do this",
     };
     let place = Printable(question.cwd);
     writeln!(to, "\n{asked} in `{}`, in {place}?", question.environment)?;

@@ -37,6 +37,7 @@ pub(crate) fn told(plan: &Plan, persistence: Persistence) -> Result<Told, Failur
             EnvironmentName::Local | EnvironmentName::Sandbox | EnvironmentName::Ssh => setup::shell_of(plan)?,
         },
         network: plan.network.as_str().to_owned(),
+        hosts: hosts(plan),
         persistence,
         policies: policies(plan),
         // Known once the environment has started.
@@ -53,6 +54,18 @@ pub(crate) fn told(plan: &Plan, persistence: Persistence) -> Result<Told, Failur
                 .map_or_else(String::new, |far| far.surroundings().os_release),
         },
     })
+}
+
+/// The hosts that are open by name.
+fn hosts(plan: &Plan) -> Vec<String> {
+    let of_secrets = plan.secret.iter().map(|secret| secret.spec().host.to_string());
+    let mut hosts: Vec<String> = plan.allow_host.iter().map(ToString::to_string).collect();
+    for host in of_secrets {
+        if !hosts.contains(&host) {
+            hosts.push(host);
+        }
+    }
+    hosts
 }
 
 fn is_configuration(plan: &Plan, path: &Path) -> bool {

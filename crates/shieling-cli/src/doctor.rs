@@ -58,6 +58,7 @@ struct Trials {
     without_network: Option<Tried>,
     landlock: Tried,
     cpus: Tried,
+    gateway: Tried,
 }
 
 impl Trials {
@@ -82,7 +83,12 @@ impl Trials {
             cpus: "1".parse().ok(),
             ..sandbox()
         });
+        let gateway = run::try_sandbox(Settings {
+            allow_host: "host.internal:9".parse().into_iter().collect(),
+            ..sandbox()
+        });
         Self {
+            gateway,
             policy,
             local,
             memory: run::try_memory(),
@@ -173,6 +179,11 @@ fn findings(trials: &Trials) -> Vec<Finding> {
     ];
     all.extend(layers(trials));
     all.extend(limits(trials));
+    all.push(tier(
+        "network.gateway",
+        &trials.gateway,
+        "`--allow-host` works: names are answered and sockets bound in a sandbox's network",
+    ));
     all.push(tier(
         "sandbox.landlock",
         &trials.landlock,
@@ -386,6 +397,7 @@ mod tests {
                 without_network: None,
                 landlock: works(REDUCED),
                 cpus: refused(Layer::Limits, "to limit processor time", 13),
+                gateway: works(FULL),
             },
             Host::default()
         ));
@@ -409,6 +421,7 @@ mod tests {
                 without_network: Some(refused(Layer::User, "making namespaces", 1)),
                 landlock: works(REDUCED),
                 cpus: refused(Layer::User, "making namespaces", 1),
+                gateway: refused(Layer::User, "making namespaces", 1),
             },
             host,
         );
@@ -428,6 +441,7 @@ mod tests {
                     0,
                 ),
                 cpus: refused(Layer::User, "making namespaces", 22),
+                gateway: refused(Layer::User, "making namespaces", 22),
             },
             Host {
                 kernel: "6.5.0-1".to_owned(),
@@ -448,6 +462,7 @@ mod tests {
                 without_network: None,
                 landlock: failed(),
                 cpus: failed(),
+                gateway: failed(),
             },
             Host::default(),
         );

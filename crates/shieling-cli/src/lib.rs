@@ -18,6 +18,7 @@ mod container;
 mod repository;
 mod host;
 mod missing;
+mod network;
 mod approver;
 mod person;
 mod stream;
@@ -31,6 +32,7 @@ mod describe;
 mod mcp;
 mod attach;
 mod clients;
+mod changes;
 mod policy;
 mod log;
 mod replay;
@@ -65,6 +67,8 @@ pub fn main(words: &[OsString]) -> u8 {
         Subcommands::Attach(options) => attach::attach(options),
         Subcommands::Doctor(options) => doctor::doctor(options),
         Subcommands::Policy(options) => policy::policy(options),
+        Subcommands::Changes(options) => changes::changes(options),
+        Subcommands::Undo { id } => changes::undo(id),
         Subcommands::Log(options) => log::log(options),
         Subcommands::Completions(options) => completions(options.shell),
     };

@@ -203,6 +203,7 @@ fn basis(plan: &Plan, told: &Told, places: Option<WritablePaths>) -> Result<Envi
         },
         cwd: Path::new(&plan.workspace).to_owned(),
         network: told.network.clone(),
+        hosts: told.hosts.clone(),
         limits: CommandLimits {
             timeout: example.deadline(),
             output: example.output_kept(),

@@ -15,8 +15,9 @@ use shieling_remote::agent::{Setup, Wanted};
 use crate::config::{self, Loaded};
 use crate::far::{Far, Unreached};
 use crate::options::{
-    Approval, Assignment, Chosen, ContainerUser, Cpus, Engine, EnvironmentName, Home, Isolation, Mounted, Network,
-    Pids, PolicyName, Prefix, Preset, Pull, Rate, Settings, Size, Timeout, VariableName, is_below_root,
+    AllowedHost, Approval, Assignment, Changes, Chosen, ContainerUser, Cpus, Engine, EnvironmentName, Home, Isolation,
+    Mounted, NamedSecret, Network, Pids, PolicyName, Prefix, Preset, Pull, Rate, Settings, Size, Timeout, VariableName,
+    is_below_root,
 };
 use crate::words::Failure;
 
@@ -142,12 +143,18 @@ pub(crate) struct Plan {
     pub(crate) network: Network,
     /// Whether somebody said so.
     pub(crate) network_asked: bool,
+    /// The hosts that are opened by name.
+    pub(crate) allow_host: Vec<AllowedHost>,
+    /// The secrets that go to hosts.
+    pub(crate) secret: Vec<NamedSecret>,
     /// More that can be read, absolute.
     pub(crate) read: Vec<PathBuf>,
     /// More that can be written, absolute.
     pub(crate) write: Vec<PathBuf>,
     /// Whether the home is kept.
     pub(crate) keeps_home: bool,
+    /// Where changes to the workspace go.
+    pub(crate) changes: Changes,
     /// Whether files that run code later can be changed.
     pub(crate) open_protected: bool,
     /// Whether the workspace may be a home, or hold one.
@@ -386,9 +393,12 @@ impl Plan {
             asked: jail_limits(settings.memory, settings.pids, settings.cpus),
             network: settings.network.unwrap_or(default_network(amounts_to, isolation)),
             network_asked: settings.network.is_some(),
+            allow_host: settings.allow_host,
+            secret: settings.secret,
             read: settings.read,
             write: settings.write,
             keeps_home: settings.home == Some(Home::Persistent),
+            changes: settings.changes.unwrap_or_default(),
             open_protected: settings.open_protected,
             allow_home: settings.allow_home,
             fixed,
@@ -400,7 +410,8 @@ impl Plan {
             patience: None,
             container,
             quiet: false,
-            once: matches!(purpose, Purpose::Exec | Purpose::Shell | Purpose::Describe),
+            // A description asks several programs at once.
+            once: matches!(purpose, Purpose::Exec | Purpose::Shell),
             timeout: match purpose {
                 Purpose::Shell => typed_timeout.map_or(Duration::MAX, Timeout::get),
                 Purpose::Exec => settings.timeout.map_or(EXEC_TIMEOUT, Timeout::get),
@@ -438,6 +449,11 @@ impl Plan {
     /// How much memory all processes of the environment may use together.
     pub(crate) fn memory_limit(&self) -> Option<ByteCount> {
         self.limits.memory.map(ByteCount::bytes)
+    }
+
+    /// Whether hosts are opened by name.
+    pub(crate) fn opens_hosts(&self) -> bool {
+        !self.allow_host.is_empty() || !self.secret.is_empty()
     }
 
     /// Whether commands can change the files of the workspace that decide what they may do, which then holds
@@ -637,6 +653,60 @@ fn is_enforced(env: EnvironmentName, place: &str, loaded: &Loaded) -> Result<(),
         .with("instead", instead))
     };
     let settings = &loaded.settings;
+    let by_name = [
+        ("allow-host", !settings.allow_host.is_empty()),
+        ("secret", !settings.secret.is_empty()),
+    ];
+    for (key, _) in by_name.into_iter().filter(|(_, given)| *given) {
+        let far = matches!(loaded.settings.env, Some(Chosen::Ssh(_)));
+        let (why, instead) = match env {
+            _ if far => (
+                "a gateway is on the machine where commands run, and none is made on another one",
+                "use `--env sandbox`, or `--network host` there",
+            ),
+            EnvironmentName::Container => (
+                "containers have no gateway",
+                "use `--env sandbox`, or a network of the engine's with `--engine-network NAME`",
+            ),
+            EnvironmentName::Memory => ("there is no network in memory", "use `--env sandbox`"),
+            EnvironmentName::Local => (
+                "this environment reaches all that this host reaches",
+                "use `--env sandbox`, which reaches these hosts alone",
+            ),
+            EnvironmentName::Sandbox | EnvironmentName::Ssh => match (settings.isolation, settings.network) {
+                (Some(Isolation::Landlock), _) => (
+                    "a gateway needs a network namespace, and `--isolation landlock` does without",
+                    "leave `--isolation landlock` out",
+                ),
+                (_, Some(Network::Host)) => (
+                    "with `--network host` everything can be reached already",
+                    "leave `--network host` out, so that these hosts alone can be reached",
+                ),
+                (_, Some(Network::None)) => (
+                    "with `--network none` there is not even a loopback, through which they are reached",
+                    "leave `--network none` out; nothing else can be reached then either",
+                ),
+                (_, Some(Network::Loopback) | None) => continue,
+            },
+        };
+        return refuse(key, why, instead);
+    }
+    let is_staged = settings.changes.is_some_and(|changes| changes != Changes::Direct);
+    let is_far = loaded.settings.env.as_ref().map(Chosen::name) == Some(EnvironmentName::Ssh);
+    if is_staged && (env != EnvironmentName::Sandbox || is_far) {
+        let why = match env {
+            _ if is_far => "changes are staged on this machine alone",
+            EnvironmentName::Container => "a container writes into what is mounted in it, at once",
+            EnvironmentName::Memory => "files in memory are no workspace of yours, and are gone with it",
+            EnvironmentName::Local | EnvironmentName::Ssh => "nothing stands between a command and the workspace here",
+            EnvironmentName::Sandbox => "",
+        };
+        return refuse(
+            "changes",
+            why,
+            "leave it out here, or use `--env sandbox`, which stages changes",
+        );
+    }
     if env == EnvironmentName::Container {
         let (unknown, leave) = (
             "it is about sandboxes on this host",

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use shieling::approval::Approver;
 use shieling::audit;
@@ -74,6 +74,8 @@ pub(crate) struct Library {
     variables: BTreeMap<String, String>,
     /// Where commands run; nothing if they are only judged.
     place: Option<Place>,
+    /// The event loop in which a gateway was started ahead.
+    runtime: Mutex<Option<tokio::runtime::Runtime>>,
 }
 
 impl Library {
@@ -118,13 +120,20 @@ impl Library {
         }
         let shieling = Arc::new(setup::for_running(plan, &place, approver, state.as_deref(), human)?);
         // It is made while the command is judged. Where each is asked about, nothing starts before.
+        let mut ahead = None;
         if plan.once && plan.approval != Approval::Always {
+            let within = tokio::runtime::Handle::try_current().is_ok();
+            if plan.opens_hosts() && !within {
+                ahead = Some(runtime()?);
+            }
+            let _within = ahead.as_ref().map(tokio::runtime::Runtime::enter);
             place.start_ahead();
         }
         Ok(Self {
             shieling,
             variables,
             place: Some(place),
+            runtime: Mutex::new(ahead),
         })
     }
 
@@ -134,6 +143,7 @@ impl Library {
             shieling: Arc::new(setup::for_judging(plan)?),
             variables: variables(plan, false)?,
             place: None,
+            runtime: Mutex::default(),
         })
     }
 
@@ -149,7 +159,7 @@ impl Library {
 
     /// The environment as a model would be told of it. Ends it.
     pub(crate) fn describe(&self, plan: &Plan, told: Told, tools: &[ToolName]) -> Result<Description, Failure> {
-        runtime()?.block_on(async {
+        self.runtime()?.block_on(async {
             let described = self.described(plan, told, tools).await?;
             self.shieling.environment().close().await;
             Ok(described)
@@ -227,9 +237,15 @@ impl Library {
         }
     }
 
+    /// An event loop: the one in which something was started ahead, if there is one.
+    fn runtime(&self) -> Result<tokio::runtime::Runtime, Failure> {
+        let ahead = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
+        ahead.map_or_else(runtime, Ok)
+    }
+
     /// Runs a command to its end, or to ours.
     pub(crate) fn run(&self, command: Command, input: Input, shown: Shown) -> Result<Ran, Failure> {
-        let runtime = runtime()?;
+        let runtime = self.runtime()?;
         let ran = runtime.block_on(self.run_until_told(command, input, shown));
         // A question on the terminal may still wait for its answer, which nobody needs any more.
         runtime.shutdown_background();
@@ -238,7 +254,7 @@ impl Library {
 
     /// Runs a shell on a terminal inside of the person's, to its end or ours.
     pub(crate) fn run_shell(&self, command: Command) -> Result<Ran, Failure> {
-        let runtime = runtime()?;
+        let runtime = self.runtime()?;
         let ran = runtime.block_on(self.run_shell_until_told(command));
         runtime.shutdown_background();
         ran

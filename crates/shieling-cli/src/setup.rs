@@ -89,7 +89,8 @@ impl Place {
             && !(loopback && plan.network_asked)
             && policy.hidden().is_empty()
             && restrictions.write.is_empty()
-            && restrictions.kept_home.is_none();
+            && restrictions.kept_home.is_none()
+            && restrictions.staging.is_none();
         let lesser = can.then(|| Restrictions {
             isolation: environment::Isolation::Landlock,
             network: if loopback { Network::None } else { restrictions.network },
@@ -172,6 +173,7 @@ pub(crate) fn for_running(
             Failure::new(error.to_string()).with("because", "a command does not start if it cannot be recorded")
         })?));
     }
+    builder = crate::network::open(builder, plan)?;
     // They are there by now; what is not cannot be read either.
     let own = plan.audit.iter().map(PathBuf::as_path).chain(state);
     // Of this machine, whose files are not reached then.
@@ -217,6 +219,11 @@ pub(crate) fn os_release() -> String {
 /// Where whole outputs are kept.
 pub(crate) fn outputs(state: &Path) -> PathBuf {
     state.join("outputs")
+}
+
+/// Where change sets are kept.
+pub(crate) fn change_sets(state: &Path) -> PathBuf {
+    state.join("changes")
 }
 
 /// Where recordings are kept.

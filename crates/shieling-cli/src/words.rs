@@ -6,7 +6,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use shieling::outcome::{Denial, HeldBack, HintKind, Layer, LimitHit, LimitedResource, Outcome, Status};
+use shieling::outcome::{
+    ChangeState, ChangeTotals, Changes, Denial, HeldBack, HintKind, Layer, LimitHit, LimitedResource, NetworkSummary,
+    Outcome, Status,
+};
 use shieling::policy::{Decision, Reason};
 use shieling::request::Command;
 use shieling::units::{ByteCount, spoken};
@@ -151,14 +154,24 @@ pub(crate) fn end(outcome: &Outcome, command: &Command, memory: Option<ByteCount
             format!("{}; {}", escape::line(&hint.because), escape::line(&hint.instead)),
         );
     }
+    if let Some(network) = &outcome.network {
+        self::network(&mut lines, network);
+    }
     held_back(
         &mut lines,
         outcome.changes.iter().flat_map(|changes| &changes.held_back),
     );
+    if let Some(changes) = &outcome.changes {
+        staged(&mut lines, changes);
+    }
     if outcome.truncated {
         output(&mut lines, outcome, command);
     }
-    let no_network = outcome.hints.iter().any(|hint| hint.kind == HintKind::Network);
+    let refused = outcome
+        .network
+        .as_ref()
+        .is_some_and(|network| !network.denied.is_empty());
+    let no_network = refused || outcome.hints.iter().any(|hint| hint.kind == HintKind::Network);
     // More time would not bring what cannot be reached.
     if outcome.status == Status::TimedOut && !no_network {
         let more = command.deadline().saturating_mul(2);
@@ -251,6 +264,22 @@ pub(crate) fn held_back_at_end(held: &[HeldBack]) -> String {
     lines.0
 }
 
+/// What was refused of a network that is opened by name, and what a person has allowed for always.
+fn network(lines: &mut Lines, network: &NetworkSummary) {
+    for denied in &network.denied {
+        let host = escape::line(&denied.host);
+        let port = denied.port.map_or_else(String::new, |port| format!(":{port}"));
+        lines.add("refused", format!("`{host}{port}`: {}", escape::line(&denied.because)));
+        if let Some(instead) = &denied.instead {
+            lines.add("instead", escape::line(instead));
+        }
+    }
+    for rule in &network.always {
+        let rule = escape::line(rule);
+        lines.add("keep", format!("in shieling.toml: allow-host = [\"{rule}\"]"));
+    }
+}
+
 fn held_back<'a>(lines: &mut Lines, held: impl IntoIterator<Item = &'a HeldBack>) {
     for held in held {
         let path = escape::line(&held.path.to_string_lossy());
@@ -262,6 +291,36 @@ fn held_back<'a>(lines: &mut Lines, held: impl IntoIterator<Item = &'a HeldBack>
                 escape::line(&held.instead)
             ),
         );
+    }
+}
+
+/// What became of staged changes, unless they are where they were meant to be.
+fn staged(lines: &mut Lines, changes: &Changes) {
+    for conflict in &changes.conflicts {
+        let path = escape::line(&conflict.path.to_string_lossy());
+        let because = escape::line(&conflict.because);
+        lines.add("conflict", format!("`{path}`: {because}"));
+    }
+    let totals = changes.totals.unwrap_or_default();
+    let counts = format!(
+        "{} added, {} modified, {} deleted",
+        totals.added, totals.modified, totals.deleted
+    );
+    match (changes.state, &changes.id) {
+        (ChangeState::Committed, _) => {}
+        (ChangeState::Discarded, _) if totals == ChangeTotals::default() => {}
+        (ChangeState::Discarded, _) => lines.add("changes", format!("{counts}: discarded")),
+        (ChangeState::Waiting | ChangeState::Conflict, None) => {
+            lines.add("changes", format!("{counts}: not committed"))
+        }
+        (ChangeState::Waiting | ChangeState::Conflict, Some(id)) => {
+            let id = escape::line(id);
+            lines.add("changes", format!("{counts}: waiting as {id}"));
+            lines.add(
+                "instead",
+                format!("see `shieling changes show {id}`, and `shieling changes apply {id}` or `discard {id}`"),
+            );
+        }
     }
 }
 

@@ -9,6 +9,8 @@ mod support;
 
 #[path = "cli/attach.rs"]
 mod attach;
+#[path = "cli/changes.rs"]
+mod changes;
 #[path = "cli/configuration.rs"]
 mod configuration;
 #[path = "cli/degraded.rs"]
@@ -25,6 +27,8 @@ mod mcp;
 mod mcp_sessions;
 #[path = "cli/mcp_tools.rs"]
 mod mcp_tools;
+#[path = "cli/network.rs"]
+mod network;
 #[path = "cli/official.rs"]
 mod official;
 #[path = "cli/options.rs"]

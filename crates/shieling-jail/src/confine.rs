@@ -118,9 +118,9 @@ impl Confinement {
     }
 }
 
-/// Keeps what the jail itself needs to hide what appears later, also in closed directories, and takes the rest out of reach of
-/// everything that it will ever start.
-pub(crate) fn keep_mounting() -> Step {
+/// Keeps what the jail itself needs to hide what appears later, also in closed directories, and, where it `listens`, to
+/// bind ports below 1024. Takes the rest out of reach of everything that it will ever start.
+pub(crate) fn keep_own(listens: bool) -> Step {
     let doing = || "dropping capabilities".to_owned();
     for number in 0..=63 {
         // The set ends at the kernel's last one.
@@ -131,7 +131,12 @@ pub(crate) fn keep_mounting() -> Step {
         }
     }
     rustix::thread::clear_ambient_capability_set().or_refuse(Layer::Capabilities, doing)?;
-    set_capabilities(CapabilitySet::SYS_ADMIN | CapabilitySet::DAC_READ_SEARCH).or_refuse(Layer::Capabilities, doing)
+    let listening = match listens {
+        true => CapabilitySet::NET_BIND_SERVICE,
+        false => CapabilitySet::empty(),
+    };
+    let own = CapabilitySet::SYS_ADMIN | CapabilitySet::DAC_READ_SEARCH | listening;
+    set_capabilities(own).or_refuse(Layer::Capabilities, doing)
 }
 
 fn set_capabilities(keep: CapabilitySet) -> Result<(), Errno> {

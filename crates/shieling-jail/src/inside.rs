@@ -13,6 +13,7 @@ use shieling_jail::message::{self, Answer, Counter, Layer, Ready};
 use shieling_jail::plan::{Entry, Isolation, Network, Plan};
 
 use crate::confine::{self, Confinement};
+use crate::gateway;
 use crate::keeper::{ORDER, Order, answer, order_of, read};
 use crate::limits::{self, Apart, Enforcement, Held, Journal};
 use crate::own;
@@ -65,7 +66,7 @@ pub(crate) fn in_namespaces(keeper: &OwnedFd, identity: &Identity) -> Over {
     };
     let built = made.and_then(|()| {
         let plan = read(&order.plan)?;
-        namespaces(&plan)?;
+        namespaces(&plan, &order.control)?;
         let mut view = View::build(&plan.view, &own::shown(&plan.foreign, foreign))?;
         let (outside, apart, files) = outside(keeper)?;
         // What it shows begins with the groups that this process is in now.
@@ -88,6 +89,12 @@ pub(crate) fn in_place(plan: &Plan, order: Order, host: &OwnedFd, limits: &Enfor
         return refuse(
             Layer::Network,
             "a network of its own needs a network namespace, which this isolation does without",
+        );
+    }
+    if plan.gateway.is_some() {
+        return refuse(
+            Layer::Network,
+            "a gateway needs a network namespace, which this isolation does without",
         );
     }
     let outside = Outside {
@@ -174,7 +181,8 @@ fn finish(plan: &Plan, mut server: Server, outside: Outside, mut files: Vec<Owne
     if server.has_view() {
         let network = (plan.network != Network::Host).then_some("network");
         let names = ["user", "user.bounds", "mount", "pid", "ipc", "uts", "cgroup"];
-        enforced.extend(names.into_iter().chain(network).map(str::to_owned));
+        let gateway = plan.gateway.is_some().then_some("network.gateway");
+        enforced.extend(names.into_iter().chain(network).chain(gateway).map(str::to_owned));
     }
     let confinement = Confinement::prepare(plan, server.view().and_then(View::proc))?;
     let confined = confinement.is_some();
@@ -186,7 +194,7 @@ fn finish(plan: &Plan, mut server: Server, outside: Outside, mut files: Vec<Owne
             Err(errno) => return Err(errno).or_refuse(Layer::Seccomp, || "leaving the user's keyring".to_owned()),
         }
         if server.has_view() {
-            confine::keep_mounting()?;
+            confine::keep_own(plan.gateway.is_some())?;
         }
         // Our memory and descriptors are not for the commands, who have the same user.
         rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
@@ -254,9 +262,11 @@ fn temporary(plan: &Plan) -> Vec<PathBuf> {
         Entry::Dev { target, .. } => Some(target.join("shm")),
         Entry::Bind { .. }
         | Entry::Layered { .. }
+        | Entry::Staged { .. }
         | Entry::Listed { .. }
         | Entry::Directory { .. }
         | Entry::File { .. }
+        | Entry::Over { .. }
         | Entry::Link { .. }
         | Entry::Proc { .. }
         | Entry::Hide { .. }
@@ -282,7 +292,7 @@ fn become_user(identity: &Identity) -> Step {
 }
 
 /// Sets up what is not files.
-fn namespaces(plan: &Plan) -> Step {
+fn namespaces(plan: &Plan, control: &OwnedFd) -> Step {
     let mut name = String::new();
     let _ = write!(name, "{:.64}", plan.hostname);
     rustix::system::sethostname(name.as_bytes()).or_refuse(Layer::Other, || "naming the jail".to_owned())?;
@@ -292,7 +302,11 @@ fn namespaces(plan: &Plan) -> Step {
             .or_refuse(Layer::Network, up)?;
         sys::loopback_up(socket.as_fd()).or_refuse(Layer::Network, up)?;
     }
-    Ok(())
+    match &plan.gateway {
+        Some(gateway) if plan.network == Network::Loopback => gateway::open(gateway, control),
+        Some(_) => refuse(Layer::Network, "a gateway needs a network with a loopback of its own"),
+        None => Ok(()),
+    }
 }
 
 /// Tries whether another namespace can be made, by whoever has every capability here and no filter yet.

@@ -7,8 +7,10 @@
 //! ```text
 //! orders socket:   JAIL + control, updates, Plan ──► zygote         for each jail
 //! control socket:  Ready | Refused ──► host                         once
+//!                  SOCKETS ──► host                                  before Ready, for a plan with a gateway
 //!                  START + job socket, Request, streams ──► jail    for each command; LAST for the last
 //! updates socket:  Update ──► jail ── Updated ──► host               where files appeared to be hidden
+//!                  LISTEN ──► jail ── Updated, sockets ──► host      where names need more listeners
 //!                  GONE ──► host                                     once, of a jail with namespaces
 //! job socket:      Started | Failed, MainEnded, Gone ──► host;  Stop ──► jail
 //! ```
@@ -50,6 +52,8 @@ mod confine;
 mod probe;
 #[cfg(feature = "program")]
 mod limits;
+#[cfg(feature = "program")]
+mod gateway;
 #[cfg(feature = "program")]
 mod server;
 #[cfg(feature = "program")]

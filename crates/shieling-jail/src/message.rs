@@ -22,6 +22,15 @@ pub const COVERS: [&str; 2] = ["/.shieling/link", "/.shieling/directory"];
 /// The order to hide and protect more, on the updates socket, with an encoded [`Numbered`]. The answer
 /// is an encoded [`Updated`].
 pub const UPDATE: &[u8] = b"update";
+/// The order to make more sockets in the jail's network, on the updates socket, with encoded
+/// [`NumberedEndpoints`], at most [`SOCKETS_MOST`] of them. The answer is an encoded [`Updated`], with the sockets in
+/// their order if it was done.
+pub const LISTEN: &[u8] = b"listen";
+/// On the control socket, before the [`Answer`]: the next sockets of [`crate::plan::Gateway::sockets`], at most
+/// [`SOCKETS_MOST`].
+pub const SOCKETS: &[u8] = b"sockets";
+/// The largest number of sockets that one message brings.
+pub const SOCKETS_MOST: usize = 32;
 /// What the keeper says on the updates socket once every process of the jail is gone; it goes itself once it has
 /// removed what it made for the jail's limits.
 pub const GONE: &[u8] = b"gone";
@@ -55,6 +64,9 @@ pub fn decode_first<T: DeserializeOwned>(bytes: &[u8]) -> Option<(T, &[u8])> {
 /// What has appeared since the jail was made.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Update {
+    /// Whether what the host changed below a layer ([`Entry::Staged`](crate::plan::Entry::Staged)) is to be seen
+    /// from now on. Done before all the rest.
+    pub refresh: bool,
     /// What is to be hidden from now on, besides what is.
     pub hide: Vec<Hide>,
     /// What is to be protected from now on, besides what is.
@@ -81,6 +93,8 @@ pub struct Hide {
 
 /// An update with its number, so that its answer is not taken for another's.
 pub type Numbered = (u64, Update);
+/// The endpoints of more sockets, with a number of the same kind.
+pub type NumberedEndpoints = (u64, Vec<crate::plan::Endpoint>);
 /// What came of the update of this number.
 pub type Updated = (u64, Result<Missed, Refusal>);
 

@@ -4,6 +4,7 @@
 //! A plan is made by the host from what is asked and from what it finds; the jail applies it in the
 //! order given and refuses at the first thing that it cannot do.
 
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,25 @@ pub enum Network {
     Host,
 }
 
+/// The jail's side of a gateway: a process of the host listens in the jail's network. Only with
+/// [`Network::Loopback`].
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Gateway {
+    /// The networks that are local to the jail, each an address and the length of its prefix.
+    pub routes: Vec<(IpAddr, u8)>,
+    /// The sockets that are made before any command starts. The host is given them in this order.
+    pub sockets: Vec<Endpoint>,
+}
+
+/// Where a socket of the host is bound in the jail's network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Endpoint {
+    /// A socket that listens for connections.
+    Tcp(SocketAddr),
+    /// A socket for datagrams.
+    Udp(SocketAddr),
+}
+
 /// A jail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
@@ -38,6 +58,8 @@ pub struct Plan {
     pub isolation: Isolation,
     /// The network.
     pub network: Network,
+    /// The way out of it, through the host.
+    pub gateway: Option<Gateway>,
     /// What `uname -n` says, at most 64 bytes.
     pub hostname: String,
     /// What stands in the file system, in this order; what comes later lies over what came before.
@@ -113,6 +135,25 @@ pub enum Entry {
         /// Whether files in it can be executed.
         executable: bool,
     },
+    /// A directory of the host that is only read, under a layer in another directory of the host, which takes what is
+    /// written. What changes below the layer is seen after the next [`Update`](crate::message::Update) with
+    /// `refresh`. No link on the way to any of these places is followed. Only with namespaces.
+    Staged {
+        /// Where it is on the host.
+        #[serde(with = "crate::bytes")]
+        source: PathBuf,
+        /// Where it is seen.
+        #[serde(with = "crate::bytes")]
+        target: PathBuf,
+        /// The layer: a directory of the host.
+        #[serde(with = "crate::bytes")]
+        upper: PathBuf,
+        /// An empty directory beside it, for the kernel.
+        #[serde(with = "crate::bytes")]
+        work: PathBuf,
+        /// Whether files in it can be executed.
+        executable: bool,
+    },
     /// An entry of a directory of the host, at its own place, as it was listed: it may be gone since, or closed
     /// to its own owner, and is then passed over. No link is followed, neither on the way nor in its place.
     Listed {
@@ -147,6 +188,15 @@ pub enum Entry {
     },
     /// A file of its own, read-only.
     File {
+        /// Where it is seen.
+        #[serde(with = "crate::bytes")]
+        target: PathBuf,
+        /// What is in it.
+        content: Vec<u8>,
+    },
+    /// A file of its own, read-only, over one that was put here before. Links to it are followed. Nothing there
+    /// means nothing to do.
+    Over {
         /// Where it is seen.
         #[serde(with = "crate::bytes")]
         target: PathBuf,
@@ -219,10 +269,12 @@ impl Entry {
         match self {
             Self::Bind { target, .. }
             | Self::Layered { target, .. }
+            | Self::Staged { target, .. }
             | Self::Listed { target, .. }
             | Self::Temporary { target, .. }
             | Self::Directory { target }
             | Self::File { target, .. }
+            | Self::Over { target, .. }
             | Self::Link { target, .. }
             | Self::Proc { target }
             | Self::Dev { target, .. }

@@ -1,13 +1,14 @@
 //! Tries from inside, bound as a command is, whether what was built holds. What is not probed is not
 //! said to hold.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrV4, SocketFlags, SocketType};
 use rustix::process::{Pid, WaitOptions};
-use shieling_jail::plan::{Isolation, Plan, Probe};
+use shieling_jail::plan::{Gateway, Isolation, Plan, Probe};
 
 use crate::confine::Binding;
 use crate::numbers::RESERVED;
@@ -37,7 +38,7 @@ fn inside(plan: &Plan, binding: Binding<'_>) -> Result<(), String> {
     if plan.isolation == Isolation::Full && number > RESERVED.end + 16 {
         return Err("the processes of the host can be seen".to_owned());
     }
-    plan.probes.iter().try_for_each(one)
+    plan.probes.iter().try_for_each(|probe| one(probe, plan))
 }
 
 /// One call of each kind. Without the filter, the kernel would complain of a null pointer, a descriptor or
@@ -90,7 +91,7 @@ fn capabilities() -> Result<(), String> {
     }
 }
 
-fn one(probe: &Probe) -> Result<(), String> {
+fn one(probe: &Probe, plan: &Plan) -> Result<(), String> {
     match probe {
         Probe::NoWrite(directory) => match make(directory) {
             Err(Errno::ROFS | Errno::ACCESS | Errno::PERM | Errno::NOENT | Errno::NOTDIR) => Ok(()),
@@ -110,7 +111,7 @@ fn one(probe: &Probe) -> Result<(), String> {
                 Err(format!("`{}` can be seen", path.display()))
             }
         }
-        Probe::NoConnect => connect(),
+        Probe::NoConnect => connect(plan.gateway.as_ref()),
     }
 }
 
@@ -155,13 +156,34 @@ fn hidden(path: &Path) -> bool {
     }
 }
 
-/// An address for documentation, where nobody is: with a way out, the attempt would be under way.
-fn connect() -> Result<(), String> {
+/// Addresses for documentation, where nobody is.
+const NOBODY: [Ipv4Addr; 3] = [
+    Ipv4Addr::new(192, 0, 2, 1),
+    Ipv4Addr::new(198, 51, 100, 1),
+    Ipv4Addr::new(203, 0, 113, 1),
+];
+
+/// Whether an address is in a network.
+fn is_in(address: Ipv4Addr, (network, bits): &(IpAddr, u8)) -> bool {
+    let IpAddr::V4(network) = network else { return false };
+    let mask = u32::MAX
+        .checked_shl(32_u32.saturating_sub(u32::from(*bits)))
+        .unwrap_or(0);
+    u32::from(address) & mask == u32::from(*network) & mask
+}
+
+/// With a way out, the attempt would be under way. One that leads to the host's gateway is none.
+fn connect(gateway: Option<&Gateway>) -> Result<(), String> {
+    let routes = gateway.map_or(&[][..], |gateway| &gateway.routes);
+    let mut nobody = NOBODY.into_iter();
+    let Some(nobody) = nobody.find(|address| !routes.iter().any(|route| is_in(*address, route))) else {
+        return Ok(());
+    };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let Ok(socket) = rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None) else {
         return Ok(());
     };
-    match rustix::net::connect(&socket, &SocketAddrV4::new([192, 0, 2, 1].into(), 9)) {
+    match rustix::net::connect(&socket, &SocketAddrV4::new(nobody, 9)) {
         Ok(()) | Err(Errno::INPROGRESS | Errno::AGAIN | Errno::TIMEDOUT | Errno::CONNREFUSED) => {
             Err("a connection to another host could be begun".to_owned())
         }

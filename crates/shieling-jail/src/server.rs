@@ -14,10 +14,11 @@ use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Signal};
-use shieling_jail::message::{self, Layer, Missed, Numbered, UPDATE, Updated};
+use shieling_jail::message::{self, LISTEN, Layer, Missed, Numbered, NumberedEndpoints, UPDATE, Updated};
 use shieling_jail::plan::Plan;
 
 use crate::confine::{Binding, Confinement};
+use crate::gateway;
 use crate::limits::{Apart, Eye, Kills};
 use crate::numbers::Numbers;
 use crate::refusal::{Step, While as _, refuse};
@@ -286,9 +287,14 @@ impl Server {
         let Some((text, mut fds)) = socket::receive(&self.updates, RecvFlags::DONTWAIT)? else {
             return Ok(false);
         };
-        let (UPDATE, Some(file)) = (&*text, fds.pop()) else {
+        let Some(file) = fds.pop() else {
             return Err(Errno::PROTO);
         };
+        match &*text {
+            UPDATE => {}
+            LISTEN => return self.listen(&file).map(|()| true),
+            _ => return Err(Errno::PROTO),
+        }
         let (number, update): Numbered = message::decode(&read_whole(&file, LONGEST_UPDATE)?).ok_or(Errno::BADMSG)?;
         let updated = match &mut self.view {
             Some(view) => view::update(view, &update).map(|paths| Missed { paths }),
@@ -299,6 +305,18 @@ impl Server {
         };
         socket::send(&self.updates, &message::encode::<Updated>(&(number, updated)), &[])?;
         Ok(true)
+    }
+
+    /// Makes more sockets in this network, for the host alone: no supervisor is made while they are open here.
+    fn listen(&mut self, file: &OwnedFd) -> Result<(), Errno> {
+        let (number, endpoints): NumberedEndpoints =
+            message::decode(&read_whole(file, LONGEST_UPDATE)?).ok_or(Errno::BADMSG)?;
+        let (answer, sockets): (Updated, _) = match gateway::bind(&endpoints) {
+            Ok(sockets) => ((number, Ok(Missed::default())), sockets),
+            Err(refusal) => ((number, Err(refusal)), Vec::new()),
+        };
+        let sockets: Vec<_> = sockets.iter().map(OwnedFd::as_fd).collect();
+        socket::send(&self.updates, &message::encode(&answer), &sockets)
     }
 
     /// Makes the supervisor of the next job, and gives the pipe on which it says that it has one.

@@ -10,7 +10,7 @@ use rustix::net::{
 };
 
 /// Descriptors that one message brings at most.
-const DESCRIPTORS: usize = 12;
+const DESCRIPTORS: usize = shieling_jail::message::SOCKETS_MOST;
 /// The longest message, in bytes: what is longer travels as a file in memory.
 const LONGEST: usize = 4096;
 

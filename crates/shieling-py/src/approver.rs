@@ -85,7 +85,7 @@ impl Asked {
     fn question<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let question = &self.question;
         let value = serde_json::json!({
-            "kind": match question.kind { RequestKind::Files => "files", RequestKind::Command => "command" },
+            "kind": match question.kind { RequestKind::Files => "files", RequestKind::Command => "command", RequestKind::Network => "network" },
             "text": question.text,
             "change": question.change,
             "cwd": question.cwd.to_string_lossy(),
@@ -117,6 +117,7 @@ impl Asked {
         }
         let scope = match scope {
             "once" => Scope::Once,
+            "always" => Scope::Always,
             "exact" => Scope::Exact(limits),
             "prefix" => Scope::Prefix(prefix, limits),
             "session" => Scope::Session(limits),

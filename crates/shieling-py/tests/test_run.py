@@ -103,6 +103,8 @@ def test_every_form_of_a_timeout_is_taken(memory: Shieling, timeout: Any) -> Non
         {"environment": "memory", "env": {"A=B": "c"}},
         {"environment": "memory", "env": {"A": 3}},
         {"environment": "memory", "allow_hosts": ["example.org"]},
+        {"environment": "sandbox", "allow_hosts": ["https://example.org/"]},
+        {"environment": "sandbox", "secrets": ["NOT A SECRET"]},
         {"environment": "memory", "changes": "commit"},
         {"environment": "memory", "max_output": 0},
         {"environment": "memory", "workspace": 3},

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -91,6 +91,38 @@ pub(crate) enum Reply {
     Declined,
     Dismissed,
     Unreadable,
+}
+
+/// The calls that wait for a command, the oldest first.
+static WAITING: Mutex<Vec<Weak<Person>>> = Mutex::new(Vec::new());
+
+/// A call that waits for a command, whose person can be asked about what the command does meanwhile.
+#[derive(Debug)]
+pub(crate) struct Waiting(Weak<Person>);
+
+impl Waiting {
+    /// Begins the wait of this person's call.
+    pub(crate) fn begin(person: &Arc<Person>) -> Self {
+        let weak = Arc::downgrade(person);
+        lock(&WAITING).push(Weak::clone(&weak));
+        Self(weak)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let mut waiting = lock(&WAITING);
+        if let Some(at) = waiting.iter().position(|one| one.ptr_eq(&self.0)) {
+            waiting.remove(at);
+        }
+    }
+}
+
+/// The person behind the newest call that waits and in the middle of which they can be asked.
+fn waiting() -> Option<Arc<Person>> {
+    let waiting = lock(&WAITING);
+    let mut people = waiting.iter().rev().filter_map(Weak::upgrade);
+    people.find(|person| matches!(person.way, QuestionChannel::During(_)))
 }
 
 /// Why a question was not answered.
@@ -257,9 +289,15 @@ pub struct Elicitation;
 impl Approver for Elicitation {
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async move {
-            // There is no person behind a request outside of a call.
-            let Ok(person) = PERSON.try_with(Arc::clone) else {
-                return Answer::Nobody;
+            let person = match (PERSON.try_with(Arc::clone), question.kind) {
+                (Ok(person), _) => person,
+                // A command connects while its call waits for it.
+                (Err(_), RequestKind::Network) => match waiting() {
+                    Some(person) => person,
+                    None => return Answer::Nobody,
+                },
+                // There is no person behind a request outside of a call.
+                (Err(_), RequestKind::Command | RequestKind::Files) => return Answer::Nobody,
             };
             let shown = match Subject::of(question) {
                 Ok(shown) => shown,
@@ -339,6 +377,7 @@ fn wording(question: &Question, shown: &Subject, purpose: Option<&str>) -> Strin
     let asked = match question.kind {
         RequestKind::Command => "May this command run?",
         RequestKind::Files => "May this be done with files?",
+        RequestKind::Network => "May a command do this?",
     };
     let mut lines = vec![asked.to_owned(), String::new()];
     lines.extend(shown.text.lines().map(|line| format!("    {line}")));
@@ -391,10 +430,15 @@ fn wording(question: &Question, shown: &Subject, purpose: Option<&str>) -> Strin
 
 const ONCE: &str = "yes";
 const SESSION: &str = "session";
+const ALWAYS: &str = "always";
 const NO: &str = "no";
 
 fn choices(question: &Question, way: &QuestionChannel) -> Value {
     let mut offered = vec![(ONCE, "Yes, once".to_owned())];
+    if question.kind == RequestKind::Network {
+        offered.push((SESSION, "Yes, until this environment ends".to_owned()));
+        offered.push((ALWAYS, "Yes, and tell me the line that keeps it".to_owned()));
+    }
     offered.extend(for_the_session(question).map(|title| (SESSION, title)));
     offered.push((NO, "No".to_owned()));
     let (names, titles): (Vec<&str>, Vec<&String>) = offered.iter().map(|(name, title)| (*name, title)).unzip();
@@ -457,6 +501,8 @@ fn decided(answer: &Value, question: &Question) -> Option<Answer> {
             };
             Some(Answer::Yes(Scope::Session(limits)))
         }
+        SESSION if question.kind == RequestKind::Network => Some(Answer::Yes(Scope::Session(GrantLimits::default()))),
+        ALWAYS if question.kind == RequestKind::Network => Some(Answer::Yes(Scope::Always)),
         NO => Some(Answer::No(words)),
         _ => None,
     }

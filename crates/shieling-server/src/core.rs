@@ -166,6 +166,7 @@ pub type Told = Box<dyn Fn() -> Later<'static, shieling::Told> + Send + Sync>;
 ///     let told = || Told {
 ///         shell: "/bin/bash".into(),
 ///         network: "none".to_owned(),
+///         hosts: Vec::new(),
 ///         persistence: Persistence::Session,
 ///         policies: Vec::new(),
 ///         memory: None,

@@ -185,6 +185,8 @@ pub struct EnvironmentInfo {
     pub cwd: PathBuf,
     /// The network that commands can reach: `none`, `loopback` or `host`.
     pub network: String,
+    /// The hosts that are open by name besides, as `--allow-host` takes them.
+    pub hosts: Vec<String>,
     /// The limits of each command.
     pub limits: CommandLimits,
     /// The policies in force. The strictest verdict applies.
@@ -390,14 +392,31 @@ fn advice(basis: &EnvironmentInfo) -> Vec<String> {
     );
     match basis.network.as_str() {
         "none" => advice.push("There is no network: work with what is here.".to_owned()),
+        "loopback" if !basis.hosts.is_empty() => {
+            let hosts = hosts(&basis.hosts);
+            advice.push(format!(
+                "The network is open to {hosts}, for every program, without proxy variables. Other hosts do not exist: \
+                 what was refused, and what would allow it, is told with the outcome. 127.0.0.1 is this environment's own."
+            ));
+        }
         "loopback" => advice.push(
             "The network is a loopback of its own: servers work on 127.0.0.1 and ::1, nothing outside can be reached, \
-             and nothing can be downloaded. A person can start with `--network host`."
+             and nothing can be downloaded. A person can open hosts with `--allow-host NAME`, or start with `--network host`."
                 .to_owned(),
         ),
         _ => {}
     }
     advice
+}
+
+/// The hosts in a line, as many as a reader takes in.
+fn hosts(all: &[String]) -> String {
+    const SHOWN: usize = 24;
+    let shown: Vec<String> = all.iter().take(SHOWN).map(|host| format!("`{host}`")).collect();
+    match all.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 fn list(paths: &[PathBuf]) -> String {
@@ -448,6 +467,7 @@ impl fmt::Display for Description {
             shell,
             cwd,
             network,
+            hosts: open,
             limits,
             policies,
             confinement,
@@ -457,7 +477,10 @@ impl fmt::Display for Description {
         writeln!(f, "Environment  {environment}: {os}, {kernel}")?;
         writeln!(f, "Shell        bash {} at {}", shell.version, shell.path.display())?;
         writeln!(f, "Directory    {}", cwd.display())?;
-        writeln!(f, "Network      {network}")?;
+        match open.as_slice() {
+            [] => writeln!(f, "Network      {network}")?,
+            open => writeln!(f, "Network      {network}, and {}", hosts(open))?,
+        }
         writeln!(f, "Confinement  {}", confined(confinement))?;
         writeln!(f, "Limits       {}", bounds(limits))?;
         if let Some(places) = places {
@@ -554,6 +577,7 @@ mod tests {
             },
             cwd: "/work/app".into(),
             network: "host".to_owned(),
+            hosts: Vec::new(),
             limits: CommandLimits {
                 timeout: Duration::from_secs(60),
                 output: ByteCount::kib(64),

@@ -132,6 +132,14 @@ pub enum EnforceError {
         /// What it cannot do, and why.
         why: &'static str,
     },
+    /// It cannot open the network by name, or not as it is asked to be.
+    #[error("`{environment}` cannot open the network by name: {why}")]
+    Network {
+        /// Its name.
+        environment: String,
+        /// Why.
+        why: String,
+    },
 }
 
 #[cfg(test)]

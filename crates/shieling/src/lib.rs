@@ -18,11 +18,14 @@ pub mod policy;
 pub mod approval;
 pub mod rate;
 pub mod process;
+#[cfg(feature = "gateway")]
+pub mod network;
 pub mod environment;
 pub mod session;
 pub mod files;
 pub mod output;
 pub mod outcome;
+pub mod changes;
 pub mod describe;
 pub mod audit;
 

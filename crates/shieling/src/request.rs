@@ -3,6 +3,7 @@
 //! A request is built once at the edge and not changed afterwards: the policy judges exactly the value that the
 //! environment starts or the operation performs.
 
+mod connect;
 mod file;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::units::ByteCount;
 
+pub use connect::Connect;
 pub use file::{Access, FileOp, Operation, Touched};
 
 /// The kind of a request. An approval of one kind never covers the other.
@@ -24,6 +26,8 @@ pub enum RequestKind {
     Command,
     /// A file operation.
     Files,
+    /// A connection to a host.
+    Network,
 }
 
 /// Something that is judged, approved and recorded before it happens.
@@ -294,6 +298,13 @@ impl Fields {
     fn of_files() -> Self {
         let mut hasher = Sha256::new();
         hasher.update(u64::MAX.to_le_bytes());
+        Self(hasher)
+    }
+
+    /// Begins the digest of a connection. Its first value is that of no command and no file operation.
+    fn of_network() -> Self {
+        let mut hasher = Sha256::new();
+        hasher.update((u64::MAX - 1).to_le_bytes());
         Self(hasher)
     }
 

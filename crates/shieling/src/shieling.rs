@@ -12,9 +12,12 @@ mod jobs;
 mod kernel;
 mod left;
 mod lookup;
+#[cfg(feature = "gateway")]
+mod network;
 mod reading;
 mod recorded;
 mod refusal;
+mod reviewing;
 mod sessions;
 mod started;
 mod telling;
@@ -123,6 +126,8 @@ impl Shieling {
             policy,
             workspace: workspace.into(),
             approver: Arc::new(NoApprover),
+            #[cfg(feature = "gateway")]
+            asks: false,
             mode: None,
             patience: None,
             rate: None,
@@ -134,6 +139,8 @@ impl Shieling {
             clock: Arc::new(SystemClock),
             requires: Requires::default(),
             own: Vec::new(),
+            #[cfg(feature = "gateway")]
+            network: crate::network::NetworkAccess::default(),
         }
     }
 
@@ -226,6 +233,7 @@ impl Shieling {
         };
         here.tell(&mut outcome, &before);
         entry.close(&mut outcome);
+        self.review(&mut outcome).await;
         outcome
     }
 
@@ -462,6 +470,8 @@ pub struct Builder {
     policy: Policy,
     workspace: PathBuf,
     approver: Arc<dyn Approver>,
+    #[cfg(feature = "gateway")]
+    asks: bool,
     mode: Option<Mode>,
     patience: Option<Duration>,
     rate: Option<RateLimit>,
@@ -473,12 +483,18 @@ pub struct Builder {
     clock: Arc<dyn Clock>,
     requires: Requires,
     own: Vec<PathBuf>,
+    #[cfg(feature = "gateway")]
+    network: crate::network::NetworkAccess,
 }
 
 impl Builder {
     /// With somebody to ask.
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
         self.approver = approver;
+        #[cfg(feature = "gateway")]
+        {
+            self.asks = true;
+        }
         self
     }
 
@@ -560,15 +576,105 @@ impl Builder {
         self
     }
 
+    /// With this host open to commands, by name and port (default: none). Every program can reach it, and nothing else
+    /// outside. Only in an environment with a gateway, such as [`Sandbox`](crate::environment::Sandbox).
+    ///
+    /// If an approver may be asked, the first connection to a host that is not open waits for an answer.
+    ///
+    /// ```
+    /// use shieling::network::HostRule;
+    ///
+    /// let python = HostRule::expand("@python")?;
+    /// assert!(python.iter().any(|host| host.to_string() == "pypi.org"));
+    /// # Ok::<(), shieling::network::RuleError>(())
+    /// ```
+    #[cfg(feature = "gateway")]
+    pub fn allow_host(mut self, host: crate::network::HostRule) -> Self {
+        self.network.rules.push(crate::network::Rule::allow(host));
+        self
+    }
+
+    /// With a secret that commands never see: its variable holds a placeholder, which is replaced by the value in
+    /// requests to its host alone. That host is open to commands, as by [`Self::allow_host`].
+    #[cfg(feature = "gateway")]
+    pub fn secret(mut self, secret: crate::network::Secret) -> Self {
+        let rule = crate::network::Rule::allow(secret.spec().host.clone());
+        if !self.network.rules.contains(&rule) {
+            self.network.rules.push(rule);
+        }
+        self.network.secrets.push(secret);
+        self
+    }
+
+    /// With names resolved outside in this way (default: as this host does).
+    #[cfg(feature = "gateway")]
+    pub fn resolver(mut self, resolver: Arc<dyn crate::network::Resolver>) -> Self {
+        self.network.resolver = Some(resolver);
+        self
+    }
+
+    /// With the certificates that are trusted where secrets go (default: the host's).
+    #[cfg(feature = "gateway")]
+    pub fn roots(mut self, roots: crate::network::Roots) -> Self {
+        self.network.roots = roots;
+        self
+    }
+
+    /// With a proxy for connections outside, and what goes around it (default: none).
+    #[cfg(feature = "gateway")]
+    pub fn proxy(mut self, proxy: crate::network::Proxy, around: crate::network::NoProxy) -> Self {
+        self.network.proxy = Some(proxy);
+        self.network.no_proxy = around;
+        self
+    }
+
+    /// Opens the network of the environment, if a host is named.
+    #[cfg(feature = "gateway")]
+    fn open_network(&mut self, mode: Mode, born: Instant) -> Result<(), EnforceError> {
+        let mut access = std::mem::take(&mut self.network);
+        access.rules.extend(network::rules(&self.policy.connects()));
+        if access.is_empty() {
+            return Ok(());
+        }
+        let case = network::Case {
+            environment: self.environment.name().to_owned(),
+            workspace: self.workspace.clone(),
+            policy: self.policy.digest(),
+        };
+        access.asker = (mode != Mode::Never && self.asks).then(|| {
+            Arc::new(network::ByApprover {
+                approver: Arc::clone(&self.approver),
+                case: case.clone(),
+                patience: self.patience.unwrap_or(crate::approval::DEFAULT_TIMEOUT),
+            }) as _
+        });
+        access.observer = self.audit.as_ref().map(|sink| {
+            Arc::new(network::Recording {
+                sink: Arc::clone(sink),
+                case,
+                born,
+                number: AtomicU64::new(0),
+            }) as _
+        });
+        self.environment.open_network(access)
+    }
+
     /// Builds it, and binds the environment to the policy.
     ///
     /// # Errors
     /// [`EnforceError`]: the environment serves another policy already, or cannot serve this one at all.
-    pub fn build(self) -> Result<Shieling, EnforceError> {
+    #[cfg_attr(
+        not(feature = "gateway"),
+        expect(unused_mut, reason = "only a network that is opened is taken out of it")
+    )]
+    pub fn build(mut self) -> Result<Shieling, EnforceError> {
         let asked = enforcement_of(&self.policy, &self.workspace);
         let enforced = self.environment.enforce(&asked)?;
         let contains = enforced.hidden || enforced.readonly || enforced.programs;
         let mode = self.mode.unwrap_or(if contains { Mode::OnAsk } else { Mode::Always });
+        let born = Instant::now();
+        #[cfg(feature = "gateway")]
+        self.open_network(mode, born)?;
         let mut approvals = Approvals::new(mode, self.approver, self.clock.clone());
         if let Some(patience) = self.patience {
             approvals = approvals.with_timeout(patience);
@@ -593,7 +699,7 @@ impl Builder {
             own: self.own,
             file_cache: Arc::default(),
             turns: files::Turns::default(),
-            born: Instant::now(),
+            born,
             closed: AtomicBool::new(false),
             runs: AtomicU64::new(0),
         })

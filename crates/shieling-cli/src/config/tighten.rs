@@ -11,6 +11,7 @@
 //! | `approval`, `network`, `isolation` | only a stricter value than the one without it |
 //! | `timeout`, `max-output`, `max-image-bytes`, `max-repeats`, `memory`, `pids`, `cpus`, `file-size`, `rate` | only a lower value |
 //! | `allow`, `include-tool` | refused: an entry grants |
+//! | `allow-host`, `secret` | refused: they open the network, and use what is the user's |
 //! | `env`, `shell`, `read`, `write`, `home`, `set-env`, `pass-env` | refused: they choose what runs, what it sees and what it changes |
 //! | `image`, `container`, `volume`, `user`, `writable` and the other options of containers | refused: the same |
 //! | `open-protected` | refused: it opens what runs code later |
@@ -66,9 +67,12 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
         approval,
         acknowledge_unsafe,
         network,
+        allow_host,
+        secret,
         read,
         write,
         home,
+        changes,
         set_env,
         pass_env,
         timeout,
@@ -144,6 +148,12 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
     if *acknowledge_unsafe {
         return refuse("acknowledge-unsafe", "only the user can acknowledge that");
     }
+    if !allow_host.is_empty() {
+        return refuse("allow-host", "it opens the network to a host");
+    }
+    if !secret.is_empty() {
+        return refuse("secret", "it sends a secret of the user's to a host");
+    }
     if !read.is_empty() {
         return refuse("read", "it opens more paths for reading");
     }
@@ -152,6 +162,9 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
     }
     if home.is_some() {
         return refuse("home", "it chooses what lasts in the user's directory");
+    }
+    if changes.is_some() {
+        return refuse("changes", "it chooses what becomes of the work that is done here");
     }
     if !set_env.is_empty() {
         return refuse("set-env", "a variable can change what a command runs");
@@ -340,10 +353,13 @@ mod tests {
             ("acknowledge-unsafe = true", "acknowledge-unsafe"),
             ("network = 'loopback'", "network"),
             ("network = 'host'", "network"),
+            ("allow-host = ['pypi.org']", "allow-host"),
+            ("secret = ['TOKEN@api.example.org']", "secret"),
             ("read = ['/']", "read"),
             ("write = ['/srv']", "write"),
             ("home = 'persistent'", "home"),
             ("home = 'private'", "home"),
+            ("changes = 'discard'", "changes"),
             ("set-env = ['PATH=/tmp']", "set-env"),
             ("pass-env = ['TOKEN']", "pass-env"),
             ("timeout = '61s'", "timeout"),

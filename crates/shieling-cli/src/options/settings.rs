@@ -10,8 +10,8 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::values::{
-    Approval, Assignment, Chosen, ContainerUser, Cpus, Engine, Home, Isolation, Mounted, Network, Pids, PolicyName,
-    Prefix, Preset, Pull, Rate, Size, Timeout, VariableName,
+    AllowedHost, Approval, Assignment, Changes, Chosen, ContainerUser, Cpus, Engine, Home, Isolation, Mounted,
+    NamedSecret, Network, Pids, PolicyName, Prefix, Preset, Pull, Rate, Size, Timeout, VariableName,
 };
 
 /// What can be set on the command line and in `shieling.toml` alike.
@@ -108,6 +108,25 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "REACH", help_heading = "Reach")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) network: Option<Network>,
+
+    /// Open the network to this host, by name; repeatable, `sandbox` only
+    ///
+    /// `pypi.org`, `*.example.org` (not example.org itself), `10.0.0.5:5432`, `10.0.0.0/8:443`, `udp:ntp.example.org:123`,
+    /// and `host.internal:5432` for a service on this machine's own loopback. Ports 443 and 80 if none is given. `@python`,
+    /// `@npm`, `@rust`, `@debian` and `@github` are known sets. Every program can use it, without proxy variables, and TLS
+    /// is left alone. All other names do not exist, and what was refused stands in the outcome. If somebody can be asked,
+    /// the first connection to another host waits for a yes. HTTPS_PROXY and NO_PROXY of yours are used outside.
+    #[arg(long, value_name = "NAME[:PORT]", help_heading = "Reach")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) allow_host: Vec<AllowedHost>,
+
+    /// A secret that commands use and never see: `VAR@HOST[=SOURCE]`; repeatable, `sandbox` only
+    ///
+    /// VAR holds a placeholder, which is replaced in the headers of requests to HOST alone; HOST is open to commands then.
+    /// SOURCE is `env:NAME`, `file:PATH` or `cmd:COMMAND`, and read outside. [default: your own VAR]
+    #[arg(long, value_name = "VAR@HOST[=SOURCE]", help_heading = "Reach")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) secret: Vec<NamedSecret>,
 
     /// One more path that may be read; repeatable, `sandbox` only
     ///
@@ -250,6 +269,16 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "NAME", help_heading = "Reach")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) pass_env: Vec<VariableName>,
+
+    /// Where changes to the workspace go [default: direct]
+    ///
+    /// `direct` is the workspace itself, at once. Otherwise they go into a private layer over it, which all commands
+    /// see: `commit` judges them and moves them into the workspace after each command, all or nothing; `review` asks a
+    /// person with the diff, and keeps them for `shieling changes` if nobody answers; `discard` removes them at the
+    /// end. In `sandbox` alone.
+    #[arg(long, value_name = "MODE", value_enum, help_heading = "Reach")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) changes: Option<Changes>,
 
     /// Let commands change .git/hooks, .git/config and the like in the workspace
     ///

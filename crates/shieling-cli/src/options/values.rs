@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use shieling::network::{HostRule, SecretError, SecretSpec};
 use shieling::units::{ByteCount, parse_duration};
 use shieling_remote::ssh::Destination;
 
@@ -280,6 +281,21 @@ pub(crate) enum Home {
     Private,
     /// Kept for the next sandbox of this workspace, in the state directory
     Persistent,
+}
+
+/// Where changes to the workspace go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Changes {
+    /// Into the workspace, at once
+    #[default]
+    Direct,
+    /// Into a private layer, and after each command, judged, into the workspace
+    Commit,
+    /// Into a private layer, and into the workspace once a person has seen the diff and agreed
+    Review,
+    /// Into a private layer, which is removed at the end
+    Discard,
 }
 
 /// How much faster something is played.
@@ -628,6 +644,73 @@ impl fmt::Display for Prefix {
     }
 }
 
+/// What `--allow-host` takes: a host with its port, or a set of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AllowedHost {
+    text: String,
+    rules: Vec<HostRule>,
+}
+
+impl AllowedHost {
+    /// The hosts.
+    pub(crate) fn rules(&self) -> &[HostRule] {
+        &self.rules
+    }
+}
+
+impl FromStr for AllowedHost {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let rules = HostRule::expand(text).map_err(|fault| match fault.instead() {
+            Some(instead) => format!("{fault}; {instead}"),
+            None => fault.to_string(),
+        })?;
+        Ok(Self {
+            text: text.to_owned(),
+            rules,
+        })
+    }
+}
+
+impl fmt::Display for AllowedHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// What `--secret` takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedSecret {
+    text: String,
+    spec: SecretSpec,
+}
+
+impl NamedSecret {
+    /// What it says.
+    pub(crate) fn spec(&self) -> &SecretSpec {
+        &self.spec
+    }
+}
+
+impl FromStr for NamedSecret {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let spec = text.parse().map_err(|fault: SecretError| fault.to_string())?;
+        Ok(Self {
+            text: text.to_owned(),
+            spec,
+        })
+    }
+}
+
+impl fmt::Display for NamedSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
 /// Reads text, or a bare number, through [`FromStr`], and writes what reads back as the same.
 macro_rules! as_text {
     ($($kind:ty => $expected:literal),* $(,)?) => {$(
@@ -682,6 +765,8 @@ as_text! {
     Assignment => "\"NAME=VALUE\"",
     PolicyName => "a preset or a file",
     Prefix => "the first words of a command",
+    AllowedHost => "a host such as \"pypi.org\", or a set such as \"@python\"",
+    NamedSecret => "\"VAR@HOST\" or \"VAR@HOST=SOURCE\"",
     ContainerUser => "UID, UID:GID or \"keep\"",
     Mounted => "\"SRC:DST\" or \"SRC:DST:ro\"",
 }

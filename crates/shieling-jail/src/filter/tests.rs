@@ -9,6 +9,7 @@ fn plan(isolation: Isolation, network: Network) -> Plan {
     Plan {
         isolation,
         network,
+        gateway: None,
         hostname: String::new(),
         view: Vec::new(),
         foreign: Vec::new(),

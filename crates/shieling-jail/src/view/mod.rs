@@ -30,6 +30,9 @@ use shieling_jail::plan::Entry;
 use crate::refusal::{Step, While as _, refuse};
 use crate::sys;
 
+/// Where files stand that are mounted over others.
+const OVER: &str = "/.shieling/over";
+
 const NOSUID: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOSUID;
 const NODEV: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NODEV;
 const NOEXEC: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOEXEC;
@@ -53,6 +56,8 @@ pub(crate) struct View {
     unfinished: Vec<OwnedFd>,
     /// Where what is written above read-only directories goes.
     layers: layer::Layers,
+    /// The roots of overlays over directories that the host changes.
+    staged: Vec<OwnedFd>,
     /// The jail's own processes, in a mount that is nowhere and can be written to.
     proc: Option<OwnedFd>,
     /// Whether control groups that should be shown could not be.
@@ -79,6 +84,7 @@ impl View {
             unseen: Vec::new(),
             unfinished: Vec::new(),
             layers: layer::Layers::default(),
+            staged: Vec::new(),
             proc: None,
             no_groups: false,
         })
@@ -137,6 +143,13 @@ impl View {
                 files,
                 executable,
             } => self.layer(source, target, (*bytes, *files), *executable),
+            Entry::Staged {
+                source,
+                target,
+                upper,
+                work,
+                executable,
+            } => self.stage(source, target, (upper, work), *executable),
             Entry::Listed {
                 target,
                 writable,
@@ -162,17 +175,8 @@ impl View {
                 self.mount_memory(target, &bounds, NOSUID | NODEV | no_exec).map(drop)
             }
             Entry::Directory { target } => self.add_directory(target),
-            Entry::File { target, content } => {
-                let (parent, name) = self.parent_of(target)?;
-                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let file = rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(0o644))?;
-                let mut rest = content.as_slice();
-                while !rest.is_empty() {
-                    let written = rustix::io::write(&file, rest)?;
-                    rest = rest.get(written..).unwrap_or_default();
-                }
-                Ok(())
-            }
+            Entry::File { target, content } => self.add_file(target, content),
+            Entry::Over { target, content } => self.add_over(target, content),
             Entry::Link { target, to } => {
                 let (parent, name) = self.parent_of(target)?;
                 rustix::fs::symlinkat(to, parent, name)
@@ -188,6 +192,33 @@ impl View {
             Entry::Unseen { target } => self.unseen(target),
             Entry::Protect { target } => self.protect(target),
         }
+    }
+
+    /// A new file with this content.
+    fn add_file(&mut self, target: &Path, content: &[u8]) -> Result<(), Errno> {
+        let (parent, name) = self.parent_of(target)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(0o644))?;
+        let mut rest = content;
+        while !rest.is_empty() {
+            let written = rustix::io::write(&file, rest)?;
+            rest = rest.get(written..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// A new file with this content, mounted over one that is there.
+    fn add_over(&mut self, target: &Path, content: &[u8]) -> Result<(), Errno> {
+        let Some(at) = self.resolve(target, OFlags::empty(), ResolveFlags::IN_ROOT)? else {
+            return Ok(());
+        };
+        let name = target.to_string_lossy().replace('/', "-");
+        let own = Path::new(OVER).join(name.trim_start_matches('-'));
+        self.add_file(&own, content)?;
+        let made = self.find(&own)?.ok_or(Errno::NOENT)?;
+        let mount = copy_of(made.as_fd())?;
+        sys::set_mount(mount.as_fd(), NOSUID | NODEV | RDONLY | NOEXEC, true)?;
+        self.attach(&mount, &at, target)
     }
 
     /// Mounts what was opened on the host.
@@ -377,10 +408,17 @@ fn describe(entry: &Entry) -> String {
             format!("showing `{}` as `{}`", source.display(), target.display())
         }
         Entry::Layered { target, .. } => format!("showing `{}` under a private layer", target.display()),
+        Entry::Staged { target, upper, .. } => format!(
+            "showing `{}` under the layer `{}` (an overlay, for which the kernel and both file systems have to allow \
+             user namespaces and attributes)",
+            target.display(),
+            upper.display()
+        ),
         Entry::Temporary { target, .. } => format!("making a private `{}`", target.display()),
         Entry::Directory { target } | Entry::File { target, .. } | Entry::Link { target, .. } => {
             format!("making `{}`", target.display())
         }
+        Entry::Over { target, .. } => format!("putting a file of its own over `{}`", target.display()),
         Entry::Proc { target } => format!(
             "mounting a process list of its own on `{}`, and setting the bounds of its user namespace there",
             target.display()
@@ -396,6 +434,10 @@ fn describe(entry: &Entry) -> String {
 /// Hides, holds and protects what appeared since, in the root that is in use.
 /// Gives what was to be hidden or held and is another file by now.
 pub(crate) fn update(view: &mut View, update: &Update) -> Step<Vec<PathBuf>> {
+    if update.refresh {
+        view.refresh()
+            .or_refuse(Layer::Mount, || "looking at the staged workspace again".to_owned())?;
+    }
     let mut missed = Vec::new();
     for Hide { target, file } in &update.hide {
         let hidden = view

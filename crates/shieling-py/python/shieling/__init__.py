@@ -29,6 +29,7 @@ from ._errors import (
 )
 from ._options import Answer, Approver, EnvironmentName
 from ._records import (
+    ChangeTotals,
     Changes,
     CommandSeen,
     Confinement,
@@ -47,6 +48,9 @@ from ._records import (
     KilledProcess,
     LimitHit,
     Listed,
+    Network,
+    NetworkConnection,
+    NetworkDenied,
     No,
     Outcome,
     OutputPage,
@@ -92,6 +96,7 @@ __all__ = [
     "AsyncSession",
     "AsyncShieling",
     "AsyncStream",
+    "ChangeTotals",
     "Changes",
     "ClosedError",
     "CommandFailedError",
@@ -120,6 +125,9 @@ __all__ = [
     "KilledProcess",
     "LimitHit",
     "Listed",
+    "Network",
+    "NetworkConnection",
+    "NetworkDenied",
     "No",
     "NotStartedError",
     "Outcome",

@@ -24,7 +24,14 @@ Approver = Callable[[Question], Answer | Awaitable[Answer]]
 """Who is asked, where a command or a change of files needs a yes."""
 
 # Keyword -> key of the settings, where it is not the keyword with dashes.
-_KEYS = {"environment": "env", "pass_env": "pass-env", "volumes": "volume", "devices": "device"}
+_KEYS = {
+    "environment": "env",
+    "pass_env": "pass-env",
+    "allow_hosts": "allow-host",
+    "secrets": "secret",
+    "volumes": "volume",
+    "devices": "device",
+}
 _PLAIN = (
     "environment",
     "allow",
@@ -36,7 +43,10 @@ _PLAIN = (
     "require_shell_approval",
     "require_write_approval",
     "network",
+    "allow_hosts",
+    "secrets",
     "home",
+    "changes",
     "pass_env",
     "isolation",
     "open_protected",
@@ -61,7 +71,7 @@ _PLAIN = (
     "cap_add",
 )
 # Each of these is a list of texts.
-_LISTS = {"allow", "deny", "ignore", "pass_env", "volumes", "devices", "cap_add"}
+_LISTS = {"allow", "allow_hosts", "secrets", "deny", "ignore", "pass_env", "volumes", "devices", "cap_add"}
 _UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 # What the environment of a process can hold and no shell variable can be named.
@@ -183,15 +193,6 @@ def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _refuse_unavailable(options: Mapping[str, Any]) -> None:
-    if options["allow_hosts"]:
-        raise ConfigurationError(
-            "`allow_hosts` is not in this version; nothing was started. Use `network='host'` for all of the network"
-        )
-    if options["changes"] != "direct":
-        raise ConfigurationError(f"`changes={options['changes']!r}` is not in this version, which has `direct`")
-
-
 def _in_keywords(words: str) -> str:
     """A message of the command line's, with its options as keywords: ``--env local`` is ``environment='local'``."""
 
@@ -205,7 +206,14 @@ def _in_keywords(words: str) -> str:
     return re.sub(r"--([a-z][a-z-]*)( [a-z]+(?=[` ]))?", keyword, words)
 
 
-_KEYWORDS = {"env": "environment", "set-env": "env", "volume": "volumes", "device": "devices"}
+_KEYWORDS = {
+    "env": "environment",
+    "set-env": "env",
+    "allow-host": "allow_hosts",
+    "secret": "secrets",
+    "volume": "volumes",
+    "device": "devices",
+}
 _FLAGS = {
     "readonly",
     "acknowledge_unsafe",
@@ -225,7 +233,6 @@ def open_core(options: Mapping[str, Any]) -> _native.Core:
     Raises:
         ConfigurationError: One of them is wrong, or cannot be enforced here.
     """
-    _refuse_unavailable(options)
     try:
         settings = _settings(options)
         given: str | os.PathLike[str] | None = options["workspace"]

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from ._errors import CommandFailedError, CommandTimeoutError, DeniedError, NotStartedError
 
 __all__ = [
+    "ChangeTotals",
     "Changes",
     "CommandSeen",
     "Confinement",
+    "Conflict",
     "Denial",
     "Description",
     "Edited",
@@ -263,17 +265,53 @@ class HeldBack(_Record):
 
 
 @_record
-class Changes(_Record):
-    """What became of what a command changed in the workspace.
+class ChangeTotals(_Record):
+    """Exact numbers of changed paths, where the lists are cut.
 
     Attributes:
-        id: The name of a set of changes that waits; ``None`` for ``direct``.
-        mode: Where writes went.
-        state: What became of them.
-        added: Paths added, where that is known.
-        modified: Paths changed, where that is known.
-        deleted: Paths removed, where that is known.
+        added: Number of added paths.
+        modified: Number of modified paths.
+        deleted: Number of deleted paths.
+        held_back: Number of paths that were held back.
+        conflicts: Number of conflicts.
+    """
+
+    added: int
+    modified: int
+    deleted: int
+    held_back: int
+    conflicts: int
+
+
+@_record
+class Conflict(_Record):
+    """A path that both a command and somebody else changed.
+
+    Attributes:
+        path: The path, relative to the workspace.
+        because: What both sides did.
+        instead: What to do about it.
+    """
+
+    path: str
+    because: str
+    instead: str
+
+
+@_record
+class Changes(_Record):
+    """A command's changes to the workspace.
+
+    Attributes:
+        id: The id of the stored changes, for ``shieling changes`` and ``shieling undo``; ``None`` if nothing is stored.
+        mode: ``direct``, ``commit``, ``review`` or ``discard``.
+        state: ``committed``, ``waiting``, ``discarded`` or ``conflict``.
+        added: Added paths, if known; at most 200.
+        modified: Modified paths, if known; at most 200.
+        deleted: Deleted paths, if known; at most 200.
+        totals: The exact numbers, if known.
         held_back: What was not let into the workspace.
+        conflicts: What was changed by others as well.
     """
 
     id: str | None
@@ -282,13 +320,80 @@ class Changes(_Record):
     added: tuple[str, ...] | None
     modified: tuple[str, ...] | None
     deleted: tuple[str, ...] | None
+    totals: ChangeTotals | None
     held_back: tuple[HeldBack, ...]
+    conflicts: tuple[Conflict, ...]
 
     _nested: ClassVar[dict[str, Callable[[Any], Any]]] = {
         "added": tuple,
         "modified": tuple,
         "deleted": tuple,
+        "totals": ChangeTotals.from_dict,
         "held_back": _many(HeldBack.from_dict),
+        "conflicts": _many(Conflict.from_dict),
+    }
+
+
+@_record
+class NetworkConnection(_Record):
+    """A host that commands connected to, with all connections to it.
+
+    Attributes:
+        host: The name, or the address if a rule names one.
+        port: The port.
+        bytes_in: Bytes that came from the host.
+        bytes_out: Bytes that went to it.
+        count: How many connections there were.
+        error: Why the last one that failed did.
+    """
+
+    host: str
+    port: int
+    bytes_in: int
+    bytes_out: int
+    count: int = 1
+    error: str | None = None
+
+
+@_record
+class NetworkDenied(_Record):
+    """A host that commands tried to reach and were refused.
+
+    Attributes:
+        host: The name or the address.
+        port: The port; ``None`` if the name was only looked up.
+        because: Why it was refused.
+        instead: What to do instead, if that is known.
+        count: How often it was tried.
+    """
+
+    host: str
+    port: int | None
+    because: str
+    instead: str | None
+    count: int = 1
+
+
+@_record
+class Network(_Record):
+    """The use of a network that is opened by name.
+
+    Attributes:
+        connections: The hosts that were connected to.
+        denied: The hosts that were refused.
+        always: The hosts that a person has allowed for always, as ``allow_hosts`` takes them.
+        omitted: How many connections and refusals are not listed.
+    """
+
+    connections: tuple[NetworkConnection, ...]
+    denied: tuple[NetworkDenied, ...]
+    always: tuple[str, ...] = ()
+    omitted: int = 0
+
+    _nested: ClassVar[dict[str, Callable[[Any], Any]]] = {
+        "connections": _many(NetworkConnection.from_dict),
+        "denied": _many(NetworkDenied.from_dict),
+        "always": tuple,
     }
 
 
@@ -405,7 +510,7 @@ class Outcome(_Record):
     job: str | None = None
     recording: str | None = None
     changes: Changes | None = None
-    network: dict[str, Any] | None = None
+    network: Network | None = None
     hints: tuple[Hint, ...] = ()
     limits_hit: tuple[LimitHit, ...] = ()
     denial: Denial | None = None
@@ -414,6 +519,7 @@ class Outcome(_Record):
     _nested: ClassVar[dict[str, Callable[[Any], Any]]] = {
         "confinement": Confinement.from_dict,
         "changes": Changes.from_dict,
+        "network": Network.from_dict,
         "hints": _many(Hint.from_dict),
         "limits_hit": _many(LimitHit.from_dict),
         "denial": Denial.from_dict,
@@ -526,7 +632,7 @@ class Question(_Record):
     """What an approver is asked.
 
     Attributes:
-        kind: ``command`` or ``files``.
+        kind: ``command``, ``files`` or ``network``.
         text: The command's text, or how the operation on files reads.
         change: What an operation on files would change, as a diff.
         cwd: Where it is to run.
@@ -538,7 +644,7 @@ class Question(_Record):
         changed: Those of them that changed since the same question was answered with yes; empty the first time.
     """
 
-    kind: Literal["command", "files"]
+    kind: Literal["command", "files", "network"]
     text: str
     change: str | None
     cwd: str
@@ -573,7 +679,7 @@ class Yes(_Record):
     Yes(scope='prefix', prefix=('git', 'push'), uses=None, seconds=600)
     """
 
-    scope: Literal["once", "exact", "prefix", "session"] = "once"
+    scope: Literal["once", "exact", "prefix", "session", "always"] = "once"
     prefix: tuple[str, ...] = ()
     uses: int | None = None
     seconds: float | None = None

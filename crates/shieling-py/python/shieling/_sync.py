@@ -68,8 +68,13 @@ class Shieling:
         require_write_approval: Whether every change made by the file methods is asked about.
         network: ``none``, ``loopback`` (the sandbox's own) or ``host``. Default: ``loopback`` in ``sandbox``, ``host``
             in ``local``, ``none`` in ``memory``.
-        allow_hosts: Hosts that can be reached. Not in this version: anything but an empty list is refused.
-        changes: Where writes to the workspace go. This version has ``direct`` and refuses the others.
+        allow_hosts: Hosts that are opened by name (``sandbox``), each ``"NAME"`` or ``"NAME:PORT"``, as ``--allow-host``
+            takes them: ``"pypi.org"``, ``"*.example.org"``, ``"host.internal:5432"``, or a set such as ``"@python"``.
+            An approver is asked about the first connection to another host.
+        secrets: Secrets that commands use and never see, each ``"VAR@HOST"`` or ``"VAR@HOST=SOURCE"``, as ``--secret``
+            takes them.
+        changes: Where writes to the workspace go: ``direct``, or staged: ``commit`` (judged, after each command),
+            ``review`` (once the approver has agreed to the diff), ``discard``. ``sandbox`` alone.
         read: More paths that may be read (``sandbox``).
         write: More paths that may be written (``sandbox``).
         home: ``private`` (gone with the sandbox) or ``persistent`` (kept per workspace). Default: ``private``.
@@ -137,7 +142,8 @@ class Shieling:
         require_write_approval: bool = False,
         network: Literal["none", "loopback", "host"] | None = None,
         allow_hosts: Sequence[str] = (),
-        changes: Literal["direct"] = "direct",
+        secrets: Sequence[str] = (),
+        changes: Literal["direct", "commit", "review", "discard"] = "direct",
         read: Sequence[Path] = (),
         write: Sequence[Path] = (),
         home: Literal["private", "persistent"] | None = None,

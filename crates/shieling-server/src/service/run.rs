@@ -10,7 +10,7 @@ use shieling::units::ByteCount;
 
 use super::Service;
 use super::remedy::remedy;
-use crate::approval::{PERSON, Person};
+use crate::approval::{PERSON, Person, Waiting};
 use crate::arguments;
 use crate::core::Workplace;
 use crate::mcp::Reporter;
@@ -43,6 +43,7 @@ impl Service {
             call.progress = Some(progress);
             (reporter, seen)
         });
+        let _waiting = Waiting::begin(person);
         let running = PERSON.scope(person.clone(), workplace.core.shell(call));
         let mut outcome = match reporting {
             None => running.await,

@@ -12,7 +12,7 @@ mod plain;
 mod pydantic;
 mod refusal;
 
-use shieling::outcome::Outcome;
+use shieling::outcome::{ChangeState, Changes, NetworkSummary, Outcome};
 use shieling::session::ViewResponse;
 
 use crate::dialect::Style;
@@ -48,12 +48,73 @@ fn with_held_back(mut text: String, outcome: &Outcome) -> String {
         let (because, instead) = (visible::line(&hint.because, 500), visible::line(&hint.instead, 500));
         add(&mut text, &format!("[{because}; {instead}]"));
     }
+    for line in outcome.network.iter().flat_map(network) {
+        add(&mut text, &format!("[{line}]"));
+    }
     for held in outcome.changes.iter().flat_map(|changes| &changes.held_back) {
         let path = visible::line(&held.path.to_string_lossy(), 300);
         let (because, instead) = (visible::line(&held.because, 500), visible::line(&held.instead, 500));
         add(&mut text, &format!("[held back: `{path}`: {because}; {instead}]"));
     }
+    if let Some(changes) = &outcome.changes {
+        staged(&mut text, changes);
+    }
     text
+}
+
+/// Words what was refused of a network that is opened by name, and what a person has allowed for always.
+fn network(network: &NetworkSummary) -> Vec<String> {
+    let refused = network.denied.iter().map(|denied| {
+        let host = visible::line(&denied.host, 300);
+        let port = denied.port.map_or_else(String::new, |port| format!(":{port}"));
+        let because = visible::line(&denied.because, 500);
+        let instead = denied.instead.as_deref().map_or_else(String::new, |instead| {
+            format!("; instead: {}", visible::line(instead, 500))
+        });
+        format!("network: `{host}{port}` was refused: {because}{instead}")
+    });
+    let always = network.always.iter().map(|rule| {
+        let rule = visible::line(rule, 300);
+        format!(
+            "network: allowed until the environment ends; to keep it, add `allow-host = [\"{rule}\"]` to shieling.toml"
+        )
+    });
+    refused.chain(always).collect()
+}
+
+/// Appends what became of staged changes, unless they are where they were meant to be.
+fn staged(text: &mut String, changes: &Changes) {
+    for conflict in &changes.conflicts {
+        let path = visible::line(&conflict.path.to_string_lossy(), 300);
+        let (because, instead) = (
+            visible::line(&conflict.because, 500),
+            visible::line(&conflict.instead, 500),
+        );
+        add(text, &format!("[not committed: `{path}`: {because}; {instead}]"));
+    }
+    let totals = changes.totals.unwrap_or_default();
+    if totals.added + totals.modified + totals.deleted == 0 {
+        return;
+    }
+    let counts = format!(
+        "{} added, {} modified, {} deleted",
+        totals.added, totals.modified, totals.deleted
+    );
+    match (changes.state, &changes.id) {
+        (ChangeState::Committed, _) | (ChangeState::Conflict, None) => {}
+        (ChangeState::Discarded, _) => add(
+            text,
+            &format!("[staged: {counts}, which commands see and the user's workspace does not get]"),
+        ),
+        (ChangeState::Waiting, None) => add(text, &format!("[staged: {counts}, not committed]")),
+        (ChangeState::Waiting | ChangeState::Conflict, Some(id)) => add(
+            text,
+            &format!(
+                "[staged: {counts}; commands see them, and they wait as the change set {id} until a person runs \
+                 `shieling changes apply {id}`]"
+            ),
+        ),
+    }
 }
 
 /// Words the new output of a job.

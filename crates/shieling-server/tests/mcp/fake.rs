@@ -94,6 +94,7 @@ fn told() -> shieling::Told {
     shieling::Told {
         shell: "/bin/bash".into(),
         network: "none".to_owned(),
+        hosts: Vec::new(),
         persistence: Persistence::Session,
         policies: Vec::new(),
         memory: None,
@@ -114,6 +115,7 @@ pub(crate) fn basis() -> EnvironmentInfo {
         },
         cwd: "/work".into(),
         network: "none".to_owned(),
+        hosts: Vec::new(),
         limits: CommandLimits {
             timeout: Duration::from_secs(60),
             output: shieling::units::ByteCount::kib(64),

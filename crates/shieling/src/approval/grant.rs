@@ -115,7 +115,9 @@ impl Covers {
                             let programs: Vec<&str> = programs.iter().map(String::as_str).collect();
                             was_said_yes_to(reason, reasons, &programs)
                         }
-                        RequestKind::Files => reasons.iter().any(|seen| seen.rule == reason.rule),
+                        RequestKind::Files | RequestKind::Network => {
+                            reasons.iter().any(|seen| seen.rule == reason.rule)
+                        }
                     })
                     && question.files.iter().all(|file| files.contains(file))
             }
@@ -159,6 +161,7 @@ impl Grants {
         };
         let (covers, limits) = match scope {
             Scope::Once => (exact(), once),
+            Scope::Always => (exact(), GrantLimits::default()),
             Scope::Exact(limits) => (exact(), limits),
             Scope::Prefix(words, limits) if begins_with(question, &words) => {
                 let (place, files) = (question.place, question.files.clone());

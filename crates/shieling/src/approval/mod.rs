@@ -41,7 +41,7 @@ pub use scope::{GrantId, GrantLimits, Scope};
 const ROUNDS: usize = 3;
 
 /// The default time limit for an answer.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// The basis of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]

@@ -62,7 +62,7 @@ pub struct Question {
 }
 
 impl Question {
-    pub(super) fn new(request: &impl Request, case: &ApprovalContext<'_>, files: Vec<(PathBuf, Digest)>) -> Self {
+    pub(crate) fn new(request: &impl Request, case: &ApprovalContext<'_>, files: Vec<(PathBuf, Digest)>) -> Self {
         Self {
             kind: request.kind(),
             text: request.text().to_owned(),
@@ -84,6 +84,9 @@ impl Question {
     /// launches, or the file operation. Returns `None` if the text is more than commands of plain words; the approval
     /// then covers only this start.
     pub fn programs(&self) -> Option<BTreeSet<String>> {
+        if self.kind == RequestKind::Network {
+            return None;
+        }
         if self.kind == RequestKind::Files {
             return Some(self.text.split(' ').take(1).map(str::to_owned).collect());
         }

@@ -52,6 +52,9 @@ pub enum Scope {
     /// Commands of which every part begins with these words. If that is not true of the command in question, or the
     /// request is not a command, the approval covers only this start.
     Prefix(Vec<String>, GrantLimits),
+    /// From now on, until the environment ends. For connections to a host: the line that keeps it for later is told
+    /// with the outcome. For other requests it covers the same request again.
+    Always,
     /// In the same session, commands that launch only [the same programs](crate::approval::Question::programs) and are asked about for
     /// the same reasons. If the text is not plain, the approval covers only this start.
     Session(GrantLimits),

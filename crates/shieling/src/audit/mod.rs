@@ -10,6 +10,7 @@
 //! ```text
 //! intent ──► approved ──► outcome          a command that ran
 //!        └─► denied                        a command that was not approved
+//! connection                               a connection to a host that ended, or was refused
 //! denied                                   a command that the policy or the rate limit refused
 //! ```
 //!
@@ -22,6 +23,7 @@
 //! cannot rewrite the rest of the file. To detect a rewritten or truncated file, compare with a [`LogHead`] that was
 //! stored elsewhere.
 
+mod connection;
 mod head;
 mod file;
 mod line;
@@ -36,6 +38,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 pub use crate::units::rfc3339;
+pub use connection::{ConnectionRecord, RequestRecord};
 pub use file::{Durability, LogFile, LogSettings, MAX_LINE_BYTES};
 pub use head::LogHead;
 pub use line::escape;
@@ -90,6 +93,8 @@ pub enum RecordKind {
     Denied,
     /// It has ended, or contact with it was lost.
     Outcome,
+    /// A connection to a host has ended, or was refused.
+    Connection,
 }
 
 /// A record, before it receives its number and its link to the line before.
@@ -113,6 +118,9 @@ pub struct Record {
     /// The input to a job, if the record is about one. Otherwise it is omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub typed: Option<InputRecord>,
+    /// The connection, if the record is about one. Otherwise it is omitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection: Option<ConnectionRecord>,
     /// The working directory; bytes that are not UTF-8 are replaced.
     pub cwd: String,
     /// The names of the environment variables.
@@ -278,6 +286,7 @@ impl Record {
             command: request.text().to_owned(),
             file: None,
             typed: None,
+            connection: None,
             cwd: lossy(request.cwd()),
             variables: request.variable_names(),
             environment: environment.to_owned(),

@@ -21,6 +21,7 @@
 //! # Ok::<(), shieling::request::CommandError>(())
 //! ```
 
+mod connects;
 mod facts;
 mod file;
 mod meaning;
@@ -33,6 +34,8 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
+#[cfg(feature = "gateway")]
+pub use connects::ConnectRule;
 pub use facts::Facts;
 pub use meaning::paths::PatternError;
 pub use preset::{PRESETS, UnknownPreset, preset_settings};
@@ -208,6 +211,16 @@ impl Policy {
         self
     }
 
+    /// What its rules say of connections to hosts, for environments with a gateway.
+    #[cfg(feature = "gateway")]
+    pub fn connects(&self) -> Vec<ConnectRule> {
+        let files = self.parts.iter().filter_map(|part| match part {
+            Part::Rules(rules) => Some(rules.connects()),
+            _ => None,
+        });
+        files.flatten().collect()
+    }
+
     /// The patterns of hidden paths, for environments that can hide them.
     pub fn hidden(&self) -> Vec<String> {
         self.ignored().flatten().cloned().collect()
@@ -352,7 +365,7 @@ impl Policy {
                 walk,
                 bases: bases.clone(),
                 sole: !many && reading.bases.is_empty(),
-                object: escaped(&effect.object),
+                object: named(&effect.object),
                 span: effect.span,
             })
         });
@@ -379,7 +392,7 @@ impl Policy {
             found.push(InParts {
                 of,
                 here: std::path::Path::new(here).join(beyond),
-                object: escaped(&effect.object),
+                object: named(&effect.object),
                 span: effect.span,
             });
         }
@@ -468,7 +481,7 @@ fn reason(rule: String, finding: Finding) -> Reason {
     Reason {
         decision: finding.decision,
         rule,
-        object: escaped(&finding.object),
+        object: named(&finding.object),
         span: finding.span,
         because: finding.because,
         instead: finding.instead,
@@ -477,7 +490,7 @@ fn reason(rule: String, finding: Finding) -> Reason {
 
 fn unreadable_verdict(text: &str, unreadable: &Unreadable) -> Verdict {
     let object = text.get(unreadable.span.start..unreadable.span.end).unwrap_or_default();
-    let object: String = escaped(object).chars().take(120).collect();
+    let object: String = named(object).chars().take(120).collect();
     Verdict {
         decision: Decision::Ask,
         reasons: vec![Reason {
@@ -513,7 +526,7 @@ fn effect_seen(effect: &Effect) -> Option<EffectSeen> {
     };
     Some(EffectSeen {
         kind,
-        object: escaped(&effect.object),
+        object: named(&effect.object),
         span: effect.span,
     })
 }
@@ -553,4 +566,9 @@ fn tokens<S: AsRef<str>>(entries: &[S]) -> Result<Vec<Vec<String>>, EntryError> 
             Ok(words)
         })
         .collect()
+}
+
+/// What a reading calls something, for people: the home, which a reading does not know, is `~`.
+fn named(object: &str) -> String {
+    escaped(&object.replace(HOME, "~"))
 }

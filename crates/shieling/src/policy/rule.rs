@@ -10,6 +10,9 @@ use toml::Spanned;
 use shieling_shell::program::Normal;
 use shieling_shell::{Atom, Base, Deed, Doubt, Known, Reading, Word};
 
+#[cfg(feature = "gateway")]
+use super::connects::ConnectRule;
+use super::connects::Hosts;
 use super::facts::Facts;
 use super::meaning::paths::{Hidden, Starts};
 use super::meaning::{Finding, allow, deny};
@@ -32,6 +35,7 @@ struct Rule {
     commands: Vec<deny::Entry>,
     reads: Option<Hidden>,
     writes: Option<Hidden>,
+    connects: Option<Hosts>,
     because: Option<String>,
     instead: Option<String>,
     matches: Vec<Spanned<String>>,
@@ -83,6 +87,8 @@ struct Entry {
     reads: Option<Spanned<OneOrMany>>,
     #[serde(default)]
     writes: Option<Spanned<OneOrMany>>,
+    #[serde(default)]
+    connects: Option<Spanned<OneOrMany>>,
     because: Option<String>,
     instead: Option<String>,
     #[serde(default, rename = "match")]
@@ -140,7 +146,8 @@ impl RuleFile {
     ///
     /// `name` is how messages call the file. The text is TOML: `default = "allow"` (or `ask`, `deny`)
     /// for what no rule matches, and `[[rule]]` tables with `decision`, `command` (a prefix of words,
-    /// or a list of them), `reads` and `writes` (patterns as in `.gitignore`), `because`, `instead`,
+    /// or a list of them), `reads` and `writes` (patterns as in `.gitignore`), `connects` (hosts, as `--allow-host`
+    /// takes them; a rule has either these or the others), `because`, `instead`,
     /// `match` and `not_match`.
     ///
     /// # Errors
@@ -168,12 +175,26 @@ impl RuleFile {
                     format!("the rule `{id}` stands also in line {}", other.line),
                 ));
             }
-            if entry.command.is_none() && entry.reads.is_none() && entry.writes.is_none() {
+            let of_texts = entry.command.is_some() || entry.reads.is_some() || entry.writes.is_some();
+            if !of_texts && entry.connects.is_none() {
                 return Err(error(
                     span,
-                    format!("the rule `{id}` matches nothing: give it `command`, `reads` or `writes`"),
+                    format!("the rule `{id}` matches nothing: give it `command`, `reads`, `writes` or `connects`"),
                 ));
             }
+            if of_texts && entry.connects.is_some() {
+                return Err(error(
+                    span,
+                    format!("the rule `{id}` is about hosts and about commands: make it two rules"),
+                ));
+            }
+            let connects = match entry.connects {
+                None => None,
+                Some(list) => {
+                    let at = list.span();
+                    Some(Hosts::parse(&list.into_inner().0).map_err(|fault| error(at, fault))?)
+                }
+            };
             let commands = match entry.command {
                 None => Vec::new(),
                 Some(list) => {
@@ -198,6 +219,7 @@ impl RuleFile {
                 commands,
                 reads: globs(entry.reads)?,
                 writes: globs(entry.writes)?,
+                connects,
                 because: entry.because,
                 instead: entry.instead,
                 matches: entry.matches,
@@ -240,6 +262,21 @@ impl RuleFile {
         self.rules.len()
     }
 
+    /// What the rules say of connections to hosts.
+    #[cfg(feature = "gateway")]
+    pub(super) fn connects(&self) -> Vec<ConnectRule> {
+        let each = |rule: &Rule| {
+            Some(ConnectRule {
+                name: format!("{}:{} ({})", self.name, rule.line, rule.id),
+                hosts: rule.connects.as_ref()?.0.clone(),
+                decision: rule.decision,
+                because: rule.because.clone(),
+                instead: rule.instead.clone(),
+            })
+        };
+        self.rules.iter().filter_map(each).collect()
+    }
+
     /// The text of the file.
     pub(super) fn source(&self) -> &str {
         &self.source
@@ -250,6 +287,27 @@ impl RuleFile {
         for rule in &self.rules {
             for (examples, should_match) in [(&rule.matches, true), (&rule.not_matches, false)] {
                 for example in examples {
+                    if let Some(hosts) = &rule.connects {
+                        let matched = hosts.mean(example.get_ref(), rule.decision);
+                        let problem = match matched {
+                            Ok(matched) if matched == should_match => continue,
+                            Ok(_) => {
+                                let said = if should_match { "match" } else { "not match" };
+                                format!(
+                                    "the rule `{}` should {said} its example `{}`",
+                                    rule.id,
+                                    example.get_ref()
+                                )
+                            }
+                            Err(why) => format!("the example `{}` of rule `{}`: {why}", example.get_ref(), rule.id),
+                        };
+                        return Err(RuleError {
+                            file: self.name.clone(),
+                            line: line_of(&self.source, example.span().start),
+                            span: example.span(),
+                            problem,
+                        });
+                    }
                     let error = |problem: String| RuleError {
                         file: self.name.clone(),
                         line: line_of(&self.source, example.span().start),

@@ -5,17 +5,18 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use serde::de::DeserializeOwned;
 use shieling_jail::message::{
-    self, Answer, GONE, LAST, LONGEST_ANSWER, Numbered, Ready, Refusal, START, UPDATE, Update, Updated,
+    self, Answer, GONE, LAST, LISTEN, LONGEST_ANSWER, Numbered, NumberedEndpoints, Ready, Refusal, SOCKETS,
+    SOCKETS_MOST, START, UPDATE, Update, Updated,
 };
-use shieling_jail::plan::{Isolation, Request};
+use shieling_jail::plan::{Endpoint, Isolation, Request};
 use tokio::io::unix::AsyncFd;
 
 use super::counts::Counts;
@@ -40,6 +41,8 @@ pub struct Jail {
     ready: Ready,
     /// Its root, if it has a view of files of its own.
     root: Option<OwnedFd>,
+    /// The sockets that its plan has bound in its network, in order, until they are taken.
+    sockets: Mutex<Vec<OwnedFd>>,
     counts: Arc<Counts>,
     /// Whether nothing can start in it any more: it was told to end, or its last command was ordered.
     last: AtomicBool,
@@ -50,6 +53,8 @@ pub(crate) struct Ordered {
     control: OwnedFd,
     updates: OwnedFd,
     isolation: Isolation,
+    /// How many sockets its plan binds.
+    sockets: usize,
 }
 
 /// What follows a command in its jail.
@@ -129,6 +134,7 @@ impl Jail {
         let plan = shieling_jail::plan::Plan {
             isolation: Isolation::None,
             network: shieling_jail::plan::Network::Host,
+            gateway: None,
             hostname: String::new(),
             view: Vec::new(),
             foreign: Vec::new(),
@@ -164,6 +170,7 @@ impl Jail {
             control: ours,
             updates,
             isolation: plan.isolation,
+            sockets: plan.gateway.as_ref().map_or(0, |gateway| gateway.sockets.len()),
         })
     }
 
@@ -175,6 +182,11 @@ impl Jail {
     /// Its root, if it has a view of files of its own: what stands beneath it is what commands see.
     pub(crate) fn root(&self) -> Option<&OwnedFd> {
         self.root.as_ref()
+    }
+
+    /// The sockets that its plan has bound in its network, in the plan's order; once.
+    pub(crate) fn take_sockets(&self) -> Vec<OwnedFd> {
+        std::mem::take(&mut *self.sockets.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What its limits do.
@@ -261,26 +273,53 @@ impl Jail {
     /// # Cancel safety
     /// What was asked may or may not be done if the future is dropped; asking again does no harm.
     pub async fn update(&self, update: &Update) -> Result<Vec<PathBuf>, JailError> {
+        let numbered = |number| -> Vec<u8> { message::encode::<Numbered>(&(number, update.clone())) };
+        self.ordered(UPDATE, numbered).await.map(|(missed, _)| missed)
+    }
+
+    /// Binds more sockets in its network, and gives them in this order. Only in a jail whose plan has a gateway.
+    ///
+    /// # Errors
+    /// [`JailError`]: one cannot be bound, and none is.
+    /// # Cancel safety
+    /// If the future is dropped, sockets that were made are closed.
+    pub(crate) async fn listen(&self, endpoints: &[Endpoint]) -> Result<Vec<OwnedFd>, JailError> {
+        let mut sockets = Vec::new();
+        for endpoints in endpoints.chunks(SOCKETS_MOST) {
+            let numbered = |number| message::encode::<NumberedEndpoints>(&(number, endpoints.to_vec()));
+            let (_, bound) = self.ordered(LISTEN, numbered).await?;
+            if bound.len() != endpoints.len() {
+                return Err(JailError::Silent);
+            }
+            sockets.extend(bound);
+        }
+        Ok(sockets)
+    }
+
+    /// Gives an order on the updates socket, and what came of it.
+    async fn ordered(
+        &self,
+        word: &[u8],
+        numbered: impl FnOnce(u64) -> Vec<u8>,
+    ) -> Result<(Vec<PathBuf>, Vec<OwnedFd>), JailError> {
         let failed = |what| move |source: io::Error| JailError::Program { what, source };
         let mut updates = self.updates.lock().await;
         updates.sent += 1;
         let number = updates.sent;
-        let numbered: Numbered = (number, update.clone());
-        let file =
-            memory::file("update", &message::encode(&numbered)).map_err(failed("keeping an update in memory"))?;
-        socket::send(updates.socket.get_ref(), UPDATE, &[file.as_fd()]).map_err(failed("sending an update"))?;
+        let file = memory::file("update", &numbered(number)).map_err(failed("keeping an update in memory"))?;
+        socket::send(updates.socket.get_ref(), word, &[file.as_fd()]).map_err(failed("sending an update"))?;
         let answer = async {
             loop {
-                match hear::<Updated>(&updates.socket).await? {
-                    (answered, result) if answered == number => break Some(result),
+                match hear_with::<Updated>(&updates.socket).await? {
+                    ((answered, result), sockets) if answered == number => break Some((result, sockets)),
                     // To a call that did not wait for it.
                     _ => {}
                 }
             }
         };
         match tokio::time::timeout(PATIENCE, answer).await {
-            Ok(Some(Ok(missed))) => Ok(missed.paths),
-            Ok(Some(Err(refusal))) => Err(JailError::Refused(refusal)),
+            Ok(Some((Ok(missed), sockets))) => Ok((missed.paths, sockets)),
+            Ok(Some((Err(refusal), _))) => Err(JailError::Refused(refusal)),
             Ok(None) | Err(_) => Err(JailError::Silent),
         }
     }
@@ -385,12 +424,17 @@ impl Ordered {
             control,
             updates,
             isolation,
+            sockets: expected,
         } = self;
         let control = sys::watch(control).map_err(failed("watching its control socket"))?;
         let updates = sys::watch(updates).map_err(failed("watching its updates socket"))?;
-        let answer = tokio::time::timeout(PATIENCE, hear_with::<Answer>(&control)).await;
+        let mut sockets = Vec::new();
+        let answer = tokio::time::timeout(PATIENCE, hear_answer(&control, &mut sockets)).await;
         match answer {
             Ok(Some((Answer::Ready(ready), given))) => {
+                if sockets.len() != expected {
+                    return Err(JailError::Silent);
+                }
                 let mut given = given.into_iter();
                 let root = (isolation == Isolation::Full).then(|| given.next()).flatten();
                 if root.is_none() && isolation == Isolation::Full {
@@ -411,6 +455,7 @@ impl Ordered {
                     isolation,
                     ready,
                     root,
+                    sockets: Mutex::new(sockets),
                     counts,
                     last: AtomicBool::new(false),
                 })
@@ -531,20 +576,32 @@ impl fmt::Debug for Jail {
     }
 }
 
-/// One message of this kind; nothing once the other side is gone.
-async fn hear<T: DeserializeOwned>(control: &AsyncFd<OwnedFd>) -> Option<T> {
-    hear_with(control).await.map(|(message, _)| message)
+/// One message of this kind, with the descriptors that came with it; nothing once the other side is gone.
+async fn hear_with<T: DeserializeOwned>(control: &AsyncFd<OwnedFd>) -> Option<(T, Vec<OwnedFd>)> {
+    let (bytes, descriptors) = hear(control).await?;
+    Some((message::decode(&bytes)?, descriptors))
 }
 
-/// As [`hear`], with the descriptors that came with it.
-async fn hear_with<T: DeserializeOwned>(control: &AsyncFd<OwnedFd>) -> Option<(T, Vec<OwnedFd>)> {
+/// The answer of a jail to its plan, and before it the sockets of its network.
+async fn hear_answer(control: &AsyncFd<OwnedFd>, sockets: &mut Vec<OwnedFd>) -> Option<(Answer, Vec<OwnedFd>)> {
+    loop {
+        let (bytes, descriptors) = hear(control).await?;
+        if bytes != SOCKETS {
+            return Some((message::decode(&bytes)?, descriptors));
+        }
+        sockets.extend(descriptors);
+    }
+}
+
+/// The bytes of one message, with its descriptors.
+async fn hear(control: &AsyncFd<OwnedFd>) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
     let mut bytes = vec![0; LONGEST_ANSWER];
     loop {
         let mut ready = control.readable().await.ok()?;
         match socket::receive(control.get_ref(), &mut bytes) {
             Ok((length, descriptors)) => {
-                let message = bytes.get(..length).and_then(message::decode)?;
-                return Some((message, descriptors));
+                bytes.truncate(length);
+                return Some((bytes, descriptors));
             }
             Err(Errno::AGAIN) => ready.clear_ready(),
             Err(Errno::INTR) => {}

@@ -80,6 +80,12 @@ impl Plan {
         self
     }
 
+    /// The plan with this variable, whatever the command has.
+    pub(crate) fn with_variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
     /// The plan with a limit on the size of every file written (`RLIMIT_FSIZE`; default none).
     #[must_use]
     pub fn with_file_size(mut self, limit: Option<ByteCount>) -> Self {

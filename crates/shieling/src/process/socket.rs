@@ -9,6 +9,7 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
+use shieling_jail::message::SOCKETS_MOST;
 
 /// Two ends.
 pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -20,12 +21,12 @@ pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     )?)
 }
 
-/// Sends a message with descriptors, at most 8.
+/// Sends a message with descriptors, at most [`SOCKETS_MOST`].
 ///
 /// # Errors
 /// `WouldBlock` if the other side has too many to take already.
 pub(super) fn send(socket: &OwnedFd, text: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(SOCKETS_MOST))];
     loop {
         let mut with = SendAncillaryBuffer::new(&mut space);
         if !fds.is_empty() && !with.push(SendAncillaryMessage::ScmRights(fds)) {
@@ -40,9 +41,9 @@ pub(super) fn send(socket: &OwnedFd, text: &[u8], fds: &[BorrowedFd<'_>]) -> io:
     }
 }
 
-/// A message, its length, and the descriptors that came with it, at most 8. Does not wait.
+/// A message, its length, and the descriptors that came with it, at most [`SOCKETS_MOST`]. Does not wait.
 pub(super) fn receive(socket: &OwnedFd, into: &mut [u8]) -> Result<(usize, Vec<OwnedFd>), Errno> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(SOCKETS_MOST))];
     let mut brought = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
     let received = recvmsg(socket, &mut [io::IoSliceMut::new(into)], &mut brought, flags)?;

@@ -194,7 +194,7 @@ impl Drop for Entry {
 }
 
 /// A name for a run that no other run in any log has: several processes may share one.
-fn run_id(number: u64) -> String {
+pub(super) fn run_id(number: u64) -> String {
     let now = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();

@@ -68,7 +68,7 @@ pub(super) fn unapproved(
                 | Refused::Unanswered
                 | Refused::TooLong { .. } => match request.kind() {
                     RequestKind::Command => "the whole command",
-                    RequestKind::Files => "the whole operation",
+                    RequestKind::Files | RequestKind::Network => "the whole operation",
                 }
                 .to_owned(),
             },
@@ -92,7 +92,9 @@ pub(super) fn unapproved(
 fn in_parts(request: &impl Request) -> &'static str {
     match request.kind() {
         RequestKind::Command => "make it several commands, each short enough to be shown whole",
-        RequestKind::Files => "make the change in several steps, each small enough to be shown whole",
+        RequestKind::Files | RequestKind::Network => {
+            "make the change in several steps, each small enough to be shown whole"
+        }
     }
 }
 

@@ -142,6 +142,8 @@ impl Shieling {
             Ok(begun) => begun,
             Err(outcome) => return *outcome,
         };
+        // Known once the environment has started, which its first command makes it do.
+        blank.confinement = here.confinement();
         let left = begun
             .in_session
             .as_ref()
@@ -169,7 +171,10 @@ impl Shieling {
             jobs: &self.jobs,
             id: Some(job.id().clone()),
         };
-        let outcome = Self::wait(&job, actor, &call, left).await;
+        let mut outcome = Self::wait(&job, actor, &call, left).await;
+        if outcome.status != Status::Running {
+            self.review(&mut outcome).await;
+        }
         if !job.is_over() || call.id.is_some() {
             forgotten.id = None;
         }

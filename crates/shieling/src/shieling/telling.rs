@@ -32,6 +32,8 @@ pub struct Told {
     pub shell: PathBuf,
     /// What a command can reach: `none`, `loopback` or `host`.
     pub network: String,
+    /// The hosts that are open by name besides, as `--allow-host` takes them.
+    pub hosts: Vec<String>,
     /// What lasts from one command to the next, as the caller runs them.
     pub persistence: Persistence,
     /// The policies in force, by the names that the caller has for them.
@@ -75,6 +77,7 @@ impl Shieling {
             },
             cwd: example.cwd().to_owned(),
             network: told.network,
+            hosts: told.hosts,
             limits: CommandLimits {
                 timeout: example.deadline(),
                 output: example.output_kept(),

@@ -13,21 +13,25 @@ use super::place::is_clean;
 use super::{Restrictions, toolchain};
 use crate::environment::Network;
 
-/// Nothing is tried again that no second try could reach, and nobody asks for newer versions of themselves.
-const NO_WAY_OUT: [(&str, &str); 12] = [
-    ("BUNDLE_RETRY", "0"),
-    ("CARGO_NET_RETRY", "0"),
-    ("CONDA_REMOTE_MAX_RETRIES", "0"),
-    ("NPM_CONFIG_FETCH_RETRIES", "0"),
-    ("NPM_CONFIG_UPDATE_NOTIFIER", "false"),
-    ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+/// Where Python's packages come from.
+const PYTHON: &[&str] = &["pypi.org", "files.pythonhosted.org"];
+
+/// Nothing is tried again that no second try could reach, and nobody asks for newer versions of themselves: unless the
+/// hosts, the first of each, can be reached.
+const NO_WAY_OUT: [(&[&str], &str, &str); 12] = [
+    (&["rubygems.org"], "BUNDLE_RETRY", "0"),
+    (&["index.crates.io", "static.crates.io"], "CARGO_NET_RETRY", "0"),
+    (&["conda.anaconda.org"], "CONDA_REMOTE_MAX_RETRIES", "0"),
+    (&["registry.npmjs.org"], "NPM_CONFIG_FETCH_RETRIES", "0"),
+    (&["registry.npmjs.org"], "NPM_CONFIG_UPDATE_NOTIFIER", "false"),
+    (PYTHON, "PIP_DISABLE_PIP_VERSION_CHECK", "1"),
     // With none, it does not say what failed.
-    ("PIP_RETRIES", "1"),
-    ("POETRY_REQUESTS_MAX_RETRIES", "0"),
-    ("RUSTUP_MAX_RETRIES", "0"),
-    ("UV_HTTP_RETRIES", "0"),
-    ("YARN_HTTP_RETRY", "0"),
-    ("YARN_NETWORK_TIMEOUT", "5000"),
+    (PYTHON, "PIP_RETRIES", "1"),
+    (PYTHON, "POETRY_REQUESTS_MAX_RETRIES", "0"),
+    (&["static.rust-lang.org"], "RUSTUP_MAX_RETRIES", "0"),
+    (PYTHON, "UV_HTTP_RETRIES", "0"),
+    (&["registry.yarnpkg.com"], "YARN_HTTP_RETRY", "0"),
+    (&["registry.yarnpkg.com"], "YARN_NETWORK_TIMEOUT", "5000"),
 ];
 
 /// By which programs of a toolchain find the rest of it, where it is not at its usual place in the home.
@@ -49,11 +53,18 @@ const TOOLCHAINS: [&str; 12] = [
 /// What a runtime leaves of the memory to everything else that is in it.
 const HEAP_SHARE: u64 = 2;
 
-/// The variables of a sandbox that holds these limits.
-pub(super) fn variables(restrictions: &Restrictions, root: bool) -> Vec<(&'static str, String)> {
+/// The variables of a sandbox that holds these limits and reaches these hosts by name.
+pub(super) fn variables(
+    restrictions: &Restrictions,
+    root: bool,
+    reaches: impl Fn(&str) -> bool,
+) -> Vec<(&'static str, String)> {
     let mut fitted: Vec<(&'static str, String)> = Vec::new();
     if restrictions.network != Network::Host {
-        fitted.extend(NO_WAY_OUT.iter().map(|&(name, value)| (name, value.to_owned())));
+        let no_way = NO_WAY_OUT
+            .iter()
+            .filter(|(hosts, ..)| !hosts.iter().all(|host| reaches(host)));
+        fitted.extend(no_way.map(|&(_, name, value)| (name, value.to_owned())));
     }
     if let Some(bytes) = restrictions.limits.memory {
         const MIB: u64 = 1 << 20;
@@ -108,7 +119,7 @@ mod tests {
     fn of(change: impl FnOnce(&mut Restrictions), root: bool) -> Vec<String> {
         let mut restrictions = Restrictions::new("/w", "/bin/sh");
         change(&mut restrictions);
-        let all = variables(&restrictions, root).into_iter();
+        let all = variables(&restrictions, root, |name| PYTHON.contains(&name)).into_iter();
         all.map(|(name, value)| format!("{name}={value}")).collect()
     }
 
@@ -123,6 +134,10 @@ mod tests {
         for network in [Network::None, Network::Loopback] {
             let all = of(|asked| asked.network = network, false);
             assert!(all.contains(&"NPM_CONFIG_FETCH_RETRIES=0".to_owned()), "{all:?}");
+            assert!(
+                !all.iter().any(|one| one.starts_with("PIP")),
+                "its host is reached: {all:?}"
+            );
             assert!(!all.iter().any(|one| one.starts_with("TAR")), "{all:?}");
         }
     }

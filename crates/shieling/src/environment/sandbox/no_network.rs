@@ -47,13 +47,18 @@ const WITH_A_HOST: [&str; 4] = [
 
 /// What explains the failure of a command, or of a part of it, where this is all of the network; nothing if it
 /// says nothing of the kind.
-pub(super) fn hint(network: Network, outcome: &Outcome) -> Option<Hint> {
+pub(super) fn hint(network: Network, by_name: bool, outcome: &Outcome) -> Option<Hint> {
     let lines = match (outcome.status, outcome.exit_code) {
         (Status::Exited, Some(0)) => LAST_LINES,
         (Status::Exited | Status::TimedOut, _) => usize::MAX,
         _ => return None,
     };
-    if network == Network::Host {
+    // What was refused by name is told by name.
+    let refused = outcome
+        .network
+        .as_ref()
+        .is_some_and(|network| !network.denied.is_empty());
+    if network == Network::Host || refused {
         return None;
     }
     let said = [&outcome.stderr, &outcome.stdout]
@@ -63,6 +68,7 @@ pub(super) fn hint(network: Network, outcome: &Outcome) -> Option<Hint> {
         kind: HintKind::Network,
         path: None,
         because: match network {
+            Network::Loopback if by_name => "only the hosts that were allowed by name can be found and reached",
             Network::Loopback => {
                 "the sandbox has a loopback of its own and no way out of it, so hosts outside can \
                                   be neither found nor reached"
@@ -70,7 +76,9 @@ pub(super) fn hint(network: Network, outcome: &Outcome) -> Option<Hint> {
             Network::None | Network::Host => "the sandbox has no network",
         }
         .to_owned(),
-        instead: "work with what is here, or a person can start with `--network host`".to_owned(),
+        instead: "work with what is here, or a person can open hosts by name with `--allow-host NAME`, or start with \
+                  `--network host`"
+            .to_owned(),
     })
 }
 
@@ -151,27 +159,27 @@ mod tests {
             "ssh: connect to host db.example.org port 22: Connection refused",
         ] {
             let failed = said(Status::Exited, Some(1), text);
-            let hint = hint(Network::Loopback, &failed).unwrap_or_else(|| panic!("{text}"));
+            let hint = hint(Network::Loopback, false, &failed).unwrap_or_else(|| panic!("{text}"));
             assert!(hint.instead.contains("--network host"), "{hint:?}");
-            assert!(super::hint(Network::None, &said(Status::TimedOut, Some(124), text)).is_some());
-            assert!(super::hint(Network::Host, &failed).is_none());
+            assert!(super::hint(Network::None, false, &said(Status::TimedOut, Some(124), text)).is_some());
+            assert!(super::hint(Network::Host, false, &failed).is_none());
             // `… 2>&1 | tail`, which succeeds; and a log that was read, in the middle of which it stands.
             let piped = said(Status::Exited, Some(0), text);
-            assert!(super::hint(Network::Loopback, &piped).is_some(), "{text}");
+            assert!(super::hint(Network::Loopback, false, &piped).is_some(), "{text}");
             let read = said(
                 Status::Exited,
                 Some(0),
                 &format!("{text}\n{}", "a line\n".repeat(LAST_LINES)),
             );
-            assert!(super::hint(Network::Loopback, &read).is_none(), "{text}");
+            assert!(super::hint(Network::Loopback, false, &read).is_none(), "{text}");
         }
     }
 
     #[test]
     fn where_nothing_may_be_connected_to_the_kernel_says_another_word() {
         let text = "connect to 127.0.0.1 port 80 failed: Permission denied";
-        assert!(hint(Network::None, &said(Status::Exited, Some(1), text)).is_some());
-        assert!(hint(Network::Loopback, &said(Status::Exited, Some(1), text)).is_none());
+        assert!(hint(Network::None, false, &said(Status::Exited, Some(1), text)).is_some());
+        assert!(hint(Network::Loopback, false, &said(Status::Exited, Some(1), text)).is_none());
     }
 
     #[test]
@@ -188,7 +196,7 @@ mod tests {
             "",
         ] {
             assert_eq!(
-                hint(Network::Loopback, &said(Status::Exited, Some(1), text)),
+                hint(Network::Loopback, false, &said(Status::Exited, Some(1), text)),
                 None,
                 "{text}"
             );
@@ -198,6 +206,6 @@ mod tests {
     #[test]
     fn only_the_end_of_a_long_output_is_looked_at() {
         let long = format!("Could not resolve host: x\n{}", "é\n".repeat(LOOKED_AT));
-        assert_eq!(hint(Network::None, &said(Status::Exited, Some(1), &long)), None);
+        assert_eq!(hint(Network::None, false, &said(Status::Exited, Some(1), &long)), None);
     }
 }

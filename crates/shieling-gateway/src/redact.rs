@@ -1,0 +1,236 @@
+//! Replacement of secrets by their placeholders, in outputs, recordings and responses.
+//!
+//! Finds a secret as it is, in base64 at each alignment, and URL-encoded. Does not look into compressed data, and not
+//! into texts that break a secret by line ends.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use memchr::memmem::Finder;
+
+/// The shortest base64 text that is looked for. What a shorter one says of a secret occurs by chance.
+const ENCODED_BYTES_MIN: usize = 8;
+
+/// Replaces the values of secrets by their placeholders.
+///
+/// A replacement is as long as what it replaces, so that offsets and lengths stay true.
+#[derive(Clone, Default)]
+pub struct Redactor {
+    /// The longest first, so that a secret within another one does not hide it.
+    pairs: Vec<(Finder<'static>, Vec<u8>)>,
+}
+
+impl Redactor {
+    /// A redactor for secrets, each with its placeholder of the same length.
+    pub(crate) fn new<'a>(secrets: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut pairs: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        for (value, placeholder) in secrets {
+            let mut add = |from: Vec<u8>, to: Vec<u8>| {
+                if from.len() == to.len() && from != to && !pairs.iter().any(|(known, _)| *known == from) {
+                    pairs.push((from, to));
+                }
+            };
+            add(value.into(), placeholder.into());
+            for encode in [percent_encoded, percent_encoded_lower] {
+                add(encode(value).into(), encode(placeholder).into());
+            }
+            for alignment in 0..3 {
+                for url_safe in [false, true] {
+                    let from = in_base64(value, alignment, url_safe);
+                    if from.len() >= ENCODED_BYTES_MIN {
+                        add(from, in_base64(placeholder, alignment, url_safe));
+                    }
+                }
+            }
+        }
+        pairs.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
+        Self {
+            pairs: pairs
+                .into_iter()
+                .map(|(from, to)| (Finder::new(&from).into_owned(), to))
+                .collect(),
+        }
+    }
+
+    /// Whether there is nothing to replace.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+
+    /// Replaces the secrets in a whole text.
+    #[must_use]
+    pub fn redact<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
+        let mut text = Cow::Borrowed(text);
+        for (finder, to) in &self.pairs {
+            let mut at = 0;
+            while let Some(found) = finder.find(&text[at..]) {
+                at += found;
+                text.to_mut()[at..at + to.len()].copy_from_slice(to);
+                at += to.len();
+            }
+        }
+        text
+    }
+
+    /// Begins a text that comes in parts.
+    #[must_use]
+    pub fn stream(&self) -> RedactStream {
+        RedactStream {
+            redactor: self.clone(),
+            held: Vec::new(),
+        }
+    }
+
+    /// How many bytes at the end could be the beginning of a secret.
+    fn unfinished(&self, text: &[u8]) -> usize {
+        let beginning = |(finder, _): &(Finder<'static>, Vec<u8>)| {
+            let needle = finder.needle();
+            let longest = text.len().min(needle.len() - 1);
+            (1..=longest)
+                .rev()
+                .find(|length| text.ends_with(&needle[..*length]))
+                .unwrap_or(0)
+        };
+        self.pairs.iter().map(beginning).max().unwrap_or(0)
+    }
+}
+
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Redactor({} texts)", self.pairs.len())
+    }
+}
+
+/// A text that comes in parts. A secret is found also where parts break it: the end of a part is held back as long as
+/// it could be the beginning of a secret.
+pub struct RedactStream {
+    redactor: Redactor,
+    held: Vec<u8>,
+}
+
+impl RedactStream {
+    /// Takes a part, and returns what can be passed on.
+    #[must_use]
+    pub fn push(&mut self, part: &[u8]) -> Vec<u8> {
+        self.held.extend_from_slice(part);
+        let mut text = match self.redactor.redact(&self.held) {
+            Cow::Borrowed(_) => std::mem::take(&mut self.held),
+            Cow::Owned(text) => text,
+        };
+        let held = self.redactor.unfinished(&text);
+        self.held = text.split_off(text.len() - held);
+        text
+    }
+
+    /// Returns what was held back, at the end of the text.
+    #[must_use]
+    pub fn finish(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.held)
+    }
+}
+
+/// The characters of base64 that a text determines alone, when `alignment` bytes stand before it in its group of three.
+fn in_base64(text: &str, alignment: usize, url_safe: bool) -> Vec<u8> {
+    let mut bytes = vec![0; alignment];
+    bytes.extend_from_slice(text.as_bytes());
+    let encoded = if url_safe {
+        URL_SAFE_NO_PAD.encode(&bytes)
+    } else {
+        STANDARD_NO_PAD.encode(&bytes)
+    };
+    // A character holds six bits. Those of the bytes before, and the last bits before unknown bytes, are left out.
+    let start = (alignment * 8).div_ceil(6);
+    let end = bytes.len() * 8 / 6;
+    encoded.as_bytes().get(start..end).unwrap_or_default().to_vec()
+}
+
+/// The text in percent-encoding, as `encodeURIComponent` and `urllib.parse.quote` write it.
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => encoded.push(byte as char),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+/// The same with lower-case digits.
+fn percent_encoded_lower(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => encoded.push(byte as char),
+            _ => encoded.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::engine::general_purpose::STANDARD;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const VALUE: &str = "ghp_s3cr3t/value+0123456789";
+    const PLACEHOLDER: &str = "ghp_aaaaaa/bbbbb+cccccccccc";
+
+    fn redactor() -> Redactor {
+        Redactor::new([(VALUE, PLACEHOLDER)].into_iter())
+    }
+
+    #[test]
+    fn a_secret_is_found_plain_url_encoded_and_in_base64_at_each_alignment() {
+        let redactor = redactor();
+        let plain = |text: &str| String::from_utf8(redactor.redact(text.as_bytes()).into_owned()).unwrap();
+        assert_eq!(
+            plain(&format!("a {VALUE} b {VALUE}")),
+            format!("a {PLACEHOLDER} b {PLACEHOLDER}")
+        );
+        assert_eq!(
+            plain("?t=ghp_s3cr3t%2Fvalue%2B0123456789&"),
+            "?t=ghp_aaaaaa%2Fbbbbb%2Bcccccccccc&"
+        );
+        assert_eq!(
+            plain("?t=ghp_s3cr3t%2fvalue%2b0123456789&"),
+            "?t=ghp_aaaaaa%2fbbbbb%2bcccccccccc&"
+        );
+        for before in ["", "x", "xy", "xyz", "user:"] {
+            for after in ["", ":", "zz", "zzz"] {
+                let text = STANDARD.encode(format!("{before}{VALUE}{after}"));
+                let redacted = plain(&text);
+                assert_eq!(redacted.len(), text.len());
+                let decoded = STANDARD.decode(&redacted).unwrap();
+                let shown = String::from_utf8_lossy(&decoded);
+                assert!(!shown.contains(&VALUE[6..VALUE.len() - 2]), "{shown}");
+                assert!(shown.starts_with(before) && shown.ends_with(after));
+            }
+        }
+        assert_eq!(plain("nothing here"), "nothing here");
+    }
+
+    proptest! {
+        #[test]
+        fn a_stream_gives_what_the_whole_text_gives(before in "[a-z_]{0,10}", cuts in proptest::collection::vec(0_usize..80, 0..6), twice in any::<bool>()) {
+            let text = if twice { format!("{before}{VALUE}{VALUE}ghp_s3c") } else { format!("{before}{VALUE}{before}") };
+            let redactor = redactor();
+            let mut stream = redactor.stream();
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut % text.len()).collect();
+            cuts.sort_unstable();
+            let mut given = Vec::new();
+            let mut from = 0;
+            for cut in cuts.into_iter().chain([text.len()]) {
+                given.extend(stream.push(&text.as_bytes()[from..cut]));
+                prop_assert!(!String::from_utf8_lossy(&given).contains(VALUE));
+                from = cut;
+            }
+            given.extend(stream.finish());
+            prop_assert_eq!(given, redactor.redact(text.as_bytes()).into_owned());
+        }
+    }
+}
