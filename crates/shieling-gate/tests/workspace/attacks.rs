@@ -492,6 +492,9 @@ git blame a; git grep -q x; git checkout -q -- .; git rebase --continue; git com
 git worktree list; git remote -v; git reflog -1; git gc --auto; git archive -o /dev/null HEAD; git stash; git switch -q -c users
 ";
 
+/// Makes a crate, as `$C` in scripts.
+pub(crate) const CRATE: &str = "eval mkdir -p new/src; printf '[package]\\nname=\"a\"\\n' >new/Cargo.toml; echo >new/src/lib.rs; echo 'fn main(){}' >new/src/main.rs";
+
 /// What all attacks begin with.
 const BASE: &str = "
 git init -q --bare origin.git
@@ -584,7 +587,7 @@ impl Place {
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("CARGO_HOME", path.join("home/.cargo"))
             .env("RUSTUP_HOME", rustup())
-            .env("C", "eval mkdir -p new/src; printf '[package]\\nname=\"a\"\\n' >new/Cargo.toml; echo >new/src/lib.rs; echo 'fn main(){}' >new/src/main.rs")
+            .env("C", CRATE)
             .stdin(std::process::Stdio::null())
             .output()
             .expect("sh is there");
@@ -592,12 +595,6 @@ impl Place {
             done.status.success(),
             String::from_utf8_lossy(&done.stderr).into_owned(),
         )
-    }
-
-    /// The user's home when this attack is used.
-    pub(crate) fn home_of(&self, attack: &Attack) -> PathBuf {
-        let is_home = matches!(attack.shown, Shown::By(command) if command.starts_with("HOME=$W"));
-        self.path().join(if is_home { "work" } else { "home" })
     }
 
     /// Removes what the attack itself has run.
