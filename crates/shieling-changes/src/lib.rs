@@ -37,8 +37,9 @@ mod header;
 mod base;
 mod set;
 mod apply;
-mod snapshot;
+mod copied;
 mod refresh;
+mod snapshot;
 mod store;
 
 pub use diff::{Diff, DiffLimits};

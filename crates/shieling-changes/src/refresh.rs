@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
+use crate::copied::Copied;
 use crate::directory::Directory;
 use crate::error::{ChangesError, While as _};
 use crate::node::{Kind, Node};
 use crate::scan::{Action, Change};
 use crate::set::ChangeSet;
-use crate::snapshot::Copied;
 
 /// The committed paths of a layer.
 #[derive(Debug, Default)]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 
 use crate::base::Bases;
+use crate::copied::Copied;
 use crate::directory::Directory;
 use crate::error::{ChangesError, While as _};
 use crate::node::{Identity, Kind, Node};
@@ -32,25 +33,6 @@ pub(crate) struct Snapshot<'s> {
     /// The path and node of everything that was copied.
     pub(crate) copied: Copied,
     pub(crate) judged: Judged,
-}
-
-/// What went into a copy, with what is in the layer.
-#[derive(Debug, Default)]
-pub(crate) struct Copied {
-    /// As it is in the layer. `None`: nothing.
-    pub(crate) same: Vec<(PathBuf, Option<Node>)>,
-    /// Merged with what is in the workspace, so that the layer has another version.
-    pub(crate) merged: Vec<(PathBuf, Option<Node>)>,
-}
-
-impl Copied {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.same.is_empty() && self.merged.is_empty()
-    }
-
-    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.same.iter().chain(&self.merged).map(|(path, _)| path.as_path())
-    }
 }
 
 impl<'s> Snapshot<'s> {

@@ -8,13 +8,14 @@ use rustix::fs::{FlockOperation, Mode as Bits, OFlags};
 use rustix::io::Errno;
 
 use crate::base::Bases;
+use crate::copied::Copied;
 use crate::directory::Directory;
 use crate::error::{ChangesError, While as _};
 use crate::header::{self, Header, Mode, State, Summary};
 use crate::node::Node;
 use crate::refresh::Shadows;
 use crate::set::{ChangeSet, Choice, Committed, HeldPaths, Limits, Surroundings, UPPER, WORK};
-use crate::snapshot::{Copied, Snapshot};
+use crate::snapshot::Snapshot;
 
 /// The name of a set's lock.
 const LOCK: &str = "lock";

@@ -1,7 +1,7 @@
 //! `shieling changes` and `shieling undo`: change sets that wait or can be undone, for the person whose workspace it is.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use shieling::changes::{
@@ -12,15 +12,11 @@ use crate::config::{Printable, files, reason};
 use crate::escape;
 use crate::options::ChangeSets;
 use crate::run;
+use crate::setup;
 use crate::words::Failure;
 
 /// The status where a set was not applied, and stays.
 const WAITS: u8 = 1;
-
-/// Where sets are kept, in the state directory.
-pub(crate) fn directory(state: &Path) -> PathBuf {
-    state.join("changes")
-}
 
 /// Lists, shows, applies or discards.
 pub(crate) fn changes(options: &ChangeSets) -> Result<u8, Failure> {
@@ -51,7 +47,7 @@ fn store() -> Result<Option<Store>, Failure> {
     let Ok(state) = files::canonical(&state) else {
         return Ok(None);
     };
-    Store::open(&directory(&state), Limits::default())
+    Store::open(&setup::change_sets(&state), Limits::default())
         .map(Some)
         .map_err(|error| failure(&error))
 }

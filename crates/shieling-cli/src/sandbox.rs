@@ -12,6 +12,7 @@ use crate::config::{Printable, files, reason};
 use crate::options::{Changes, EnvironmentName, Isolation, Network};
 use crate::plan::Plan;
 use crate::repository::{self, Repository};
+use crate::setup;
 use crate::words::Failure;
 
 /// Who asks, as far as it decides what is seen in a sandbox.
@@ -152,7 +153,7 @@ fn staging(mode: Mode, state: Option<&Path>) -> Result<Staging, Failure> {
     let state = files::canonical(state).map_err(|error| nowhere(reason(&error)))?;
     Ok(Staging {
         mode,
-        directory: crate::changes::directory(&state),
+        directory: setup::change_sets(&state),
         limits: Limits::default(),
     })
 }

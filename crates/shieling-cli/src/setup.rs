@@ -220,6 +220,11 @@ pub(crate) fn outputs(state: &Path) -> PathBuf {
     state.join("outputs")
 }
 
+/// Where change sets are kept.
+pub(crate) fn change_sets(state: &Path) -> PathBuf {
+    state.join("changes")
+}
+
 /// Where recordings are kept.
 pub(crate) fn recordings(state: &Path) -> PathBuf {
     state.join("recordings")

@@ -32,6 +32,7 @@ mod hidden;
 mod fit;
 mod foreign;
 mod no_network;
+mod staging;
 mod stage;
 mod struck;
 
@@ -67,7 +68,8 @@ pub use repository::linked_repository;
 use restrictions::UNHIDDEN;
 pub use restrictions::{Restrictions, Sizes};
 use stage::Stage;
-pub use stage::{StageError, Staging};
+pub use stage::StageError;
+pub use staging::Staging;
 pub use view::ViewError;
 pub use writable::repository_above;
 
@@ -398,8 +400,10 @@ fn prepare(restrictions: &Restrictions) -> Result<Prepared, SandboxError> {
     if !full && restrictions.hidden.is_some() {
         return Err(SandboxError::Unsupported(UNHIDDEN));
     }
-    let stage = Stage::prepare(restrictions)?;
-    let mut view = view::view(restrictions, stage.as_deref())?;
+    let homes = restrictions.staging.as_ref().map(|_| homes::known(restrictions));
+    let stage = Stage::prepare(restrictions, &homes.unwrap_or_default())?;
+    let staged = stage.as_ref().map(|stage| stage.entry(restrictions.programs.is_none()));
+    let mut view = view::view(restrictions, staged)?;
     // Where they are shown; elsewhere there is nothing to hide.
     let own = restrictions.own.iter();
     if full {

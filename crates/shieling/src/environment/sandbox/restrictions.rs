@@ -9,7 +9,7 @@ use shieling_jail::plan::{Isolation, Limits};
 use crate::enforcement::{EnforceError, Enforcement, Hidden, ONE_EACH};
 use crate::environment::Network;
 
-use super::stage::Staging;
+use super::staging::Staging;
 
 /// How much the private directories hold at most. They are in memory, and count as such.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

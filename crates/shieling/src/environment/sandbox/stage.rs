@@ -10,14 +10,15 @@
 //! is said here. While the jail lives, files are copied out of the layer; a jail for one command has ended when its
 //! changes are looked at, and they are moved.
 
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{Mode as Bits, OFlags, ResolveFlags};
 use shieling_changes::{
-    Change, ChangeSet, ChangesError, Choice, Committed, DiffLimits, Frozen, Judged, Limits, Mode, Shadows, State,
-    Store, Surroundings,
+    Change, ChangeSet, ChangesError, Choice, Committed, DiffLimits, Frozen, Judged, Mode, Shadows, State, Store,
+    Surroundings,
 };
 use shieling_gate::{Lead, LeadKind};
 use shieling_jail::plan::{Entry, Isolation};
@@ -25,6 +26,7 @@ use shieling_jail::plan::{Entry, Isolation};
 use super::Restrictions;
 use super::git_settings;
 use super::homes;
+use super::staging::Staging;
 use super::toolchain;
 use crate::environment::Review;
 use crate::outcome::{ChangeMode, ChangeState, ChangeTotals, Changes, Conflict, HeldBack, PATHS_TOLD};
@@ -32,39 +34,6 @@ use crate::request::Access;
 
 /// How many paths a person is asked about at once. More are looked at with `shieling changes show`.
 const ASKED: u64 = 500;
-
-/// Where changes to the workspace go, if not into it.
-#[derive(Debug, Clone)]
-pub struct Staging {
-    /// When they go into the workspace.
-    pub mode: Mode,
-    /// The directory that change sets are stored in, absolute and without links. It has to be in the same mount as the
-    /// workspace, and not inside it; its parent exists.
-    pub directory: PathBuf,
-    /// The bounds of one change set.
-    pub limits: Limits,
-}
-
-impl Staging {
-    /// What a model is told.
-    pub(super) fn note(&self, workspace: &Path) -> String {
-        let workspace = workspace.display();
-        match self.mode {
-            Mode::Commit => format!(
-                "Changes in {workspace} are staged: they are judged and moved into the user's workspace after each \
-                 command; what is held back is reported with the command."
-            ),
-            Mode::Review => format!(
-                "Changes in {workspace} are staged: all commands see them, and the user's own workspace gets them once \
-                 a person has agreed."
-            ),
-            Mode::Discard => format!(
-                "Changes in {workspace} are staged: all commands see them, and none of them reaches the user's own \
-                 workspace; they are removed with the sandbox."
-            ),
-        }
-    }
-}
 
 /// A workspace that cannot be staged.
 #[derive(Debug, thiserror::Error)]
@@ -126,12 +95,15 @@ struct Inner {
 }
 
 impl Stage {
-    /// Makes a layer, if one is asked for.
-    pub(super) fn prepare(restrictions: &Restrictions) -> Result<Option<Arc<Self>>, StageError> {
+    /// Makes a layer, if one is asked for. `homes` are the homes that there are.
+    pub(super) fn prepare(
+        restrictions: &Restrictions,
+        homes: &BTreeSet<PathBuf>,
+    ) -> Result<Option<Arc<Self>>, StageError> {
         let Some(staging) = restrictions.staging.clone().filter(|_| !restrictions.readonly) else {
             return Ok(None);
         };
-        check(restrictions, &staging)?;
+        check(restrictions, &staging, homes)?;
         let store = Store::open(&staging.directory, staging.limits)?;
         let set = store.create(&restrictions.workspace, staging.mode)?;
         Ok(Some(Arc::new(Self {
@@ -488,7 +460,7 @@ impl Stage {
 }
 
 /// Refuses what does not go with a layer over the workspace.
-fn check(restrictions: &Restrictions, staging: &Staging) -> Result<(), StageError> {
+fn check(restrictions: &Restrictions, staging: &Staging, homes: &BTreeSet<PathBuf>) -> Result<(), StageError> {
     let workspace = &restrictions.workspace;
     let refuse = |why: String, instead| {
         Err(StageError::Unsupported {
@@ -509,8 +481,7 @@ fn check(restrictions: &Restrictions, staging: &Staging) -> Result<(), StageErro
             "leave `--write` out, or use `--changes direct`",
         );
     }
-    let known = homes::known(restrictions);
-    if let Some(home) = known.iter().find(|home| home.starts_with(workspace)) {
+    if let Some(home) = homes.iter().find(|home| home.starts_with(workspace)) {
         return refuse(
             format!("the workspace is or holds the home `{}`", home.display()),
             "choose a project directory, or `--changes direct`",

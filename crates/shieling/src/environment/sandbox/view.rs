@@ -30,7 +30,6 @@ use shieling_jail::plan::{Entry, Isolation, Probe};
 use super::guard::Guard;
 use super::homes::{self, Homes};
 use super::place::{self, below, is_clean, leads_through, shown};
-use super::stage::Stage;
 use super::{Restrictions, allowed, caches, etc, kept, masks, repository, toolchain, writable};
 use crate::environment::Network;
 
@@ -277,7 +276,7 @@ fn is_or_holds(workspace: &Path, home: &Path) -> String {
 ///
 /// # Errors
 /// [`ViewError`] if the workspace or something to be read cannot be shown.
-pub(super) fn view(restrictions: &Restrictions, stage: Option<&Stage>) -> Result<View, ViewError> {
+pub(super) fn view(restrictions: &Restrictions, staged: Option<Entry>) -> Result<View, ViewError> {
     check_workspace(&restrictions.workspace)?;
     writable::check(restrictions)?;
     let own_files = restrictions.isolation == Isolation::Full;
@@ -388,15 +387,15 @@ pub(super) fn view(restrictions: &Restrictions, stage: Option<&Stage>) -> Result
     // A home that is worked in is shown by its entries.
     let whole = roots.iter().filter(|root| !homes.closed.contains(*root));
     for path in whole.chain(git) {
-        if let Some(stage) = stage.filter(|_| *path == restrictions.workspace) {
-            entries.push(stage.entry(any_program));
+        if let Some(staged) = staged.as_ref().filter(|staged| staged.target() == path) {
+            entries.push(staged.clone());
             continue;
         }
         entries.push(Entry::Bind {
             source: path.clone(),
             target: path.clone(),
             // A repository outside of a staged workspace would be written to at once.
-            writable: !restrictions.readonly && stage.is_none(),
+            writable: !restrictions.readonly && staged.is_none(),
             executable: any_program,
             optional: false,
         });
@@ -413,7 +412,7 @@ pub(super) fn view(restrictions: &Restrictions, stage: Option<&Stage>) -> Result
         entries.extend(held.into_iter().map(|target| Entry::Unseen { target }));
     }
     // What is staged is judged before it leaves the layer.
-    let guard = if own_files && stage.is_none() {
+    let guard = if own_files && staged.is_none() {
         Guard::start(restrictions, &homes)?
     } else {
         None

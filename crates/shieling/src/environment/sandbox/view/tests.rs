@@ -52,7 +52,7 @@ fn is_real(view: &View, path: &Path) -> Option<bool> {
 
 #[track_caller]
 fn made(restrictions: &Restrictions) -> View {
-    view(restrictions).expect("it can be made")
+    view(restrictions, None).expect("it can be made")
 }
 
 #[test]
@@ -288,10 +288,12 @@ fn what_cannot_be_shown_is_refused_by_name() {
         ("/no/such", "not a directory"),
         ("relative", "not a directory"),
     ] {
-        let error = view(&asked(Path::new(workspace))).expect_err("refused").to_string();
+        let error = view(&asked(Path::new(workspace)), None)
+            .expect_err("refused")
+            .to_string();
         assert!(error.contains(part), "{error}");
     }
-    let error = view(&asked(&place.1.join("root/tmp"))).expect_err("a link on the way");
+    let error = view(&asked(&place.1.join("root/tmp")), None).expect_err("a link on the way");
     assert!(matches!(error, ViewError::NoWorkspace { .. }));
 }
 
@@ -537,7 +539,7 @@ fn a_part_of_a_home_is_refused_with_what_opens_it() {
     ] {
         let mut restrictions = asked(&home.join(name));
         restrictions.home = Some(home.clone());
-        let refusal = |restrictions: &Restrictions| view(restrictions).expect_err("it is a part").to_string();
+        let refusal = |restrictions: &Restrictions| view(restrictions, None).expect_err("it is a part").to_string();
         let refused = refusal(&restrictions);
         assert!(refused.contains(cure) && refused.contains(name), "{refused}");
         restrictions.isolation = Isolation::Landlock;
