@@ -75,19 +75,24 @@ fn nothing_that_leaves_a_staged_workspace_runs_in_the_hands_of_the_user() {
 
 #[test]
 fn ordinary_work_leaves_a_staged_workspace_without_an_option() {
-    for control in share(CONTROLS.to_vec(), 7) {
-        let place = Place::new();
-        let output = agent(&place, "commit", &format!("set -e; {control}"));
-        assert!(
-            output.status.success() && !said(&output).contains("held     "),
-            "{control}: {}",
-            said(&output)
-        );
-        let (is_fine, why) = place.run(
-            "work",
-            "",
-            "test ! -e .git || git fsck --no-progress; test ! -e .git || git status",
-        );
-        assert!(is_fine, "{control}: {why}");
+    let controls = share(CONTROLS.to_vec(), 7);
+    let wrong: Vec<String> = controls.iter().filter_map(|control| wrong_of(control)).collect();
+    assert!(
+        wrong.is_empty(),
+        "{} of {}\n{}",
+        wrong.len(),
+        controls.len(),
+        wrong.join("\n")
+    );
+}
+
+fn wrong_of(control: &str) -> Option<String> {
+    let place = Place::new();
+    let output = agent(&place, "commit", &format!("set -e; {control}"));
+    if !output.status.success() || said(&output).contains("held     ") {
+        return Some(format!("{control}: {}", said(&output)));
     }
+    let look = "test ! -e .git || git fsck --no-progress; test ! -e .git || git status";
+    let (is_fine, why) = place.run("work", "", look);
+    (!is_fine).then(|| format!("{control}: afterwards {why}"))
 }
