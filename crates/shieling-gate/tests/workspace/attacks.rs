@@ -461,7 +461,7 @@ pub(crate) const CONTROLS: &[&str] = &[
     "git clone -q nested copy",
     "git stash -q; git stash pop -q",
     "git -C lib commit -q --allow-empty -m x; git add lib; git commit -qm lib",
-    "git submodule --quiet add ./../work/nested again",
+    "git -c protocol.file.allow=always submodule --quiet add ./../work/nested again",
     "rm -rf .git",
     "git remote add o https://host/x.git",
     "git tag v1",
