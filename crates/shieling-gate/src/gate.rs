@@ -76,6 +76,8 @@ struct Directory {
     gits: Vec<PathBuf>,
     /// The leads to it, or into it.
     leads: Vec<Lead>,
+    /// The rows of the table that its names begin.
+    rows: Vec<usize>,
 }
 
 /// System directories: links to what is in them do no harm, since their files are not the user's to write.
@@ -328,7 +330,8 @@ impl<'a> Gate<'a> {
         }
         leads.extend(self.around.leads.iter().cloned());
         leads.retain(|lead| path.starts_with(&lead.path) || lead.path.parent() == Some(path));
-        let directory = Rc::new(Directory { gits, leads });
+        let rows = names::rows_of_directory(path, &self.home);
+        let directory = Rc::new(Directory { gits, leads, rows });
         *last.borrow_mut() = Some((path.to_path_buf(), Rc::clone(&directory)));
         Ok(directory)
     }
@@ -668,7 +671,7 @@ impl<'a> Gate<'a> {
                 "put a file or directory there",
             )));
         }
-        let row = self.spelled(path, names::row);
+        let row = self.row(Side::After, path)?;
         let Some(row) = row.filter(|_| matches!(after.kind, Kind::File | Kind::Link(_))) else {
             return Ok(None);
         };
@@ -677,7 +680,7 @@ impl<'a> Gate<'a> {
         }
         let was_same = |gate: &Self| -> io::Result<bool> {
             let was = change.from.unwrap_or(path);
-            Ok(change.from.is_none() || gate.spelled(was, names::row).is_some_and(|was| std::ptr::eq(was, row)))
+            Ok(change.from.is_none() || gate.row(Side::Before, was)?.is_some_and(|was| std::ptr::eq(was, row)))
         };
         let before = match was_same(self)? {
             true => self.content_before(change, None)?,
@@ -732,6 +735,12 @@ impl<'a> Gate<'a> {
             home: &self.home,
             was_there: &|| !matches!(self.around.before.entry(path), Ok(None)),
         })
+    }
+
+    /// The row of the table for a path, if there is one.
+    fn row(&self, side: Side, path: &Path) -> io::Result<Option<&'static Row>> {
+        let directory = self.directory(side, path.parent().unwrap_or(Path::new("")))?;
+        Ok(self.spelled(path, |spelled| names::row(spelled, &directory.rows)))
     }
 
     // What settings that were there lead to.

@@ -58,19 +58,27 @@ fn names(path: &Path) -> impl Iterator<Item = &str> {
     path.iter().map(|name| name.to_str().unwrap_or("\u{fffd}"))
 }
 
-/// The row of a path, if it has one.
-pub(crate) fn row(spelled: Spelled<'_>) -> Option<&'static Row> {
-    let index = index();
-    let mut found = Vec::new();
-    let above = match spelled.home {
+/// The rows that a path in a directory can have by the names of the directory, and of the home above the tree.
+pub(crate) fn rows_of_directory(directory: &Path, home: &Home) -> Vec<usize> {
+    let above = match home {
         Home::Above(root) => root.as_path(),
         Home::Elsewhere | Home::Below(_) => Path::new(""),
     };
-    for name in names(above).chain(names(spelled.path)) {
-        found.extend(index.exact.get(name).into_iter().flatten().copied());
-        let patterns = index.patterns.iter().filter(|(_, pattern)| fits(pattern, name));
-        found.extend(patterns.map(|(number, _)| *number));
-    }
+    names(above).chain(names(directory)).flat_map(rows_of_name).collect()
+}
+
+fn rows_of_name(name: &str) -> impl Iterator<Item = usize> {
+    let index = index();
+    let exact = index.exact.get(name).into_iter().flatten().copied();
+    let patterns = index.patterns.iter().filter(move |(_, pattern)| fits(pattern, name));
+    exact.chain(patterns.map(|(number, _)| *number))
+}
+
+/// The row of a path, if it has one. `above` is what [`rows_of_directory`] gives for the directory in which it is.
+pub(crate) fn row(spelled: Spelled<'_>, above: &[usize]) -> Option<&'static Row> {
+    let last = spelled.path.file_name().and_then(|name| name.to_str());
+    let mut found: Vec<usize> = last.into_iter().flat_map(rows_of_name).collect();
+    found.extend_from_slice(above);
     if found.is_empty() {
         return None;
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::share;
+use crate::attacks::share;
 use crate::tree::{self, Snapshot};
 
 /// Runs a script in a directory, with settings of its own alone.
@@ -36,7 +36,7 @@ fn run(root: &Path, script: &str) {
 fn held(before: &str, script: &str) -> Vec<String> {
     let directory = tempfile::Builder::new()
         .prefix("gate")
-        .tempdir_in(std::env::var_os("CARGO_TARGET_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from));
+        .tempdir_in(option_env!("CARGO_TARGET_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from));
     let directory = directory.expect("a directory");
     let root = directory.path().canonicalize().expect("it is there").join("work");
     fs::create_dir(&root).expect("made");
