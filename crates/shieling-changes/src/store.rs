@@ -31,6 +31,8 @@ const RETRIES: usize = 5;
 const TICK: Duration = Duration::from_millis(11);
 /// How many committed sets are kept for undoing, in all workspaces together.
 const KEPT: usize = 50;
+/// How many more there are before the oldest are removed.
+const AT_ONCE: usize = 16;
 
 /// A copy of a set's changes.
 #[derive(Debug)]
@@ -131,14 +133,23 @@ impl Store {
         })
     }
 
-    /// Opens a set.
+    /// Opens a set, and goes on with what somebody began with it and did not finish.
     ///
     /// # Errors
     /// [`ChangesError::Unknown`] if there is none; if it cannot be read.
     pub fn get(&self, id: &str) -> Result<ChangeSet, ChangesError> {
+        let mut set = self.take(id)?;
+        if !set.is_live && crate::apply::unfinished(&set.directory)?.is_some() {
+            let _guard = self.lock_workspace(&set.header.workspace)?;
+            set.recover()?;
+        }
+        Ok(set)
+    }
+
+    /// Opens a set as it is.
+    fn take(&self, id: &str) -> Result<ChangeSet, ChangesError> {
         let unknown = || ChangesError::Unknown { id: id.to_owned() };
-        let is_id = id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if !is_id {
+        if !is_id(id) {
             return Err(unknown());
         }
         let directory = match self.directory.child(id) {
@@ -147,20 +158,14 @@ impl Store {
             Err(errno) => return Err(errno).doing("open", self.path.join(id)),
         };
         let lock = lock(&directory)?;
-        let header = Header::read(&directory, id)?;
-        let mut set = ChangeSet {
+        Ok(ChangeSet {
             id: id.to_owned(),
             path: self.path.join(id),
+            header: Header::read(&directory, id)?,
             directory,
-            header,
             is_live: lock.is_none(),
             lock,
-        };
-        if !set.is_live {
-            let _guard = self.lock_workspace(&set.header.workspace)?;
-            set.recover()?;
-        }
-        Ok(set)
+        })
     }
 
     /// Lists the sets, the newest first. What cannot be read is left out.
@@ -184,7 +189,7 @@ impl Store {
     /// If that is not possible, since files are in the way.
     pub fn recover(&self, workspace: &Path) -> Result<(), ChangesError> {
         for name in self.directory.names().doing("list", &self.path)? {
-            let Some(id) = name.to_str().filter(|id| id.len() == 8) else {
+            let Some(id) = name.to_str().filter(|id| is_id(id)) else {
                 continue;
             };
             let Ok(directory) = self.directory.child(id) else {
@@ -400,15 +405,33 @@ impl Store {
         self.directory.remove(&set.id).doing("remove", &set.path)
     }
 
-    /// Removes the oldest committed sets beyond the number that is kept.
+    /// Removes the oldest committed sets beyond the number that is kept, several at a time.
     fn prune(&self) -> Result<(), ChangesError> {
         let names = self.directory.names().doing("list", &self.path)?;
-        if names.len() <= KEPT {
+        let ids = names.iter().filter_map(|name| name.to_str()).filter(|id| is_id(id));
+        if ids.clone().count() <= KEPT + AT_ONCE {
             return Ok(());
         }
-        let committed = self.list()?.into_iter().filter(|set| set.state == State::Committed);
-        for old in committed.skip(KEPT) {
-            if let Ok(set) = self.get(&old.id) {
+        let mut committed = Vec::new();
+        for id in ids {
+            // What cannot be read is not ours to remove.
+            let header = self
+                .directory
+                .child(id)
+                .ok()
+                .and_then(|set| Header::read(&set, id).ok());
+            committed.extend(
+                header
+                    .filter(|header| header.state == State::Committed)
+                    .and_then(|header| Some((header.committed?, id))),
+            );
+        }
+        committed.sort_unstable_by_key(|(time, _)| std::cmp::Reverse(*time));
+        for (_, id) in committed.into_iter().skip(KEPT) {
+            if let Ok(set) = self.take(id)
+                && !set.is_live
+                && crate::apply::unfinished(&set.directory)?.is_none()
+            {
                 self.discard(set)?;
             }
         }
@@ -444,6 +467,11 @@ impl Store {
             }
         }
     }
+}
+
+/// Whether a name is that of a set.
+fn is_id(name: &str) -> bool {
+    name.len() == 8 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Takes a set's lock; `None` if somebody has it.

@@ -3,15 +3,34 @@
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 
+use shieling::outcome::{Outcome, Status};
+
 use crate::approver::Terminal;
-use crate::options::{Approval, Exec};
+use crate::options::{Approval, Chosen, Exec};
 use crate::plan::{Plan, Purpose};
 use crate::quote;
 use crate::run::{self, Input, Library, Ran, Shown};
 use crate::words::{self, Failure};
 
-/// Runs the command and says with which status to exit.
+/// Runs the command and says with which status to exit. With `--json` there is an object also where nothing started.
 pub(crate) fn exec(options: &Exec) -> Result<u8, Failure> {
+    let done = run(options);
+    if let Err(failure) = &done
+        && options.json
+    {
+        let here = std::env::current_dir().unwrap_or_default();
+        let environment = options.source.settings.env.as_ref();
+        let environment = environment.map_or(Purpose::Exec.default_environment(), Chosen::name);
+        let outcome = Outcome {
+            error: Some(failure.what()),
+            ..Outcome::blank(Status::Failed, here, environment.to_string())
+        };
+        crate::print_json(&outcome)?;
+    }
+    done
+}
+
+fn run(options: &Exec) -> Result<u8, Failure> {
     let mut plan = run::plan(&options.source, Purpose::Exec)?;
     let approver = match plan.approval {
         Approval::Always | Approval::Policy => Terminal::find(),
@@ -36,6 +55,9 @@ pub(crate) fn exec(options: &Exec) -> Result<u8, Failure> {
             // The outcome keeps a part of what was copied whole.
             outcome.truncated &= plan.store_output;
             if options.json {
+                if let Some(missing) = &missing {
+                    outcome.error = Some(missing.what());
+                }
                 crate::print_json(&outcome)?;
             } else if on_terminal {
                 // What was said without the command, such as a syntax error, has not been on the terminal.

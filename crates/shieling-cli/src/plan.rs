@@ -403,7 +403,8 @@ impl Plan {
             patience: None,
             container,
             quiet: false,
-            once: matches!(purpose, Purpose::Exec | Purpose::Shell | Purpose::Describe),
+            // A description asks several programs at once.
+            once: matches!(purpose, Purpose::Exec | Purpose::Shell),
             timeout: match purpose {
                 Purpose::Shell => typed_timeout.map_or(Duration::MAX, Timeout::get),
                 Purpose::Exec => settings.timeout.map_or(EXEC_TIMEOUT, Timeout::get),

@@ -351,3 +351,23 @@ fn sets_survive_and_are_listed() {
     ));
     assert!(Path::new(&place.workspace).join("a").exists());
 }
+
+#[test]
+fn the_oldest_committed_sets_make_room_and_what_waits_stays() {
+    let place = Place::new("");
+    let waits = place.stage("touch waits");
+    let id = waits.id().to_owned();
+    drop(waits);
+    for number in 0..70 {
+        let mut set = place.stage(&format!("echo {number} > a"));
+        place.commit(&mut set);
+    }
+    let left = place.store.list().unwrap();
+    let committed = left.iter().filter(|set| set.state == State::Committed).count();
+    assert!((50..=66).contains(&committed), "{committed} sets");
+    assert!(left.iter().any(|set| set.id == id), "what waits is kept");
+    let newest = left.iter().find(|set| set.state == State::Committed).unwrap();
+    let mut newest = place.store.get(&newest.id).unwrap();
+    place.store.undo(&mut newest).unwrap();
+    assert_eq!(fs::read(place.workspace.join("a")).unwrap(), b"68\n");
+}

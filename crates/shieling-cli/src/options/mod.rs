@@ -24,7 +24,6 @@ pub(crate) use values::{
 #[command(
     name = "shieling",
     version,
-    disable_help_subcommand = true,
     max_term_width = 100,
     after_help = "Options can also stand in `shieling.toml`: yours in $XDG_CONFIG_HOME/shieling/ (or \
                   ~/.config/shieling/), and one in the workspace, which may only tighten. \

@@ -255,6 +255,20 @@ fn a_link_that_leads_out_is_told_from_a_path_outside() {
 }
 
 #[test]
+fn the_first_outcome_already_says_what_is_enforced() {
+    let mut server = Server::start(Shieling::in_workspace().args(["mcp"]), json!({}));
+    let (text, first) = server.shell(json!({"command": "true"}));
+    let (_, second) = server.shell(json!({"command": "true"}));
+    assert!(
+        first["confinement"]["enforced"]
+            .as_array()
+            .is_some_and(|layers| !layers.is_empty()),
+        "{text}"
+    );
+    assert_eq!(first["confinement"], second["confinement"]);
+}
+
+#[test]
 fn the_root_of_a_sandbox_can_be_listed_with_what_is_no_file_in_it() {
     let mut server = Server::start(Shieling::in_workspace().args(["mcp"]), json!({}));
     let (text, facts) = server.tool("ls", json!({"path": "/"}));

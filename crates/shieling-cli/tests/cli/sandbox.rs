@@ -322,6 +322,46 @@ fn describe_starts_it_and_tells_its_limits() {
 }
 
 #[test]
+fn describe_finds_every_tool_that_is_there() {
+    if !prerequisite::has(&["git", "python3", "make", "gcc"]) {
+        return;
+    }
+    let ran = Shieling::in_workspace().args(["describe", "--json"]).run();
+    let described: Value = serde_json::from_str(&ran.stdout).expect("an object");
+    for tool in ["git", "python3", "make", "gcc"] {
+        let found = described["tools"].as_array().expect("a list").iter();
+        assert!(found.clone().any(|found| found["name"] == tool), "{tool}: {ran}");
+    }
+}
+
+#[test]
+fn a_hidden_file_is_not_committed_by_adding_all() {
+    if !prerequisite::has(&["git"]) {
+        return;
+    }
+    let place = Shieling::in_workspace()
+        .file(".env", "SECRET=1\n")
+        .file("Keys.PEM", "SECRET\n")
+        .file("a [x].txt", "1\n");
+    let add = "git init -q && git add -A && git ls-files && git status --short";
+    let hidden = ["--ignore", ".env", "--ignore", "*.pem"];
+    let ran = exec_in(place, &hidden, add).run();
+    assert_eq!(ran.stdout, "a [x].txt\nA  \"a [x].txt\"\n", "{ran}");
+}
+
+#[test]
+fn an_outcome_in_json_says_also_why_nothing_started() {
+    for wrong in [["--workspace", "nowhere"], ["--policy", "nowhere.toml"]] {
+        let ran = exec(&["--json", wrong[0], wrong[1]], "true").run();
+        assert_eq!(ran.exit, Some(125), "{ran}");
+        let outcome = ran.outcome();
+        assert_eq!(outcome["status"], "failed", "{ran}");
+        let error = outcome["error"].as_str().expect("why");
+        assert!(ran.stderr.contains(error), "{ran}");
+    }
+}
+
+#[test]
 fn what_tools_of_the_user_would_run_is_moved_aside_and_told() {
     let text = "mkdir .vscode && echo x > .vscode/tasks.json && echo made";
     let shieling = exec(&["--json"], text);

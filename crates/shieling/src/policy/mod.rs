@@ -352,7 +352,7 @@ impl Policy {
                 walk,
                 bases: bases.clone(),
                 sole: !many && reading.bases.is_empty(),
-                object: escaped(&effect.object),
+                object: named(&effect.object),
                 span: effect.span,
             })
         });
@@ -379,7 +379,7 @@ impl Policy {
             found.push(InParts {
                 of,
                 here: std::path::Path::new(here).join(beyond),
-                object: escaped(&effect.object),
+                object: named(&effect.object),
                 span: effect.span,
             });
         }
@@ -468,7 +468,7 @@ fn reason(rule: String, finding: Finding) -> Reason {
     Reason {
         decision: finding.decision,
         rule,
-        object: escaped(&finding.object),
+        object: named(&finding.object),
         span: finding.span,
         because: finding.because,
         instead: finding.instead,
@@ -477,7 +477,7 @@ fn reason(rule: String, finding: Finding) -> Reason {
 
 fn unreadable_verdict(text: &str, unreadable: &Unreadable) -> Verdict {
     let object = text.get(unreadable.span.start..unreadable.span.end).unwrap_or_default();
-    let object: String = escaped(object).chars().take(120).collect();
+    let object: String = named(object).chars().take(120).collect();
     Verdict {
         decision: Decision::Ask,
         reasons: vec![Reason {
@@ -513,7 +513,7 @@ fn effect_seen(effect: &Effect) -> Option<EffectSeen> {
     };
     Some(EffectSeen {
         kind,
-        object: escaped(&effect.object),
+        object: named(&effect.object),
         span: effect.span,
     })
 }
@@ -553,4 +553,9 @@ fn tokens<S: AsRef<str>>(entries: &[S]) -> Result<Vec<Vec<String>>, EntryError> 
             Ok(words)
         })
         .collect()
+}
+
+/// What a reading calls something, for people: the home, which a reading does not know, is `~`.
+fn named(object: &str) -> String {
+    escaped(&object.replace(HOME, "~"))
 }

@@ -142,6 +142,8 @@ impl Shieling {
             Ok(begun) => begun,
             Err(outcome) => return *outcome,
         };
+        // Known once the environment has started, which its first command makes it do.
+        blank.confinement = here.confinement();
         let left = begun
             .in_session
             .as_ref()

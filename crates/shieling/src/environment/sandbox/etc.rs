@@ -103,6 +103,9 @@ const IN_PLACE: &[&str] = &["group", "hostname", "hosts", "nsswitch.conf", "pass
 /// and after a second elsewhere; without this file it takes many.
 const NO_RESOLVER: &str = "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n";
 
+/// The patterns of what is hidden, for git.
+const GIT_EXCLUDES: &str = "gitignore-hidden";
+
 /// `/etc` as it is seen in a file system of its own.
 pub(super) fn entries(restrictions: &Restrictions, home: &Path) -> io::Result<Vec<Entry>> {
     let mut entries: Vec<Entry> = listed(&[])?.into_iter().map(copied).collect();
@@ -135,8 +138,14 @@ pub(super) fn entries(restrictions: &Restrictions, home: &Path) -> io::Result<Ve
         "nsswitch.conf",
         "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n".to_owned(),
     );
-    if let Some(config) = git_settings::harmless(restrictions.home.as_deref()) {
-        file("gitconfig", config);
+    let mut git = git_settings::harmless(restrictions.home.as_deref()).unwrap_or_default();
+    if let Some(hidden) = &restrictions.hidden {
+        // The name of a hidden file is listed, and what lies over it is a link, which `git add -A` would commit.
+        git.push_str(&format!("[core]\n\texcludesFile = /etc/{GIT_EXCLUDES}\n"));
+        file(GIT_EXCLUDES, git_settings::excluding(hidden.patterns()));
+    }
+    if !git.is_empty() {
+        file("gitconfig", git);
     }
     if restrictions.network != Network::Host {
         file("resolv.conf", NO_RESOLVER.to_owned());

@@ -168,6 +168,26 @@ fn files(home: Option<&Path>) -> impl Iterator<Item = PathBuf> {
         .chain(own.into_iter().flatten())
 }
 
+/// The lines by which git leaves out what these patterns hide. They hide in whatever case a name is written, which git
+/// is told letter by letter.
+pub(super) fn excluding(patterns: &[String]) -> String {
+    let mut lines = String::new();
+    for pattern in patterns.iter().filter(|pattern| !pattern.contains('\0')) {
+        let (mut in_brackets, mut is_escaped) = (false, false);
+        for c in pattern.chars() {
+            if c.is_ascii_alphabetic() && !in_brackets && !is_escaped {
+                lines.extend(['[', c.to_ascii_lowercase(), c.to_ascii_uppercase(), ']']);
+            } else {
+                lines.push(c);
+            }
+            in_brackets = !is_escaped && (c == '[' || in_brackets && c != ']');
+            is_escaped = c == '\\' && !is_escaped;
+        }
+        lines.push('\n');
+    }
+    lines
+}
+
 /// What of a file of settings is shown.
 fn shown(text: &str) -> String {
     let mut shown = String::new();

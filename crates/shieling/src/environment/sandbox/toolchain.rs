@@ -272,9 +272,31 @@ fn of(directory: &Path, restrictions: &Restrictions, generally: bool) -> Vec<Ent
     if !generally {
         return Vec::new();
     }
+    let environment = virtual_environment(directory, restrictions);
+    if !environment.is_empty() {
+        return environment;
+    }
     general(directory, restrictions)
         .map(|path| shown(path, true))
         .into_iter()
+        .collect()
+}
+
+/// What belongs to the virtual environment of Python whose `bin` this is; nothing if it is none. Its directory may hold
+/// more, a whole project even.
+fn virtual_environment(directory: &Path, restrictions: &Restrictions) -> Vec<Entry> {
+    let root = directory.parent().filter(|root| {
+        directory.ends_with("bin")
+            && may_be_shown(root, restrictions)
+            && fs::symlink_metadata(root.join("pyvenv.cfg")).is_ok_and(|found| found.is_file())
+    });
+    let parts = ["bin", "include", "lib", "lib64", "share", "pyvenv.cfg"];
+    parts
+        .iter()
+        .filter_map(|part| Some(root?.join(part)))
+        // `lib64` is often a link to `lib`.
+        .filter(|path| fs::symlink_metadata(path).is_ok_and(|found| !found.is_symlink()))
+        .map(|path| shown(path, true))
         .collect()
 }
 

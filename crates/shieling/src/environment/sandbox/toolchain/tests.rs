@@ -164,3 +164,29 @@ fn a_tool_in_a_virtual_environment_comes_with_the_toolchain_that_runs_it() {
         assert_eq!(shows(), is_shown, "{bin:?}");
     }
 }
+
+#[test]
+fn a_virtual_environment_is_shown_with_its_packages_and_not_with_what_else_lies_there() {
+    let place = tempfile::tempdir().expect("a directory");
+    let home = place.path().canonicalize().expect("it is there");
+    let environment = home.join("project");
+    for part in ["bin", "lib/python3/site-packages", "src"] {
+        fs::create_dir_all(environment.join(part)).expect("made");
+    }
+    fs::write(environment.join(".env"), "SECRET=1").expect("written");
+    std::os::unix::fs::symlink("lib", environment.join("lib64")).expect("linked");
+    let shown = || {
+        targets(&environment.join("bin").to_string_lossy(), |restrictions| {
+            restrictions.home = Some(home.clone());
+        })
+    };
+    let named = |parts: &[&str]| {
+        parts
+            .iter()
+            .map(|part| format!("{}/{part}", environment.display()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(shown(), named(&["bin"]));
+    fs::write(environment.join("pyvenv.cfg"), "home = /usr/bin").expect("written");
+    assert_eq!(shown(), named(&["bin", "lib", "pyvenv.cfg"]));
+}
