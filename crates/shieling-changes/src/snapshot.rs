@@ -96,7 +96,14 @@ impl<'s> Snapshot<'s> {
                     }
                 }
                 Action::Deleted => self.white_out(path, found.name, &workspace)?,
-                Action::Added | Action::Modified | Action::Touched => self.copy(found, &workspace)?,
+                Action::Added | Action::Modified | Action::Touched => {
+                    self.copy(found, &workspace)?;
+                    // What lies in a directory is gone with it, and there is no place for a mark of that.
+                    let is_directory = |node: &Option<Node>| node.as_ref().is_some_and(Node::is_directory);
+                    if is_directory(&change.old) && !is_directory(&change.new) {
+                        whole = Some(path.clone());
+                    }
+                }
             }
             Ok(Descent::Enter)
         })?;

@@ -7,6 +7,11 @@
 #[path = "cli/support.rs"]
 mod support;
 
+#[path = "cli/afterwards.rs"]
+mod afterwards;
+// What is tried with the gate alone too.
+#[path = "../../shieling-gate/tests/workspace/attacks.rs"]
+mod attacks;
 #[path = "cli/attach.rs"]
 mod attach;
 #[path = "cli/changes.rs"]

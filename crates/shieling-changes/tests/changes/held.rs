@@ -107,3 +107,21 @@ fn a_set_in_which_everything_is_held_back_commits_nothing() {
     place.store.undo(&mut set).unwrap();
     assert_eq!(place.tree(), before);
 }
+
+#[test]
+fn a_directory_that_became_a_link_stays_behind_as_a_directory() {
+    let place = Place::new(SETUP);
+    let before = place.tree();
+    let mut set = place.stage("mkdir evil; echo x > evil/pre-commit; rm -rf .git/hooks; ln -s ../evil .git/hooks");
+    let done = place.commit(&mut set);
+    let held: Vec<_> = done
+        .judged
+        .held
+        .iter()
+        .map(|held| (held.path.as_path(), held.rule))
+        .collect();
+    assert_eq!(held, [(std::path::Path::new(".git/hooks"), "git.link")]);
+    assert!(place.workspace.join("evil/pre-commit").exists());
+    fs::remove_dir_all(place.workspace.join("evil")).unwrap();
+    assert_eq!(place.tree(), before);
+}

@@ -11,6 +11,8 @@ use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use shieling_gate::LeadKind;
+
 /// The longest file that is read, in bytes.
 const LONGEST: u64 = 1 << 20;
 
@@ -123,12 +125,47 @@ struct Setting {
 /// The harmless settings of the host and of the user with this home, as a file of settings; nothing if
 /// there are none.
 pub(super) fn harmless(home: Option<&Path>) -> Option<String> {
-    let own = home.map(|home| [home.join(".config/git/config"), home.join(".gitconfig")]);
-    let files = [PathBuf::from("/etc/gitconfig")]
-        .into_iter()
-        .chain(own.into_iter().flatten());
-    let text: String = files.filter_map(|path| read(&path)).map(|text| shown(&text)).collect();
+    let text: String = files(home)
+        .filter_map(|path| read(&path))
+        .map(|text| shown(&text))
+        .collect();
     (!text.is_empty()).then_some(text)
+}
+
+/// What in a workspace the settings of the user and the host include, or have git run: the files that they name there.
+pub(super) fn leads(home: Option<&Path>, workspace: &Path) -> Vec<(PathBuf, LeadKind)> {
+    let mut leads = Vec::new();
+    for file in files(home) {
+        let Some(text) = read(&file) else { continue };
+        let here = file.parent().unwrap_or(Path::new("/"));
+        for setting in shieling_gate::settings::parse(text.as_bytes()) {
+            let (paths, kind, from) = if setting.is_include() {
+                (setting.paths(), LeadKind::GitSettings, here)
+            } else if setting.is("core.hookspath") {
+                (setting.paths(), LeadKind::Code, workspace)
+            } else {
+                (setting.words().into_iter().collect(), LeadKind::Code, workspace)
+            };
+            let whole = paths.into_iter().map(|path| match (path.strip_prefix("~"), home) {
+                (Ok(rest), Some(home)) => home.join(rest),
+                _ => from.join(path),
+            });
+            leads.extend(
+                whole
+                    .filter(|path| path.starts_with(workspace))
+                    .map(|path| (path, kind)),
+            );
+        }
+    }
+    leads
+}
+
+/// The files of settings of the host and of the user with this home.
+fn files(home: Option<&Path>) -> impl Iterator<Item = PathBuf> {
+    let own = home.map(|home| [home.join(".config/git/config"), home.join(".gitconfig")]);
+    [PathBuf::from("/etc/gitconfig")]
+        .into_iter()
+        .chain(own.into_iter().flatten())
 }
 
 /// The lines by which git leaves out what these patterns hide. They hide in whatever case a name is written, which git
@@ -354,6 +391,33 @@ mod tests {
             "[user]\n\tname = \"A B\"\n[user]\n\temail = \"a@b\"\n[init]\n\tdefaultbranch = \"trunk\"\n\
              [alias]\n\tst = \"status -sb\"\n[color \"diff\"]\n\tmeta = \"yellow bold\"\n[core]\n\tautocrlf = \"input\"\n\
              [pull]\n\trebase\n[push]\n\tdefault = \"simple\"\n[merge]\n\tconflictstyle = \"zdiff3\"\n"
+        );
+    }
+
+    #[test]
+    fn what_the_users_settings_name_in_the_workspace_is_told_and_its_neighbour_is_not() {
+        let home = tempfile::tempdir().expect("a directory");
+        let work = home.path().join("work");
+        let text = format!(
+            "[include]\npath = work/shared\npath = elsewhere\n[core]\nhooksPath = .ours\nsshCommand = ssh\n[filter \"x\"]\nclean = sh {}/clean %f\n\
+             [alias]\nx = !~/work/tool\n",
+            work.display()
+        );
+        fs::write(home.path().join(".gitconfig"), text).expect("written");
+        let found = leads(Some(home.path()), &work);
+        for (name, kind) in [
+            ("shared", LeadKind::GitSettings),
+            (".ours", LeadKind::Code),
+            ("clean", LeadKind::Code),
+            ("tool", LeadKind::Code),
+        ] {
+            assert!(found.contains(&(work.join(name), kind)), "{name}: {found:?}");
+        }
+        assert!(
+            !found
+                .iter()
+                .any(|(path, _)| path.ends_with("elsewhere") || path.ends_with("ssh")),
+            "{found:?}"
         );
     }
 

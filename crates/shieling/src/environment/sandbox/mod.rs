@@ -954,7 +954,8 @@ impl Sandbox {
         if let Some(guard) = &*lock(&self.guarding()) {
             return Some(look(guard));
         }
-        if self.restrictions().isolation != Isolation::Full {
+        // In a staged workspace nothing is held: what is changed is judged when it leaves.
+        if self.restrictions().isolation != Isolation::Full || self.restrictions().staging.is_some() {
             return None;
         }
         let (mut guard, _) = Guard::start(self.restrictions(), &Homes::default()).ok()??;

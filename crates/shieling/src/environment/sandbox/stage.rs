@@ -20,10 +20,14 @@ use shieling_changes::{
     Change, ChangeSet, ChangesError, Choice, Committed, DiffLimits, Frozen, Judged, Mode, Shadows, State, Store,
     Surroundings,
 };
+use shieling_gate::{Lead, LeadKind};
 use shieling_jail::plan::{Entry, Isolation};
 
 use super::Restrictions;
+use super::git_settings;
+use super::homes;
 use super::staging::Staging;
+use super::toolchain;
 use crate::environment::Review;
 use crate::outcome::{ChangeMode, ChangeState, ChangeTotals, Changes, Conflict, HeldBack, PATHS_TOLD};
 use crate::request::Access;
@@ -48,6 +52,19 @@ pub enum StageError {
     /// The layer cannot be made.
     #[error("the workspace cannot be staged: {0}")]
     Changes(#[from] ChangesError),
+}
+
+/// What in the workspace the user's tools are led to: by links in homes, and by the user's own settings of git.
+fn leads(restrictions: &Restrictions) -> Vec<Lead> {
+    let workspace = &restrictions.workspace;
+    let linked = homes::led_to(&homes::known(restrictions), workspace);
+    let linked = linked.into_iter().map(|path| (path, LeadKind::Code));
+    let named = git_settings::leads(restrictions.home.as_deref(), workspace);
+    let leads = linked.chain(named).filter_map(|(path, kind)| {
+        let path = path.strip_prefix(workspace).ok()?.to_path_buf();
+        (!path.as_os_str().is_empty()).then_some(Lead { path, kind })
+    });
+    leads.collect()
 }
 
 /// The layer of one jail.
@@ -93,8 +110,9 @@ impl Stage {
             workspace: restrictions.workspace.clone(),
             surroundings: Surroundings {
                 home: restrictions.home.clone(),
-                leads: Vec::new(),
-                toolchains: restrictions.read.clone(),
+                leads: leads(restrictions),
+                // Not what `--read` shows besides: the user's tools would write to it through a link.
+                toolchains: toolchain::path(restrictions),
                 fixed: restrictions
                     .fixed
                     .iter()
