@@ -13,7 +13,7 @@
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::fs::{Mode as Bits, OFlags, ResolveFlags};
 use shieling_changes::{
@@ -55,7 +55,9 @@ pub enum StageError {
 pub(super) struct Stage {
     staging: Staging,
     workspace: PathBuf,
-    surroundings: Surroundings,
+    surroundings: OnceLock<Surroundings>,
+    home: Option<PathBuf>,
+    fixed: Vec<PathBuf>,
     upper: PathBuf,
     work: PathBuf,
     inner: Mutex<Inner>,
@@ -91,16 +93,13 @@ impl Stage {
         let set = store.create(&restrictions.workspace, staging.mode)?;
         Ok(Some(Arc::new(Self {
             workspace: restrictions.workspace.clone(),
-            surroundings: Surroundings {
-                home: restrictions.home.clone(),
-                leads: Vec::new(),
-                toolchains: restrictions.read.clone(),
-                fixed: restrictions
-                    .fixed
-                    .iter()
-                    .filter_map(|path| Some(path.strip_prefix(&restrictions.workspace).ok()?.to_path_buf()))
-                    .collect(),
-            },
+            surroundings: OnceLock::new(),
+            home: restrictions.home.clone(),
+            fixed: restrictions
+                .fixed
+                .iter()
+                .filter_map(|path| Some(path.strip_prefix(&restrictions.workspace).ok()?.to_path_buf()))
+                .collect(),
             upper: set.upper(),
             work: set.work(),
             staging,
@@ -114,6 +113,32 @@ impl Stage {
                 asked: None,
             }),
         })))
+    }
+
+    /// Says what else commands see: links to what they only read do no harm.
+    pub(super) fn shows(&self, view: &[Entry]) {
+        let toolchains = view.iter().filter_map(|entry| match entry {
+            Entry::Bind {
+                target,
+                writable: false,
+                ..
+            } => Some(target.clone()),
+            _ => None,
+        });
+        let _ = self.surroundings.set(self.around(toolchains.collect()));
+    }
+
+    fn around(&self, toolchains: Vec<PathBuf>) -> Surroundings {
+        Surroundings {
+            home: self.home.clone(),
+            leads: Vec::new(),
+            toolchains,
+            fixed: self.fixed.clone(),
+        }
+    }
+
+    fn surroundings(&self) -> &Surroundings {
+        self.surroundings.get_or_init(|| self.around(Vec::new()))
     }
 
     /// What the jail is to show.
@@ -222,7 +247,7 @@ impl Stage {
             store, set, shadows, ..
         } = inner;
         let Some(set) = set else { return Ok(None) };
-        let Committed { id, judged } = store.commit(set, &Choice::default(), &self.surroundings, Some(shadows))?;
+        let Committed { id, judged } = store.commit(set, &Choice::default(), self.surroundings(), Some(shadows))?;
         let waits = judged.held_back > 0 || judged.conflicting > 0;
         let own = set.id().to_owned();
         let state = match judged.conflicting {
@@ -232,6 +257,10 @@ impl Stage {
         if waits && set.state() != State::Committed {
             // What happens to these paths from now on, no command knows of.
             set.record_bases()?;
+            if judged.conflicting == 0 {
+                let left = set.judge(self.surroundings(), self.staging.limits)?;
+                set.note(&left, State::Waiting)?;
+            }
         }
         let told = match state {
             ChangeState::Conflict => Some(own.clone()),
@@ -243,7 +272,7 @@ impl Stage {
     /// Looks at what waits.
     fn look(&self, inner: &mut Inner) -> Result<Option<Changes>, StageError> {
         let Some(set) = &mut inner.set else { return Ok(None) };
-        let judged = set.judge(&self.surroundings, self.staging.limits)?;
+        let judged = set.judge(self.surroundings(), self.staging.limits)?;
         let id = set.id().to_owned();
         if self.staging.mode == Mode::Discard {
             return Ok(Some(self.changes(None, ChangeState::Discarded, &judged, None)));
@@ -380,7 +409,7 @@ impl Stage {
             return Ok(None);
         }
         let own = set.id().to_owned();
-        let done = store.commit(&mut frozen.set, &Choice::default(), &self.surroundings, None);
+        let done = store.commit(&mut frozen.set, &Choice::default(), self.surroundings(), None);
         let Committed { id, judged } = match done {
             Ok(done) => done,
             Err(error) => {
@@ -424,7 +453,8 @@ impl Stage {
         if let Some(asked) = inner.asked.take() {
             let _ = inner.store.discard(asked.set);
         }
-        if !is_over || set.state() == State::Committed {
+        let is_committed = set.state() == State::Committed;
+        if !is_over || is_committed && set.summary().counts.paths() > 0 {
             // Something may still write; or its changes are in the workspace, and can be undone.
             return;
         }
@@ -432,10 +462,10 @@ impl Stage {
             return;
         }
         let is_empty = || {
-            set.judge(&self.surroundings, self.staging.limits)
+            set.judge(self.surroundings(), self.staging.limits)
                 .is_ok_and(|judged| judged.is_empty())
         };
-        if self.staging.mode == Mode::Discard || !inner.is_used || is_empty() {
+        if self.staging.mode == Mode::Discard || !inner.is_used || is_committed || is_empty() {
             let _ = inner.store.discard(set);
         }
     }

@@ -288,7 +288,9 @@ fn what_cannot_be_shown_is_refused_by_name() {
         ("/no/such", "not a directory"),
         ("relative", "not a directory"),
     ] {
-        let error = view(&asked(Path::new(workspace)), None).expect_err("refused").to_string();
+        let error = view(&asked(Path::new(workspace)), None)
+            .expect_err("refused")
+            .to_string();
         assert!(error.contains(part), "{error}");
     }
     let error = view(&asked(&place.1.join("root/tmp")), None).expect_err("a link on the way");
