@@ -102,6 +102,16 @@ impl Resolver for Leads {
     }
 }
 
+/// A process that ends with the test, however that ends.
+struct Ends(std::process::Child);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A server over TLS whose certificate is its own, which says what it got as `Authorization`.
 const SERVER: &str = "
 import http.server, ssl, sys
@@ -135,7 +145,7 @@ fn the_host_of_a_secret_gets_the_value_and_every_client_trusts_the_way() {
     };
     let folder = tempfile::tempdir().expect("a temporary directory");
     let made = std::process::Command::new("openssl")
-        .args("req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=t -keyout key.pem -out cert.pem -addext".split(' '))
+        .args("req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=t -keyout key.pem -out cert.pem -addext basicConstraints=critical,CA:FALSE -addext".split(' '))
         .arg("subjectAltName=DNS:api.example.org,DNS:other.example.org")
         .current_dir(folder.path())
         .output()
@@ -145,11 +155,13 @@ fn the_host_of_a_secret_gets_the_value_and_every_client_trusts_the_way() {
         .args(["-c", SERVER, &own.to_string()])
         .current_dir(folder.path())
         .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
         .spawn()
+        .map(Ends)
         .expect("python3 is there");
     let mut line = String::new();
     std::io::BufRead::read_line(
-        &mut std::io::BufReader::new(server.stdout.take().expect("piped")),
+        &mut std::io::BufReader::new(server.0.stdout.take().expect("piped")),
         &mut line,
     )
     .expect("it tells its port");
@@ -211,8 +223,7 @@ fn the_host_of_a_secret_gets_the_value_and_every_client_trusts_the_way() {
     assert_eq!(place.prints(&other), format!("Bearer {placeholder}"));
     // In the path of a request, and in its body, it stays what it is.
     place.prints(&format!("curl -sS {url}/path-$API_TOKEN"));
-    let _ = server.kill();
-    let _ = server.wait();
+    drop(server);
     let got = std::fs::read_to_string(folder.path().join("got")).expect("it was asked");
     let with_value = got
         .lines()
