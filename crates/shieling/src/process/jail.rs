@@ -42,10 +42,6 @@ pub struct Jail {
     /// Its root, if it has a view of files of its own.
     root: Option<OwnedFd>,
     /// The sockets that its plan has bound in its network, in order, until they are taken.
-    #[cfg_attr(
-        not(feature = "gateway"),
-        expect(dead_code, reason = "only a gateway has sockets in a jail")
-    )]
     sockets: Mutex<Vec<OwnedFd>>,
     counts: Arc<Counts>,
     /// Whether nothing can start in it any more: it was told to end, or its last command was ordered.
