@@ -186,7 +186,7 @@ impl Steps<'_> {
 
     fn back(&mut self) -> Result<(), ChangesError> {
         let mut reader = self.reader()?;
-        reader.to_end();
+        reader.seek_end();
         while let Some(step) = reader.previous::<Step>()? {
             self.go(&step, Direction::Back)?;
         }

@@ -2,10 +2,6 @@
 //!
 //! A directory or file that its owner closed to himself is opened all the same: the mode is widened for the moment of
 //! opening. Names are single names; a link is never followed.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "the home of this crate's access to files, by descriptors"
-)]
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

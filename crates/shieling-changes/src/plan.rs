@@ -134,7 +134,7 @@ impl Reader {
     }
 
     /// Goes to the end.
-    pub(crate) fn to_end(&mut self) {
+    pub(crate) fn seek_end(&mut self) {
         self.at = self.end;
     }
 

@@ -334,6 +334,11 @@ impl Store {
             if let Some(shadows) = shadows.as_deref_mut() {
                 shadows.add(&set.tree()?, copied)?;
             }
+            if judged.is_empty() {
+                // Times alone, which nobody takes back.
+                self.discard(part)?;
+                return Ok(Committed { id: None, judged });
+            }
             self.prune()?;
             return Ok(Committed {
                 id: Some(part.id.clone()),

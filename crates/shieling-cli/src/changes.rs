@@ -253,10 +253,12 @@ fn apply(id: &str, choice: &Choice) -> Result<u8, Failure> {
     }
     // A set of which nothing is left is of no use to anybody.
     if committed.as_deref() != Some(id) && !set.summary().is_live {
-        let left = set.judge(&surroundings(), Limits::default());
-        if left.is_ok_and(|left| left.is_empty()) {
-            store.discard(set).map_err(|error| failure(&error))?;
+        match set.judge(&surroundings(), Limits::default()) {
+            Ok(left) if left.is_empty() => store.discard(set),
+            Ok(left) if committed.is_some() => set.note(&left, State::Waiting),
+            Ok(_) | Err(_) => Ok(()),
         }
+        .map_err(|error| failure(&error))?;
     }
     crate::write_all(io::stdout().lock(), &text)?;
     Ok(

@@ -176,8 +176,6 @@ const LIBRARY_MUST_NOT_NAME: &[(&str, &str)] = &[
 const HOMES: &[&str] = &[
     "crates/shieling/src/process/",
     "crates/shieling/src/environment/",
-    // All that this crate does with files, by descriptors.
-    "crates/shieling-changes/src/directory.rs",
     "crates/shieling/src/session/",
     "crates/shieling/src/files/",
     "crates/shieling/src/output.rs",

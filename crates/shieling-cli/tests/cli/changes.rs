@@ -264,6 +264,37 @@ fn a_policy_file_in_the_workspace_is_held_back_and_can_be_accepted() {
     let accepted = shieling.again(["changes", "apply", id, "--accept-held-back", "--only", "rules.toml"]);
     ok(&accepted);
     assert_eq!(read(&shieling, "rules.toml"), "\n");
+    assert!(
+        sets(&shieling).iter().all(|set| set["state"] == "committed"),
+        "nothing waits any more"
+    );
+}
+
+#[test]
+fn links_to_toolchains_pass_and_links_to_other_files_stay_behind() {
+    let shieling = Shieling::in_workspace();
+    let (ran, changes) = staged(
+        &shieling,
+        "commit",
+        "ln -s $(command -v bash) shell; ln -s /etc/shadow out; touch -d @1 .",
+    );
+    let held: Vec<&str> = changes["held_back"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|held| held["path"].as_str())
+        .collect();
+    assert_eq!(held, ["out"], "{ran}");
+    assert!(shieling.workspace().join("shell").is_symlink() && !shieling.workspace().join("out").is_symlink());
+    let waiting = sets(&shieling)
+        .into_iter()
+        .find(|set| set["state"] == "waiting")
+        .expect("it waits");
+    assert_eq!(
+        (&waiting["added"], &waiting["held_back"]),
+        (&json!(1), &json!(1)),
+        "{waiting}"
+    );
 }
 
 /// A server whose writes are staged.

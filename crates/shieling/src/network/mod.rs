@@ -15,7 +15,7 @@ pub(crate) use outlet::{Look, Outlet};
 pub(crate) use redacted::{RedactedShell, process as redacted};
 pub(crate) use report::{failure, summary};
 pub use shieling_gateway::{
-    Answer, Asker, Attempt, BoxFuture, Connection, DEFAULT_PORTS, Decision, Denied, End, Host, HostRule, NoProxy,
-    Observer, Proxy, ProxyError, Redactor, Resolver, Roots, Rule, RuleError, Secret, SecretError, SecretSource,
-    SecretSpec, set_names,
+    Answer, Asker, Attempt, BoxFuture, Connection, DEFAULT_PORTS, Decision, Denied, End, Host, HostName, HostRule,
+    NoProxy, Observer, Proxy, ProxyError, Redactor, Resolver, Roots, Rule, RuleError, Secret, SecretError,
+    SecretSource, SecretSpec, set_names,
 };

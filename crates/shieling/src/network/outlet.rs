@@ -243,6 +243,10 @@ impl Outlet {
 
     /// The variables of its secrets, and those by which programs find the certificates. They win over a command's own:
     /// its secret would be the real one.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "whether the system has a store for Java is looked up here"
+    )]
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let mut variables = self.gateway.variables();
         if let Some(trust) = self.gateway.trust() {

@@ -185,6 +185,10 @@ impl Jail {
     }
 
     /// The sockets that its plan has bound in its network, in the plan's order; once.
+    #[cfg_attr(
+        not(feature = "gateway"),
+        expect(dead_code, reason = "only a gateway has sockets in a jail")
+    )]
     pub(crate) fn take_sockets(&self) -> Vec<OwnedFd> {
         std::mem::take(&mut *self.sockets.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -283,6 +287,10 @@ impl Jail {
     /// [`JailError`]: one cannot be bound, and none is.
     /// # Cancel safety
     /// If the future is dropped, sockets that were made are closed.
+    #[cfg_attr(
+        not(feature = "gateway"),
+        expect(dead_code, reason = "only a gateway has sockets in a jail")
+    )]
     pub(crate) async fn listen(&self, endpoints: &[Endpoint]) -> Result<Vec<OwnedFd>, JailError> {
         let mut sockets = Vec::new();
         for endpoints in endpoints.chunks(SOCKETS_MOST) {

@@ -2,15 +2,20 @@
 
 use std::sync::{Arc, Mutex};
 
-use shieling::approval::{Answer, ApproverFn, Mode, Question, Scope};
+use shieling::approval::{Answer, Approver, ApproverFn, Mode, Question, Scope};
 use shieling::audit::{RecordKind, SinkFn};
 use shieling::request::RequestKind;
 
 use crate::place::{Place, Server, has};
 
+type Asked = Arc<Mutex<Vec<String>>>;
+
+/// What was recorded: the kinds of records, and of connections the host, the port and whether it was refused.
+type Records = Arc<Mutex<Vec<(RecordKind, Option<String>)>>>;
+
 /// Questions that were asked, and who answers them so.
-fn answering(answer: Answer) -> (Arc<ApproverFn<impl Fn(&Question) -> Answer>>, Arc<Mutex<Vec<String>>>) {
-    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+fn answering(answer: Answer) -> (Arc<dyn Approver>, Asked) {
+    let asked = Asked::default();
     let keep = Arc::clone(&asked);
     let approver = ApproverFn(move |question: &Question| {
         assert_eq!(question.kind, RequestKind::Network);
@@ -77,7 +82,7 @@ fn nobody_is_asked_where_asking_is_off() {
 #[test]
 fn connections_and_refusals_are_recorded() {
     let server = Server::start();
-    let records: Arc<Mutex<Vec<(RecordKind, Option<String>)>>> = Arc::default();
+    let records = Records::default();
     let keep = Arc::clone(&records);
     let sink = SinkFn(move |record: &shieling::audit::Record| {
         let connection = record.connection.as_ref();

@@ -1,7 +1,10 @@
 //! Secrets that commands use and never see.
 
+use std::net::IpAddr;
+use std::sync::Arc;
+
 use shieling::approval::Mode;
-use shieling::network::{Roots, Secret, SecretSpec};
+use shieling::network::{BoxFuture, HostName, Resolver, Roots, Secret, SecretSpec};
 
 use crate::place::{Place, has};
 
@@ -88,6 +91,147 @@ fn programs_trust_the_authority_of_the_gateway() {
             .prints("keytool -list -keystore /etc/ssl/certs/java/cacerts -storepass changeit 2>/dev/null | head -5");
         assert!(printed.contains("entries"), "{printed}");
     }
+}
+
+/// Leads every name to one address.
+struct Leads(IpAddr);
+
+impl Resolver for Leads {
+    fn resolve<'a>(&'a self, _: &'a HostName) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>> {
+        Box::pin(std::future::ready(Ok(vec![self.0])))
+    }
+}
+
+/// A process that ends with the test, however that ends.
+struct Ends(std::process::Child);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A server over TLS whose certificate is its own, which says what it got as `Authorization`.
+const SERVER: &str = "
+import http.server, ssl, sys
+class H(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        said = self.headers.get(\"Authorization\", \"-\").encode()
+        open(\"got\", \"ab\").write(said + b\" \" + self.path.encode() + b\"\\n\")
+        self.send_response(200); self.send_header(\"content-length\", str(len(said))); self.end_headers(); self.wfile.write(said)
+    def log_message(self, *a): pass
+s = http.server.ThreadingHTTPServer((sys.argv[1], 0), H)
+c = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER); c.load_cert_chain(\"cert.pem\", \"key.pem\")
+s.socket = c.wrap_socket(s.socket, server_side=True)
+print(s.server_address[1], flush=True)
+s.serve_forever()
+";
+
+#[test]
+fn the_host_of_a_secret_gets_the_value_and_every_client_trusts_the_way() {
+    if !has("openssl") || !has("python3") || !has("curl") {
+        return;
+    }
+    // No packet is sent to find it. A name may lead to it where it is named, too, and to loopback never.
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").expect("a socket");
+    let own = socket.connect("192.0.2.1:9").and_then(|()| socket.local_addr());
+    let Some(own) = own
+        .ok()
+        .map(|own| own.ip())
+        .filter(|own| own.is_ipv4() && !own.is_loopback())
+    else {
+        return shieling_testkit::prerequisite::skip("an address besides loopback");
+    };
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let made = std::process::Command::new("openssl")
+        .args("req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=t -keyout key.pem -out cert.pem -addext basicConstraints=critical,CA:FALSE -addext".split(' '))
+        .arg("subjectAltName=DNS:api.example.org,DNS:other.example.org")
+        .current_dir(folder.path())
+        .output()
+        .expect("openssl is there");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let mut server = std::process::Command::new("python3")
+        .args(["-c", SERVER, &own.to_string()])
+        .current_dir(folder.path())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .map(Ends)
+        .expect("python3 is there");
+    let mut line = String::new();
+    std::io::BufRead::read_line(
+        &mut std::io::BufReader::new(server.0.stdout.take().expect("piped")),
+        &mut line,
+    )
+    .expect("it tells its port");
+    let port = line.trim();
+    let roots = std::fs::read_to_string(folder.path().join("cert.pem")).expect("it was made");
+    let place = Place::built(
+        &[&format!("other.example.org:{port}"), &format!("{own}:{port}")],
+        |builder| {
+            let spec = format!("API_TOKEN@api.example.org:{port}")
+                .parse()
+                .expect("well formed");
+            let secret = Secret::new(spec, VALUE).expect("long enough");
+            let builder = builder.approval(Mode::Never).resolver(Arc::new(Leads(own)));
+            builder.roots(Roots::Pem(roots)).secret(secret)
+        },
+    );
+    let url = format!("https://api.example.org:{port}");
+    let header = "Authorization: Bearer $API_TOKEN";
+    let mut clients = vec![
+        ("curl", format!("curl -sS -H \"{header}\" {url}/curl")),
+        ("wget", format!("wget -qO- --header \"{header}\" {url}/wget")),
+        (
+            "python3",
+            format!(
+                "python3 -c 'import os, urllib.request as r; print(r.urlopen(r.Request(\"{url}/python\", \
+                 headers={{\"Authorization\": \"Bearer \" + os.environ[\"API_TOKEN\"]}})).read().decode())'"
+            ),
+        ),
+        (
+            "node",
+            format!(
+                "node -e 'fetch(\"{url}/node\", {{headers: {{Authorization: \"Bearer \" + process.env.API_TOKEN}}}})\
+                 .then(r => r.text()).then(console.log)'"
+            ),
+        ),
+    ];
+    if std::path::Path::new("/etc/ssl/certs/java/cacerts").exists() {
+        clients.push((
+            "java",
+            format!(
+                "cat > T.java <<'X'\nclass T {{ public static void main(String[] a) throws Exception {{ \
+                 var c = new java.net.URL(\"{url}/java\").openConnection(); \
+                 c.setRequestProperty(\"Authorization\", \"Bearer \" + System.getenv(\"API_TOKEN\")); \
+                 System.out.println(new String(c.getInputStream().readAllBytes())); }} }}\nX\njava T.java"
+            ),
+        ));
+    }
+    let placeholder = place.prints("printf %s \"$API_TOKEN\"");
+    let mut asked = Vec::new();
+    for (program, text) in clients {
+        if has(program) {
+            // What the server echoes comes back as the placeholder.
+            assert_eq!(place.prints(&text), format!("Bearer {placeholder}"), "{program}");
+            asked.push(program);
+        }
+    }
+    // To another host, over TLS that nobody opens, it is the placeholder that goes.
+    let other = format!("curl -sS -k -H \"{header}\" https://other.example.org:{port}/other");
+    assert_eq!(place.prints(&other), format!("Bearer {placeholder}"));
+    // In the path of a request, and in its body, it stays what it is.
+    place.prints(&format!("curl -sS {url}/path-$API_TOKEN"));
+    drop(server);
+    let got = std::fs::read_to_string(folder.path().join("got")).expect("it was asked");
+    let with_value = got
+        .lines()
+        .filter(|line| line.starts_with(&format!("Bearer {VALUE} ")))
+        .count();
+    assert_eq!(with_value, asked.len(), "{got}");
+    assert!(got.contains(&format!("Bearer {placeholder} /other")), "{got}");
+    assert!(got.contains(&format!("- /path-{placeholder}")), "{got}");
 }
 
 #[test]

@@ -418,6 +418,9 @@ fn prepare(restrictions: &Restrictions, outlet: Option<&Outlet>) -> Result<Prepa
     let stage = Stage::prepare(restrictions, &homes.unwrap_or_default())?;
     let staged = stage.as_ref().map(|stage| stage.entry(restrictions.programs.is_none()));
     let mut view = view::view(restrictions, staged)?;
+    if let Some(stage) = &stage {
+        stage.shows(&view.entries);
+    }
     // Where they are shown; elsewhere there is nothing to hide.
     let own = restrictions.own.iter();
     if full {

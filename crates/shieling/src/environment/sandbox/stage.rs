@@ -13,7 +13,7 @@
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::fs::{Mode as Bits, OFlags, ResolveFlags};
 use shieling_changes::{
@@ -27,7 +27,6 @@ use super::Restrictions;
 use super::git_settings;
 use super::homes;
 use super::staging::Staging;
-use super::toolchain;
 use crate::environment::Review;
 use crate::outcome::{ChangeMode, ChangeState, ChangeTotals, Changes, Conflict, HeldBack, PATHS_TOLD};
 use crate::request::Access;
@@ -72,7 +71,10 @@ fn leads(restrictions: &Restrictions) -> Vec<Lead> {
 pub(super) struct Stage {
     staging: Staging,
     workspace: PathBuf,
-    surroundings: Surroundings,
+    surroundings: OnceLock<Surroundings>,
+    home: Option<PathBuf>,
+    leads: Vec<Lead>,
+    fixed: Vec<PathBuf>,
     upper: PathBuf,
     work: PathBuf,
     inner: Mutex<Inner>,
@@ -108,17 +110,14 @@ impl Stage {
         let set = store.create(&restrictions.workspace, staging.mode)?;
         Ok(Some(Arc::new(Self {
             workspace: restrictions.workspace.clone(),
-            surroundings: Surroundings {
-                home: restrictions.home.clone(),
-                leads: leads(restrictions),
-                // Not what `--read` shows besides: the user's tools would write to it through a link.
-                toolchains: toolchain::path(restrictions),
-                fixed: restrictions
-                    .fixed
-                    .iter()
-                    .filter_map(|path| Some(path.strip_prefix(&restrictions.workspace).ok()?.to_path_buf()))
-                    .collect(),
-            },
+            surroundings: OnceLock::new(),
+            home: restrictions.home.clone(),
+            leads: leads(restrictions),
+            fixed: restrictions
+                .fixed
+                .iter()
+                .filter_map(|path| Some(path.strip_prefix(&restrictions.workspace).ok()?.to_path_buf()))
+                .collect(),
             upper: set.upper(),
             work: set.work(),
             staging,
@@ -132,6 +131,32 @@ impl Stage {
                 asked: None,
             }),
         })))
+    }
+
+    /// Says what else commands see: links to what they only read do no harm.
+    pub(super) fn shows(&self, view: &[Entry]) {
+        let toolchains = view.iter().filter_map(|entry| match entry {
+            Entry::Bind {
+                target,
+                writable: false,
+                ..
+            } => Some(target.clone()),
+            _ => None,
+        });
+        let _ = self.surroundings.set(self.around(toolchains.collect()));
+    }
+
+    fn around(&self, toolchains: Vec<PathBuf>) -> Surroundings {
+        Surroundings {
+            home: self.home.clone(),
+            leads: self.leads.clone(),
+            toolchains,
+            fixed: self.fixed.clone(),
+        }
+    }
+
+    fn surroundings(&self) -> &Surroundings {
+        self.surroundings.get_or_init(|| self.around(Vec::new()))
     }
 
     /// What the jail is to show.
@@ -240,7 +265,7 @@ impl Stage {
             store, set, shadows, ..
         } = inner;
         let Some(set) = set else { return Ok(None) };
-        let Committed { id, judged } = store.commit(set, &Choice::default(), &self.surroundings, Some(shadows))?;
+        let Committed { id, judged } = store.commit(set, &Choice::default(), self.surroundings(), Some(shadows))?;
         let waits = judged.held_back > 0 || judged.conflicting > 0;
         let own = set.id().to_owned();
         let state = match judged.conflicting {
@@ -250,6 +275,10 @@ impl Stage {
         if waits && set.state() != State::Committed {
             // What happens to these paths from now on, no command knows of.
             set.record_bases()?;
+            if judged.conflicting == 0 {
+                let left = set.judge(self.surroundings(), self.staging.limits)?;
+                set.note(&left, State::Waiting)?;
+            }
         }
         let told = match state {
             ChangeState::Conflict => Some(own.clone()),
@@ -261,7 +290,7 @@ impl Stage {
     /// Looks at what waits.
     fn look(&self, inner: &mut Inner) -> Result<Option<Changes>, StageError> {
         let Some(set) = &mut inner.set else { return Ok(None) };
-        let judged = set.judge(&self.surroundings, self.staging.limits)?;
+        let judged = set.judge(self.surroundings(), self.staging.limits)?;
         let id = set.id().to_owned();
         if self.staging.mode == Mode::Discard {
             return Ok(Some(self.changes(None, ChangeState::Discarded, &judged, None)));
@@ -398,7 +427,7 @@ impl Stage {
             return Ok(None);
         }
         let own = set.id().to_owned();
-        let done = store.commit(&mut frozen.set, &Choice::default(), &self.surroundings, None);
+        let done = store.commit(&mut frozen.set, &Choice::default(), self.surroundings(), None);
         let Committed { id, judged } = match done {
             Ok(done) => done,
             Err(error) => {
@@ -442,7 +471,8 @@ impl Stage {
         if let Some(asked) = inner.asked.take() {
             let _ = inner.store.discard(asked.set);
         }
-        if !is_over || set.state() == State::Committed {
+        let is_committed = set.state() == State::Committed;
+        if !is_over || is_committed && set.summary().counts.paths() > 0 {
             // Something may still write; or its changes are in the workspace, and can be undone.
             return;
         }
@@ -450,10 +480,10 @@ impl Stage {
             return;
         }
         let is_empty = || {
-            set.judge(&self.surroundings, self.staging.limits)
+            set.judge(self.surroundings(), self.staging.limits)
                 .is_ok_and(|judged| judged.is_empty())
         };
-        if self.staging.mode == Mode::Discard || !inner.is_used || is_empty() {
+        if self.staging.mode == Mode::Discard || !inner.is_used || is_committed || is_empty() {
             let _ = inner.store.discard(set);
         }
     }
