@@ -233,13 +233,16 @@ impl ChangeSet {
     /// If the set cannot be written.
     pub fn begin(&mut self, command: &str) -> Result<(), ChangesError> {
         self.header.since = header::now(&self.directory)?;
-        self.name(command);
-        self.header.write(&self.directory)
+        self.name(command)
     }
 
     /// Says which command makes its changes, without saying that it begins only now.
-    pub fn name(&mut self, command: &str) {
+    ///
+    /// # Errors
+    /// If the set cannot be written.
+    pub fn name(&mut self, command: &str) -> Result<(), ChangesError> {
         self.header.command = Some(command.lines().next().unwrap_or_default().chars().take(200).collect());
+        self.header.write(&self.directory)
     }
 
     /// Says that no sandbox works in it any more. Only then are its files moved instead of copied.

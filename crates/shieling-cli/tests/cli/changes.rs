@@ -297,6 +297,41 @@ fn links_to_toolchains_pass_and_links_to_other_files_stay_behind() {
     );
 }
 
+#[test]
+fn what_a_command_had_made_when_shieling_was_killed_waits() {
+    let shieling = Shieling::in_workspace().file("a", "1\n");
+    let script = "echo 2 > a; touch made; sleep 1000";
+    let mut command = shieling.command_of(["exec", "--changes", "commit", "--", script].map(str::to_owned));
+    let mut child = command.stdin(std::process::Stdio::null()).spawn().expect("it starts");
+    let state = shieling.workspace().with_file_name("state").join("shieling/changes");
+    let is_made = || {
+        let sets = fs::read_dir(&state).into_iter().flatten().flatten();
+        sets.into_iter().any(|set| set.path().join("upper/made").exists())
+    };
+    let began = std::time::Instant::now();
+    while !is_made() {
+        assert!(began.elapsed() < Duration::from_secs(30), "nothing is made");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().expect("killed");
+    child.wait().expect("it has ended");
+    // Its lock goes with its last process.
+    let waiting = loop {
+        let listed = sets(&shieling);
+        if listed.len() == 1 && listed[0]["in_use"] == false {
+            break listed[0].clone();
+        }
+        assert!(began.elapsed() < Duration::from_secs(30), "{listed:?}");
+    };
+    assert_eq!(
+        (&waiting["state"], &waiting["command"]),
+        (&json!("waiting"), &json!(script))
+    );
+    assert_eq!(read(&shieling, "a"), "1\n");
+    ok(&shieling.again(["changes", "apply", waiting["id"].as_str().expect("an id")]));
+    assert!(read(&shieling, "a") == "2\n" && shieling.workspace().join("made").exists());
+}
+
 /// A server whose writes are staged.
 fn server(mode: &str, can: Value) -> Server {
     let shieling = Shieling::in_workspace().file("a", "1\n").file("config", "1\n");

@@ -244,12 +244,12 @@ impl Sandbox {
     }
 
     async fn jail(&self) -> Result<Arc<Running>, SandboxError> {
-        Ok(self.jail_for(None).await?.0)
+        Ok(self.jail_for(None, "").await?.0)
     }
 
     /// As [`Self::jail`]. If the jail has to be made, this command is ordered with it, unless something is to be told
     /// to the jail before.
-    async fn jail_for(&self, first: Option<First>) -> Result<(Arc<Running>, Option<First>), SandboxError> {
+    async fn jail_for(&self, first: Option<First>, text: &str) -> Result<(Arc<Running>, Option<First>), SandboxError> {
         let mut running = self.running.lock().await;
         if let Some(running) = running.as_ref().filter(|running| running.jail.is_alive()) {
             return Ok((Arc::clone(running), first));
@@ -278,6 +278,9 @@ impl Sandbox {
             mut guard,
             stage,
         } = ahead?;
+        if let Some(stage) = &stage {
+            stage.name(text);
+        }
         // Hidden by their paths so far; whether that met them is asked before the first command.
         let mut pending = Update {
             hide: hidden.iter().flat_map(HiddenFiles::told).collect(),
@@ -683,9 +686,10 @@ impl Environment for Sandbox {
                 self.outside.fresh().map_err(environment)?;
             }
             let first = First::Waits(self.plan(command.request()), streams, next);
-            let (running, first) = self.ready_for(first).await?;
+            let text = command.request().text();
+            let (running, first) = self.ready_for(first, text).await?;
             if let Some(stage) = &running.stage {
-                stage.command(command.request().text());
+                stage.command(text);
             }
             let process = match first {
                 First::Sent(plan, sent) => running.jail.join(&plan, sent?).await,
@@ -902,8 +906,8 @@ impl Sandbox {
     }
 
     /// As [`Self::ready`], for a command that may be ordered with the jail.
-    async fn ready_for(&self, first: First) -> Result<(Arc<Running>, First), SpawnError> {
-        match self.jail_for(Some(first)).await.map_err(environment)? {
+    async fn ready_for(&self, first: First, text: &str) -> Result<(Arc<Running>, First), SpawnError> {
+        match self.jail_for(Some(first), text).await.map_err(environment)? {
             // It was looked at before.
             (running, Some(sent @ First::Sent(..))) => Ok((running, sent)),
             (running, Some(waits)) => Ok((self.look(running).await?, waits)),

@@ -218,8 +218,13 @@ impl Stage {
         let mut inner = self.lock();
         inner.is_used = true;
         inner.running += 1;
-        if let Some(set) = &mut inner.set {
-            set.name(text);
+        name(&mut inner, text);
+    }
+
+    /// Says which command is about to begin.
+    pub(super) fn name(&self, text: &str) {
+        if !text.is_empty() {
+            name(&mut self.lock(), text);
         }
     }
 
@@ -486,6 +491,17 @@ impl Stage {
         if self.staging.mode == Mode::Discard || !inner.is_used || is_committed || is_empty() {
             let _ = inner.store.discard(set);
         }
+    }
+}
+
+fn name(inner: &mut Inner, text: &str) {
+    if let Some(set) = inner
+        .set
+        .as_mut()
+        .filter(|set| set.summary().command.as_deref() != Some(text))
+    {
+        // Only for lists; what cannot be written here cannot be committed either, and that is told.
+        let _ = set.name(text);
     }
 }
 
