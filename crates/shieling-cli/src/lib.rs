@@ -32,6 +32,7 @@ mod describe;
 mod mcp;
 mod attach;
 mod clients;
+mod changes;
 mod policy;
 mod log;
 mod replay;
@@ -66,6 +67,8 @@ pub fn main(words: &[OsString]) -> u8 {
         Subcommands::Attach(options) => attach::attach(options),
         Subcommands::Doctor(options) => doctor::doctor(options),
         Subcommands::Policy(options) => policy::policy(options),
+        Subcommands::Changes(options) => changes::changes(options),
+        Subcommands::Undo { id } => changes::undo(id),
         Subcommands::Log(options) => log::log(options),
         Subcommands::Completions(options) => completions(options.shell),
     };

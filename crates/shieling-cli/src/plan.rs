@@ -15,8 +15,8 @@ use shieling_remote::agent::{Setup, Wanted};
 use crate::config::{self, Loaded};
 use crate::far::{Far, Unreached};
 use crate::options::{
-    AllowedHost, Approval, Assignment, Chosen, ContainerUser, Cpus, Engine, EnvironmentName, Home, Isolation, Mounted,
-    NamedSecret, Network, Pids, PolicyName, Prefix, Preset, Pull, Rate, Settings, Size, Timeout, VariableName,
+    AllowedHost, Approval, Assignment, Changes, Chosen, ContainerUser, Cpus, Engine, EnvironmentName, Home, Isolation,
+    Mounted, NamedSecret, Network, Pids, PolicyName, Prefix, Preset, Pull, Rate, Settings, Size, Timeout, VariableName,
     is_below_root,
 };
 use crate::words::Failure;
@@ -153,6 +153,8 @@ pub(crate) struct Plan {
     pub(crate) write: Vec<PathBuf>,
     /// Whether the home is kept.
     pub(crate) keeps_home: bool,
+    /// Where changes to the workspace go.
+    pub(crate) changes: Changes,
     /// Whether files that run code later can be changed.
     pub(crate) open_protected: bool,
     /// Whether the workspace may be a home, or hold one.
@@ -396,6 +398,7 @@ impl Plan {
             read: settings.read,
             write: settings.write,
             keeps_home: settings.home == Some(Home::Persistent),
+            changes: settings.changes.unwrap_or_default(),
             open_protected: settings.open_protected,
             allow_home: settings.allow_home,
             fixed,
@@ -687,6 +690,22 @@ fn is_enforced(env: EnvironmentName, place: &str, loaded: &Loaded) -> Result<(),
             },
         };
         return refuse(key, why, instead);
+    }
+    let is_staged = settings.changes.is_some_and(|changes| changes != Changes::Direct);
+    let is_far = loaded.settings.env.as_ref().map(Chosen::name) == Some(EnvironmentName::Ssh);
+    if is_staged && (env != EnvironmentName::Sandbox || is_far) {
+        let why = match env {
+            _ if is_far => "changes are staged on this machine alone",
+            EnvironmentName::Container => "a container writes into what is mounted in it, at once",
+            EnvironmentName::Memory => "files in memory are no workspace of yours, and are gone with it",
+            EnvironmentName::Local | EnvironmentName::Ssh => "nothing stands between a command and the workspace here",
+            EnvironmentName::Sandbox => "",
+        };
+        return refuse(
+            "changes",
+            why,
+            "leave it out here, or use `--env sandbox`, which stages changes",
+        );
     }
     if env == EnvironmentName::Container {
         let (unknown, leave) = (

@@ -4,13 +4,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use shieling::environment::{self, Restrictions};
+use shieling::changes::{Limits, Mode};
+use shieling::environment::{self, Restrictions, Staging};
 use shieling::policy::Policy;
 
 use crate::config::{Printable, files, reason};
-use crate::options::{EnvironmentName, Isolation, Network};
+use crate::options::{Changes, EnvironmentName, Isolation, Network};
 use crate::plan::Plan;
 use crate::repository::{self, Repository};
+use crate::setup;
 use crate::words::Failure;
 
 /// Who asks, as far as it decides what is seen in a sandbox.
@@ -99,6 +101,9 @@ pub(crate) fn restrictions(
         Isolation::Full => environment::Isolation::Full,
         Isolation::Landlock => environment::Isolation::Landlock,
     };
+    if let Some(mode) = staging_mode(plan.changes) {
+        restrictions.staging = Some(staging(mode, caller.state.as_deref())?);
+    }
     restrictions.open_protected = plan.open_protected;
     restrictions.allow_home = plan.allow_home;
     restrictions.fixed = plan.fixed.clone();
@@ -123,6 +128,34 @@ pub(crate) fn restrictions(
         .into_iter()
         .collect();
     Ok(restrictions)
+}
+
+fn staging_mode(changes: Changes) -> Option<Mode> {
+    match changes {
+        Changes::Direct => None,
+        Changes::Commit => Some(Mode::Commit),
+        Changes::Review => Some(Mode::Review),
+        Changes::Discard => Some(Mode::Discard),
+    }
+}
+
+/// Where change sets are kept.
+fn staging(mode: Mode, state: Option<&Path>) -> Result<Staging, Failure> {
+    let nowhere = |why: String| {
+        Failure::new(format!(
+            "there is no place to keep change sets in: {why}; nothing was started"
+        ))
+        .with("instead", "use `--changes direct`, or set XDG_STATE_HOME")
+    };
+    let state = state
+        .filter(|state| files::make(state))
+        .ok_or_else(|| nowhere("neither XDG_STATE_HOME nor HOME is set, or it cannot be written".to_owned()))?;
+    let state = files::canonical(state).map_err(|error| nowhere(reason(&error)))?;
+    Ok(Staging {
+        mode,
+        directory: setup::change_sets(&state),
+        limits: Limits::default(),
+    })
 }
 
 /// Where a path that is to be writable really is.

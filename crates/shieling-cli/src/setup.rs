@@ -89,7 +89,8 @@ impl Place {
             && !(loopback && plan.network_asked)
             && policy.hidden().is_empty()
             && restrictions.write.is_empty()
-            && restrictions.kept_home.is_none();
+            && restrictions.kept_home.is_none()
+            && restrictions.staging.is_none();
         let lesser = can.then(|| Restrictions {
             isolation: environment::Isolation::Landlock,
             network: if loopback { Network::None } else { restrictions.network },
@@ -218,6 +219,11 @@ pub(crate) fn os_release() -> String {
 /// Where whole outputs are kept.
 pub(crate) fn outputs(state: &Path) -> PathBuf {
     state.join("outputs")
+}
+
+/// Where change sets are kept.
+pub(crate) fn change_sets(state: &Path) -> PathBuf {
+    state.join("changes")
 }
 
 /// Where recordings are kept.

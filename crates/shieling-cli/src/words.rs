@@ -7,7 +7,8 @@ use std::fmt;
 use std::time::Duration;
 
 use shieling::outcome::{
-    Denial, HeldBack, HintKind, Layer, LimitHit, LimitedResource, NetworkSummary, Outcome, Status,
+    ChangeState, ChangeTotals, Changes, Denial, HeldBack, HintKind, Layer, LimitHit, LimitedResource, NetworkSummary,
+    Outcome, Status,
 };
 use shieling::policy::{Decision, Reason};
 use shieling::request::Command;
@@ -160,6 +161,9 @@ pub(crate) fn end(outcome: &Outcome, command: &Command, memory: Option<ByteCount
         &mut lines,
         outcome.changes.iter().flat_map(|changes| &changes.held_back),
     );
+    if let Some(changes) = &outcome.changes {
+        staged(&mut lines, changes);
+    }
     if outcome.truncated {
         output(&mut lines, outcome, command);
     }
@@ -287,6 +291,36 @@ fn held_back<'a>(lines: &mut Lines, held: impl IntoIterator<Item = &'a HeldBack>
                 escape::line(&held.instead)
             ),
         );
+    }
+}
+
+/// What became of staged changes, unless they are where they were meant to be.
+fn staged(lines: &mut Lines, changes: &Changes) {
+    for conflict in &changes.conflicts {
+        let path = escape::line(&conflict.path.to_string_lossy());
+        let because = escape::line(&conflict.because);
+        lines.add("conflict", format!("`{path}`: {because}"));
+    }
+    let totals = changes.totals.unwrap_or_default();
+    let counts = format!(
+        "{} added, {} modified, {} deleted",
+        totals.added, totals.modified, totals.deleted
+    );
+    match (changes.state, &changes.id) {
+        (ChangeState::Committed, _) => {}
+        (ChangeState::Discarded, _) if totals == ChangeTotals::default() => {}
+        (ChangeState::Discarded, _) => lines.add("changes", format!("{counts}: discarded")),
+        (ChangeState::Waiting | ChangeState::Conflict, None) => {
+            lines.add("changes", format!("{counts}: not committed"))
+        }
+        (ChangeState::Waiting | ChangeState::Conflict, Some(id)) => {
+            let id = escape::line(id);
+            lines.add("changes", format!("{counts}: waiting as {id}"));
+            lines.add(
+                "instead",
+                format!("see `shieling changes show {id}`, and `shieling changes apply {id}` or `discard {id}`"),
+            );
+        }
     }
 }
 

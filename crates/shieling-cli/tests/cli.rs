@@ -9,6 +9,8 @@ mod support;
 
 #[path = "cli/attach.rs"]
 mod attach;
+#[path = "cli/changes.rs"]
+mod changes;
 #[path = "cli/configuration.rs"]
 mod configuration;
 #[path = "cli/degraded.rs"]

@@ -262,6 +262,7 @@ fn temporary(plan: &Plan) -> Vec<PathBuf> {
         Entry::Dev { target, .. } => Some(target.join("shm")),
         Entry::Bind { .. }
         | Entry::Layered { .. }
+        | Entry::Staged { .. }
         | Entry::Listed { .. }
         | Entry::Directory { .. }
         | Entry::File { .. }

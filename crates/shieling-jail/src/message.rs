@@ -64,6 +64,9 @@ pub fn decode_first<T: DeserializeOwned>(bytes: &[u8]) -> Option<(T, &[u8])> {
 /// What has appeared since the jail was made.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Update {
+    /// Whether what the host changed below a layer ([`Entry::Staged`](crate::plan::Entry::Staged)) is to be seen
+    /// from now on. Done before all the rest.
+    pub refresh: bool,
     /// What is to be hidden from now on, besides what is.
     pub hide: Vec<Hide>,
     /// What is to be protected from now on, besides what is.

@@ -135,6 +135,25 @@ pub enum Entry {
         /// Whether files in it can be executed.
         executable: bool,
     },
+    /// A directory of the host that is only read, under a layer in another directory of the host, which takes what is
+    /// written. What changes below the layer is seen after the next [`Update`](crate::message::Update) with
+    /// `refresh`. No link on the way to any of these places is followed. Only with namespaces.
+    Staged {
+        /// Where it is on the host.
+        #[serde(with = "crate::bytes")]
+        source: PathBuf,
+        /// Where it is seen.
+        #[serde(with = "crate::bytes")]
+        target: PathBuf,
+        /// The layer: a directory of the host.
+        #[serde(with = "crate::bytes")]
+        upper: PathBuf,
+        /// An empty directory beside it, for the kernel.
+        #[serde(with = "crate::bytes")]
+        work: PathBuf,
+        /// Whether files in it can be executed.
+        executable: bool,
+    },
     /// An entry of a directory of the host, at its own place, as it was listed: it may be gone since, or closed
     /// to its own owner, and is then passed over. No link is followed, neither on the way nor in its place.
     Listed {
@@ -250,6 +269,7 @@ impl Entry {
         match self {
             Self::Bind { target, .. }
             | Self::Layered { target, .. }
+            | Self::Staged { target, .. }
             | Self::Listed { target, .. }
             | Self::Temporary { target, .. }
             | Self::Directory { target }

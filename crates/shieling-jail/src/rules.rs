@@ -164,9 +164,9 @@ fn build(plan: &Plan, version: i64) -> Result<Rules, landlock::RulesetError> {
                 writable,
                 executable,
             } => (target.as_path(), *writable, *executable),
-            Entry::Temporary { target, executable, .. } | Entry::Layered { target, executable, .. } => {
-                (target.as_path(), true, *executable)
-            }
+            Entry::Temporary { target, executable, .. }
+            | Entry::Layered { target, executable, .. }
+            | Entry::Staged { target, executable, .. } => (target.as_path(), true, *executable),
             Entry::Dev { target, .. } => {
                 let write = see | AccessFs::WriteFile;
                 let write = if version >= 5 {

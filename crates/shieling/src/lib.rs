@@ -25,6 +25,7 @@ pub mod session;
 pub mod files;
 pub mod output;
 pub mod outcome;
+pub mod changes;
 pub mod describe;
 pub mod audit;
 

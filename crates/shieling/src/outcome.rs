@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::policy::{Decision, Reason};
 
@@ -143,6 +143,24 @@ impl Denial {
 pub enum ChangeMode {
     /// In the workspace itself, at once.
     Direct,
+    /// In a private layer, and moved into the workspace after each command.
+    Commit,
+    /// In a private layer, and moved into the workspace once a person has agreed.
+    Review,
+    /// In a private layer, which is removed with the environment.
+    Discard,
+}
+
+impl ChangeMode {
+    /// Returns the name, as in JSON and in options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Commit => "commit",
+            Self::Review => "review",
+            Self::Discard => "discard",
+        }
+    }
 }
 
 /// The state of a command's changes.
@@ -151,30 +169,87 @@ pub enum ChangeMode {
 pub enum ChangeState {
     /// They are in the workspace, except for what was held back.
     Committed,
+    /// They are stored under the id, and not in the workspace.
+    Waiting,
+    /// They are not in the workspace, and are removed with the environment.
+    Discarded,
+    /// The workspace has changed as well, in the places that `conflicts` names. They are stored under the id, and
+    /// none of them is in the workspace.
+    Conflict,
 }
+
+impl ChangeState {
+    /// Returns the name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Committed => "committed",
+            Self::Waiting => "waiting",
+            Self::Discarded => "discarded",
+            Self::Conflict => "conflict",
+        }
+    }
+}
+
+/// The exact numbers of changed paths, where the lists of them are cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct ChangeTotals {
+    /// The number of added paths.
+    pub added: u64,
+    /// The number of modified paths.
+    pub modified: u64,
+    /// The number of deleted paths.
+    pub deleted: u64,
+    /// The number of paths that were held back.
+    pub held_back: u64,
+    /// The number of conflicts.
+    pub conflicts: u64,
+}
+
+/// A path that both a command and somebody else changed in different ways.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Conflict {
+    /// The path, relative to the workspace.
+    #[serde(serialize_with = "lossy")]
+    pub path: PathBuf,
+    /// What both sides did.
+    pub because: String,
+    /// What to do about it.
+    pub instead: String,
+}
+
+/// The largest number of paths in each list of [`Changes`].
+pub const PATHS_TOLD: usize = 200;
 
 /// A command's changes to the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Changes {
-    /// The id of changes that are pending; `None` in the mode `direct`.
+    /// The id of the stored changes, for `shieling changes` and `shieling undo`; `None` if nothing is stored.
     pub id: Option<String>,
     /// Where the changes were made.
     pub mode: ChangeMode,
     /// Their state.
     pub state: ChangeState,
-    /// The files that were added, if known; unknown in the mode `direct`.
+    /// The paths that were added, relative to the workspace, at most [`PATHS_TOLD`]; `None` if unknown, as in the
+    /// mode `direct`.
+    #[serde(serialize_with = "lossy_list")]
     pub added: Option<Vec<PathBuf>>,
-    /// The files that were modified, if known.
+    /// The paths that were modified, in the same form.
+    #[serde(serialize_with = "lossy_list")]
     pub modified: Option<Vec<PathBuf>>,
-    /// The files that were deleted, if known.
+    /// The paths that were deleted, in the same form.
+    #[serde(serialize_with = "lossy_list")]
     pub deleted: Option<Vec<PathBuf>>,
+    /// The exact numbers, if they are known.
+    pub totals: Option<ChangeTotals>,
     /// What was kept out of the workspace.
     pub held_back: Vec<HeldBack>,
+    /// What was changed by others as well.
+    pub conflicts: Vec<Conflict>,
 }
 
 impl Changes {
-    /// Returns unknown changes, made in the workspace itself.
-    fn direct() -> Self {
+    /// Creates changes that were made in the workspace itself, of which the paths are unknown.
+    pub fn direct() -> Self {
         Self {
             id: None,
             mode: ChangeMode::Direct,
@@ -182,8 +257,23 @@ impl Changes {
             added: None,
             modified: None,
             deleted: None,
+            totals: None,
             held_back: Vec::new(),
+            conflicts: Vec::new(),
         }
+    }
+}
+
+/// Writes a path as text; invalid UTF-8 is replaced.
+fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
+/// Writes paths as text; invalid UTF-8 is replaced.
+fn lossy_list<S: Serializer>(paths: &Option<Vec<PathBuf>>, serializer: S) -> Result<S::Ok, S::Error> {
+    match paths {
+        Some(paths) => serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy())),
+        None => serializer.serialize_none(),
     }
 }
 

@@ -17,6 +17,7 @@ mod network;
 mod reading;
 mod recorded;
 mod refusal;
+mod reviewing;
 mod sessions;
 mod started;
 mod telling;
@@ -232,6 +233,7 @@ impl Shieling {
         };
         here.tell(&mut outcome, &before);
         entry.close(&mut outcome);
+        self.review(&mut outcome).await;
         outcome
     }
 

@@ -9,9 +9,18 @@ use super::finding::Finding;
 const MAY_USE: &[(&str, &[&str])] = &[
     (
         "shieling",
-        &["shieling-shell", "shieling-jail", "shieling-bash", "shieling-gateway"],
+        &[
+            "shieling-shell",
+            "shieling-gate",
+            "shieling-changes",
+            "shieling-gateway",
+            "shieling-jail",
+            "shieling-bash",
+        ],
     ),
     ("shieling-shell", &[]),
+    ("shieling-gate", &[]),
+    ("shieling-changes", &["shieling-gate"]),
     ("shieling-jail", &[]),
     ("shieling-bash", &[]),
     ("shieling-gateway", &[]),

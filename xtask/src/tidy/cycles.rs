@@ -15,6 +15,7 @@ const KNOWN: &[&[&str]] = &[
         "crates/shieling-cli/src/attach.rs",
         "crates/shieling-cli/src/attach/client.rs",
         "crates/shieling-cli/src/attach/server.rs",
+        "crates/shieling-cli/src/changes.rs",
         "crates/shieling-cli/src/clients.rs",
         "crates/shieling-cli/src/config/mod.rs",
         "crates/shieling-cli/src/container.rs",

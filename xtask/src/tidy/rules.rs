@@ -12,8 +12,14 @@ use super::source::{Source, identifier, words};
 /// The folder of the library's sources.
 const LIBRARY: &str = "crates/shieling/src/";
 
-/// The folder of the reader of shell text.
-const SHELL: &str = "crates/shieling-shell/src/";
+/// Crates that do no I/O and have no clock, with the reason.
+const PURE: &[(&str, &str)] = &[
+    ("crates/shieling-shell/src/", "a reading depends on the text alone"),
+    (
+        "crates/shieling-gate/src/",
+        "a change is judged by what the caller's trees say of it",
+    ),
+];
 
 /// For each module of `shieling`, the modules that it may use. `*` means all.
 const MAY_USE: &[(&str, &[&str])] = &[
@@ -71,6 +77,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "outcome",
         ],
     ),
+    // Words for a crate of its own.
+    ("changes", &[]),
     ("describe", &["units", "outcome"]),
     // Written by the façade and read by no module, so it is in no other list.
     (
@@ -168,6 +176,8 @@ const LIBRARY_MUST_NOT_NAME: &[(&str, &str)] = &[
 const HOMES: &[&str] = &[
     "crates/shieling/src/process/",
     "crates/shieling/src/environment/",
+    // All that this crate does with files, by descriptors.
+    "crates/shieling-changes/src/directory.rs",
     "crates/shieling/src/session/",
     "crates/shieling/src/files/",
     "crates/shieling/src/output.rs",
@@ -230,12 +240,11 @@ pub(super) fn check(source: &Source, findings: &mut Vec<Finding>) {
     };
     form(source, &mut found);
     homes(source, &mut found);
-    if source.path.starts_with(SHELL) {
+    if let Some((_, why)) = PURE.iter().find(|(folder, _)| source.path.starts_with(folder)) {
         let clock = ["std::time::Instant", "std::time::SystemTime"];
         for path in OUTSIDE_WORLD.iter().chain(&clock) {
             for at in named(&source.production, path) {
-                let why = "a reading depends on the text alone";
-                found(at, format!("the reader of shell text must not name `{path}`"), why);
+                found(at, format!("a pure crate must not name `{path}`"), why);
             }
         }
     }

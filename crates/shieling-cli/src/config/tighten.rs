@@ -72,6 +72,7 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
         read,
         write,
         home,
+        changes,
         set_env,
         pass_env,
         timeout,
@@ -161,6 +162,9 @@ pub(super) fn check(file: &Settings, base: Base<'_>, workspace: &Path) -> Result
     }
     if home.is_some() {
         return refuse("home", "it chooses what lasts in the user's directory");
+    }
+    if changes.is_some() {
+        return refuse("changes", "it chooses what becomes of the work that is done here");
     }
     if !set_env.is_empty() {
         return refuse("set-env", "a variable can change what a command runs");
@@ -355,6 +359,7 @@ mod tests {
             ("write = ['/srv']", "write"),
             ("home = 'persistent'", "home"),
             ("home = 'private'", "home"),
+            ("changes = 'discard'", "changes"),
             ("set-env = ['PATH=/tmp']", "set-env"),
             ("pass-env = ['TOKEN']", "pass-env"),
             ("timeout = '61s'", "timeout"),

@@ -14,8 +14,8 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use settings::Settings;
 pub(crate) use tools::Tools;
 pub(crate) use values::{
-    AllowedHost, Approval, Assignment, Chosen, ContainerUser, Cpus, Engine, EnvironmentName, Home, Isolation, Mounted,
-    NamedSecret, Network, Pids, PolicyName, Prefix, Preset, Pull, Rate, Size, Speed, Timeout, VariableName,
+    AllowedHost, Approval, Assignment, Changes, Chosen, ContainerUser, Cpus, Engine, EnvironmentName, Home, Isolation,
+    Mounted, NamedSecret, Network, Pids, PolicyName, Prefix, Preset, Pull, Rate, Size, Speed, Timeout, VariableName,
     is_below_root,
 };
 
@@ -78,6 +78,20 @@ pub(crate) enum Subcommands {
     /// Check policy files and show presets
     #[command(subcommand)]
     Policy(Policy),
+    /// Look at staged change sets, apply them, discard them
+    ///
+    /// A set is what commands changed under `--changes commit`, `review` or `discard`, as far as it did not go into
+    /// the workspace, or can be undone. Sets are kept in the state directory, the last 50 committed ones among them.
+    #[command(subcommand)]
+    Changes(ChangeSets),
+    /// Take a committed change set back out of the workspace
+    ///
+    /// All of it or nothing: if something changed since in the same places, nothing is undone. Its changes then wait
+    /// again, and can be applied again.
+    Undo {
+        /// The set's id, which the outcome named
+        id: String,
+    },
     /// Read the audit log, stored output and recordings
     #[command(subcommand)]
     Log(Log),
@@ -338,6 +352,50 @@ pub(crate) enum Policy {
     Show {
         /// The preset's name
         preset: String,
+    },
+}
+
+/// `shieling changes`
+#[derive(Debug, Subcommand)]
+pub(crate) enum ChangeSets {
+    /// List the sets, the newest first
+    List {
+        /// Print one JSON object for each
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what a set changes, and why something in it was held back
+    Show {
+        /// The set's id
+        id: String,
+        /// Only these paths, relative to the workspace; repeatable
+        #[arg(long, value_name = "PATH")]
+        only: Vec<PathBuf>,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Move a set, or a part of it, into its workspace
+    ///
+    /// All of it or nothing. What is held back stays in the set, and if the workspace changed in the same places and
+    /// the texts cannot be merged, nothing is applied; exits with 1 then.
+    Apply {
+        /// The set's id
+        id: String,
+        /// Only these paths, relative to the workspace, and what lies below them; repeatable
+        #[arg(long, value_name = "PATH")]
+        only: Vec<PathBuf>,
+        /// Apply what was held back too
+        #[arg(long)]
+        accept_held_back: bool,
+        /// Take the set's version where the workspace changed as well; `shieling undo` brings the other back
+        #[arg(long)]
+        overwrite: bool,
+    },
+    /// Remove a set; its changes are gone, or can no longer be undone
+    Discard {
+        /// The set's id
+        id: String,
     },
 }
 

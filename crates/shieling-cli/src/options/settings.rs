@@ -10,8 +10,8 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::values::{
-    AllowedHost, Approval, Assignment, Chosen, ContainerUser, Cpus, Engine, Home, Isolation, Mounted, NamedSecret,
-    Network, Pids, PolicyName, Prefix, Preset, Pull, Rate, Size, Timeout, VariableName,
+    AllowedHost, Approval, Assignment, Changes, Chosen, ContainerUser, Cpus, Engine, Home, Isolation, Mounted,
+    NamedSecret, Network, Pids, PolicyName, Prefix, Preset, Pull, Rate, Size, Timeout, VariableName,
 };
 
 /// What can be set on the command line and in `shieling.toml` alike.
@@ -269,6 +269,16 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "NAME", help_heading = "Reach")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) pass_env: Vec<VariableName>,
+
+    /// Where changes to the workspace go [default: direct]
+    ///
+    /// `direct` is the workspace itself, at once. Otherwise they go into a private layer over it, which all commands
+    /// see: `commit` judges them and moves them into the workspace after each command, all or nothing; `review` asks a
+    /// person with the diff, and keeps them for `shieling changes` if nobody answers; `discard` removes them at the
+    /// end. In `sandbox` alone.
+    #[arg(long, value_name = "MODE", value_enum, help_heading = "Reach")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) changes: Option<Changes>,
 
     /// Let commands change .git/hooks, .git/config and the like in the workspace
     ///

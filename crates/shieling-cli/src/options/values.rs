@@ -283,6 +283,21 @@ pub(crate) enum Home {
     Persistent,
 }
 
+/// Where changes to the workspace go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Changes {
+    /// Into the workspace, at once
+    #[default]
+    Direct,
+    /// Into a private layer, and after each command, judged, into the workspace
+    Commit,
+    /// Into a private layer, and into the workspace once a person has seen the diff and agreed
+    Review,
+    /// Into a private layer, which is removed at the end
+    Discard,
+}
+
 /// How much faster something is played.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Speed(f64);

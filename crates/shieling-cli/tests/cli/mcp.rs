@@ -75,6 +75,17 @@ impl Server {
         id
     }
 
+    /// The workspace.
+    pub(crate) fn workspace(&self) -> std::path::PathBuf {
+        let workspace = self.shieling.workspace();
+        workspace.canonicalize().expect("it is there")
+    }
+
+    /// What the client's person was asked.
+    pub(crate) fn asked(&self) -> &[String] {
+        &self.asked
+    }
+
     /// Waits until something has made this file of the workspace.
     pub(crate) fn has_file(&self, name: &str) {
         let path = self.shieling.workspace().join(name);

@@ -106,15 +106,25 @@ impl View {
         let hidden = self.on(target, |view, found| {
             // A cover stays over its file wherever that is moved to, so that it tells which one it covers.
             if let Some(covered) = view.covered.get(&mount_of(found)?) {
-                return Ok(*covered == file);
+                return Ok(view.is_same(*covered, file));
             }
-            if file_of(found)? != file {
+            if !view.is_same(file_of(found)?, file) {
                 return Ok(false);
             }
             view.cover(found)?;
             Ok(true)
         })?;
         Ok(hidden.unwrap_or(false))
+    }
+
+    /// Whether what was found is the file that the host has seen under these numbers. An overlay has a number of its own
+    /// for its device and, over one file system, the file's own for itself.
+    fn is_same(&self, (device, number): (u64, u64), file: (u64, u64)) -> bool {
+        let is_staged = || {
+            let devices = self.staged.iter().map(|overlay| super::device_of(overlay.as_fd()));
+            devices.flatten().any(|staged| staged == device)
+        };
+        (device, number) == file || number == file.1 && is_staged()
     }
 
     /// Hides what stands at a target.
@@ -211,7 +221,7 @@ impl View {
                 Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR | Errno::AGAIN) => return Ok(false),
                 Err(errno) => return Err(errno),
             };
-            if file_of(&found)? != file {
+            if !self.is_same(file_of(&found)?, file) {
                 return Ok(false);
             }
             if is_mounted(&found)? {

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, UnmountFlags, fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen,
-    unmount,
+    FsMountFlags, FsOpenFlags, FsPickFlags, UnmountFlags, fsconfig_create, fsconfig_reconfigure, fsconfig_set_flag,
+    fsconfig_set_string, fsmount, fsopen, fspick, unmount,
 };
 
 use super::{NODEV, NOEXEC, NONE, NOSUID, RDONLY, View, attach, copy_of, kind_of, memory};
@@ -95,6 +95,43 @@ impl View {
         }
     }
 
+    /// Shows a directory of the host under a layer of the host's. Without an overlay there is nothing to show: what
+    /// was written would be in the host's directory at once.
+    pub(super) fn stage(
+        &mut self,
+        source: &Path,
+        target: &Path,
+        (upper, work): (&Path, &Path),
+        executable: bool,
+    ) -> Result<(), Errno> {
+        let open = |path: &Path| {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+        };
+        let (below, upper, work) = (open(source)?, open(upper)?, open(work)?);
+        let overlay = mount_overlay(below.as_fd(), &path_of(upper.as_fd()), &path_of(work.as_fd()))?;
+        let no_exec = if executable { NONE } else { NOEXEC };
+        sys::set_mount(overlay.as_fd(), NOSUID | NODEV | no_exec, false)?;
+        let at = self.place(target, FileType::Directory)?;
+        self.attach(&overlay, &at, target)?;
+        self.staged.push(overlay);
+        Ok(())
+    }
+
+    /// Has the kernel forget the names that it knows of what lies below layers, since the host may have changed them.
+    /// What a process holds open or works in stays as it is.
+    pub(super) fn refresh(&self) -> Result<(), Errno> {
+        for overlay in &self.staged {
+            let context = fspick(
+                overlay,
+                c"",
+                FsPickFlags::FSPICK_CLOEXEC | FsPickFlags::FSPICK_EMPTY_PATH,
+            )?;
+            fsconfig_reconfigure(&context)?;
+        }
+        Ok(())
+    }
+
     fn overlay(&mut self, below: BorrowedFd<'_>, (bytes, files): (u64, u64)) -> Result<OwnedFd, Errno> {
         let layers = match self.layers.memory.take() {
             Some(layers) => layers,
@@ -128,14 +165,18 @@ fn overlay(below: BorrowedFd<'_>, layers: &OwnedFd, number: u32) -> Result<Owned
     let (upper, work) = (format!("{number}"), format!("{number}.work"));
     rustix::fs::mkdirat(layers, &upper, mode)?;
     rustix::fs::mkdirat(layers, &work, Mode::RWXU)?;
+    let layers = path_of(layers.as_fd());
+    mount_overlay(below, &format!("{layers}/{upper}"), &format!("{layers}/{work}"))
+}
+
+fn mount_overlay(below: BorrowedFd<'_>, upper: &str, work: &str) -> Result<OwnedFd, Errno> {
     let context = fsopen(c"overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
     // Marks of its own in attributes that a user namespace may set.
     fsconfig_set_flag(&context, c"userxattr")?;
     // By descriptor: a path may hold what separates options.
     fsconfig_set_string(&context, c"lowerdir", path_of(below))?;
-    let layers = path_of(layers.as_fd());
-    fsconfig_set_string(&context, c"upperdir", format!("{layers}/{upper}"))?;
-    fsconfig_set_string(&context, c"workdir", format!("{layers}/{work}"))?;
+    fsconfig_set_string(&context, c"upperdir", upper)?;
+    fsconfig_set_string(&context, c"workdir", work)?;
     fsconfig_create(&context)?;
     fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, NOSUID | NODEV)
 }

@@ -56,6 +56,8 @@ pub(crate) struct View {
     unfinished: Vec<OwnedFd>,
     /// Where what is written above read-only directories goes.
     layers: layer::Layers,
+    /// The roots of overlays over directories that the host changes.
+    staged: Vec<OwnedFd>,
     /// The jail's own processes, in a mount that is nowhere and can be written to.
     proc: Option<OwnedFd>,
     /// Whether control groups that should be shown could not be.
@@ -82,6 +84,7 @@ impl View {
             unseen: Vec::new(),
             unfinished: Vec::new(),
             layers: layer::Layers::default(),
+            staged: Vec::new(),
             proc: None,
             no_groups: false,
         })
@@ -140,6 +143,13 @@ impl View {
                 files,
                 executable,
             } => self.layer(source, target, (*bytes, *files), *executable),
+            Entry::Staged {
+                source,
+                target,
+                upper,
+                work,
+                executable,
+            } => self.stage(source, target, (upper, work), *executable),
             Entry::Listed {
                 target,
                 writable,
@@ -398,6 +408,12 @@ fn describe(entry: &Entry) -> String {
             format!("showing `{}` as `{}`", source.display(), target.display())
         }
         Entry::Layered { target, .. } => format!("showing `{}` under a private layer", target.display()),
+        Entry::Staged { target, upper, .. } => format!(
+            "showing `{}` under the layer `{}` (an overlay, for which the kernel and both file systems have to allow \
+             user namespaces and attributes)",
+            target.display(),
+            upper.display()
+        ),
         Entry::Temporary { target, .. } => format!("making a private `{}`", target.display()),
         Entry::Directory { target } | Entry::File { target, .. } | Entry::Link { target, .. } => {
             format!("making `{}`", target.display())
@@ -418,6 +434,10 @@ fn describe(entry: &Entry) -> String {
 /// Hides, holds and protects what appeared since, in the root that is in use.
 /// Gives what was to be hidden or held and is another file by now.
 pub(crate) fn update(view: &mut View, update: &Update) -> Step<Vec<PathBuf>> {
+    if update.refresh {
+        view.refresh()
+            .or_refuse(Layer::Mount, || "looking at the staged workspace again".to_owned())?;
+    }
     let mut missed = Vec::new();
     for Hide { target, file } in &update.hide {
         let hidden = view

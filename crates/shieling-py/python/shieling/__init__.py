@@ -29,6 +29,7 @@ from ._errors import (
 )
 from ._options import Answer, Approver, EnvironmentName
 from ._records import (
+    ChangeTotals,
     Changes,
     CommandSeen,
     Confinement,
@@ -95,6 +96,7 @@ __all__ = [
     "AsyncSession",
     "AsyncShieling",
     "AsyncStream",
+    "ChangeTotals",
     "Changes",
     "ClosedError",
     "CommandFailedError",

@@ -46,6 +46,7 @@ _PLAIN = (
     "allow_hosts",
     "secrets",
     "home",
+    "changes",
     "pass_env",
     "isolation",
     "open_protected",
@@ -192,11 +193,6 @@ def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _refuse_unavailable(options: Mapping[str, Any]) -> None:
-    if options["changes"] != "direct":
-        raise ConfigurationError(f"`changes={options['changes']!r}` is not in this version, which has `direct`")
-
-
 def _in_keywords(words: str) -> str:
     """A message of the command line's, with its options as keywords: ``--env local`` is ``environment='local'``."""
 
@@ -237,7 +233,6 @@ def open_core(options: Mapping[str, Any]) -> _native.Core:
     Raises:
         ConfigurationError: One of them is wrong, or cannot be enforced here.
     """
-    _refuse_unavailable(options)
     try:
         settings = _settings(options)
         given: str | os.PathLike[str] | None = options["workspace"]

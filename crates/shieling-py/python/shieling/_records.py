@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from ._errors import CommandFailedError, CommandTimeoutError, DeniedError, NotStartedError
 
 __all__ = [
+    "ChangeTotals",
     "Changes",
     "CommandSeen",
     "Confinement",
+    "Conflict",
     "Denial",
     "Description",
     "Edited",
@@ -263,17 +265,53 @@ class HeldBack(_Record):
 
 
 @_record
-class Changes(_Record):
-    """What became of what a command changed in the workspace.
+class ChangeTotals(_Record):
+    """Exact numbers of changed paths, where the lists are cut.
 
     Attributes:
-        id: The name of a set of changes that waits; ``None`` for ``direct``.
-        mode: Where writes went.
-        state: What became of them.
-        added: Paths added, where that is known.
-        modified: Paths changed, where that is known.
-        deleted: Paths removed, where that is known.
+        added: Number of added paths.
+        modified: Number of modified paths.
+        deleted: Number of deleted paths.
+        held_back: Number of paths that were held back.
+        conflicts: Number of conflicts.
+    """
+
+    added: int
+    modified: int
+    deleted: int
+    held_back: int
+    conflicts: int
+
+
+@_record
+class Conflict(_Record):
+    """A path that both a command and somebody else changed.
+
+    Attributes:
+        path: The path, relative to the workspace.
+        because: What both sides did.
+        instead: What to do about it.
+    """
+
+    path: str
+    because: str
+    instead: str
+
+
+@_record
+class Changes(_Record):
+    """A command's changes to the workspace.
+
+    Attributes:
+        id: The id of the stored changes, for ``shieling changes`` and ``shieling undo``; ``None`` if nothing is stored.
+        mode: ``direct``, ``commit``, ``review`` or ``discard``.
+        state: ``committed``, ``waiting``, ``discarded`` or ``conflict``.
+        added: Added paths, if known; at most 200.
+        modified: Modified paths, if known; at most 200.
+        deleted: Deleted paths, if known; at most 200.
+        totals: The exact numbers, if known.
         held_back: What was not let into the workspace.
+        conflicts: What was changed by others as well.
     """
 
     id: str | None
@@ -282,13 +320,17 @@ class Changes(_Record):
     added: tuple[str, ...] | None
     modified: tuple[str, ...] | None
     deleted: tuple[str, ...] | None
+    totals: ChangeTotals | None
     held_back: tuple[HeldBack, ...]
+    conflicts: tuple[Conflict, ...]
 
     _nested: ClassVar[dict[str, Callable[[Any], Any]]] = {
         "added": tuple,
         "modified": tuple,
         "deleted": tuple,
+        "totals": ChangeTotals.from_dict,
         "held_back": _many(HeldBack.from_dict),
+        "conflicts": _many(Conflict.from_dict),
     }
 
 

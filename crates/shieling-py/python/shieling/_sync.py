@@ -73,7 +73,8 @@ class Shieling:
             An approver is asked about the first connection to another host.
         secrets: Secrets that commands use and never see, each ``"VAR@HOST"`` or ``"VAR@HOST=SOURCE"``, as ``--secret``
             takes them.
-        changes: Where writes to the workspace go. This version has ``direct`` and refuses the others.
+        changes: Where writes to the workspace go: ``direct``, or staged: ``commit`` (judged, after each command),
+            ``review`` (once the approver has agreed to the diff), ``discard``. ``sandbox`` alone.
         read: More paths that may be read (``sandbox``).
         write: More paths that may be written (``sandbox``).
         home: ``private`` (gone with the sandbox) or ``persistent`` (kept per workspace). Default: ``private``.
@@ -142,7 +143,7 @@ class Shieling:
         network: Literal["none", "loopback", "host"] | None = None,
         allow_hosts: Sequence[str] = (),
         secrets: Sequence[str] = (),
-        changes: Literal["direct"] = "direct",
+        changes: Literal["direct", "commit", "review", "discard"] = "direct",
         read: Sequence[Path] = (),
         write: Sequence[Path] = (),
         home: Literal["private", "persistent"] | None = None,

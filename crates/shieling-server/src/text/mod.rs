@@ -12,7 +12,7 @@ mod plain;
 mod pydantic;
 mod refusal;
 
-use shieling::outcome::{NetworkSummary, Outcome};
+use shieling::outcome::{ChangeState, Changes, NetworkSummary, Outcome};
 use shieling::session::ViewResponse;
 
 use crate::dialect::Style;
@@ -56,6 +56,9 @@ fn with_held_back(mut text: String, outcome: &Outcome) -> String {
         let (because, instead) = (visible::line(&held.because, 500), visible::line(&held.instead, 500));
         add(&mut text, &format!("[held back: `{path}`: {because}; {instead}]"));
     }
+    if let Some(changes) = &outcome.changes {
+        staged(&mut text, changes);
+    }
     text
 }
 
@@ -77,6 +80,41 @@ fn network(network: &NetworkSummary) -> Vec<String> {
         )
     });
     refused.chain(always).collect()
+}
+
+/// Appends what became of staged changes, unless they are where they were meant to be.
+fn staged(text: &mut String, changes: &Changes) {
+    for conflict in &changes.conflicts {
+        let path = visible::line(&conflict.path.to_string_lossy(), 300);
+        let (because, instead) = (
+            visible::line(&conflict.because, 500),
+            visible::line(&conflict.instead, 500),
+        );
+        add(text, &format!("[not committed: `{path}`: {because}; {instead}]"));
+    }
+    let totals = changes.totals.unwrap_or_default();
+    if totals.added + totals.modified + totals.deleted == 0 {
+        return;
+    }
+    let counts = format!(
+        "{} added, {} modified, {} deleted",
+        totals.added, totals.modified, totals.deleted
+    );
+    match (changes.state, &changes.id) {
+        (ChangeState::Committed, _) | (ChangeState::Conflict, None) => {}
+        (ChangeState::Discarded, _) => add(
+            text,
+            &format!("[staged: {counts}, which commands see and the user's workspace does not get]"),
+        ),
+        (ChangeState::Waiting, None) => add(text, &format!("[staged: {counts}, not committed]")),
+        (ChangeState::Waiting | ChangeState::Conflict, Some(id)) => add(
+            text,
+            &format!(
+                "[staged: {counts}; commands see them, and they wait as the change set {id} until a person runs \
+                 `shieling changes apply {id}`]"
+            ),
+        ),
+    }
 }
 
 /// Words the new output of a job.

@@ -10,6 +10,7 @@ mod variables;
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -18,13 +19,13 @@ use serde::{Deserialize, Serialize};
 use crate::approval::Approved;
 pub use crate::enforcement::{EnforceError, Enforced, Enforcement, Hidden};
 pub use crate::outcome::WritablePaths;
-use crate::outcome::{Confinement, HeldBack, Hint, LimitHit, Outcome};
+use crate::outcome::{Changes, Confinement, HeldBack, Hint, LimitHit, Outcome};
 use crate::process::{Counts, Process, SessionShell, SpawnError, Streams, Struck};
-use crate::request::Command;
+use crate::request::{Access, Command};
 
 pub use files::{Content, Entry, Expect, FileError, Files, Kind, Links, Meta, Node, Spot, Stamp};
 pub use local::Local;
-pub use sandbox::{HiddenError, Restrictions, Sandbox, SandboxError, Sizes, ViewError};
+pub use sandbox::{HiddenError, Restrictions, Sandbox, SandboxError, Sizes, StageError, Staging, ViewError};
 pub use sandbox::{leads_through, linked_repository, repository_above, toolchain_variables};
 pub use shell::NoShell;
 pub use shell::Shell;
@@ -153,6 +154,17 @@ impl Strikes {
         }
         counts(self) == counts(other) && self.struck == other.struck && self.mark == other.mark
     }
+}
+
+/// Staged changes, for a person to decide about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Review {
+    /// What is done to which paths, absolute.
+    pub paths: Vec<(Access, PathBuf)>,
+    /// The changes, as a person reads them.
+    pub diff: String,
+    /// Whether something is not shown, so that nobody can agree to it.
+    pub is_cut: bool,
 }
 
 /// Something short that is done once a command is over.
@@ -343,6 +355,25 @@ pub trait Environment: Send + Sync {
     fn holds_back(&self, paths: &[&std::path::Path]) -> Vec<usize> {
         let _ = paths;
         Vec::new()
+    }
+
+    /// Commits what was changed by something that was no command, in an environment that stages changes, or says what
+    /// waits. `None` where nothing is staged. May block.
+    fn settle(&self) -> Option<Changes> {
+        None
+    }
+
+    /// Takes a copy of the staged changes that wait, for a person to decide about. `None` if nothing waits for that.
+    /// May block.
+    fn review(&self) -> Option<Result<Review, String>> {
+        None
+    }
+
+    /// Commits the copy that [`Self::review`] took, or forgets it; the changes themselves then still wait. `None` if
+    /// there is none, or if it was forgotten. May block.
+    fn decide(&self, yes: bool) -> Option<Result<Changes, String>> {
+        let _ = yes;
+        None
     }
 
     /// Gives back what it holds. Commands that still run end with their [`Process`].

@@ -34,6 +34,8 @@ pub enum Operation {
     DeleteFile,
     /// Move a file or a directory.
     MoveFile,
+    /// Move staged changes into the workspace.
+    CommitChanges,
 }
 
 impl Operation {
@@ -50,13 +52,19 @@ impl Operation {
             Self::Stat => "stat",
             Self::DeleteFile => "delete_file",
             Self::MoveFile => "move_file",
+            Self::CommitChanges => "commit_changes",
         }
     }
 
     /// Returns whether it changes files.
     pub fn changes(self) -> bool {
         match self {
-            Self::WriteFile | Self::EditFile | Self::ApplyPatch | Self::DeleteFile | Self::MoveFile => true,
+            Self::WriteFile
+            | Self::EditFile
+            | Self::ApplyPatch
+            | Self::DeleteFile
+            | Self::MoveFile
+            | Self::CommitChanges => true,
             Self::ReadFile | Self::ListFiles | Self::Glob | Self::Grep | Self::Stat => false,
         }
     }

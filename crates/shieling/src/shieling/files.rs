@@ -135,6 +135,12 @@ impl Shieling {
                     (entry, made) = self.make(planned, approved, entry).await?;
                     match made {
                         Err(FilesError::File(FileError::Changed(_))) => {}
+                        Ok(mut answer) => {
+                            if let Some(note) = self.settle().await {
+                                answer.add_note(note);
+                            }
+                            return Ok(answer);
+                        }
                         made => return made,
                     }
                 }
@@ -279,7 +285,7 @@ impl Shieling {
     }
 
     /// Records the intent, asks, and records the yes or the no.
-    async fn approve_files(
+    pub(super) async fn approve_files(
         &self,
         op: FileOp,
         verdict: &Verdict,

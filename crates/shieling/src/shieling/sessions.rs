@@ -171,7 +171,10 @@ impl Shieling {
             jobs: &self.jobs,
             id: Some(job.id().clone()),
         };
-        let outcome = Self::wait(&job, actor, &call, left).await;
+        let mut outcome = Self::wait(&job, actor, &call, left).await;
+        if outcome.status != Status::Running {
+            self.review(&mut outcome).await;
+        }
         if !job.is_over() || call.id.is_some() {
             forgotten.id = None;
         }

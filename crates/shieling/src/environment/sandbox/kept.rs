@@ -53,7 +53,10 @@ pub(super) fn prepare(kept: &Path, home: &Path, entries: &[Entry]) -> Result<(),
 /// What an entry needs a place for; nothing where it needs none.
 fn kind_of(entry: &Entry) -> Option<FileType> {
     match entry {
-        Entry::Bind { source, .. } | Entry::Layered { source, .. } | Entry::Listed { target: source, .. } => {
+        Entry::Bind { source, .. }
+        | Entry::Layered { source, .. }
+        | Entry::Staged { source, .. }
+        | Entry::Listed { target: source, .. } => {
             let found = rustix::fs::stat(source).ok()?;
             Some(match FileType::from_raw_mode(found.st_mode) {
                 FileType::Directory => FileType::Directory,

@@ -25,7 +25,6 @@ mod masks;
 mod protect;
 mod homes;
 mod beneath;
-mod settings;
 mod guard;
 mod repository;
 mod refused;
@@ -34,11 +33,13 @@ mod fit;
 mod foreign;
 mod no_network;
 mod outside;
+mod staging;
+mod stage;
 mod struck;
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -50,11 +51,11 @@ use shieling_jail::plan::{self, Isolation, Plan};
 use super::files::host::{Confined, HostFiles, View};
 use super::{
     Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Later, Limit, Network,
-    Shell, Strikes, WritablePaths,
+    Review, Shell, Strikes, WritablePaths,
 };
 use crate::approval::Approved;
 use crate::enforcement::ONE_EACH;
-use crate::outcome::{Confinement, HeldBack, Hint, LimitHit, Outcome};
+use crate::outcome::{Changes, Confinement, Conflict, HeldBack, Hint, LimitHit, Outcome};
 use crate::process::{self, Counts, Jail, JailError, Next, Ordered, Process, Sent, SessionShell, SpawnError, Streams};
 use crate::request::Command;
 
@@ -69,6 +70,9 @@ pub(super) use protect::protected;
 pub use repository::linked_repository;
 use restrictions::UNHIDDEN;
 pub use restrictions::{Restrictions, Sizes};
+use stage::Stage;
+pub use stage::StageError;
+pub use staging::Staging;
 pub use view::ViewError;
 pub use writable::repository_above;
 
@@ -119,6 +123,8 @@ pub struct Sandbox {
     counts: Mutex<Option<Arc<Counts>>>,
     /// Looks after the protected names of the jail that was started last.
     guard: Mutex<Guarding>,
+    /// Where that jail's changes to the workspace go, if not into it.
+    stage: Mutex<Option<Arc<Stage>>>,
     /// The names that were held for hidden files in that jail, to explain what could not be renamed.
     held: Held,
     /// The network, where it is opened by name.
@@ -149,6 +155,9 @@ pub enum SandboxError {
     /// This isolation cannot do what is asked.
     #[error("{0}")]
     Unsupported(&'static str),
+    /// The workspace cannot be staged.
+    #[error(transparent)]
+    Stage(#[from] StageError),
     /// A layer is missing on this host, or the jail could not be built.
     #[error(transparent)]
     Jail(#[from] JailError),
@@ -167,6 +176,8 @@ struct Running {
     guard: Guarding,
     held: Held,
     workspace: PathBuf,
+    /// Where changes to the workspace go, if not into it.
+    stage: Option<Arc<Stage>>,
     /// Whether looking takes long enough to need a thread of its own.
     slow: bool,
     /// What has appeared, and of which it is not known that the jail has been told.
@@ -186,6 +197,7 @@ impl Sandbox {
             holds: Mutex::default(),
             counts: Mutex::default(),
             guard: Mutex::default(),
+            stage: Mutex::default(),
             held: Held::default(),
             outside: Outside::default(),
         }
@@ -264,6 +276,7 @@ impl Sandbox {
             isolation,
             hidden,
             mut guard,
+            stage,
         } = ahead?;
         // Hidden by their paths so far; whether that met them is asked before the first command.
         let mut pending = Update {
@@ -283,7 +296,7 @@ impl Sandbox {
         };
         let jail = Arc::new(ordered.ready().await?);
         self.outside.attach(&jail)?;
-        let slow = !hidden.is_empty() || guard.as_ref().is_some_and(Guard::is_large);
+        let slow = !hidden.is_empty() || stage.is_some() || guard.as_ref().is_some_and(Guard::is_large);
         let guarding = {
             let mut latest = self.guard.lock().unwrap_or_else(PoisonError::into_inner);
             let told = lock(&latest).as_mut().map(Guard::take_held_back).unwrap_or_default();
@@ -300,8 +313,14 @@ impl Sandbox {
             what: "opening its files",
             source,
         })?;
+        // One command sees nothing of what changes later, and may have ended with its jail by now.
+        if let (Some(stage), Some(root), false) = (&stage, jail.root(), restrictions.once) {
+            stage.started(root.as_fd())?;
+        }
+        *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = stage.clone();
         let started = Arc::new(Running {
             jail,
+            stage,
             files: Arc::new(HostFiles::new(view)),
             hidden: Mutex::new(hidden),
             guard: guarding,
@@ -315,11 +334,24 @@ impl Sandbox {
     }
 }
 
+/// Does what may take a while, where other tasks of the runtime can go on meanwhile.
+fn apart<T>(act: impl FnOnce() -> T) -> T {
+    use tokio::runtime::{Handle, RuntimeFlavor};
+    match Handle::try_current() {
+        Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => tokio::task::block_in_place(act),
+        Ok(_) | Err(_) => act(),
+    }
+}
+
+fn not_committed(error: &StageError) -> String {
+    format!("the changes to the workspace were not committed: {error}")
+}
+
 fn environment(error: SandboxError) -> SpawnError {
     SpawnError::Environment(Box::new(error))
 }
 
-type Prepared = (Plan, Vec<HiddenFiles>, Option<Guard>);
+type Prepared = (Plan, Vec<HiddenFiles>, Option<Guard>, Option<Arc<Stage>>);
 
 /// A jail that was ordered, and what is to be looked after in it.
 #[derive(Debug)]
@@ -328,15 +360,17 @@ struct Ahead {
     isolation: Isolation,
     hidden: Vec<HiddenFiles>,
     guard: Option<Guard>,
+    stage: Option<Arc<Stage>>,
 }
 
 impl Ahead {
-    fn order((plan, hidden, guard): Prepared) -> Result<Self, SandboxError> {
+    fn order((plan, hidden, guard, stage): Prepared) -> Result<Self, SandboxError> {
         Ok(Self {
             ordered: Jail::order(&plan)?,
             isolation: plan.isolation,
             hidden,
             guard,
+            stage,
         })
     }
 
@@ -348,6 +382,9 @@ impl Ahead {
         };
         if let Some(mut guard) = self.guard.filter(|_| over) {
             guard.retire();
+        }
+        if let Some(stage) = self.stage {
+            stage.end(over);
         }
     }
 }
@@ -377,7 +414,10 @@ fn prepare(restrictions: &Restrictions, outlet: Option<&Outlet>) -> Result<Prepa
     if !full && restrictions.hidden.is_some() {
         return Err(SandboxError::Unsupported(UNHIDDEN));
     }
-    let mut view = view::view(restrictions)?;
+    let homes = restrictions.staging.as_ref().map(|_| homes::known(restrictions));
+    let stage = Stage::prepare(restrictions, &homes.unwrap_or_default())?;
+    let staged = stage.as_ref().map(|stage| stage.entry(restrictions.programs.is_none()));
+    let mut view = view::view(restrictions, staged)?;
     // Where they are shown; elsewhere there is nothing to hide.
     let own = restrictions.own.iter();
     if full {
@@ -431,7 +471,7 @@ fn prepare(restrictions: &Restrictions, outlet: Option<&Outlet>) -> Result<Prepa
         probes: view.probes,
         once: restrictions.once,
     };
-    Ok((plan, hidden, view.guard))
+    Ok((plan, hidden, view.guard, stage))
 }
 
 /// What of files is reached: what the jail shows, or, where files keep their places, the workspace.
@@ -473,6 +513,16 @@ fn sweep(guard: &Guarding) {
 }
 
 impl Running {
+    /// Has the staged view of the workspace follow what the user changed.
+    fn refresh(&self) -> Result<(), SandboxError> {
+        if let Some(stage) = &self.stage
+            && stage.refresh()?
+        {
+            self.pending.lock().unwrap_or_else(PoisonError::into_inner).refresh = true;
+        }
+        Ok(())
+    }
+
     /// What appeared since the last command and is to be hidden, and to be protected.
     ///
     /// It is told until the jail has said that it is done: a caller may stop to wait in between.
@@ -514,6 +564,9 @@ impl Running {
                 false => guard.sweep(),
             }
         }
+        if let Some(stage) = &self.stage {
+            stage.end(is_over);
+        }
     }
 
     /// With the directory for temporary files, where it is no sandbox's own `/tmp`.
@@ -542,6 +595,7 @@ impl Running {
         pending.hold.retain(|hold| !held.contains(hold));
         pending.protect.retain(|path| !update.protect.contains(path));
         pending.pin.retain(|path| !update.pin.contains(path));
+        pending.refresh &= !update.refresh;
     }
 }
 
@@ -549,6 +603,10 @@ impl Drop for Running {
     /// Ends the jail, where nobody has closed it, before the last look at what it has left. A command's own
     /// look after its end finds nothing more to do.
     fn drop(&mut self) {
+        // A stage that has ended has the jail's end behind it.
+        if self.stage.as_ref().is_some_and(|stage| stage.has_ended()) {
+            return self.end(true);
+        }
         let is_over = self.jail.close_blocking(ENDING);
         self.end(is_over);
     }
@@ -623,6 +681,9 @@ impl Environment for Sandbox {
             }
             let first = First::Waits(self.plan(command.request()), streams, next);
             let (running, first) = self.ready_for(first).await?;
+            if let Some(stage) = &running.stage {
+                stage.command(command.request().text());
+            }
             let process = match first {
                 First::Sent(plan, sent) => running.jail.join(&plan, sent?).await,
                 First::Waits(plan, streams, next) => {
@@ -647,9 +708,12 @@ impl Environment for Sandbox {
         })
     }
 
-    fn before<'a>(&'a self, _next: &'a Approved<Command>) -> Later<'a, Result<Option<AtEnd>, SpawnError>> {
+    fn before<'a>(&'a self, next: &'a Approved<Command>) -> Later<'a, Result<Option<AtEnd>, SpawnError>> {
         Box::pin(async move {
             let running = self.ready().await?;
+            if let Some(stage) = &running.stage {
+                stage.command(next.request().text());
+            }
             Ok(Some(running.sweeper()))
         })
     }
@@ -727,6 +791,51 @@ impl Environment for Sandbox {
         hints
     }
 
+    fn tell(&self, outcome: &mut Outcome, before: &Strikes) {
+        outcome.add_held_back(self.held_back());
+        self.outside.tell(outcome, before);
+        outcome.hints = self.hints(outcome);
+        outcome.limits_hit = self.limits_hit(outcome, before);
+        let Some(stage) = self.stage() else { return };
+        let (changes, error) = apart(|| {
+            // The jail ends with its one command. What nobody can write to any more is moved and not copied.
+            let running = self.running.try_lock().ok().and_then(|running| running.clone());
+            if self.restrictions().once
+                && running.is_some_and(|running| running.jail.close_blocking(ENDING))
+                && let Err(error) = stage.close()
+            {
+                return (None, Some(error));
+            }
+            stage.settle()
+        });
+        outcome.changes = changes;
+        if let Some(error) = error {
+            outcome.error.get_or_insert_with(|| not_committed(&error));
+        }
+    }
+
+    fn settle(&self) -> Option<Changes> {
+        let (mut changes, error) = self.stage()?.settle_files();
+        if let (Some(changes), Some(error)) = (&mut changes, error) {
+            changes.conflicts.push(Conflict {
+                path: PathBuf::from("."),
+                because: not_committed(&error),
+                instead: "look with `shieling changes list`".to_owned(),
+            });
+        }
+        changes
+    }
+
+    fn review(&self) -> Option<Result<Review, String>> {
+        let reviewed = apart(|| self.stage()?.review().transpose());
+        reviewed.map(|review| review.map_err(|error| not_committed(&error)))
+    }
+
+    fn decide(&self, yes: bool) -> Option<Result<Changes, String>> {
+        let decided = apart(|| self.stage()?.decide(yes).transpose());
+        decided.map(|changes| changes.map_err(|error| not_committed(&error)))
+    }
+
     fn strikes(&self) -> Strikes {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Strikes {
@@ -736,13 +845,6 @@ impl Environment for Sandbox {
             network: self.outside.look(),
             ..Strikes::default()
         }
-    }
-
-    fn tell(&self, outcome: &mut Outcome, before: &Strikes) {
-        outcome.add_held_back(self.held_back());
-        self.outside.tell(outcome, before);
-        outcome.hints = self.hints(outcome);
-        outcome.limits_hit = self.limits_hit(outcome, before);
     }
 
     fn limits_hit(&self, outcome: &Outcome, before: &Strikes) -> Vec<LimitHit> {
@@ -808,18 +910,21 @@ impl Sandbox {
 
     /// Has the jail told what has appeared, until nothing more does.
     async fn look(&self, running: Arc<Running>) -> Result<Arc<Running>, SpawnError> {
-        for _ in 0..ROUNDS {
+        for round in 0..ROUNDS {
             let looked = Arc::clone(&running);
             let appeared = if running.slow {
-                tokio::task::spawn_blocking(move || looked.appeared())
-                    .await
-                    .map_err(|_| {
-                        SpawnError::Environment("looking for hidden and protected files was broken off".into())
-                    })?
+                tokio::task::spawn_blocking(move || {
+                    if round == 0 {
+                        looked.refresh()?;
+                    }
+                    looked.appeared().map_err(SandboxError::from)
+                })
+                .await
+                .map_err(|_| SpawnError::Environment("looking for hidden and protected files was broken off".into()))?
             } else {
-                looked.appeared()
+                looked.appeared().map_err(SandboxError::from)
             };
-            let update = appeared.map_err(|error| SpawnError::Environment(Box::new(error)))?;
+            let update = appeared.map_err(environment)?;
             if update == Update::default() {
                 return Ok(running);
             }
@@ -858,6 +963,10 @@ impl Sandbox {
         Some(found)
     }
 
+    fn stage(&self) -> Option<Arc<Stage>> {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn guarding(&self) -> Guarding {
         Arc::clone(&self.guard.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -878,5 +987,7 @@ impl Sandbox {
     }
 }
 
+#[cfg(test)]
+mod settings_tests;
 #[cfg(test)]
 mod tests;

@@ -56,7 +56,11 @@ pub(super) fn of(restrictions: &Restrictions, unlayered: bool) -> WritablePaths 
             .collect(),
         false => Vec::new(),
     };
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = restrictions
+        .staging
+        .iter()
+        .map(|staging| staging.note(&restrictions.workspace))
+        .collect();
     if let Some(above) = hidden_repository(restrictions) {
         notes.push(format!(
             "{} is a directory of the repository {}, which is not shown: git finds none here. A person can start with \

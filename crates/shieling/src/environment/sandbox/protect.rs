@@ -34,12 +34,12 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
+use shieling_gate::settings::{self, Setting};
 use shieling_jail::plan::Entry;
 
 use super::ViewError;
 use super::place::below;
 use super::repository::{self, LONGEST, Unread};
-use super::settings::{self, Setting};
 use super::steps::{LINKS, Steps, Unknown, is_absence};
 
 /// A name at the top of the workspace, or of a home in it.

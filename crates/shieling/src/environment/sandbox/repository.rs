@@ -19,7 +19,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::{place, settings};
+use shieling_gate::settings;
+
+use super::place;
 
 /// The longest of git's pointer files and settings that is read, in bytes.
 pub(super) const LONGEST: usize = 1 << 20;

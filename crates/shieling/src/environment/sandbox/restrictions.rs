@@ -9,6 +9,8 @@ use shieling_jail::plan::{Isolation, Limits};
 use crate::enforcement::{EnforceError, Enforcement, Hidden, ONE_EACH};
 use crate::environment::Network;
 
+use super::staging::Staging;
+
 /// How much the private directories hold at most. They are in memory, and count as such.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
@@ -72,6 +74,8 @@ pub struct Restrictions {
     /// Where toolchains stand that are not at their usual place, by the variable that says so, such
     /// as `CARGO_HOME`.
     pub roots: BTreeMap<String, PathBuf>,
+    /// Where changes to the workspace go, if not into it.
+    pub staging: Option<Staging>,
     /// The limits.
     pub limits: Limits,
     /// How much stands between a command and the host.
@@ -114,6 +118,7 @@ impl Restrictions {
             home: None,
             user_name: None,
             roots: BTreeMap::new(),
+            staging: None,
             limits: Limits::default(),
             isolation: Isolation::Full,
             open_protected: false,

@@ -276,7 +276,7 @@ fn is_or_holds(workspace: &Path, home: &Path) -> String {
 ///
 /// # Errors
 /// [`ViewError`] if the workspace or something to be read cannot be shown.
-pub(super) fn view(restrictions: &Restrictions) -> Result<View, ViewError> {
+pub(super) fn view(restrictions: &Restrictions, staged: Option<Entry>) -> Result<View, ViewError> {
     check_workspace(&restrictions.workspace)?;
     writable::check(restrictions)?;
     let own_files = restrictions.isolation == Isolation::Full;
@@ -387,10 +387,15 @@ pub(super) fn view(restrictions: &Restrictions) -> Result<View, ViewError> {
     // A home that is worked in is shown by its entries.
     let whole = roots.iter().filter(|root| !homes.closed.contains(*root));
     for path in whole.chain(git) {
+        if let Some(staged) = staged.as_ref().filter(|staged| staged.target() == path) {
+            entries.push(staged.clone());
+            continue;
+        }
         entries.push(Entry::Bind {
             source: path.clone(),
             target: path.clone(),
-            writable: !restrictions.readonly,
+            // A repository outside of a staged workspace would be written to at once.
+            writable: !restrictions.readonly && staged.is_none(),
             executable: any_program,
             optional: false,
         });
@@ -406,7 +411,8 @@ pub(super) fn view(restrictions: &Restrictions) -> Result<View, ViewError> {
         let held = writable::directories(restrictions);
         entries.extend(held.into_iter().map(|target| Entry::Unseen { target }));
     }
-    let guard = if own_files {
+    // What is staged is judged before it leaves the layer.
+    let guard = if own_files && staged.is_none() {
         Guard::start(restrictions, &homes)?
     } else {
         None

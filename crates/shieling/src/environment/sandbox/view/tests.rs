@@ -52,7 +52,7 @@ fn is_real(view: &View, path: &Path) -> Option<bool> {
 
 #[track_caller]
 fn made(restrictions: &Restrictions) -> View {
-    view(restrictions).expect("it can be made")
+    view(restrictions, None).expect("it can be made")
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn what_cannot_be_shown_is_refused_by_name() {
     ] {
         let mut restrictions = asked(&place.1);
         restrictions.read.push(read.to_path_buf());
-        let error = view(&restrictions).expect_err("refused").to_string();
+        let error = view(&restrictions, None).expect_err("refused").to_string();
         assert!(error.contains(part), "{error}");
     }
     for (workspace, part) in [
@@ -288,10 +288,10 @@ fn what_cannot_be_shown_is_refused_by_name() {
         ("/no/such", "not a directory"),
         ("relative", "not a directory"),
     ] {
-        let error = view(&asked(Path::new(workspace))).expect_err("refused").to_string();
+        let error = view(&asked(Path::new(workspace)), None).expect_err("refused").to_string();
         assert!(error.contains(part), "{error}");
     }
-    let error = view(&asked(&place.1.join("root/tmp"))).expect_err("a link on the way");
+    let error = view(&asked(&place.1.join("root/tmp")), None).expect_err("a link on the way");
     assert!(matches!(error, ViewError::NoWorkspace { .. }));
 }
 
@@ -347,7 +347,7 @@ fn nothing_is_shown_by_a_link_that_lies_in_the_workspace() {
     for path in [work.join("link"), place.1.join("by-link")] {
         let mut restrictions = asked(&work);
         restrictions.read = vec![path.clone()];
-        let refused = view(&restrictions).expect_err("a command can have laid it");
+        let refused = view(&restrictions, None).expect_err("a command can have laid it");
         assert!(matches!(refused, ViewError::ReadsThroughWorkspace { .. }), "{refused}");
         let mut restrictions = asked(&work);
         restrictions.path = path.display().to_string();
@@ -356,7 +356,7 @@ fn nothing_is_shown_by_a_link_that_lies_in_the_workspace() {
     }
     let mut restrictions = asked(&work);
     restrictions.read = vec![tools];
-    assert!(view(&restrictions).is_ok(), "itself it can be named");
+    assert!(view(&restrictions, None).is_ok(), "itself it can be named");
 }
 
 #[test]
@@ -365,7 +365,7 @@ fn a_repository_that_is_none_is_refused() {
     let mut restrictions = asked(&place.1);
     for path in ["/etc", "/nowhere", "/"] {
         restrictions.repository = Some(path.into());
-        let refused = view(&restrictions).expect_err("it is none");
+        let refused = view(&restrictions, None).expect_err("it is none");
         assert!(matches!(refused, ViewError::NotARepository { .. }), "{refused}");
     }
 }
@@ -480,20 +480,20 @@ fn a_home_as_workspace_is_refused_unless_it_is_asked_for_and_a_project_in_it_is_
         for (workspace, says) in [(&home, "is a home directory"), (&place.1, "holds the home directory")] {
             let mut restrictions = asked(workspace);
             restrictions.home = Some(named.clone());
-            let refused = view(&restrictions).expect_err("it is a home").to_string();
+            let refused = view(&restrictions, None).expect_err("it is a home").to_string();
             assert!(refused.contains(says) && refused.contains("--allow-home"), "{refused}");
             restrictions.allow_home = true;
             let held = made(&restrictions);
             assert!(held.probes.contains(&Probe::NoWrite(home.clone())));
             restrictions.isolation = Isolation::Landlock;
-            let refused = view(&restrictions).expect_err("nothing can be held").to_string();
+            let refused = view(&restrictions, None).expect_err("nothing can be held").to_string();
             assert!(refused.contains("--isolation landlock"), "{refused}");
             restrictions.readonly = true;
             made(&restrictions);
             restrictions.isolation = Isolation::Full;
             made(&restrictions);
             restrictions.allow_home = false;
-            let refused = view(&restrictions).expect_err("keys could be read").to_string();
+            let refused = view(&restrictions, None).expect_err("keys could be read").to_string();
             assert!(refused.contains("--allow-home"), "{refused}");
         }
         let mut restrictions = asked(&home.join("project"));
@@ -515,7 +515,10 @@ fn the_home_of_a_user_of_this_host_is_one_whatever_the_callers_is() {
     for home in [None, Some("/nonexistent".into())] {
         let mut restrictions = asked(Path::new("/root"));
         restrictions.home = home;
-        assert!(matches!(view(&restrictions), Err(ViewError::WorkspaceIsHome { .. })));
+        assert!(matches!(
+            view(&restrictions, None),
+            Err(ViewError::WorkspaceIsHome { .. })
+        ));
     }
 }
 
@@ -534,7 +537,7 @@ fn a_part_of_a_home_is_refused_with_what_opens_it() {
     ] {
         let mut restrictions = asked(&home.join(name));
         restrictions.home = Some(home.clone());
-        let refusal = |restrictions: &Restrictions| view(restrictions).expect_err("it is a part").to_string();
+        let refusal = |restrictions: &Restrictions| view(restrictions, None).expect_err("it is a part").to_string();
         let refused = refusal(&restrictions);
         assert!(refused.contains(cure) && refused.contains(name), "{refused}");
         restrictions.isolation = Isolation::Landlock;

@@ -9,24 +9,40 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
+/// The longest file of settings that is judged, in bytes.
+pub const LONGEST: usize = 1 << 20;
+
 /// One setting.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Setting {
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Setting {
     /// Its whole name, as git gives it: `core.hookspath`, `filter.x Y.clean`.
-    pub(super) name: Vec<u8>,
+    pub name: Vec<u8>,
     /// What it is set to; nothing for a name alone, which means true.
-    pub(super) value: Option<Vec<u8>>,
+    pub value: Option<Vec<u8>>,
 }
 
 impl Setting {
     /// Whether this is its whole name, which has no subsection.
-    pub(super) fn is(&self, name: &str) -> bool {
+    pub fn is(&self, name: &str) -> bool {
         self.name == name.as_bytes()
     }
 
     /// Whether it names another file of settings, under whatever condition.
-    pub(super) fn is_include(&self) -> bool {
+    pub fn is_include(&self) -> bool {
         self.is("include.path") || self.name.starts_with(b"includeif.") && self.name.ends_with(b".path")
+    }
+
+    /// Its section and its key, in lower case, and what stands between them.
+    pub fn parts(&self) -> (&[u8], Option<&[u8]>, &[u8]) {
+        let name = self.name.as_slice();
+        let first = name.iter().position(|byte| *byte == b'.').unwrap_or(name.len());
+        let last = name.iter().rposition(|byte| *byte == b'.').unwrap_or(first);
+        let between = name.get(first + 1..last).filter(|_| first < last);
+        (
+            name.get(..first).unwrap_or_default(),
+            between,
+            name.get(last + 1..).unwrap_or_default(),
+        )
     }
 
     /// Its section, in lower case.
@@ -42,7 +58,7 @@ impl Setting {
 
     /// Its value as a path. Git before 2.46 makes a space of each white space in it; both are given where they
     /// differ.
-    pub(super) fn paths(&self) -> Vec<PathBuf> {
+    pub fn paths(&self) -> Vec<PathBuf> {
         let Some(value) = &self.value else { return Vec::new() };
         let value = value.strip_prefix(b":(optional)").unwrap_or(value);
         let spaced: Vec<u8> = value
@@ -56,7 +72,7 @@ impl Setting {
     /// Every part of its value that can be the path of a file that git runs or reads by it: all words of a
     /// command, without their quotes, and what stands between the marks of a shell. A single word without a
     /// slash is none: it is looked for on the `PATH`.
-    pub(super) fn words(&self) -> BTreeSet<PathBuf> {
+    pub fn words(&self) -> BTreeSet<PathBuf> {
         let Some(value) = self.value.as_ref().filter(|_| !self.names_references()) else {
             return BTreeSet::new();
         };
@@ -89,16 +105,23 @@ impl Setting {
 }
 
 /// What all of a file says, in order.
-pub(super) fn parse(text: &[u8]) -> Vec<Setting> {
+pub fn parse(text: &[u8]) -> Vec<Setting> {
+    read(text).0
+}
+
+/// What all of a file says, in order, and whether git can read each line.
+pub fn read(text: &[u8]) -> (Vec<Setting>, bool) {
     let mut reader = Reader::new(text);
     let mut found = Vec::new();
+    let mut is_whole = true;
     while !reader.is_at_end() {
         // A line that cannot be read ends there.
         if reader.line(&mut found).is_none() {
+            is_whole = false;
             reader.skip_line();
         }
     }
-    found
+    (found, is_whole)
 }
 
 /// Git's `isspace`.

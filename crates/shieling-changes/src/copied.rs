@@ -1,0 +1,24 @@
+//! What was copied out of a layer.
+
+use std::path::{Path, PathBuf};
+
+use crate::node::Node;
+
+/// What went into a copy, with what is in the layer.
+#[derive(Debug, Default)]
+pub(crate) struct Copied {
+    /// As it is in the layer. `None`: nothing.
+    pub(crate) same: Vec<(PathBuf, Option<Node>)>,
+    /// Merged with what is in the workspace, so that the layer has another version.
+    pub(crate) merged: Vec<(PathBuf, Option<Node>)>,
+}
+
+impl Copied {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.same.is_empty() && self.merged.is_empty()
+    }
+
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.same.iter().chain(&self.merged).map(|(path, _)| path.as_path())
+    }
+}

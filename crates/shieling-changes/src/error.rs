@@ -1,0 +1,118 @@
+//! What can go wrong, as facts.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An error of a staged workspace. Unless it says otherwise, workspace and set are as they were.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChangesError {
+    /// A file or directory could not be read or changed.
+    #[error("cannot {doing} `{}`", path.display())]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// The path.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// Directories nest deeper than a set can have.
+    #[error("`{}` is nested deeper than {levels} directories", path.display())]
+    TooDeep {
+        /// The first path beyond the bound, relative to the workspace.
+        path: PathBuf,
+        /// The bound.
+        levels: usize,
+    },
+    /// The set has more changes than allowed.
+    #[error("more than {limit} paths changed")]
+    TooMany {
+        /// The bound.
+        limit: u64,
+    },
+    /// The set has more bytes than allowed.
+    #[error("the changed files have more than {limit} bytes")]
+    TooLarge {
+        /// The bound, in bytes.
+        limit: u64,
+    },
+    /// The workspace changed while the set was applied. What had been applied was taken back.
+    #[error("`{}` changed while the set was applied", path.display())]
+    Moving {
+        /// The path, relative to the workspace.
+        path: PathBuf,
+    },
+    /// Paths changed since the set was committed, so that undoing it would lose that.
+    #[error("{} path(s) changed since the set was committed", paths.len())]
+    ChangedSince {
+        /// The first of them, relative to the workspace.
+        paths: Vec<PathBuf>,
+    },
+    /// No set has this id.
+    #[error("no change set `{id}`")]
+    Unknown {
+        /// The id.
+        id: String,
+    },
+    /// The set is in a state in which this cannot be done.
+    #[error("the change set `{id}` is {state}")]
+    WrongState {
+        /// The id.
+        id: String,
+        /// The state, as a word.
+        state: &'static str,
+    },
+    /// A sandbox works in the set.
+    #[error("a sandbox is working in the change set `{id}`")]
+    Busy {
+        /// The id.
+        id: String,
+    },
+    /// Another commit in the same workspace did not end in time.
+    #[error("another commit in `{}` has been running for {seconds} s", workspace.display())]
+    Locked {
+        /// The workspace.
+        workspace: PathBuf,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// The set and the workspace are on different file systems or mounts, so that nothing can be moved.
+    #[error("`{}` and `{}` are not in the same mount, so that files cannot be moved between them", store.display(), workspace.display())]
+    ApartMounts {
+        /// The directory of the sets.
+        store: PathBuf,
+        /// The workspace.
+        workspace: PathBuf,
+    },
+    /// What is stored of a set cannot be read.
+    #[error("the change set `{id}` is damaged: {what}")]
+    Damaged {
+        /// The id.
+        id: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// Nothing in the set is at the given path.
+    #[error("the change set has nothing at `{}`", path.display())]
+    NothingThere {
+        /// The path, relative to the workspace.
+        path: PathBuf,
+    },
+}
+
+/// Names what was being done when an operation failed.
+pub(crate) trait While<T> {
+    /// Adds it.
+    fn doing(self, doing: &'static str, path: impl AsRef<Path>) -> Result<T, ChangesError>;
+}
+
+impl<T, E: Into<io::Error>> While<T> for Result<T, E> {
+    fn doing(self, doing: &'static str, path: impl AsRef<Path>) -> Result<T, ChangesError> {
+        self.map_err(|error| ChangesError::Io {
+            doing,
+            path: path.as_ref().to_path_buf(),
+            source: error.into(),
+        })
+    }
+}

@@ -1,0 +1,165 @@
+//! What is stored of a set beside its layer.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::directory::Directory;
+use crate::error::{ChangesError, While as _};
+use crate::node::{Node, Time};
+use crate::scan::Counts;
+
+/// The name of the header in a set.
+pub(crate) const HEADER: &str = "set";
+
+/// The version of what is stored.
+const VERSION: u16 = 1;
+
+/// When changes go into the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Mode {
+    /// After each command.
+    Commit,
+    /// Once a person has agreed.
+    Review,
+    /// Never.
+    Discard,
+}
+
+impl Mode {
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Commit => "commit",
+            Self::Review => "review",
+            Self::Discard => "discard",
+        }
+    }
+}
+
+/// The state of a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum State {
+    /// Its changes wait, or are still being made.
+    Waiting,
+    /// Its changes wait, and the workspace changed in the same places when they were to be committed.
+    Conflict,
+    /// Its changes are in the workspace, and can be undone.
+    Committed,
+    /// Its changes were in the workspace and were taken back. They wait again.
+    Undone,
+}
+
+impl State {
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Conflict => "conflict",
+            Self::Committed => "committed",
+            Self::Undone => "undone",
+        }
+    }
+}
+
+/// What a list shows of a set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// Its id.
+    pub id: String,
+    /// The workspace that it changes.
+    pub workspace: PathBuf,
+    /// The mode in which it was made.
+    pub mode: Mode,
+    /// Its state.
+    pub state: State,
+    /// When it was made, in seconds since 1970.
+    pub created: i64,
+    /// How much changed when it was last looked at.
+    pub counts: Counts,
+    /// How many of its paths were held back when it was last looked at.
+    pub held_back: u64,
+    /// The first line of the command that made it, cut.
+    pub command: Option<String>,
+    /// Whether a sandbox is working in it.
+    pub is_live: bool,
+}
+
+/// A set's header.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Header {
+    version: u16,
+    #[serde(with = "path_bytes")]
+    pub(crate) workspace: PathBuf,
+    pub(crate) mode: Mode,
+    pub(crate) state: State,
+    pub(crate) created: Time,
+    /// When the last command began: what changed in the workspace later was not seen by it.
+    pub(crate) since: Time,
+    /// When it was committed.
+    pub(crate) committed: Option<Time>,
+    pub(crate) counts: Counts,
+    pub(crate) held_back: u64,
+    pub(crate) command: Option<String>,
+}
+
+impl Header {
+    pub(crate) fn new(workspace: &Path, mode: Mode, now: Time) -> Self {
+        Self {
+            version: VERSION,
+            workspace: workspace.to_path_buf(),
+            mode,
+            state: State::Waiting,
+            created: now,
+            since: now,
+            committed: None,
+            counts: Counts::default(),
+            held_back: 0,
+            command: None,
+        }
+    }
+
+    pub(crate) fn read(directory: &Directory, id: &str) -> Result<Self, ChangesError> {
+        let bytes = directory.read_some(HEADER, 1 << 20).doing("read", HEADER)?;
+        let damaged = |what: &str| ChangesError::Damaged {
+            id: id.to_owned(),
+            what: what.to_owned(),
+        };
+        let header: Self = postcard::from_bytes(&bytes).map_err(|_| damaged("its header cannot be read"))?;
+        if header.version != VERSION {
+            return Err(damaged("it was made by another version of Shieling"));
+        }
+        Ok(header)
+    }
+
+    pub(crate) fn write(&self, directory: &Directory) -> Result<(), ChangesError> {
+        let bytes = postcard::to_allocvec(self).expect("plain data can always be encoded");
+        directory.replace(HEADER, &bytes).doing("write", HEADER)
+    }
+}
+
+/// Returns the time by the clock of the file system that a directory is in. Files that change from now on have this
+/// time or a later one.
+pub(crate) fn now(directory: &Directory) -> Result<Time, ChangesError> {
+    directory.unlink_if_there("clock").doing("remove", "clock")?;
+    let file = directory.create("clock").doing("create", "clock")?;
+    let node = Node::of(&file).doing("look at", "clock")?;
+    Ok(node.changed)
+}
+
+/// Paths as bytes.
+pub(crate) mod path_bytes {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        path.as_os_str().as_bytes().serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+        Ok(PathBuf::from(OsString::from_vec(Vec::<u8>::deserialize(deserializer)?)))
+    }
+}

@@ -1,0 +1,679 @@
+//! One change set: what is in it, and what becomes of it.
+
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use shieling_gate::{Change as JudgedChange, Decision, Gate, Lead};
+
+use crate::apply::{self, Direction, Ended, Places, REMOVED};
+use crate::base::{self, Bases, Recorder};
+use crate::diff::{Diff, DiffLimits};
+use crate::directory::Directory;
+use crate::error::{ChangesError, While as _};
+use crate::header::{self, Header, Mode, State, Summary};
+use crate::node::{Node, Time};
+use crate::plan::{PLAN, Step, Writer};
+use crate::scan::{self, Action, Change, Counts, Descent, Found};
+use crate::tree::{Layered, entry_of};
+
+/// The names of the layer and of the directory that an overlay works in.
+pub(crate) const UPPER: &str = "upper";
+pub(crate) const WORK: &str = "work";
+/// Merged texts, under numbers.
+pub(crate) const MERGED: &str = "merged";
+
+/// How many paths and reasons are kept of one look; the numbers are exact beyond that.
+const TOLD: usize = 200;
+
+/// The bounds of a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Changed paths.
+    pub entries: u64,
+    /// Bytes of added and modified files.
+    pub bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            entries: 500_000,
+            bytes: 8 << 30,
+        }
+    }
+}
+
+/// What the gate has to know beside the trees.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// The user's home.
+    pub home: Option<PathBuf>,
+    /// Paths in the workspace that the user's tools are led to from elsewhere.
+    pub leads: Vec<Lead>,
+    /// Directories outside to which links may lead.
+    pub toolchains: Vec<PathBuf>,
+    /// Paths in the workspace, relative to it, that decide what commands may do: they are held back whatever they are.
+    pub fixed: Vec<PathBuf>,
+}
+
+/// What of a set is committed.
+#[derive(Debug, Clone, Default)]
+pub struct Choice {
+    /// Only these paths and what lies below them; everything if there are none.
+    pub only: Vec<PathBuf>,
+    /// Whether the set's version is taken where the workspace changed as well. The other is kept for undoing.
+    pub overwrite: bool,
+    /// Whether what the gate holds back is committed too.
+    pub accept_held_back: bool,
+}
+
+impl Choice {
+    /// Whether a path is chosen.
+    pub(crate) fn has(&self, path: &Path) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| path.starts_with(only))
+    }
+}
+
+/// A path that the gate holds back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// The path, relative to the workspace.
+    pub path: PathBuf,
+    /// The gate's rule.
+    pub rule: &'static str,
+    /// Why.
+    pub because: String,
+    /// What to do instead.
+    pub instead: String,
+}
+
+/// A path that changed on both sides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// The path, relative to the workspace.
+    pub path: PathBuf,
+    /// What both sides did.
+    pub because: String,
+}
+
+/// What a look at a set found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// How much changed.
+    pub counts: Counts,
+    /// The first paths that were added.
+    pub added: Vec<PathBuf>,
+    /// The first paths that were modified.
+    pub modified: Vec<PathBuf>,
+    /// The first paths that were deleted.
+    pub deleted: Vec<PathBuf>,
+    /// What is held back, the first of it.
+    pub held: Vec<Held>,
+    /// How much is held back.
+    pub held_back: u64,
+    /// What changed on both sides and cannot be merged, the first of it.
+    pub conflicts: Vec<Conflict>,
+    /// How much of that there is.
+    pub conflicting: u64,
+    /// How many texts that changed on both sides were merged.
+    pub merged: u64,
+}
+
+impl Judged {
+    /// Whether nothing changed.
+    pub fn is_empty(&self) -> bool {
+        self.counts.paths() == 0
+    }
+
+    pub(crate) fn note(&mut self, change: &Change) {
+        self.counts.add(change);
+        let list = match change.action {
+            Action::Added => &mut self.added,
+            Action::Modified => &mut self.modified,
+            Action::Deleted => &mut self.deleted,
+            Action::Touched => return,
+        };
+        if list.len() < TOLD {
+            list.push(change.path.clone());
+        }
+    }
+
+    pub(crate) fn note_conflict(&mut self, path: &Path, because: String) {
+        self.conflicting += 1;
+        if self.conflicts.len() < TOLD {
+            self.conflicts.push(Conflict {
+                path: path.to_path_buf(),
+                because,
+            });
+        }
+    }
+}
+
+/// How a commit ended.
+#[derive(Debug)]
+pub struct Committed {
+    /// The set whose changes are in the workspace now, which can be undone: this one, or a new one with a part of it.
+    /// `None` if nothing was committed.
+    pub id: Option<String>,
+    /// What was committed, or would have been, and what was not.
+    pub judged: Judged,
+}
+
+/// A set.
+#[derive(Debug)]
+pub struct ChangeSet {
+    pub(crate) id: String,
+    pub(crate) path: PathBuf,
+    pub(crate) directory: Directory,
+    pub(crate) header: Header,
+    /// Held by the sandbox that works in it, or by whoever changes it.
+    pub(crate) lock: Option<OwnedFd>,
+    /// Whether a sandbox works in it.
+    pub(crate) is_live: bool,
+}
+
+/// All paths that are held back, where they are needed.
+pub(crate) type HeldPaths = BTreeSet<PathBuf>;
+
+impl ChangeSet {
+    /// Returns its id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Returns the workspace that it changes.
+    pub fn workspace(&self) -> &Path {
+        &self.header.workspace
+    }
+
+    /// Returns the mode in which it was made.
+    pub fn mode(&self) -> Mode {
+        self.header.mode
+    }
+
+    /// Returns its state.
+    pub fn state(&self) -> State {
+        self.header.state
+    }
+
+    /// Returns the directory that is an overlay's upper layer.
+    pub fn upper(&self) -> PathBuf {
+        self.path.join(UPPER)
+    }
+
+    /// Returns the directory that an overlay works in.
+    pub fn work(&self) -> PathBuf {
+        self.path.join(WORK)
+    }
+
+    /// Returns the directory that it is stored in.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns what a list shows of it.
+    pub fn summary(&self) -> Summary {
+        Summary {
+            id: self.id.clone(),
+            workspace: self.header.workspace.clone(),
+            mode: self.header.mode,
+            state: self.header.state,
+            created: i64::try_from(self.header.created.div_euclid(1_000_000_000)).unwrap_or_default(),
+            counts: self.header.counts,
+            held_back: self.header.held_back,
+            command: self.header.command.clone(),
+            is_live: self.is_live,
+        }
+    }
+
+    /// Says that a command begins, which sees the workspace as it is now.
+    ///
+    /// # Errors
+    /// If the set cannot be written.
+    pub fn begin(&mut self, command: &str) -> Result<(), ChangesError> {
+        self.header.since = header::now(&self.directory)?;
+        self.name(command);
+        self.header.write(&self.directory)
+    }
+
+    /// Says which command makes its changes, without saying that it begins only now.
+    pub fn name(&mut self, command: &str) {
+        self.header.command = Some(command.lines().next().unwrap_or_default().chars().take(200).collect());
+    }
+
+    /// Says that no sandbox works in it any more. Only then are its files moved instead of copied.
+    ///
+    /// # Errors
+    /// If what the overlay left cannot be removed.
+    pub fn close(&mut self) -> Result<(), ChangesError> {
+        self.is_live = false;
+        self.directory.remove(WORK).doing("remove", WORK)
+    }
+
+    /// Goes through its changes.
+    ///
+    /// # Errors
+    /// If files cannot be read, or a bound is exceeded; and what `visit` returns.
+    pub fn for_each(&self, visit: &mut dyn FnMut(&Change) -> Result<(), ChangesError>) -> Result<(), ChangesError> {
+        self.scan(&mut |found| visit(found.change).map(|()| Descent::Enter))
+    }
+
+    /// Shows its changes, for a person.
+    ///
+    /// # Errors
+    /// If files cannot be read, or a bound is exceeded.
+    pub fn diff(&self, only: &[PathBuf], limits: DiffLimits) -> Result<Diff, ChangesError> {
+        let choice = Choice {
+            only: only.to_vec(),
+            ..Choice::default()
+        };
+        let mut diff = Diff::default();
+        self.scan(&mut |found| {
+            if choice.has(&found.change.path) && found.change.action != Action::Touched {
+                diff.add(found.change, found.upper, found.workspace, limits)?;
+            }
+            Ok(Descent::Enter)
+        })?;
+        Ok(diff)
+    }
+
+    /// Looks at its changes: counts and judges them, and compares them with what the workspace is now.
+    ///
+    /// # Errors
+    /// If files cannot be read, or a bound is exceeded.
+    pub fn judge(&self, surroundings: &Surroundings, limits: Limits) -> Result<Judged, ChangesError> {
+        let bases = Bases::load(&self.directory, self.header.since)?;
+        let mut held = HeldPaths::new();
+        let (judged, _) = self.examine(Some(surroundings), Some(&bases), limits, &mut held)?;
+        Ok(judged)
+    }
+
+    pub(crate) fn layer(&self) -> Result<Directory, ChangesError> {
+        self.directory.child(UPPER).doing("open", UPPER)
+    }
+
+    pub(crate) fn tree(&self) -> Result<Directory, ChangesError> {
+        Directory::open(&self.header.workspace)
+    }
+
+    pub(crate) fn scan(
+        &self,
+        visit: &mut dyn FnMut(&Found<'_>) -> Result<Descent, ChangesError>,
+    ) -> Result<(), ChangesError> {
+        scan::scan(&self.layer()?, &self.tree()?, visit)
+    }
+
+    /// Judges the changes, compares them with the bases, and writes merged texts to the set. Gives what it found and
+    /// the merged ones, with their numbers.
+    pub(crate) fn examine(
+        &self,
+        surroundings: Option<&Surroundings>,
+        bases: Option<&Bases>,
+        limits: Limits,
+        held: &mut HeldPaths,
+    ) -> Result<(Judged, Vec<(PathBuf, u64)>), ChangesError> {
+        let (upper, workspace) = (self.layer()?, self.tree()?);
+        let before = Layered::new(None, &workspace);
+        let after = Layered::new(Some(&upper), &workspace);
+        let gate = surroundings.map(|around| {
+            Gate::new(shieling_gate::Surroundings {
+                root: &self.header.workspace,
+                home: around.home.as_deref(),
+                before: &before,
+                after: &after,
+                leads: &around.leads,
+                toolchains: &around.toolchains,
+            })
+        });
+        let mut merges = Merges::new(&self.directory);
+        let mut judged = Judged::default();
+        scan::scan(&upper, &workspace, &mut |found| {
+            let change = found.change;
+            judged.note(change);
+            check(&judged.counts, limits)?;
+            let is_fixed = surroundings.is_some_and(|around| around.fixed.contains(&change.path));
+            let reason = match &gate {
+                Some(_) if is_fixed => Some(fixed(&change.path)),
+                Some(gate) if change.action != Action::Touched => judge(gate, found)?,
+                _ => None,
+            };
+            if let Some(reason) = reason {
+                judged.held_back += 1;
+                if judged.held.len() < TOLD {
+                    judged.held.push(reason);
+                }
+                held.insert(change.path.clone());
+            }
+            if let Some(bases) = bases
+                && bases.has_moved(found)?
+            {
+                match bases.merge(found)? {
+                    Some(text) => {
+                        merges.add(found, &text)?;
+                        judged.merged += 1;
+                    }
+                    None => judged.note_conflict(&change.path, bases.tell(found)),
+                }
+            }
+            Ok(Descent::Enter)
+        })?;
+        Ok((judged, merges.made))
+    }
+
+    /// Commits the set where it lies: its files are moved. Nobody may work in it.
+    pub(crate) fn commit_whole(
+        &mut self,
+        merges: &[(PathBuf, u64)],
+        since: Time,
+        overwrite: bool,
+        counts: Counts,
+    ) -> Result<(), ChangesError> {
+        let (upper, workspace) = (self.layer()?, self.tree()?);
+        self.put_merged(&upper, merges)?;
+        plan(&self.directory, &upper, &workspace, since, overwrite)?;
+        let places = Places {
+            set: &self.directory,
+            upper: &upper,
+            workspace: &workspace,
+        };
+        let (directory, header) = (&self.directory, &mut self.header);
+        header.counts = counts;
+        let ended = apply::run(&places, Direction::Forward, |ended| settle(directory, header, ended))?;
+        match ended {
+            Ended::Applied => {
+                base::forget(&self.directory)?;
+                self.directory.remove(MERGED).doing("remove", MERGED)
+            }
+            Ended::TakenBack(Some(error)) => Err(error),
+            Ended::TakenBack(None) => Ok(()),
+        }
+    }
+
+    /// Puts merged texts in the place of the layer's.
+    fn put_merged(&self, upper: &Directory, merges: &[(PathBuf, u64)]) -> Result<(), ChangesError> {
+        if merges.is_empty() {
+            return Ok(());
+        }
+        let merged = self.directory.child(MERGED).doing("open", MERGED)?;
+        for (path, number) in merges {
+            if let Some((parent, name)) = upper.parent_of(path).doing("open", path)? {
+                merged
+                    .exchange(number.to_string().as_ref(), &parent, name)
+                    .doing("merge", path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with what somebody began to commit or to undo and did not finish.
+    pub(crate) fn recover(&mut self) -> Result<bool, ChangesError> {
+        let Some(direction) = apply::unfinished(&self.directory)? else {
+            return Ok(false);
+        };
+        let (upper, workspace) = (self.layer()?, self.tree()?);
+        let places = Places {
+            set: &self.directory,
+            upper: &upper,
+            workspace: &workspace,
+        };
+        let (directory, header) = (&self.directory, &mut self.header);
+        let ended = apply::run(&places, direction, |ended| settle(directory, header, ended))?;
+        if matches!(ended, Ended::Applied) {
+            base::forget(&self.directory)?;
+        }
+        Ok(true)
+    }
+
+    /// Takes a committed set back. Its changes wait again.
+    pub(crate) fn take_back(&mut self) -> Result<(), ChangesError> {
+        let (State::Committed, Some(committed)) = (self.header.state, self.header.committed) else {
+            return Err(self.wrong_state());
+        };
+        let (upper, workspace) = (self.layer()?, self.tree()?);
+        let places = Places {
+            set: &self.directory,
+            upper: &upper,
+            workspace: &workspace,
+        };
+        let paths = apply::changed_since(&places, committed)?;
+        if !paths.is_empty() {
+            return Err(ChangesError::ChangedSince { paths });
+        }
+        let (directory, header) = (&self.directory, &mut self.header);
+        apply::run(&places, Direction::Back, |ended| settle(directory, header, ended))?;
+        Ok(())
+    }
+
+    pub(crate) fn wrong_state(&self) -> ChangesError {
+        ChangesError::WrongState {
+            id: self.id.clone(),
+            state: self.header.state.name(),
+        }
+    }
+
+    /// Writes down what the workspace is now in the places that the set changes, so that later changes by others are
+    /// noticed and texts can be merged.
+    ///
+    /// # Errors
+    /// If files cannot be read or written.
+    pub fn record_bases(&mut self) -> Result<(), ChangesError> {
+        self.record(false)
+    }
+
+    /// As [`Self::record_bases`]; `is_known` if nobody can have changed anything since the set was made.
+    pub(crate) fn record(&mut self, is_known: bool) -> Result<(), ChangesError> {
+        let bases = Bases::load(&self.directory, self.header.since)?;
+        let mut recorder = Recorder::new(&self.directory, &bases)?;
+        self.scan(&mut |found| {
+            if found.change.action != Action::Touched {
+                recorder.record(found, !is_known && bases.has_moved(found)?)?;
+            }
+            Ok(Descent::Enter)
+        })?;
+        recorder.finish()
+    }
+
+    /// Stores what a look found, for lists.
+    ///
+    /// # Errors
+    /// If the set cannot be written.
+    pub fn note(&mut self, judged: &Judged, state: State) -> Result<(), ChangesError> {
+        self.header.counts = judged.counts;
+        self.header.held_back = judged.held_back;
+        self.header.state = state;
+        self.header.write(&self.directory)
+    }
+}
+
+impl AsFd for ChangeSet {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+}
+
+/// Refuses what is beyond the bounds.
+pub(crate) fn check(counts: &Counts, limits: Limits) -> Result<(), ChangesError> {
+    if counts.paths() > limits.entries {
+        return Err(ChangesError::TooMany { limit: limits.entries });
+    }
+    if counts.bytes > limits.bytes {
+        return Err(ChangesError::TooLarge { limit: limits.bytes });
+    }
+    Ok(())
+}
+
+fn fixed(path: &Path) -> Held {
+    Held {
+        path: path.to_path_buf(),
+        rule: "fixed",
+        because: "it decides what commands may do here".to_owned(),
+        instead: "tell the user what should change in it".to_owned(),
+    }
+}
+
+fn judge(gate: &Gate<'_>, found: &Found<'_>) -> Result<Option<Held>, ChangesError> {
+    let change = found.change;
+    let entry = |node: &Option<Node>, directory: Option<&Directory>| match (node, directory) {
+        (Some(node), Some(directory)) => entry_of(directory, found.name, node, node.links).map(Some),
+        _ => Ok(None),
+    };
+    let mut after = entry(&change.new, found.upper).doing("read", &change.path)?;
+    if let Some(after) = &mut after {
+        // All its names are in the layer, and none of them leads elsewhere.
+        after.links = 1;
+    }
+    let decision = gate.judge(&JudgedChange {
+        path: &change.path,
+        from: None,
+        before: entry(&change.old, found.workspace).doing("read", &change.path)?,
+        after,
+    });
+    Ok(match decision {
+        Decision::Pass => None,
+        Decision::HeldBack(held) => Some(Held {
+            path: change.path.clone(),
+            rule: held.rule.as_str(),
+            because: held.because,
+            instead: held.instead,
+        }),
+    })
+}
+
+/// Records how a commit or an undo ended.
+fn settle(directory: &Directory, header: &mut Header, ended: &Ended) -> Result<(), ChangesError> {
+    match ended {
+        Ended::Applied => {
+            header.state = State::Committed;
+            header.committed = Some(header::now(directory)?);
+        }
+        Ended::TakenBack(_) => {
+            if header.state == State::Committed {
+                header.state = State::Undone;
+                header.since = header::now(directory)?;
+            }
+            header.committed = None;
+        }
+    }
+    header.write(directory)
+}
+
+/// Writes the steps that bring the layer's changes into the workspace, and takes an overlay's marks off what moves.
+fn plan(
+    set: &Directory,
+    upper: &Directory,
+    workspace: &Directory,
+    since: Time,
+    overwrite: bool,
+) -> Result<(), ChangesError> {
+    set.remove(REMOVED).doing("remove", REMOVED)?;
+    let mut writer = Writer::create(set, PLAN)?;
+    let mut number = 0;
+    scan::scan(upper, workspace, &mut |found| {
+        let Change { path, action, old, new } = found.change;
+        let is_directory = |node: &Option<Node>| node.as_ref().is_some_and(Node::is_directory);
+        let is_kept_directory = is_directory(old) && is_directory(new);
+        // What changed after the look at both sides was not looked at.
+        if let Some(old) = old
+            && !overwrite
+            && !is_kept_directory
+            && old.changed >= since
+        {
+            return Err(ChangesError::Moving { path: path.clone() });
+        }
+        if let (Some(_), Some(upper)) = (new, found.upper)
+            && !is_kept_directory
+            && (*action != Action::Touched || new.as_ref().is_some_and(|new| new.links > 1))
+        {
+            upper.unmark(found.name).doing("take the marks off", path)?;
+            if is_directory(new) {
+                let inside = upper.child(found.name).doing("open", path)?;
+                for name in inside.names().doing("list", path)? {
+                    let node = inside.look(&name).doing("look at", path)?;
+                    if node.is_some_and(|node| inside.is_whiteout(&name, &node)) {
+                        inside.unlink_if_there(&name).doing("remove a mark in", path)?;
+                    }
+                }
+            }
+        }
+        if found.is_inside {
+            return Ok(Descent::Enter);
+        }
+        let path = path.clone();
+        match (action, old, new) {
+            (Action::Modified, Some(old), Some(new)) if is_kept_directory => writer.write(&Step::SetMode {
+                path,
+                node: old.identity(),
+                old: old.mode,
+                new: new.mode,
+            })?,
+            (Action::Added | Action::Modified, old, Some(new)) => writer.write(&Step::Put {
+                path,
+                new: new.identity(),
+                old: old.clone(),
+            })?,
+            (Action::Deleted, Some(old), None) => {
+                writer.write(&Step::Remove {
+                    path,
+                    old: old.clone(),
+                    number,
+                })?;
+                number += 1;
+            }
+            (Action::Touched, Some(old), Some(new)) if new.links > 1 => writer.write(&Step::Put {
+                path,
+                new: new.identity(),
+                old: Some(old.clone()),
+            })?,
+            (Action::Touched, Some(old), Some(new)) => writer.write(&Step::SetTimes {
+                path,
+                node: old.identity(),
+                old: (old.accessed, old.modified),
+                new: (new.accessed, new.modified),
+            })?,
+            (Action::Added | Action::Modified | Action::Deleted | Action::Touched, ..) => {}
+        }
+        Ok(Descent::Enter)
+    })?;
+    writer.finish()
+}
+
+/// Texts that were merged, in a directory of the set.
+pub(crate) struct Merges<'s> {
+    set: &'s Directory,
+    directory: Option<Directory>,
+    pub(crate) made: Vec<(PathBuf, u64)>,
+}
+
+impl<'s> Merges<'s> {
+    pub(crate) fn new(set: &'s Directory) -> Self {
+        Self {
+            set,
+            directory: None,
+            made: Vec::new(),
+        }
+    }
+
+    /// Writes a merged text with the mode of the layer's version.
+    fn add(&mut self, found: &Found<'_>, text: &[u8]) -> Result<(), ChangesError> {
+        use std::io::Write as _;
+        let path = &found.change.path;
+        let directory = match self.directory.take() {
+            Some(directory) => directory,
+            None => {
+                self.set.remove(MERGED).doing("remove", MERGED)?;
+                self.set.make_all(Path::new(MERGED)).doing("create", MERGED)?
+            }
+        };
+        let number = self.made.len() as u64;
+        let name = number.to_string();
+        let written = directory.create(&name).map_err(std::io::Error::from);
+        written.and_then(|mut file| file.write_all(text)).doing("write", path)?;
+        if let Some(new) = &found.change.new {
+            directory.set_mode(&name, new.mode).doing("set the mode of", path)?;
+        }
+        self.directory = Some(directory);
+        self.made.push((path.clone(), number));
+        Ok(())
+    }
+}

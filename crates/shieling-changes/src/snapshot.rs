@@ -1,0 +1,217 @@
+//! Copies a part of a set's changes into a set of its own, which can then be committed as a whole while commands go on
+//! in the first one.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+use crate::base::Bases;
+use crate::copied::Copied;
+use crate::directory::Directory;
+use crate::error::{ChangesError, While as _};
+use crate::node::{Identity, Kind, Node};
+use crate::refresh::Shadows;
+use crate::scan::{Action, Descent, Found};
+use crate::set::{ChangeSet, Choice, HeldPaths, Judged, Limits, check};
+
+/// The owner's rights without which nothing can be put into a directory.
+const OPEN: u32 = 0o700;
+
+pub(crate) struct Snapshot<'s> {
+    from: &'s ChangeSet,
+    upper: &'s Directory,
+    choice: &'s Choice,
+    held: &'s HeldPaths,
+    /// Where copies of files with several names are.
+    links: HashMap<Identity, PathBuf>,
+    /// Directories that are closed once everything is in them.
+    closed: Vec<(PathBuf, u32)>,
+    /// The directory that was copied to last.
+    last: Option<(PathBuf, Directory)>,
+    /// The path and node of everything that was copied.
+    pub(crate) copied: Copied,
+    pub(crate) judged: Judged,
+}
+
+impl<'s> Snapshot<'s> {
+    pub(crate) fn new(from: &'s ChangeSet, upper: &'s Directory, choice: &'s Choice, held: &'s HeldPaths) -> Self {
+        Self {
+            from,
+            upper,
+            choice,
+            held,
+            links: HashMap::new(),
+            closed: Vec::new(),
+            last: None,
+            copied: Copied::default(),
+            judged: Judged::default(),
+        }
+    }
+
+    /// Copies what is chosen and not held back, and neither committed before nor somebody else's change.
+    pub(crate) fn take(
+        &mut self,
+        bases: &Bases,
+        shadows: Option<&Shadows>,
+        limits: Limits,
+    ) -> Result<(), ChangesError> {
+        let from = self.from;
+        let workspace = from.tree()?;
+        // Below a directory that is gone as a whole.
+        let mut whole: Option<PathBuf> = None;
+        from.scan(&mut |found| {
+            let change = found.change;
+            let path = &change.path;
+            if shadows.is_some_and(|shadows| shadows.is_others(change)) {
+                return Ok(Descent::Enter);
+            }
+            if !self.choice.has(path) || self.is_held(path) {
+                return Ok(Descent::Enter);
+            }
+            self.judged.note(change);
+            check(&self.judged.counts, limits)?;
+            let is_ours = shadows.is_some_and(|shadows| shadows.is_ours(change));
+            if !is_ours && bases.has_moved(found)? {
+                if let Some(text) = bases.merge(found)? {
+                    self.judged.merged += 1;
+                    self.write(found, &text, &workspace)?;
+                    return Ok(Descent::Enter);
+                }
+                self.judged.note_conflict(path, bases.tell(found));
+            }
+            if whole.as_ref().is_some_and(|whole| path.starts_with(whole)) {
+                return Ok(Descent::Enter);
+            }
+            match change.action {
+                Action::Deleted if change.old.as_ref().is_some_and(Node::is_directory) => {
+                    let mut below = self
+                        .held
+                        .range(path.clone()..)
+                        .take_while(|held| held.starts_with(path));
+                    if below.next().is_none() {
+                        whole = Some(path.clone());
+                        self.white_out(path, found.name, &workspace)?;
+                    }
+                }
+                Action::Deleted => self.white_out(path, found.name, &workspace)?,
+                Action::Added | Action::Modified | Action::Touched => self.copy(found, &workspace)?,
+            }
+            Ok(Descent::Enter)
+        })?;
+        self.close()
+    }
+
+    fn is_held(&self, path: &Path) -> bool {
+        !self.held.is_empty() && path.ancestors().any(|path| self.held.contains(path))
+    }
+
+    /// The copy's directory for a path, made like the one that will be there.
+    fn parent(&mut self, path: &Path, workspace: &Directory) -> Result<&Directory, ChangesError> {
+        let parent = path.parent().unwrap_or(Path::new(""));
+        if self.last.as_ref().is_none_or(|(last, _)| last != parent) {
+            let mut at = self.upper.try_clone().doing("open", parent)?;
+            let mut here = PathBuf::new();
+            for name in parent {
+                here.push(name);
+                match rustix::fs::mkdirat(&at, name, rustix::fs::Mode::RWXU) {
+                    Ok(()) => {
+                        let like = match workspace.look_beneath(&here).doing("look at", &here)? {
+                            Some(node) if node.is_directory() => Some(node),
+                            _ => self.from.layer()?.look_beneath(&here).doing("look at", &here)?,
+                        };
+                        let mode = like.map_or(0o755, |node| node.mode);
+                        self.set_mode(&at, name, &here, mode)?;
+                    }
+                    Err(Errno::EXIST) => {}
+                    Err(errno) => return Err(errno).doing("create", &here),
+                }
+                at = at.child(name).doing("open", &here)?;
+            }
+            self.last = Some((parent.to_path_buf(), at));
+        }
+        let (_, directory) = self.last.as_ref().expect("just set");
+        Ok(directory)
+    }
+
+    fn set_mode(&mut self, at: &Directory, name: &OsStr, path: &Path, mode: u32) -> Result<(), ChangesError> {
+        if mode & OPEN != OPEN {
+            self.closed.push((path.to_path_buf(), mode));
+        }
+        at.set_mode(name, mode | OPEN).doing("set the mode of", path)
+    }
+
+    fn copy(&mut self, found: &Found<'_>, workspace: &Directory) -> Result<(), ChangesError> {
+        let path = &found.change.path;
+        let (Some(new), Some(from)) = (&found.change.new, found.upper) else {
+            return Ok(());
+        };
+        self.parent(path, workspace)?;
+        if new.kind == Kind::File && new.links > 1 {
+            let first = self.links.get(&new.identity()).cloned();
+            if let Some(first) = first
+                && let Some((directory, name)) = self.upper.parent_of(&first).doing("open", &first)?
+            {
+                let to = self.parent(path, workspace)?;
+                rustix::fs::linkat(&directory, name, to, found.name, rustix::fs::AtFlags::empty())
+                    .doing("link", path)?;
+                self.copied.same.push((path.clone(), Some(new.clone())));
+                return Ok(());
+            }
+            self.links.insert(new.identity(), path.clone());
+        }
+        let to = match self.last.as_ref() {
+            Some((_, to)) => to,
+            None => return Ok(()),
+        };
+        match from.copy(found.name, new, to, found.name) {
+            Ok(()) => {}
+            // A directory that was made for what is in it.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && new.is_directory() => {}
+            // A command that still runs has removed it meanwhile.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error).doing("copy", path),
+        }
+        if new.is_directory() {
+            if self.from.is_live && found.change.action != Action::Modified {
+                // Once it is in the workspace too, the overlay would lay the one over the other for whoever comes to it by
+                // its name, and not for whoever is in it already.
+                from.make_opaque(found.name).doing("mark", path)?;
+            }
+            let to = to.try_clone().doing("open", path)?;
+            self.set_mode(&to, found.name, path, new.mode)?;
+        }
+        self.copied.same.push((path.clone(), Some(new.clone())));
+        Ok(())
+    }
+
+    fn write(&mut self, found: &Found<'_>, text: &[u8], workspace: &Directory) -> Result<(), ChangesError> {
+        use std::io::Write as _;
+        let path = &found.change.path;
+        let to = self.parent(path, workspace)?;
+        let made = to.create(found.name).map_err(std::io::Error::from);
+        made.and_then(|mut file| file.write_all(text)).doing("write", path)?;
+        if let Some(new) = &found.change.new {
+            to.set_mode(found.name, new.mode).doing("set the mode of", path)?;
+        }
+        self.copied.merged.push((path.clone(), found.change.new.clone()));
+        Ok(())
+    }
+
+    fn white_out(&mut self, path: &Path, name: &OsStr, workspace: &Directory) -> Result<(), ChangesError> {
+        self.parent(path, workspace)?.white_out(name).doing("mark", path)?;
+        self.copied.same.push((path.to_path_buf(), None));
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), ChangesError> {
+        self.last = None;
+        while let Some((path, mode)) = self.closed.pop() {
+            if let Some((parent, name)) = self.upper.parent_of(&path).doing("open", &path)? {
+                parent.set_mode(name, mode).doing("set the mode of", &path)?;
+            }
+        }
+        Ok(())
+    }
+}

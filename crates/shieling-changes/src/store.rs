@@ -1,0 +1,490 @@
+//! The directory that all sets are in.
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, Mode as Bits, OFlags};
+use rustix::io::Errno;
+
+use crate::base::Bases;
+use crate::copied::Copied;
+use crate::directory::Directory;
+use crate::error::{ChangesError, While as _};
+use crate::header::{self, Header, Mode, State, Summary};
+use crate::node::Node;
+use crate::refresh::Shadows;
+use crate::set::{ChangeSet, Choice, Committed, HeldPaths, Limits, Surroundings, UPPER, WORK};
+use crate::snapshot::Snapshot;
+
+/// The name of a set's lock.
+const LOCK: &str = "lock";
+/// How often a set's lock is tried, once a millisecond.
+const LOCK_TRIES: usize = 8;
+/// How long another commit in the same workspace is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often the gate looks at what is left of a set once something was held back.
+const ROUNDS: usize = 10;
+/// How often a commit is tried again while the workspace changes, and how long that is waited for: a little more than
+/// the coarsest tick by which file systems stamp files.
+const RETRIES: usize = 5;
+const TICK: Duration = Duration::from_millis(11);
+/// How many committed sets are kept for undoing, in all workspaces together.
+const KEPT: usize = 50;
+/// How many more there are before the oldest are removed.
+const AT_ONCE: usize = 16;
+
+/// A copy of a set's changes.
+#[derive(Debug)]
+pub struct Frozen {
+    /// The set that it is.
+    pub set: ChangeSet,
+    /// Whether the workspace had changed in the same places already, in a way that cannot be merged.
+    pub has_conflicts: bool,
+    copied: Copied,
+}
+
+/// The directory that all sets are in.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    directory: Directory,
+    limits: Limits,
+}
+
+impl Store {
+    /// Opens it. It is made if it is not there, for its owner alone; the directory that it is in is there.
+    ///
+    /// # Errors
+    /// If it cannot be made or opened.
+    pub fn open(path: &Path, limits: Limits) -> Result<Self, ChangesError> {
+        match rustix::fs::mkdir(path, Bits::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno).doing("create", path),
+        }
+        Ok(Self {
+            path: path.to_path_buf(),
+            directory: Directory::open(path)?,
+            limits,
+        })
+    }
+
+    /// Whether files can be moved between it and a workspace: both have to be in one mount.
+    ///
+    /// # Errors
+    /// [`ChangesError::ApartMounts`] if not.
+    pub fn check(&self, workspace: &Path) -> Result<(), ChangesError> {
+        let there = Directory::open(workspace)?;
+        let one = Node::mount_of(&self.directory).doing("look at", &self.path)?;
+        let other = Node::mount_of(&there).doing("look at", workspace)?;
+        match one == other {
+            true => Ok(()),
+            false => Err(ChangesError::ApartMounts {
+                store: self.path.clone(),
+                workspace: workspace.to_path_buf(),
+            }),
+        }
+    }
+
+    /// Makes a set for a sandbox that is about to start over a workspace, and goes on with commits that were broken
+    /// off there.
+    ///
+    /// # Errors
+    /// If it cannot be made, or if the workspace is in another mount.
+    pub fn create(&self, workspace: &Path, mode: Mode) -> Result<ChangeSet, ChangesError> {
+        self.check(workspace)?;
+        self.recover(workspace)?;
+        let mut set = self.make(workspace, mode)?;
+        set.is_live = true;
+        Ok(set)
+    }
+
+    fn make(&self, workspace: &Path, mode: Mode) -> Result<ChangeSet, ChangesError> {
+        let (id, directory) = loop {
+            let mut bytes = [0_u8; 4];
+            rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).doing("draw", "an id")?;
+            let id = format!("{:08x}", u32::from_le_bytes(bytes));
+            match rustix::fs::mkdirat(&self.directory, &*id, Bits::RWXU) {
+                Ok(()) => {
+                    let directory = self.directory.child(&id).doing("open", &id)?;
+                    break (id, directory);
+                }
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno).doing("create", self.path.join(id)),
+            }
+        };
+        let lock = lock(&directory)?;
+        // The layer's top says of the overlay's top what it is.
+        let mode_of_top = Directory::open(workspace).and_then(|top| Node::of(&top).doing("look at", workspace))?;
+        rustix::fs::mkdirat(&directory, UPPER, Bits::RWXU).doing("create", UPPER)?;
+        directory
+            .set_mode(UPPER, mode_of_top.mode | 0o700)
+            .doing("set the mode of", UPPER)?;
+        rustix::fs::mkdirat(&directory, WORK, Bits::RWXU).doing("create", WORK)?;
+        let header = Header::new(workspace, mode, header::now(&directory)?);
+        header.write(&directory)?;
+        Ok(ChangeSet {
+            path: self.path.join(&id),
+            id,
+            directory,
+            header,
+            lock,
+            is_live: false,
+        })
+    }
+
+    /// Opens a set, and goes on with what somebody began with it and did not finish.
+    ///
+    /// # Errors
+    /// [`ChangesError::Unknown`] if there is none; if it cannot be read.
+    pub fn get(&self, id: &str) -> Result<ChangeSet, ChangesError> {
+        let mut set = self.take(id)?;
+        if !set.is_live && crate::apply::unfinished(&set.directory)?.is_some() {
+            let _guard = self.lock_workspace(&set.header.workspace)?;
+            set.recover()?;
+        }
+        Ok(set)
+    }
+
+    /// Opens a set as it is.
+    fn take(&self, id: &str) -> Result<ChangeSet, ChangesError> {
+        let unknown = || ChangesError::Unknown { id: id.to_owned() };
+        if !is_id(id) {
+            return Err(unknown());
+        }
+        let directory = match self.directory.child(id) {
+            Ok(directory) => directory,
+            Err(Errno::NOENT) => return Err(unknown()),
+            Err(errno) => return Err(errno).doing("open", self.path.join(id)),
+        };
+        let lock = lock(&directory)?;
+        Ok(ChangeSet {
+            id: id.to_owned(),
+            path: self.path.join(id),
+            header: Header::read(&directory, id)?,
+            directory,
+            is_live: lock.is_none(),
+            lock,
+        })
+    }
+
+    /// Lists the sets, the newest first. What cannot be read is left out.
+    ///
+    /// # Errors
+    /// If the directory cannot be read.
+    pub fn list(&self) -> Result<Vec<Summary>, ChangesError> {
+        let mut sets = Vec::new();
+        for name in self.directory.names().doing("list", &self.path)? {
+            if let Some(set) = name.to_str().and_then(|name| self.get(name).ok()) {
+                sets.push((set.header.created, set.summary()));
+            }
+        }
+        sets.sort_by_key(|(created, _)| std::cmp::Reverse(*created));
+        Ok(sets.into_iter().map(|(_, summary)| summary).collect())
+    }
+
+    /// Goes on with what was begun in a workspace and not finished, by a process that was killed.
+    ///
+    /// # Errors
+    /// If that is not possible, since files are in the way.
+    pub fn recover(&self, workspace: &Path) -> Result<(), ChangesError> {
+        for name in self.directory.names().doing("list", &self.path)? {
+            let Some(id) = name.to_str().filter(|id| is_id(id)) else {
+                continue;
+            };
+            let Ok(directory) = self.directory.child(id) else {
+                continue;
+            };
+            if crate::apply::unfinished(&directory)?.is_some()
+                && Header::read(&directory, id).is_ok_and(|header| header.workspace == workspace)
+            {
+                // Opening it does it.
+                self.get(id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Commits a set, or a part of it. If nothing else was chosen, what the gate holds back stays in the set, and if
+    /// the workspace changed in the same places, nothing is committed. `shadows` are those of the sandbox that works in
+    /// the set.
+    ///
+    /// # Errors
+    /// If it cannot be done; the workspace is then as it was.
+    pub fn commit(
+        &self,
+        set: &mut ChangeSet,
+        choice: &Choice,
+        surroundings: &Surroundings,
+        shadows: Option<&mut Shadows>,
+    ) -> Result<Committed, ChangesError> {
+        if set.header.state == State::Committed {
+            return Err(set.wrong_state());
+        }
+        let _guard = self.lock_workspace(&set.header.workspace)?;
+        let mut shadows = shadows;
+        for _ in 0..RETRIES {
+            match self.try_commit(set, choice, surroundings, shadows.as_deref_mut()) {
+                // Somebody writes at this moment, or wrote within the same tick of the file system's clock.
+                Err(ChangesError::Moving { .. }) => std::thread::sleep(TICK),
+                done => return done,
+            }
+        }
+        self.try_commit(set, choice, surroundings, shadows)
+    }
+
+    fn try_commit(
+        &self,
+        set: &mut ChangeSet,
+        choice: &Choice,
+        surroundings: &Surroundings,
+        shadows: Option<&mut Shadows>,
+    ) -> Result<Committed, ChangesError> {
+        let now = header::now(&set.directory)?;
+        let bases = Bases::load(&set.directory, set.header.since)?;
+        let mut held = HeldPaths::new();
+        if !set.is_live && choice.only.is_empty() {
+            let gate = (!choice.accept_held_back).then_some(surroundings);
+            let (judged, merges) = set.examine(gate, Some(&bases), self.limits, &mut held)?;
+            if judged.conflicting > 0 && !choice.overwrite {
+                return self.conflict(set, judged);
+            }
+            if judged.is_empty() && judged.held_back == 0 {
+                // Times alone may have changed.
+                set.commit_whole(&merges, now, choice.overwrite, judged.counts)?;
+                return Ok(Committed { id: None, judged });
+            }
+            if held.is_empty() {
+                set.commit_whole(&merges, now, choice.overwrite, judged.counts)?;
+                self.prune()?;
+                return Ok(Committed {
+                    id: Some(set.id.clone()),
+                    judged,
+                });
+            }
+        }
+        self.commit_part(set, choice, surroundings, shadows, &bases, now)
+    }
+
+    fn conflict(&self, set: &mut ChangeSet, judged: crate::set::Judged) -> Result<Committed, ChangesError> {
+        set.note(&judged, State::Conflict)?;
+        Ok(Committed { id: None, judged })
+    }
+
+    /// Copies what is to be committed, judges the copy, and commits it.
+    fn commit_part(
+        &self,
+        set: &mut ChangeSet,
+        choice: &Choice,
+        surroundings: &Surroundings,
+        mut shadows: Option<&mut Shadows>,
+        bases: &Bases,
+        now: i128,
+    ) -> Result<Committed, ChangesError> {
+        let mut held = HeldPaths::new();
+        let mut told = Vec::new();
+        for _ in 0..ROUNDS {
+            let mut part = self.make(&set.header.workspace, set.header.mode)?;
+            part.header.command.clone_from(&set.header.command);
+            let upper = part.layer()?;
+            let mut snapshot = Snapshot::new(set, &upper, choice, &held);
+            let taken = snapshot.take(bases, shadows.as_deref(), self.limits);
+            let (mut judged, copied) = (snapshot.judged, snapshot.copied);
+            if let Err(error) = taken {
+                self.discard(part)?;
+                return Err(error);
+            }
+            if judged.conflicting > 0 && !choice.overwrite {
+                self.discard(part)?;
+                return self.conflict(set, judged);
+            }
+            // What is judged is the copy, which nobody can change any more.
+            let gate = (!choice.accept_held_back).then_some(surroundings);
+            let before = held.len();
+            let examined = part.examine(gate, None, self.limits, &mut held);
+            let (found, _) = match examined {
+                Ok(found) => found,
+                Err(error) => {
+                    self.discard(part)?;
+                    return Err(error);
+                }
+            };
+            told.extend(found.held);
+            if held.len() > before {
+                self.discard(part)?;
+                continue;
+            }
+            judged.held_back = held.len() as u64;
+            judged.held = told;
+            if copied.is_empty() {
+                self.discard(part)?;
+                let nothing_chosen = choice.only.first().filter(|_| judged.held_back == 0);
+                if let Some(path) = nothing_chosen {
+                    return Err(ChangesError::NothingThere { path: path.clone() });
+                }
+                return Ok(Committed { id: None, judged });
+            }
+            if let Err(error) = part.commit_whole(&[], now, choice.overwrite, judged.counts) {
+                if part.header.state != State::Committed && crate::apply::unfinished(&part.directory)?.is_none() {
+                    self.discard(part)?;
+                }
+                return Err(error);
+            }
+            bases.replace(&set.directory, &set.tree()?, copied.paths())?;
+            if let Some(shadows) = shadows.as_deref_mut() {
+                shadows.add(&set.tree()?, copied)?;
+            }
+            self.prune()?;
+            return Ok(Committed {
+                id: Some(part.id.clone()),
+                judged,
+            });
+        }
+        Err(ChangesError::Moving {
+            path: held.into_iter().next().unwrap_or_default(),
+        })
+    }
+
+    /// Copies what a set changes, apart from what was committed before, into a set of its own, which no command can
+    /// change any more: what a person is shown is then what is committed. Gives it with the paths in it; `None` if
+    /// there is nothing.
+    ///
+    /// # Errors
+    /// If files cannot be read or written, or a bound is exceeded.
+    pub fn freeze(&self, set: &ChangeSet, shadows: Option<&Shadows>) -> Result<Option<Frozen>, ChangesError> {
+        let bases = Bases::load(&set.directory, set.header.since)?;
+        let mut part = self.make(&set.header.workspace, set.header.mode)?;
+        part.header.command.clone_from(&set.header.command);
+        let upper = part.layer()?;
+        let (choice, held) = (Choice::default(), HeldPaths::new());
+        let mut snapshot = Snapshot::new(set, &upper, &choice, &held);
+        let taken = snapshot.take(&bases, shadows, self.limits);
+        let (judged, copied) = (snapshot.judged, snapshot.copied);
+        if taken.is_err() || copied.is_empty() {
+            self.discard(part)?;
+            return taken.map(|()| None);
+        }
+        part.record(true)?;
+        Ok(Some(Frozen {
+            set: part,
+            has_conflicts: judged.conflicting > 0,
+            copied,
+        }))
+    }
+
+    /// Says that a frozen set was committed, to the set that it was taken from.
+    ///
+    /// # Errors
+    /// If files cannot be looked at.
+    pub fn thaw(&self, frozen: Frozen, from: &ChangeSet, shadows: &mut Shadows) -> Result<(), ChangesError> {
+        let bases = Bases::load(&from.directory, from.header.since)?;
+        let workspace = from.tree()?;
+        let paths = frozen.copied.paths();
+        bases.replace(&from.directory, &workspace, paths)?;
+        shadows.add(&workspace, frozen.copied)
+    }
+
+    /// Takes a committed set back out of the workspace.
+    ///
+    /// # Errors
+    /// [`ChangesError::ChangedSince`] if that would lose what was changed since; the workspace is then as it was.
+    pub fn undo(&self, set: &mut ChangeSet) -> Result<(), ChangesError> {
+        let _guard = self.lock_workspace(&set.header.workspace)?;
+        set.take_back()?;
+        set.record(true)
+    }
+
+    /// Removes a set. Its changes, or what undoing it needs, are gone.
+    ///
+    /// # Errors
+    /// [`ChangesError::Busy`] if a sandbox of another process works in it; if it cannot be removed.
+    pub fn discard(&self, set: ChangeSet) -> Result<(), ChangesError> {
+        if set.lock.is_none() {
+            return Err(ChangesError::Busy { id: set.id });
+        }
+        self.directory.remove(&set.id).doing("remove", &set.path)
+    }
+
+    /// Removes the oldest committed sets beyond the number that is kept, several at a time.
+    fn prune(&self) -> Result<(), ChangesError> {
+        let names = self.directory.names().doing("list", &self.path)?;
+        let ids = names.iter().filter_map(|name| name.to_str()).filter(|id| is_id(id));
+        if ids.clone().count() <= KEPT + AT_ONCE {
+            return Ok(());
+        }
+        let mut committed = Vec::new();
+        for id in ids {
+            // What cannot be read is not ours to remove.
+            let header = self
+                .directory
+                .child(id)
+                .ok()
+                .and_then(|set| Header::read(&set, id).ok());
+            committed.extend(
+                header
+                    .filter(|header| header.state == State::Committed)
+                    .and_then(|header| Some((header.committed?, id))),
+            );
+        }
+        committed.sort_unstable_by_key(|(time, _)| std::cmp::Reverse(*time));
+        for (_, id) in committed.into_iter().skip(KEPT) {
+            if let Ok(set) = self.take(id)
+                && !set.is_live
+                && crate::apply::unfinished(&set.directory)?.is_none()
+            {
+                self.discard(set)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until nobody else commits in a workspace.
+    fn lock_workspace(&self, workspace: &Path) -> Result<OwnedFd, ChangesError> {
+        use std::os::unix::ffi::OsStrExt as _;
+        // One of a fixed number of locks, so that none has to be removed.
+        let number = workspace
+            .as_os_str()
+            .as_bytes()
+            .iter()
+            .fold(5381_u32, |hash, byte| hash.wrapping_mul(33) ^ u32::from(*byte))
+            % 64;
+        let name = format!("workspace.{number}");
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.directory, &*name, flags, Bits::RUSR | Bits::WUSR).doing("open", &name)?;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(file),
+                Err(Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
+                Err(Errno::WOULDBLOCK) => {
+                    return Err(ChangesError::Locked {
+                        workspace: workspace.to_path_buf(),
+                        seconds: PATIENCE.as_secs(),
+                    });
+                }
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno).doing("lock", &name),
+            }
+        }
+    }
+}
+
+/// Whether a name is that of a set.
+fn is_id(name: &str) -> bool {
+    name.len() == 8 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Takes a set's lock; `None` if somebody has it.
+fn lock(directory: &Directory) -> Result<Option<OwnedFd>, ChangesError> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(directory, LOCK, flags, Bits::RUSR | Bits::WUSR).doing("open", LOCK)?;
+    // A process that this one starts has all descriptors until it becomes another program.
+    for _ in 0..LOCK_TRIES {
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(Some(file)),
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(Duration::from_millis(1)),
+            Err(errno) => return Err(errno).doing("lock", LOCK),
+        }
+    }
+    Ok(None)
+}

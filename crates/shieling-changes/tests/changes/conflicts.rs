@@ -1,0 +1,119 @@
+//! What the user changes meanwhile is never lost.
+
+use std::fs;
+use std::time::Duration;
+
+use shieling_changes::{Choice, State};
+
+use crate::support::{Place, sh};
+
+/// Later by the clock of the file system.
+fn tick() {
+    std::thread::sleep(Duration::from_millis(12));
+}
+
+#[test]
+fn unrelated_changes_merge() {
+    let place = Place::new("echo 1 > a; echo 1 > b; mkdir d; echo 1 > d/x");
+    let mut set = place.stage("echo 2 > a; touch d/agent");
+    tick();
+    sh(&place.workspace, "echo user > b; echo user > d/y; rm d/x");
+    assert_eq!(place.commit(&mut set).judged.conflicting, 0);
+    assert_eq!(fs::read(place.workspace.join("a")).unwrap(), b"2\n");
+    assert_eq!(fs::read(place.workspace.join("b")).unwrap(), b"user\n");
+    assert!(place.workspace.join("d/agent").exists() && !place.workspace.join("d/x").exists());
+}
+
+#[test]
+fn a_conflict_commits_nothing_and_keeps_both() {
+    // What the command does, and what the user does after that.
+    for (agent, user) in [
+        ("echo 2 > a", "echo user > a"),
+        ("echo 2 > a", "chmod 600 a"),
+        ("rm a", "echo user > a"),
+        ("rm -r d", "touch d/new"),
+        ("rm -r d", "echo user > d/x"),
+        ("touch new", "echo user > new"),
+        ("mkdir new; touch new/x", "echo user > new"),
+        ("rm -r d; echo file > d", "echo user > d/x"),
+        ("rm a; mkdir a", "echo user > a"),
+    ] {
+        let place = Place::new("echo 1 > a; mkdir d; echo 1 > d/x; echo 1 > other");
+        tick();
+        let mut set = place.stage(&format!("{agent}; echo 2 > other"));
+        tick();
+        sh(&place.workspace, user);
+        let before = place.tree();
+        let done = place.commit(&mut set);
+        assert_eq!(done.id, None, "{agent} / {user}");
+        assert!(done.judged.conflicting > 0, "{agent} / {user}");
+        assert_eq!(place.tree(), before, "{agent} / {user}: nothing is committed");
+        assert_eq!(set.state(), State::Conflict);
+        let overwrite = Choice {
+            overwrite: true,
+            ..Choice::default()
+        };
+        let done = place.commit_with(&mut set, &overwrite);
+        assert!(done.id.is_some());
+        assert_eq!(fs::read(place.workspace.join("other")).unwrap(), b"2\n");
+        place.store.undo(&mut set).unwrap();
+        assert_eq!(place.tree(), before, "{agent} / {user}: the user's version was kept");
+    }
+}
+
+#[test]
+fn texts_merge_where_both_sides_changed_other_lines() {
+    let place = Place::new("printf '%s\\n' 1 2 3 4 5 6 7 8 9 > a; cp a b; cp a c");
+    tick();
+    let mut set = place.stage("sed -i s/1/agent/ a; sed -i s/1/agent/ b; sed -i s/1/agent/ c");
+    set.record_bases().unwrap();
+    tick();
+    sh(&place.workspace, "sed -i s/9/user/ a; sed -i s/1/user/ b");
+    let before = place.tree();
+    let done = place.commit(&mut set);
+    let paths: Vec<_> = done
+        .judged
+        .conflicts
+        .iter()
+        .map(|conflict| conflict.path.clone())
+        .collect();
+    assert_eq!(paths, [std::path::PathBuf::from("b")]);
+    assert_eq!(done.judged.merged, 1);
+    assert_eq!(place.tree(), before);
+    let rest = Choice {
+        only: vec!["a".into(), "c".into()],
+        ..Choice::default()
+    };
+    assert_eq!(place.commit_with(&mut set, &rest).judged.merged, 1);
+    assert_eq!(
+        fs::read(place.workspace.join("a")).unwrap(),
+        b"agent\n2\n3\n4\n5\n6\n7\n8\nuser\n"
+    );
+    assert_eq!(
+        fs::read(place.workspace.join("b")).unwrap(),
+        b"user\n2\n3\n4\n5\n6\n7\n8\n9\n"
+    );
+    assert_eq!(
+        fs::read(place.workspace.join("c")).unwrap(),
+        b"agent\n2\n3\n4\n5\n6\n7\n8\n9\n"
+    );
+    // The user takes his own back, and the rest goes through as a whole.
+    sh(&place.workspace, "printf '%s\\n' 1 2 3 4 5 6 7 8 9 > b");
+    assert!(place.commit(&mut set).id.is_some());
+    assert_eq!(
+        fs::read(place.workspace.join("b")).unwrap(),
+        b"agent\n2\n3\n4\n5\n6\n7\n8\n9\n"
+    );
+}
+
+#[test]
+fn what_waits_is_compared_with_what_was_there_when_it_began_to_wait() {
+    let place = Place::new("echo 1 > a; echo 1 > b");
+    let mut set = place.stage("echo 2 > a; rm b; touch c");
+    set.record_bases().unwrap();
+    tick();
+    // Replaced by the same, and touched: no change.
+    sh(&place.workspace, "cp a t; mv t a");
+    assert!(place.commit(&mut set).id.is_some());
+    assert_eq!(fs::read(place.workspace.join("a")).unwrap(), b"2\n");
+}

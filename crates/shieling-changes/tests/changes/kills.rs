@@ -1,0 +1,103 @@
+//! A commit that is killed at any moment is finished or taken back by whoever comes next.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use shieling_changes::{Choice, Limits, State, Store, Surroundings};
+
+use crate::support::{Place, overlay, sh};
+
+const STORE: &str = "SHIELING_TEST_STORE";
+const SET: &str = "SHIELING_TEST_SET";
+
+const SETUP: &str = "mkdir -p d/e f; for n in {1..40}; do echo $n > d/$n; echo $n > f/$n; done; echo x > d/e/x";
+const SCRIPT: &str = "for n in {1..20}; do echo new > d/$n; rm d/$((n+20)); echo x > f/new$n; done; rm -r d/e; \
+    echo x > d/e; mkdir -p tree/a/b; touch tree/a/b/c; chmod 700 f; mv f/3 f/4; ln -s x f/3";
+
+/// Not a test by itself: what is killed. Commits and takes back by turns.
+#[test]
+fn commit_in_a_child() {
+    let (Ok(store), Ok(id)) = (std::env::var(STORE), std::env::var(SET)) else {
+        return;
+    };
+    let store = Store::open(store.as_ref(), Limits::default()).unwrap();
+    let mut set = store.get(&id).unwrap();
+    println!("ready");
+    loop {
+        let done = match set.state() {
+            State::Committed => store.undo(&mut set).map(drop),
+            State::Waiting | State::Conflict | State::Undone => store
+                .commit(&mut set, &Choice::default(), &Surroundings::default(), None)
+                .map(drop),
+        };
+        done.unwrap();
+    }
+}
+
+fn kills() -> u64 {
+    match std::env::var("SHIELING_TESTS").as_deref() {
+        Ok("full") => 1_000,
+        _ => 40,
+    }
+}
+
+#[test]
+fn killed_at_any_moment_it_is_the_old_state_or_the_new() {
+    let place = Place::new(SETUP);
+    let old = place.tree();
+    let new = {
+        let direct = Place::new(SETUP);
+        sh(&direct.workspace, SCRIPT);
+        direct.tree()
+    };
+    let mut set = place
+        .store
+        .create(&place.workspace, shieling_changes::Mode::Review)
+        .unwrap();
+    let view = place.root.join("view");
+    std::fs::create_dir(&view).unwrap();
+    overlay(&place.workspace, &set.upper(), &set.work(), &view, SCRIPT);
+    set.close().unwrap();
+    let id = set.id().to_owned();
+    drop(set);
+    let (mut olds, mut news, mut between) = (0, 0, 0);
+    for round in 0..kills() {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "kills::commit_in_a_child", "--nocapture", "--test-threads=1"])
+            .env(STORE, place.root.join("store"))
+            .env(SET, &id)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        {
+            use std::io::BufRead as _;
+            let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
+            let mut line = String::new();
+            while !line.contains("ready") {
+                line.clear();
+                assert!(output.read_line(&mut line).unwrap() > 0, "it ended before it began");
+            }
+            std::thread::sleep(Duration::from_micros(round * 7919 % 12_000));
+            child.kill().unwrap();
+        }
+        assert_eq!(child.wait().unwrap().signal(), Some(9), "round {round}");
+        let found = place.tree();
+        between += u64::from(found != old && found != new);
+        // Whoever opens it next finishes what was begun.
+        let set = place.store.get(&id).unwrap();
+        let found = place.tree();
+        match set.state() {
+            State::Committed => assert_eq!(found, new, "round {round}"),
+            _ => assert_eq!(found, old, "round {round}"),
+        }
+        olds += u64::from(found == old);
+        news += u64::from(found == new);
+    }
+    println!("old {olds}, new {news}; {between} were found in the middle and finished");
+    assert!(
+        olds > 0 && news > 0 && between > 0,
+        "old {olds}, new {news}, between {between}"
+    );
+}

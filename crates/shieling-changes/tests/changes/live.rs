@@ -1,0 +1,200 @@
+//! Commits while commands go on in the same overlay.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::fd::AsFd as _;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use shieling_changes::{ChangeSet, Choice, Mode, Shadows, Surroundings};
+
+use crate::support::{Place, sh};
+
+/// A shell in an overlay that stays mounted.
+struct Inside {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    view: fs::File,
+}
+
+impl Inside {
+    fn new(place: &Place, set: &ChangeSet) -> Self {
+        let view = place.root.join("view");
+        let _ = fs::create_dir(&view);
+        let text = format!(
+            "mount -t overlay overlay -o userxattr,lowerdir='{}',upperdir='{}',workdir='{}' '{}' && cd '{}' && echo $$ && \
+             VIEW=$PWD exec bash",
+            place.workspace.display(),
+            set.upper().display(),
+            set.work().display(),
+            view.display(),
+            view.display(),
+        );
+        let mut child = Command::new("unshare")
+            .args([
+                "--user",
+                "--map-current-user",
+                "--keep-caps",
+                "--mount",
+                "bash",
+                "-c",
+                &text,
+            ])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let input = child.stdin.take().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        let pid: u32 = line.trim().parse().unwrap();
+        let view = fs::File::open(format!("/proc/{pid}/cwd")).unwrap();
+        Self {
+            child,
+            input,
+            output,
+            view,
+        }
+    }
+
+    fn run(&mut self, script: &str) -> String {
+        writeln!(self.input, "{{ {script}\n}} 2>&1; echo __end__").unwrap();
+        let mut text = String::new();
+        loop {
+            let mut line = String::new();
+            assert!(self.output.read_line(&mut line).unwrap() > 0, "{text}");
+            if line == "__end__\n" {
+                return text;
+            }
+            text.push_str(&line);
+        }
+    }
+
+    /// As the sandbox's server does it before each command.
+    fn forget_names(&mut self) {
+        assert_eq!(self.run("mount -o remount \"$VIEW\""), "");
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+struct Live {
+    place: Place,
+    set: ChangeSet,
+    shadows: Shadows,
+    inside: Inside,
+}
+
+impl Live {
+    fn new(setup: &str) -> Self {
+        let place = Place::new(setup);
+        let set = place.store.create(&place.workspace, Mode::Commit).unwrap();
+        let inside = Inside::new(&place, &set);
+        Self {
+            place,
+            set,
+            shadows: Shadows::default(),
+            inside,
+        }
+    }
+
+    fn command(&mut self, script: &str) -> String {
+        self.shadows.refresh(&self.set, self.inside.view.as_fd()).unwrap();
+        self.inside.forget_names();
+        self.set.begin(script).unwrap();
+        let output = self.inside.run(script);
+        let done = self.commit();
+        assert_eq!(done.judged.conflicting, 0, "{script}: {:?}", done.judged.conflicts);
+        output
+    }
+
+    fn commit(&mut self) -> shieling_changes::Committed {
+        let around = Surroundings::default();
+        let shadows = Some(&mut self.shadows);
+        self.place
+            .store
+            .commit(&mut self.set, &Choice::default(), &around, shadows)
+            .unwrap()
+    }
+
+    fn user(&self, script: &str) {
+        std::thread::sleep(std::time::Duration::from_millis(12));
+        sh(&self.place.workspace, script);
+    }
+
+    fn read(&self, path: impl AsRef<Path>) -> String {
+        fs::read_to_string(self.place.workspace.join(path)).unwrap()
+    }
+}
+
+#[test]
+fn a_session_goes_on_in_its_directory_and_sees_what_the_user_does() {
+    let mut live = Live::new("mkdir src; echo 1 > src/old; echo 1 > top");
+    assert_eq!(
+        live.command("mkdir -p new/deep; cd new/deep; echo 1 > made; echo 2 > ../../src/old"),
+        ""
+    );
+    assert_eq!(
+        (live.read("new/deep/made"), live.read("src/old")),
+        ("1\n".into(), "2\n".into())
+    );
+    // The user: a file that was committed, one that no command touched, new ones in old and new directories.
+    live.user("echo user > new/deep/made; echo user > top; touch new/deep/users; rm src/old; touch src/added");
+    assert_eq!(live.command("cat made ../../top; ls ../../src"), "user\nuser\nadded\n");
+    assert_eq!(
+        live.command("ls; echo agent >> users; echo agent >> made"),
+        "made\nusers\n"
+    );
+    assert_eq!(
+        (live.read("new/deep/users"), live.read("new/deep/made")),
+        ("agent\n".into(), "user\nagent\n".into())
+    );
+    // What a command deletes is deleted, and what the user makes again comes back.
+    assert_eq!(live.command("rm users; rm -r ../../src"), "");
+    assert!(!live.place.workspace.join("new/deep/users").exists() && !live.place.workspace.join("src").exists());
+    live.user("mkdir src; echo again > src/old; echo again > new/deep/users");
+    assert_eq!(live.command("cat users ../../src/old"), "again\nagain\n");
+    live.user("rm -r new");
+    live.command("cd /; true");
+    assert!(
+        !live.place.workspace.join("new").exists(),
+        "nothing brings back what the user deleted"
+    );
+}
+
+#[test]
+fn a_running_job_s_changes_are_committed_and_it_sees_later_edits() {
+    let mut live = Live::new("echo 1 > config; mkdir log");
+    live.command("(exec 7>>log/file; while :; do cat config >&7; sleep 0.02; done) & echo 2 > config");
+    for n in 3..6 {
+        live.command(&format!(
+            "echo {n} > config; until grep -q {n} log/file; do sleep 0.01; done"
+        ));
+        assert!(live.read("log/file").contains(&n.to_string()));
+    }
+    live.user("echo user > config");
+    live.command("until grep -q user log/file; do sleep 0.01; done; kill %1; wait");
+    let log = live.read("log/file");
+    assert!(log.contains("user"), "{log}");
+    live.command("true");
+    assert_eq!(live.read("config"), "user\n");
+}
+
+#[test]
+fn what_both_changed_waits_and_other_commits_go_on() {
+    let mut live = Live::new("echo 1 > a; echo 1 > b");
+    live.command("echo 2 > a");
+    live.set.begin("long").unwrap();
+    live.inside.run("echo 3 > a");
+    live.user("echo user > a");
+    let done = live.commit();
+    assert_eq!((done.id, done.judged.conflicting), (None, 1));
+    assert_eq!(live.read("a"), "user\n");
+}

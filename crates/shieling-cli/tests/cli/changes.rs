@@ -1,0 +1,369 @@
+//! Staged workspaces, as their user has them: what is committed, what waits, and what becomes of that.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::mcp::Server;
+use crate::support::{Ran, Shieling};
+
+/// Runs a command in a workspace whose changes are staged, and gives the outcome.
+fn staged(shieling: &Shieling, mode: &str, command: &str) -> (Ran, Value) {
+    let ran = shieling.again(["exec", "--json", "--changes", mode, "--", command]);
+    let outcome = ran.outcome();
+    assert_eq!(outcome["exit_code"], 0, "{ran}");
+    assert_eq!(outcome["error"], Value::Null, "{ran}");
+    assert_eq!(outcome["changes"]["mode"], mode, "{ran}");
+    (ran, outcome["changes"].clone())
+}
+
+fn read(shieling: &Shieling, path: &str) -> String {
+    fs::read_to_string(shieling.workspace().join(path)).unwrap_or_else(|error| format!("{path}: {error}"))
+}
+
+fn ok(ran: &Ran) -> &str {
+    assert_eq!((ran.exit, ran.stderr.as_str()), (Some(0), ""), "{ran}");
+    &ran.stdout
+}
+
+fn sets(shieling: &Shieling) -> Vec<Value> {
+    let listed = shieling.again(["changes", "list", "--json"]);
+    ok(&listed)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("an object on each line"))
+        .collect()
+}
+
+/// Later by the clock of the file system.
+fn tick() {
+    std::thread::sleep(Duration::from_millis(12));
+}
+
+#[test]
+fn commit_moves_what_a_command_made_into_the_workspace_and_undo_takes_it_back() {
+    let shieling = Shieling::in_workspace().file("a", "1\n").file("gone", "1\n");
+    let (ran, changes) = staged(
+        &shieling,
+        "commit",
+        "echo 2 > a; rm gone; mkdir -p new/deep; echo x > new/deep/file; ls",
+    );
+    assert_eq!(ran.outcome()["stdout"], "a\nnew\n");
+    assert_eq!(changes["state"], "committed", "{ran}");
+    assert_eq!(changes["added"], json!(["new", "new/deep", "new/deep/file"]));
+    assert_eq!(
+        (&changes["modified"], &changes["deleted"]),
+        (&json!(["a"]), &json!(["gone"]))
+    );
+    assert_eq!(changes["totals"]["added"], 3);
+    assert_eq!(
+        (read(&shieling, "a"), read(&shieling, "new/deep/file")),
+        ("2\n".into(), "x\n".into())
+    );
+    assert!(!shieling.workspace().join("gone").exists());
+    let id = changes["id"].as_str().expect("a set that can be undone");
+    assert!(ok(&shieling.again(["undo", id])).starts_with("undone"));
+    assert_eq!(
+        (read(&shieling, "a"), read(&shieling, "gone")),
+        ("1\n".into(), "1\n".into())
+    );
+    assert!(!shieling.workspace().join("new").exists());
+    let again = shieling.again(["changes", "apply", id]);
+    assert!(
+        ok(&again).contains("applied  3 added, 1 modified, 1 deleted"),
+        "{again}"
+    );
+    assert_eq!(read(&shieling, "a"), "2\n");
+    let (_, nothing) = staged(&shieling, "commit", "true");
+    assert_eq!((&nothing["id"], &nothing["state"]), (&Value::Null, &json!("committed")));
+}
+
+#[test]
+fn discard_leaves_everything_as_it_was() {
+    let shieling = Shieling::in_workspace().file("a", "1\n");
+    let (ran, changes) = staged(&shieling, "discard", "echo 2 > a; touch b; rm -rf .git; cat a");
+    assert_eq!(ran.outcome()["stdout"], "2\n");
+    assert_eq!((&changes["state"], &changes["id"]), (&json!("discarded"), &Value::Null));
+    assert_eq!(
+        (&changes["added"], &changes["modified"]),
+        (&json!(["b"]), &json!(["a"]))
+    );
+    assert_eq!(read(&shieling, "a"), "1\n");
+    assert!(!shieling.workspace().join("b").exists());
+    assert_eq!(sets(&shieling), Vec::<Value>::new());
+    let plain = shieling.again(["exec", "--changes", "discard", "--", "touch b"]);
+    assert_eq!(
+        plain.stderr, "changes  1 added, 0 modified, 0 deleted: discarded\n",
+        "{plain}"
+    );
+}
+
+#[test]
+fn a_review_that_nobody_answers_waits_across_processes_and_is_applied_in_parts() {
+    let shieling = Shieling::in_workspace().file("a", "1\n").file("b", "1\n");
+    let (ran, changes) = staged(
+        &shieling,
+        "review",
+        "echo 2 > a; echo 2 > b; mkdir n; echo x > n/x; echo y > n/y",
+    );
+    assert_eq!(changes["state"], "waiting", "{ran}");
+    let id = changes["id"].as_str().expect("a set that waits");
+    assert_eq!(
+        (read(&shieling, "a"), read(&shieling, "b")),
+        ("1\n".into(), "1\n".into())
+    );
+    let listed = sets(&shieling);
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert_eq!((&listed[0]["id"], &listed[0]["state"]), (&json!(id), &json!("waiting")));
+    let shown = shieling.again(["changes", "show", id]);
+    assert!(
+        ok(&shown).contains("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n"),
+        "{shown}"
+    );
+    let part = shieling.again(["changes", "apply", id, "--only", "a", "--only", "n/x"]);
+    assert!(
+        ok(&part).contains("applied  2 added, 1 modified") || ok(&part).contains("applied  1 added, 1 modified"),
+        "{part}"
+    );
+    assert_eq!(
+        (read(&shieling, "a"), read(&shieling, "b")),
+        ("2\n".into(), "1\n".into())
+    );
+    assert!(shieling.workspace().join("n/x").exists() && !shieling.workspace().join("n/y").exists());
+    let rest = shieling.again(["changes", "apply", id]);
+    ok(&rest);
+    assert_eq!(
+        (read(&shieling, "b"), read(&shieling, "n/y")),
+        ("2\n".into(), "y\n".into())
+    );
+    let wrong = shieling.again(["changes", "show", "00000000"]);
+    assert_eq!(wrong.exit, Some(125), "{wrong}");
+    assert_eq!(
+        wrong.stderr,
+        "error: no change set `00000000`\ninstead  see `shieling changes list`\n"
+    );
+}
+
+#[test]
+fn a_conflict_keeps_both_versions_and_texts_merge_where_they_can() {
+    let lines = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+    let shieling = Shieling::in_workspace().file("both", "1\n").file("merges", lines);
+    tick();
+    let (_, changes) = staged(&shieling, "review", "echo agent > both; sed -i s/1/agent/ merges");
+    let id = changes["id"].as_str().expect("a set that waits");
+    tick();
+    fs::write(shieling.workspace().join("both"), "user\n").expect("written");
+    fs::write(shieling.workspace().join("merges"), lines.replace('9', "user")).expect("written");
+    let refused = shieling.again(["changes", "apply", id]);
+    assert_eq!(refused.exit, Some(1), "{refused}");
+    assert!(
+        refused
+            .stdout
+            .contains("conflict `both`: a command wrote it, and it changed in the workspace meanwhile"),
+        "{refused}"
+    );
+    assert_eq!(
+        (read(&shieling, "both"), read(&shieling, "merges")),
+        ("user\n".into(), lines.replace('9', "user"))
+    );
+    ok(&shieling.again(["changes", "apply", id, "--only", "merges"]));
+    assert_eq!(read(&shieling, "merges"), "agent\n2\n3\n4\n5\n6\n7\n8\nuser\n");
+    let forced = shieling.again(["changes", "apply", id, "--overwrite"]);
+    assert_eq!(forced.exit, Some(0), "{forced}");
+    assert_eq!(read(&shieling, "both"), "agent\n");
+    ok(&shieling.again(["undo", id]));
+    assert_eq!(read(&shieling, "both"), "user\n");
+    ok(&shieling.again(["changes", "discard", id]));
+    let left = sets(&shieling);
+    assert!(left.iter().all(|set| set["state"] == "committed"), "{left:?}");
+}
+
+#[test]
+fn what_is_hidden_stays_hidden_and_is_not_lost() {
+    let probe = "for path in .env d/.env; do cat $path 2>/dev/null || echo no; done\n";
+    let shieling = Shieling::in_workspace()
+        .file(".env", "secret\n")
+        .file("a", "1\n")
+        .file("probe", probe);
+    fs::create_dir(shieling.workspace().join("d")).expect("made");
+    fs::write(shieling.workspace().join("d/.env"), "secret\n").expect("written");
+    let ran = shieling.again([
+        "exec",
+        "--json",
+        "--changes",
+        "commit",
+        "--ignore",
+        ".env",
+        "--",
+        "bash probe; rm -rf d a; true",
+    ]);
+    assert_eq!(ran.outcome()["stdout"], "no\nno\n", "{ran}");
+    assert_eq!(
+        (read(&shieling, ".env"), read(&shieling, "d/.env")),
+        ("secret\n".into(), "secret\n".into())
+    );
+    assert!(!shieling.workspace().join("a").exists(), "{ran}");
+}
+
+#[test]
+fn staging_is_refused_by_name_where_it_cannot_hold() {
+    let shieling = Shieling::in_workspace();
+    for (options, expected) in [
+        (&["--env", "memory"][..], "`--changes` cannot be enforced in `memory`"),
+        (
+            &["--env", "local", "--approval", "policy"],
+            "`--changes` cannot be enforced in `local`",
+        ),
+        (
+            &["--isolation", "landlock", "--network", "none"],
+            "`--changes commit` cannot hold here",
+        ),
+        (&["--write", "/var/tmp"], "`--changes commit` cannot hold here"),
+    ] {
+        let mut words = vec!["exec", "--changes", "commit"];
+        words.extend(options);
+        words.extend(["--", "true"]);
+        let ran = shieling.again(words);
+        assert!(
+            ran.exit == Some(125) && ran.stderr.contains(expected),
+            "{options:?}: {ran}"
+        );
+        assert!(
+            ran.stderr.contains("instead") || ran.stderr.contains("--changes direct"),
+            "{ran}"
+        );
+    }
+}
+
+#[test]
+fn a_policy_file_in_the_workspace_is_held_back_and_can_be_accepted() {
+    let rules = "[[rule]]\nid = \"x\"\ndecision = \"deny\"\ncommand = \"git push\"\n";
+    let shieling = Shieling::in_workspace().file("rules.toml", rules).file("a", "1\n");
+    let ran = shieling.again([
+        "exec",
+        "--json",
+        "--changes",
+        "commit",
+        "--policy",
+        "rules.toml",
+        "--",
+        "echo > rules.toml; echo 2 > a",
+    ]);
+    let changes = ran.outcome()["changes"].clone();
+    assert_eq!(changes["held_back"][0]["path"], "rules.toml", "{ran}");
+    assert_eq!(
+        (read(&shieling, "rules.toml"), read(&shieling, "a")),
+        (rules.into(), "2\n".into())
+    );
+    let held = sets(&shieling)
+        .into_iter()
+        .find(|set| set["state"] == "waiting")
+        .expect("it waits");
+    let id = held["id"].as_str().expect("an id");
+    let accepted = shieling.again(["changes", "apply", id, "--accept-held-back", "--only", "rules.toml"]);
+    ok(&accepted);
+    assert_eq!(read(&shieling, "rules.toml"), "\n");
+}
+
+/// A server whose writes are staged.
+fn server(mode: &str, can: Value) -> Server {
+    let shieling = Shieling::in_workspace().file("a", "1\n").file("config", "1\n");
+    Server::start(shieling.args(["mcp", "--changes", mode]), can)
+}
+
+fn workspace(server: &Server) -> std::path::PathBuf {
+    server.workspace()
+}
+
+fn text(place: &Path, path: &str) -> String {
+    fs::read_to_string(place.join(path)).unwrap_or_else(|error| format!("{path}: {error}"))
+}
+
+#[test]
+fn sessions_files_and_jobs_see_one_view_and_each_command_is_committed() {
+    let mut server = server("commit", json!({}));
+    let place = workspace(&server);
+    let (_, outcome) = server.shell(json!({"command": "mkdir -p src/deep; cd src/deep; echo 1 > file; keep=variable"}));
+    assert_eq!(outcome["changes"]["state"], "committed", "{outcome}");
+    assert_eq!(text(&place, "src/deep/file"), "1\n");
+    // A tool for files sees it, and its own change is committed too.
+    let (told, _) = server.tool("read_file", json!({"path": "src/deep/file"}));
+    assert!(told.contains('1'), "{told}");
+    server.tool("edit_file", json!({"path": "src/deep/file", "old": "1", "new": "2"}));
+    assert_eq!(text(&place, "src/deep/file"), "2\n");
+    // The user changes what was committed, and something that no command touched; both are seen.
+    tick();
+    fs::write(place.join("src/deep/file"), "user\n").expect("written");
+    fs::write(place.join("src/deep/new"), "user\n").expect("written");
+    fs::write(place.join("a"), "user\n").expect("written");
+    let (_, outcome) = server.shell(json!({"command": "cat file new ../../a; pwd; echo $keep"}));
+    let expected = format!("user\nuser\nuser\n{}\nvariable\n", place.join("src/deep").display());
+    assert_eq!(outcome["stdout"], expected, "{outcome}");
+    // A job that runs: its changes go with later commands', and it sees what they edit.
+    let (_, job) = server.shell(json!({
+        "command": "cd $OLDPWD 2>/dev/null; while :; do cat config >> served; sleep 0.05; done", "background": true,
+    }));
+    assert_eq!(job["status"], "running", "{job}");
+    let wait = "cd ../..; echo 2 > config; until grep -q 2 served; do sleep 0.05; done";
+    let (_, outcome) = server.shell(json!({"command": wait}));
+    assert_eq!(
+        (&outcome["exit_code"], &outcome["changes"]["state"]),
+        (&json!(0), &json!("committed")),
+        "{outcome}"
+    );
+    assert!(
+        text(&place, "served").contains('2'),
+        "what the job wrote was committed with the command"
+    );
+    tick();
+    fs::write(place.join("config"), "user\n").expect("written");
+    let (_, outcome) = server.shell(json!({"command": "until grep -q user served; do sleep 0.05; done"}));
+    assert_eq!(outcome["exit_code"], 0, "{outcome}");
+    server.tool("shell_kill", json!({"job": job["job"]}));
+    let (_place, exit, _, _) = server.end();
+    assert_eq!(exit, Some(0));
+    assert_eq!(text(&place, "config"), "user\n");
+}
+
+#[test]
+fn a_client_s_person_reviews_the_diff() {
+    let mut server = server("review", json!({"elicitation": {}}));
+    let place = workspace(&server);
+    let (_, outcome) = server.shell(json!({"command": "echo 2 > a; cat a"}));
+    // The test's client says yes.
+    assert_eq!(outcome["stdout"], "2\n");
+    assert_eq!(outcome["changes"]["state"], "committed", "{outcome}");
+    assert_eq!(text(&place, "a"), "2\n");
+    let asked = server.asked();
+    assert!(
+        asked
+            .iter()
+            .any(|question| question.contains("-1") && question.contains("+2")),
+        "{asked:?}"
+    );
+    server.end();
+}
+
+#[test]
+fn a_client_that_cannot_ask_is_told_what_waits() {
+    let mut server = server("review", json!({}));
+    let place = workspace(&server);
+    let (told, outcome) = server.shell(json!({"command": "echo 2 > a"}));
+    assert_eq!(outcome["changes"]["state"], "waiting", "{outcome}");
+    let id = outcome["changes"]["id"].as_str().expect("an id").to_owned();
+    assert!(told.contains(&format!("shieling changes apply {id}")), "{told}");
+    let (_, outcome) = server.shell(json!({"command": "cat a; echo 3 > b"}));
+    assert_eq!(
+        (&outcome["stdout"], &outcome["changes"]["id"]),
+        (&json!("2\n"), &json!(id)),
+        "{outcome}"
+    );
+    assert_eq!(text(&place, "a"), "1\n");
+    let (told, _) = server.tool("environment", json!({}));
+    assert!(told.contains("staged"), "{told}");
+    let (shieling, ..) = server.end();
+    let applied = shieling.again(["changes", "apply", &id]);
+    ok(&applied);
+    assert_eq!((text(&place, "a"), text(&place, "b")), ("2\n".into(), "3\n".into()));
+}

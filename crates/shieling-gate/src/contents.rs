@@ -1,0 +1,237 @@
+//! What a tool's file says, judged: each new value must be one that is known to run nothing.
+
+use std::collections::BTreeSet;
+
+use crate::git_keys::is_ordinary;
+use crate::outline::{self, Leaf};
+use crate::text::{is_plain_name, is_version, shown};
+
+/// How the content of a file is judged. Keys are names separated by `/`, in which `*` stands for any characters, and `+` for a plain name; `**` at the
+/// end for one or more further names. After `=` stands what the value has to be: `word`, `version`, `address`, `inside` (a
+/// path in the workspace), `flags` (of rustc),
+/// `arguments` (of cargo), or this text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Check {
+    /// A JSON file whose values have these keys.
+    Json(&'static [&'static str]),
+    /// A TOML file whose values have these keys.
+    Toml(&'static [&'static str]),
+    /// A file of lines of keys, this separator and values, with these keys.
+    Lines(char, &'static [&'static str]),
+    /// A JSON file of tasks, none of which runs when the folder is opened.
+    Tasks,
+    /// A text that has none of these in it.
+    Lacks(&'static [&'static str]),
+    /// Lines of a tool's name and versions.
+    ToolVersions,
+    /// Lines of versions.
+    Versions,
+    /// A toolchain of rustup's: a name, or TOML without `path`.
+    Toolchain,
+    /// A path that leads into the workspace.
+    Pointer,
+}
+
+/// Where a path leads, which a file names.
+pub(crate) type Leads<'a> = &'a dyn Fn(&str) -> bool;
+
+impl Check {
+    /// Whether it is judged by where all of it leads.
+    pub(crate) fn is_pointer(self) -> bool {
+        matches!(self, Self::Pointer)
+    }
+
+    /// What is wrong with a content; nothing if it passes. What was there before passes.
+    pub(crate) fn holds(self, before: Option<&[u8]>, after: &[u8], leads_inside: Leads<'_>) -> Option<String> {
+        if before == Some(after) {
+            return None;
+        }
+        let unreadable = || Some("what it says cannot be read".to_owned());
+        match self {
+            Self::Json(keys) => judge(outline::of_json, keys, before, after, leads_inside),
+            Self::Toml(keys) => judge(outline::of_toml, keys, before, after, leads_inside),
+            Self::Lines(separator, keys) => {
+                let read = |text: &[u8]| outline::of_lines(text, separator);
+                judge(read, keys, before, after, leads_inside)
+            }
+            Self::Tasks => {
+                let Some(leaves) = outline::of_json(after) else {
+                    return unreadable();
+                };
+                let opens = |leaf: &&Leaf| leaf.keys.last().is_some_and(|key| key.eq_ignore_ascii_case("runOn"));
+                leaves
+                    .iter()
+                    .find(opens)
+                    .filter(|leaf| leaf.value != "default")
+                    .map(|_| "a task of it runs when the folder is opened".to_owned())
+            }
+            Self::Lacks(words) => {
+                let text = String::from_utf8_lossy(after);
+                let word = words.iter().find(|word| text.contains(**word))?;
+                Some(format!("`{word}` stands in it"))
+            }
+            Self::ToolVersions => held_line(after, |line| {
+                let mut words = line.split_whitespace();
+                words.next().is_some_and(is_plain_name) && words.all(is_version)
+            }),
+            Self::Versions => held_line(after, |line| match line.split_once('=') {
+                Some((name, version)) if is_plain_name(name) => is_version(version),
+                _ => is_version(line),
+            }),
+            Self::Toolchain => {
+                let text = String::from_utf8_lossy(after);
+                if !text.contains('[') && !text.contains('=') {
+                    return held_line(after, is_plain_name);
+                }
+                let keys: &[&str] = &[
+                    "toolchain/channel=word",
+                    "toolchain/components",
+                    "toolchain/targets",
+                    "toolchain/profile",
+                ];
+                judge(outline::of_toml, keys, before, after, leads_inside)
+            }
+            Self::Pointer => {
+                let text = String::from_utf8_lossy(after);
+                (!leads_inside(text.trim_end())).then(|| format!("it leads to `{}`", shown(text.trim_end().as_bytes())))
+            }
+        }
+    }
+}
+
+fn judge(
+    read: impl Fn(&[u8]) -> Option<Vec<Leaf>>,
+    keys: &[&str],
+    before: Option<&[u8]>,
+    after: &[u8],
+    leads_inside: Leads<'_>,
+) -> Option<String> {
+    let Some(leaves) = read(after) else {
+        return Some("what it says cannot be read".to_owned());
+    };
+    let before: BTreeSet<Leaf> = before.and_then(read).unwrap_or_default().into_iter().collect();
+    let is_fine = |leaf: &Leaf| {
+        // An empty file.
+        leaf.keys.is_empty() && leaf.value == "{}"
+            || before.contains(leaf)
+            || keys.iter().any(|key| allows(key, leaf, leads_inside))
+    };
+    let held = leaves.iter().find(|leaf| !is_fine(leaf))?;
+    Some(format!(
+        "`{}` is not known to run nothing",
+        shown(held.keys.join("/").as_bytes())
+    ))
+}
+
+fn allows(key: &str, leaf: &Leaf, leads_inside: Leads<'_>) -> bool {
+    let (key, value) = key
+        .split_once('=')
+        .map_or((key, None), |(key, value)| (key, Some(value)));
+    let mut names = leaf.keys.iter();
+    for part in key.split('/') {
+        if part == "**" {
+            if names.next().is_none() {
+                return false;
+            }
+            names = [].iter();
+            break;
+        }
+        let is_name = |name: &String| {
+            if part == "+" {
+                is_plain_name(name)
+            } else {
+                fits(part, name)
+            }
+        };
+        if !names.next().is_some_and(is_name) {
+            return false;
+        }
+    }
+    if names.next().is_some() {
+        return false;
+    }
+    let is = leaf.value.as_str();
+    match value {
+        None => true,
+        Some("word") => is_plain_name(is),
+        Some("version") => is_version(is),
+        Some("address") => is_ordinary(is) && !is.contains(|char: char| char.is_whitespace() || char == '$'),
+        Some("inside") => leads_inside(is),
+        // Of cargo, which takes settings from them too.
+        Some("arguments") => !is
+            .split_whitespace()
+            .any(|word| word.starts_with("--config") || word.starts_with("-Z")),
+        Some("flags") => is.split_whitespace().all(is_harmless_flag),
+        Some(text) => is == text,
+    }
+}
+
+/// Whether a name fits a pattern, in which each `*` stands for any characters.
+pub(crate) fn fits(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else {
+        return false;
+    };
+    let Some(last) = parts.next_back() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        match rest.split_once(part) {
+            Some((_, after)) => rest = after,
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+/// The first line that is neither empty, a comment, nor fine.
+fn held_line(text: &[u8], is_fine: impl Fn(&str) -> bool) -> Option<String> {
+    let text = String::from_utf8_lossy(text);
+    let mut lines = text
+        .lines()
+        .map(|line| line.split('#').next().unwrap_or_default().trim());
+    let held = lines.find(|line| !line.is_empty() && !is_fine(line))?;
+    Some(format!("`{}` is no plain version", shown(held.as_bytes())))
+}
+
+/// Whether an option of rustc's runs nothing and writes nowhere.
+fn is_harmless_flag(word: &str) -> bool {
+    const CODEGEN: &[&str] = &[
+        "target-cpu=",
+        "target-feature=",
+        "opt-level=",
+        "debuginfo=",
+        "codegen-units=",
+        "panic=",
+        "relocation-model=",
+        "strip=",
+        "lto=",
+        "force-frame-pointers",
+        "prefer-dynamic",
+        "overflow-checks",
+        "debug-assertions",
+        "link-arg=-fuse-ld=lld",
+        "link-arg=-fuse-ld=mold",
+        "link-arg=-fuse-ld=gold",
+        "link-arg=-fuse-ld=bfd",
+    ];
+    const OPTIONS: &[&str] = &["-C", "-D", "-W", "-A", "-F", "--cfg"];
+    let is_lint = |word: &str| {
+        word.chars()
+            .all(|char| char.is_ascii_alphanumeric() || "_-:".contains(char))
+    };
+    let is_codegen = |word: &str| {
+        let exact = word.starts_with("link-arg=");
+        !word.contains('/')
+            && CODEGEN
+                .iter()
+                .any(|known| if exact { word == *known } else { word.starts_with(known) })
+    };
+    OPTIONS.contains(&word)
+        || is_codegen(word.strip_prefix("-C").unwrap_or(word))
+        || ["-D", "-W", "-A", "-F"]
+            .iter()
+            .any(|lead| word.strip_prefix(lead).is_some_and(is_lint))
+        || word.strip_prefix("--cfg=").is_some_and(is_lint)
+        || !word.starts_with('-') && is_lint(word)
+}

@@ -1,0 +1,63 @@
+//! What the gate answers.
+
+use std::fmt;
+
+/// The answer to one change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub enum Decision {
+    /// It may stay, or leave a staged tree.
+    Pass,
+    /// It must not.
+    HeldBack(HeldBack),
+}
+
+impl Decision {
+    /// What is held back, if it is.
+    pub fn held_back(&self) -> Option<&HeldBack> {
+        match self {
+            Self::Pass => None,
+            Self::HeldBack(held) => Some(held),
+        }
+    }
+}
+
+/// A change that must not reach the user's tools, unless a person accepts it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldBack {
+    /// The rule that holds it back.
+    pub rule: RuleId,
+    /// Why: what the tool of the user would do. Bounded, without control characters.
+    pub because: String,
+    /// What to do instead, for whoever made the change.
+    pub instead: String,
+    /// When a watcher has to act.
+    pub act: Act,
+}
+
+/// When a watcher of a live tree has to revert a change. In a staged tree both mean the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// As soon as it is seen.
+    AtOnce,
+    /// Before the outcome is given, if it is still there: ordinary commands make it and remove it while they run
+    /// (the state of `git rebase --exec`).
+    BeforeOutcome,
+}
+
+/// The name of a rule, such as `git.hook`. Names are stable: records and accepted sets hold them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RuleId(pub(crate) &'static str);
+
+impl RuleId {
+    /// The name.
+    pub fn as_str(self) -> &'static str {
+        self.0
+    }
+}
+
+impl fmt::Display for RuleId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.0)
+    }
+}

@@ -1,0 +1,949 @@
+//! The judge: what holds everywhere, then what a path means to git, and to other tools.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use crate::change::{Change, Entry, Kind, Tree};
+use crate::decision::{Act, Decision, HeldBack, RuleId};
+use crate::git::{self, Place, Role};
+use crate::git_keys;
+use crate::names::{self, Home, Spelled};
+use crate::settings::{self, LONGEST, Setting};
+use crate::text::{is_controlled, shown, shown_path};
+use crate::tools::{Judge, Row, Scope};
+use crate::way::{self, Destination};
+
+/// What the gate knows beside the change itself.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// The absolute path of the root of both trees, without links: absolute links and paths in settings are compared
+    /// with it.
+    pub root: &'a Path,
+    /// The user's home, absolute, without links. Start-up files in it are judged if it is the root, lies in it, or
+    /// holds it.
+    pub home: Option<&'a Path>,
+    /// The tree before all changes of this set.
+    pub before: &'a dyn Tree,
+    /// The tree as it is with all changes of this set: what is judged with a part of a set applied must be that part.
+    pub after: &'a dyn Tree,
+    /// Paths in the root that tools of the user are led to from elsewhere.
+    pub leads: &'a [Lead],
+    /// Absolute paths outside of the root to which links may lead, besides the system's directories: toolchains that
+    /// commands can read.
+    pub toolchains: &'a [PathBuf],
+}
+
+/// A path in the tree that a tool of the user is led to by settings or links outside of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lead {
+    /// Relative to the root. A directory stands for all in it.
+    pub path: PathBuf,
+    /// What it is taken for.
+    pub kind: LeadKind,
+}
+
+/// What a tool takes a [`Lead`] for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeadKind {
+    /// A file of git's settings.
+    GitSettings,
+    /// Something that is executed, or a directory of such.
+    Code,
+}
+
+/// Judges the changes of one tree. It remembers what it has seen of both trees, so a tree that lives on needs a new one
+/// for each look.
+pub struct Gate<'a> {
+    around: Surroundings<'a>,
+    beside: &'a [PathBuf],
+    /// Whether changes are judged as they are made, and not all that differs between the trees.
+    is_piecemeal: bool,
+    layouts: RefCell<[HashMap<PathBuf, bool>; 2]>,
+    repositories: RefCell<HashMap<PathBuf, Rc<[Lead]>>>,
+    directories: [RefCell<Option<Last>>; 2],
+    home: Home,
+}
+
+/// The directory that was asked about last.
+type Last = (PathBuf, Rc<Directory>);
+
+/// What is known of a directory of one of the trees.
+struct Directory {
+    /// The git directories in which it lies.
+    gits: Vec<PathBuf>,
+    /// The leads to it, or into it.
+    leads: Vec<Lead>,
+}
+
+/// System directories: links to what is in them do no harm, since their files are not the user's to write.
+const SYSTEM: &[&str] = &[
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix/store",
+    "/gnu/store",
+    "/etc/alternatives",
+    "/etc/ssl",
+];
+
+/// Directories for temporary files, where linked trees may have been.
+const TEMPORARY: &[&str] = &["/tmp", "/var/tmp"];
+
+/// Strategies that git brings with it; another is a program.
+const STRATEGIES: &[&str] = &["ort", "recursive", "resolve", "octopus", "ours", "subtree"];
+
+/// Drivers that are git's own, or git-lfs's.
+const DRIVERS: &[&str] = &[
+    "lfs", "text", "binary", "union", "ada", "bash", "bibtex", "cpp", "csharp", "css", "dts", "elixir", "fortran",
+    "fountain", "golang", "html", "java", "kotlin", "markdown", "matlab", "objc", "pascal", "perl", "php", "python",
+    "ruby", "rust", "scheme", "tex",
+];
+
+/// How many settings files one repository may include.
+const INCLUDED: usize = 100;
+
+/// How many hooks are looked at when a directory becomes a git directory; with more, it is held back.
+const HOOKS: usize = 1_000;
+
+/// Which of the two trees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Before,
+    After,
+}
+
+const PERSON: &str = "a person can look at it and accept it";
+
+fn held(rule: &'static str, because: String, instead: &str) -> HeldBack {
+    HeldBack {
+        rule: RuleId(rule),
+        because,
+        instead: instead.to_owned(),
+        act: Act::AtOnce,
+    }
+}
+
+type Held = Result<Option<HeldBack>, io::Error>;
+
+impl<'a> Gate<'a> {
+    /// A gate over these trees.
+    pub fn new(surroundings: Surroundings<'a>) -> Self {
+        Self {
+            around: surroundings,
+            beside: &[],
+            is_piecemeal: false,
+            layouts: RefCell::default(),
+            repositories: RefCell::default(),
+            directories: [const { RefCell::new(None) }; 2],
+            home: Home::of(surroundings.root, surroundings.home),
+        }
+    }
+
+    /// With other trees, by their absolute paths, whose changes are judged likewise, such as a git directory that lies
+    /// elsewhere: what leads there does not lead out.
+    #[must_use]
+    pub fn with_beside(self, beside: &'a [PathBuf]) -> Self {
+        Self { beside, ..self }
+    }
+
+    /// For changes that are judged one after the other as they are made, in a tree that lives: what passed by itself
+    /// can mean something else once more stands beside it, and is looked at again. Without this, every difference
+    /// between the trees is taken to be judged as a change of its own.
+    #[must_use]
+    pub fn piecemeal(self) -> Self {
+        Self {
+            is_piecemeal: true,
+            ..self
+        }
+    }
+
+    /// Judges one change. The order of changes does not matter: each is judged with the whole tree after. A directory that
+    /// is new, or was renamed, is judged entry by entry: each of its files is a change.
+    ///
+    /// What is removed passes, and so does what is as it was.
+    pub fn judge(&self, change: &Change<'_>) -> Decision {
+        let Some(after) = &change.after else {
+            return Decision::Pass;
+        };
+        match self.held(change, after) {
+            Ok(None) => Decision::Pass,
+            Ok(Some(held)) => Decision::HeldBack(held),
+            Err(error) => Decision::HeldBack(held(
+                "unreadable",
+                format!("what it depends on cannot be read: {error}"),
+                "make it readable, or have a person accept it",
+            )),
+        }
+    }
+
+    fn held(&self, change: &Change<'_>, after: &Entry) -> Held {
+        if let Some(held) = self.everywhere(change, after)? {
+            return Ok(Some(held));
+        }
+        let places = self.places(Side::After, change.path)?;
+        let is_object = places.iter().any(|place| place.role == Role::Object);
+        if let Some(held) = hard_link(change, after).filter(|_| !places.is_empty() && !is_object) {
+            return Ok(Some(held));
+        }
+        for place in &places {
+            if let Some(held) = self.of_git(change, after, place)? {
+                return Ok(Some(held));
+            }
+        }
+        if let Some(held) = self.completes(change)? {
+            return Ok(Some(held));
+        }
+        if let Some(held) = self.of_tools(change, after)? {
+            return Ok(Some(held));
+        }
+        self.of_leads(change, after)
+    }
+
+    // What holds everywhere.
+
+    fn everywhere(&self, change: &Change<'_>, after: &Entry) -> Held {
+        if let Some(name) = change.path.iter().find(|name| is_controlled(name)) {
+            return Ok(Some(held(
+                "name.control",
+                format!(
+                    "its name `{}` holds control characters, which change what a terminal shows",
+                    shown(name.as_encoded_bytes())
+                ),
+                "give it a name without them",
+            )));
+        }
+        // Most changes are of ordinary files, by the thousand.
+        if after.kind == Kind::Directory || after.kind == Kind::File && after.mode & 0o6000 == 0 {
+            return Ok(None);
+        }
+        let path = shown_path(change.path);
+        let is_new = change.before.as_ref() != Some(after);
+        match &after.kind {
+            Kind::Device => {
+                return Ok(Some(held(
+                    "kind.device",
+                    format!("`{path}` is a device"),
+                    "leave it out",
+                )));
+            }
+            Kind::Fifo | Kind::Socket if is_new => {
+                let what = if after.kind == Kind::Fifo {
+                    "a named pipe"
+                } else {
+                    "a socket"
+                };
+                let mut held = held(
+                    "kind.special",
+                    format!(
+                        "`{path}` is {what}: tools of the user that read the folder would wait for it, or speak to it"
+                    ),
+                    "make it in `/tmp`",
+                );
+                held.act = Act::BeforeOutcome;
+                return Ok(Some(held));
+            }
+            Kind::File if after.mode & 0o6000 != 0 => {
+                let was = change.before.as_ref().filter(|before| before.kind == Kind::File);
+                if was.is_none_or(|was| was.mode & 0o6000 != after.mode & 0o6000) {
+                    return Ok(Some(held(
+                        "mode.set-id",
+                        format!("`{path}` would run with the rights of its owner or group, whoever starts it"),
+                        "leave the set-ID bits out",
+                    )));
+                }
+            }
+            Kind::Link(target) if is_new => return self.link(change, target),
+            Kind::File | Kind::Directory | Kind::Fifo | Kind::Socket | Kind::Link(_) => {}
+        }
+        Ok(None)
+    }
+
+    fn link(&self, change: &Change<'_>, target: &Path) -> Held {
+        let directory = change.path.parent().unwrap_or(Path::new(""));
+        let outside = match way::follow(self.around.after, self.around.root, directory, target)? {
+            Destination::Inside(_) | Destination::Nowhere => return Ok(None),
+            Destination::Outside(outside) => outside,
+        };
+        let may = |place: &Path| outside.starts_with(place);
+        let is_fine = SYSTEM.iter().any(|place| may(Path::new(place)))
+            || outside == Path::new("/dev/null")
+            || self.around.toolchains.iter().any(|place| may(place))
+            || self.beside.iter().any(|place| may(place));
+        Ok((!is_fine).then(|| {
+            held(
+                "link.outside",
+                format!(
+                    "`{}` is a link out of the workspace, to `{}`: what is written through it changes that",
+                    shown_path(change.path),
+                    shown_path(&outside)
+                ),
+                "link to something in the workspace, or copy it",
+            )
+        }))
+    }
+
+    // Git.
+
+    fn tree(&self, side: Side) -> &'a dyn Tree {
+        match side {
+            Side::Before => self.around.before,
+            Side::After => self.around.after,
+        }
+    }
+
+    fn is_layout(&self, side: Side, directory: &Path) -> io::Result<bool> {
+        if let Some(known) = self.layouts.borrow()[side as usize].get(directory) {
+            return Ok(*known);
+        }
+        let is = git::is_layout(self.tree(side), directory)?;
+        self.layouts.borrow_mut()[side as usize].insert(directory.to_path_buf(), is);
+        Ok(is)
+    }
+
+    fn places(&self, side: Side, path: &Path) -> io::Result<Vec<Place>> {
+        let directory = self.directory(side, path.parent().unwrap_or(Path::new("")))?;
+        git::places(path, &directory.gits, &mut |directory| self.is_layout(side, directory))
+    }
+
+    /// What is known of a directory. Changes come directory by directory, so the last one is kept.
+    fn directory(&self, side: Side, path: &Path) -> io::Result<Rc<Directory>> {
+        let last = &self.directories[side as usize];
+        if let Some((known, directory)) = &*last.borrow()
+            && known.as_os_str() == path.as_os_str()
+        {
+            return Ok(Rc::clone(directory));
+        }
+        let is_git = self.around.root.file_name().is_some_and(git::is_git_name);
+        let gits = git::above(path, is_git, &mut |directory| self.is_layout(side, directory))?;
+        let mut leads = Vec::new();
+        for top in path.ancestors() {
+            leads.extend(self.repository(top)?.iter().cloned());
+        }
+        leads.extend(self.around.leads.iter().cloned());
+        leads.retain(|lead| path.starts_with(&lead.path) || lead.path.parent() == Some(path));
+        let directory = Rc::new(Directory { gits, leads });
+        *last.borrow_mut() = Some((path.to_path_buf(), Rc::clone(&directory)));
+        Ok(directory)
+    }
+
+    /// The content before a change, if it was a file, and meant the same to git.
+    fn content_before(&self, change: &Change<'_>, role: Option<&Role>) -> io::Result<Option<Vec<u8>>> {
+        if change.before.as_ref().is_none_or(|before| before.kind != Kind::File) {
+            return Ok(None);
+        }
+        let path = change.from.unwrap_or(change.path);
+        if let Some(role) = role {
+            let places = self.places(Side::Before, path)?;
+            if !places.iter().any(|place| place.role == *role) {
+                return Ok(None);
+            }
+        }
+        self.around.before.read(path, LONGEST + 1).map(Some)
+    }
+
+    fn content_after(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let content = self.around.after.read(path, LONGEST + 1)?;
+        match content.len() > LONGEST {
+            true => Err(io::Error::other(format!("it is longer than {LONGEST} bytes"))),
+            false => Ok(content),
+        }
+    }
+
+    fn of_git(&self, change: &Change<'_>, after: &Entry, place: &Place) -> Held {
+        let path = shown_path(change.path);
+        match &after.kind {
+            Kind::Directory if place.role == Role::Head => return Ok(Some(invalid_head(&path))),
+            Kind::Directory => return Ok(None),
+            Kind::Link(_) if change.before.as_ref() != Some(after) => {
+                return Ok(Some(held(
+                    "git.link",
+                    format!("`{path}` is a link: git reads settings through it, or writes to what it leads to"),
+                    "put a file or directory there",
+                )));
+            }
+            Kind::File => {}
+            Kind::Link(_) | Kind::Fifo | Kind::Socket | Kind::Device => return Ok(None),
+        }
+        let before = self.content_before(change, Some(&place.role))?;
+        // The same, which git has read before; a hook counts with its mode.
+        let same_mode = change
+            .before
+            .as_ref()
+            .is_some_and(|before| before.mode & 0o111 == after.mode & 0o111);
+        let reads = !matches!(place.role, Role::Other | Role::Object);
+        let content = if reads {
+            self.content_after(change.path)?
+        } else {
+            Vec::new()
+        };
+        if !reads || before.as_ref() == Some(&content) && (same_mode || !matches!(place.role, Role::Hook(_))) {
+            return Ok(None);
+        }
+        let git = &place.git;
+        let text = String::from_utf8_lossy(&content);
+        let line = text.trim_end_matches(['\n', '\r', ' ']);
+        let found = match &place.role {
+            Role::Settings => {
+                let before = before.as_deref().unwrap_or_default();
+                return self.settings(change.path, git, before, &content);
+            }
+            Role::Hook(name) => {
+                let is_sample = name.extension().is_some_and(|extension| extension == "sample");
+                (!is_sample).then(|| {
+                    held(
+                        "git.hook",
+                        format!("`{path}` is a hook: git runs it as the user"),
+                        "run it by hand, or have a person accept it",
+                    )
+                })
+            }
+            Role::Pointer => {
+                let target = line.strip_prefix("gitdir:").map(str::trim_start);
+                let is_fine = match target {
+                    Some(target) => self.leads_inside(git, Path::new(target))?.is_some(),
+                    None => false,
+                };
+                (!is_fine).then(|| {
+                    held(
+                        "git.pointer",
+                        format!(
+                            "`{path}` has git take settings from outside of the workspace: `{}`",
+                            shown(line.as_bytes())
+                        ),
+                        PERSON,
+                    )
+                })
+            }
+            Role::CommonDirectory => {
+                let above = git
+                    .parent()
+                    .filter(|above| above.ends_with("worktrees"))
+                    .and_then(Path::parent);
+                let leads = self.leads_inside(git, Path::new(line))?;
+                let is_fine = match (leads, above) {
+                    (Some(Some(leads)), Some(above)) => leads == above,
+                    // Of a repository beside this one.
+                    (Some(None), _) => true,
+                    _ => false,
+                };
+                (!is_fine).then(|| {
+                    held(
+                        "git.common-directory",
+                        format!(
+                            "`{path}` has git take settings and hooks from `{}`",
+                            shown(line.as_bytes())
+                        ),
+                        "make linked trees with `git worktree add`",
+                    )
+                })
+            }
+            Role::LinkedTree => {
+                let target = Path::new(line);
+                let is_fine = TEMPORARY.iter().any(|temporary| target.starts_with(temporary))
+                    || self.leads_inside(git, target)?.is_some();
+                (!is_fine).then(|| {
+                    held(
+                        "git.linked-tree",
+                        format!(
+                            "`{path}` has git write to `{}`, outside of the workspace",
+                            shown(line.as_bytes())
+                        ),
+                        "make linked trees in the workspace",
+                    )
+                })
+            }
+            Role::Head => {
+                let is_id =
+                    |text: &str| [40, 64].contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+                let names = line.strip_prefix("ref:").map(str::trim_start);
+                let is_valid = names.map_or_else(|| is_id(line), |name| name.starts_with("refs/"));
+                (!is_valid).then(|| invalid_head(&path))
+            }
+            Role::Alternates => {
+                let objects = git.join("objects");
+                let mut outside = None;
+                for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+                    if line.starts_with('"') || self.leads_inside(&objects, Path::new(line))?.is_none() {
+                        outside = Some(shown(line.as_bytes()));
+                        break;
+                    }
+                }
+                outside.map(|outside| {
+                    held(
+                        "git.alternates",
+                        format!("`{path}` has git read objects from `{outside}`, outside of the workspace"),
+                        "clone without `--shared` and `--reference`",
+                    )
+                })
+            }
+            Role::Attributes => {
+                let before = before
+                    .as_deref()
+                    .map(|before| drivers(&String::from_utf8_lossy(before)));
+                let before = before.unwrap_or_default();
+                let driver = drivers(&text).into_iter().find(|driver| !before.contains(driver));
+                driver.map(|driver| {
+                    held(
+                        "git.attributes",
+                        format!(
+                            "`{path}` has git use the driver `{}`, which is a program",
+                            shown(driver.as_bytes())
+                        ),
+                        "put it into `.gitattributes`, where it can be seen",
+                    )
+                })
+            }
+            Role::OldRemote => Some(held(
+                "git.old-remote",
+                format!("`{path}` is a remote in git's old form, whose address can run programs"),
+                "use `git remote add`",
+            )),
+            Role::Todo => {
+                let runs = |line: &&str| matches!(line.split_whitespace().next(), Some("exec" | "x"));
+                text.lines().find(runs).map(|line| {
+                    let mut held = held(
+                        "git.rebase",
+                        format!("`{path}` has `git rebase --continue` run `{}`", shown(line.as_bytes())),
+                        "finish the rebase, or `git rebase --abort`",
+                    );
+                    held.act = Act::BeforeOutcome;
+                    held
+                })
+            }
+            Role::Strategy => (!STRATEGIES.contains(&line)).then(|| strategy(&path, line)),
+            Role::SequenceOptions => {
+                let settings = settings::parse(&content);
+                let named = settings.iter().find(|setting| setting.is("options.strategy"));
+                let named = named.map(|setting| setting.value.clone().unwrap_or_default());
+                let named = named.map(|value| String::from_utf8_lossy(&value).into_owned());
+                named
+                    .filter(|named| !STRATEGIES.contains(&named.as_str()))
+                    .map(|named| strategy(&path, &named))
+            }
+            Role::Object | Role::Other => None,
+        };
+        Ok(found)
+    }
+
+    /// Settings of the repository with this git directory, of which those that were there before pass.
+    fn settings(&self, path: &Path, git: &Path, before: &[u8], after: &[u8]) -> Held {
+        let (found, is_whole) = settings::read(after);
+        let (was, was_whole) = settings::read(before);
+        if !is_whole && was_whole || after.contains(&0) {
+            return Ok(Some(held(
+                "git.settings",
+                format!("git cannot read all of `{}`", shown_path(path)),
+                "use `git config`",
+            )));
+        }
+        let was: BTreeSet<Setting> = was.into_iter().collect();
+        let found: BTreeSet<Setting> = found.into_iter().filter(|setting| !was.contains(setting)).collect();
+        for setting in &found {
+            // `~` is a home, and `%(prefix)` where git is installed.
+            let in_tree = |value: &Path| {
+                !value.to_string_lossy().starts_with(['~', '%']) && matches!(self.leads_inside(git, value), Ok(Some(_)))
+            };
+            if let Some(why) = git_keys::holds(setting, &in_tree) {
+                return Ok(Some(held(
+                    "git.settings",
+                    format!("`{}` sets {why}", shown_path(path)),
+                    "give it to one command with `git -c NAME=VALUE`, or have a person accept it",
+                )));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where a path leads from a directory: nothing if it is outside of what is judged, `Some(None)` if it is in a tree
+    /// beside this one.
+    fn leads_inside(&self, directory: &Path, path: &Path) -> io::Result<Option<Option<PathBuf>>> {
+        Ok(
+            match way::follow(self.around.after, self.around.root, directory, path)? {
+                Destination::Inside(inside) => Some(Some(inside)),
+                Destination::Outside(outside) => {
+                    let beside = self.beside.iter().any(|place| outside.starts_with(place));
+                    beside.then_some(None)
+                }
+                Destination::Nowhere => None,
+            },
+        )
+    }
+
+    /// A name that makes a directory a git directory, in which something lies already that git would run.
+    fn completes(&self, change: &Change<'_>) -> Held {
+        let name = change
+            .path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        let directory = change.path.parent().unwrap_or(Path::new(""));
+        if !git::MARKS.contains(&name) || directory.file_name().is_some_and(git::is_git_name) {
+            return Ok(None);
+        }
+        let was = change.from.and_then(Path::parent).unwrap_or(directory);
+        if !self.is_layout(Side::After, directory)? || self.is_layout(Side::Before, was)? {
+            return Ok(None);
+        }
+        let mut paths: Vec<PathBuf> = git::RUNNING.iter().map(|name| directory.join(name)).collect();
+        for list in ["hooks", "remotes", "branches"] {
+            let list = directory.join(list);
+            if self
+                .around
+                .after
+                .entry(&list)?
+                .is_some_and(|entry| entry.kind == Kind::Directory)
+            {
+                let names = self.around.after.names(&list)?;
+                if names.len() > HOOKS {
+                    return Err(io::Error::other(format!(
+                        "`{}` has more than {HOOKS} entries",
+                        shown_path(&list)
+                    )));
+                }
+                paths.extend(names.into_iter().map(|name| list.join(name)));
+            }
+        }
+        for path in paths.iter().filter(|path| *path != change.path) {
+            let Some(entry) = self.around.after.entry(path)? else {
+                continue;
+            };
+            // It is held back itself, so that the rest of the repository can stay.
+            if !self.is_piecemeal && self.differs(path, &entry)? {
+                continue;
+            }
+            let part = Change {
+                path,
+                from: None,
+                before: None,
+                after: Some(entry.clone()),
+            };
+            for place in self
+                .places(Side::After, path)?
+                .iter()
+                .filter(|place| place.git == directory)
+            {
+                if let Some(found) = self.of_git(&part, &entry, place)? {
+                    return Ok(Some(held(
+                        "git.layout",
+                        format!(
+                            "`{}` makes its directory one that git takes for a repository, and {}",
+                            shown_path(change.path),
+                            found.because
+                        ),
+                        "make repositories with `git init`",
+                    )));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn differs(&self, path: &Path, entry: &Entry) -> io::Result<bool> {
+        if self.around.before.entry(path)?.as_ref() != Some(entry) {
+            return Ok(true);
+        }
+        Ok(entry.kind == Kind::File
+            && self.around.before.read(path, LONGEST)? != self.around.after.read(path, LONGEST)?)
+    }
+
+    // Other tools.
+
+    fn of_tools(&self, change: &Change<'_>, after: &Entry) -> Held {
+        let path = change.path;
+        let is_link = matches!(after.kind, Kind::Link(_));
+        if is_link && change.before.as_ref() != Some(after) && self.spelled(path, names::leads_to_row) {
+            return Ok(Some(held(
+                "tool.link",
+                format!(
+                    "`{}` is a link: a tool of the user would read what it leads to in its place",
+                    shown_path(path)
+                ),
+                "put a file or directory there",
+            )));
+        }
+        let row = self.spelled(path, names::row);
+        let Some(row) = row.filter(|_| matches!(after.kind, Kind::File | Kind::Link(_))) else {
+            return Ok(None);
+        };
+        if is_link && change.before.as_ref() == Some(after) {
+            return Ok(None);
+        }
+        let was_same = |gate: &Self| -> io::Result<bool> {
+            let was = change.from.unwrap_or(path);
+            Ok(change.from.is_none() || gate.spelled(was, names::row).is_some_and(|was| std::ptr::eq(was, row)))
+        };
+        let before = match was_same(self)? {
+            true => self.content_before(change, None)?,
+            false => None,
+        };
+        let because = match row.judge {
+            Judge::Pass => None,
+            Judge::HoldIfThere if change.before.is_none() => None,
+            _ if is_link => Some("it is a link".to_owned()),
+            Judge::Hold | Judge::HoldIfThere => {
+                let same = match &before {
+                    Some(before) => *before == self.content_after(path)?,
+                    None => false,
+                };
+                let mode = change
+                    .before
+                    .as_ref()
+                    .is_some_and(|before| before.mode & 0o111 == after.mode & 0o111);
+                (!same || !mode).then(String::new)
+            }
+            Judge::Content(check) => {
+                let content = self.content_after(path)?;
+                let directory = path.parent().unwrap_or(Path::new(""));
+                // Paths in cargo's settings are relative to the directory above theirs.
+                let above = Path::new("..");
+                let inside = |value: &str| {
+                    let value = Path::new(value);
+                    let value = if check.is_pointer() {
+                        value.to_path_buf()
+                    } else {
+                        above.join(value)
+                    };
+                    matches!(self.leads_inside(directory, &value), Ok(Some(_)))
+                };
+                check.holds(before.as_deref(), &content, &inside)
+            }
+        };
+        Ok(because.map(|why| {
+            let why = if why.is_empty() { why } else { format!(" ({why})") };
+            held(
+                rule_of(row),
+                format!("`{}`: {}{why}", shown_path(path), row.does),
+                PERSON,
+            )
+        }))
+    }
+
+    /// Asks the table about a path.
+    fn spelled<T>(&self, path: &Path, ask: impl FnOnce(Spelled<'_>) -> T) -> T {
+        ask(Spelled {
+            path,
+            home: &self.home,
+            was_there: &|| !matches!(self.around.before.entry(path), Ok(None)),
+        })
+    }
+
+    // What settings that were there lead to.
+
+    fn of_leads(&self, change: &Change<'_>, after: &Entry) -> Held {
+        if !matches!(after.kind, Kind::File | Kind::Link(_)) {
+            return Ok(None);
+        }
+        let directory = self.directory(Side::After, change.path.parent().unwrap_or(Path::new("")))?;
+        let Some(lead) = directory.leads.iter().find(|lead| change.path.starts_with(&lead.path)) else {
+            return Ok(None);
+        };
+        let before = match change.from.is_none_or(|from| from == change.path) {
+            true => self.content_before(change, None)?,
+            false => None,
+        };
+        if let Kind::Link(_) = after.kind {
+            let same = change.before.as_ref() == Some(after);
+            return Ok((!same).then(|| self.led(change.path)));
+        }
+        match lead.kind {
+            LeadKind::GitSettings => {
+                let content = self.content_after(change.path)?;
+                let git = change.path.parent().unwrap_or(Path::new(""));
+                self.settings(change.path, git, before.as_deref().unwrap_or_default(), &content)
+            }
+            LeadKind::Code => {
+                let same = match &before {
+                    Some(before) if change.before.as_ref().is_some_and(|was| was.size == after.size) => {
+                        *before == self.content_after(change.path)?
+                    }
+                    Some(_) | None => false,
+                };
+                let mode = change
+                    .before
+                    .as_ref()
+                    .is_some_and(|was| was.mode & 0o111 == after.mode & 0o111);
+                Ok((!same || !mode).then(|| self.led(change.path)))
+            }
+        }
+    }
+
+    fn led(&self, path: &Path) -> HeldBack {
+        held(
+            "git.named",
+            format!(
+                "`{}` is run by a setting of git, or of the user, that names it",
+                shown_path(path)
+            ),
+            PERSON,
+        )
+    }
+
+    /// What the settings of the repository at the top of whose working tree a directory is lead to, as they were before.
+    fn repository(&self, top: &Path) -> io::Result<Rc<[Lead]>> {
+        if let Some(known) = self.repositories.borrow().get(top) {
+            return Ok(Rc::clone(known));
+        }
+        let leads: Rc<[Lead]> = self.leads_of(top)?.into();
+        self.repositories
+            .borrow_mut()
+            .insert(top.to_path_buf(), Rc::clone(&leads));
+        Ok(leads)
+    }
+
+    fn leads_of(&self, top: &Path) -> io::Result<Vec<Lead>> {
+        let before = self.around.before;
+        let follow = |from: &Path, path: &Path| -> io::Result<Option<PathBuf>> {
+            Ok(match way::follow(before, self.around.root, from, path)? {
+                Destination::Inside(inside) => Some(inside),
+                Destination::Outside(_) | Destination::Nowhere => None,
+            })
+        };
+        let pointer = top.join(".git");
+        let git = match before.entry(&pointer)?.map(|entry| entry.kind) {
+            Some(Kind::Directory) => Some(pointer),
+            Some(Kind::File) => {
+                let text = before.read(&pointer, LONGEST)?;
+                let text = String::from_utf8_lossy(&text).into_owned();
+                match text.strip_prefix("gitdir:") {
+                    Some(path) => follow(top, Path::new(path.trim()))?,
+                    None => None,
+                }
+            }
+            Some(Kind::Link(target)) => follow(top, &target)?,
+            Some(Kind::Fifo | Kind::Socket | Kind::Device) => None,
+            None => self.is_layout(Side::Before, top)?.then(|| top.to_path_buf()),
+        };
+        let Some(git) = git else { return Ok(Vec::new()) };
+        let common = match before.entry(&git.join("commondir"))?.map(|entry| entry.kind) {
+            Some(Kind::File) => {
+                let text = before.read(&git.join("commondir"), LONGEST)?;
+                follow(&git, Path::new(String::from_utf8_lossy(&text).trim()))?
+            }
+            _ => None,
+        };
+        let common = common.unwrap_or_else(|| git.clone());
+        let mut ahead = vec![
+            common.join("config"),
+            common.join("config.worktree"),
+            git.join("config.worktree"),
+        ];
+        let mut seen = BTreeSet::new();
+        let mut leads = Vec::new();
+        while let Some(file) = ahead.pop() {
+            if !seen.insert(file.clone()) || before.entry(&file)?.is_none_or(|entry| entry.kind != Kind::File) {
+                continue;
+            }
+            if seen.len() > INCLUDED {
+                return Err(io::Error::other("the settings of a repository include too many files"));
+            }
+            let here = file.parent().unwrap_or(Path::new("")).to_path_buf();
+            let mut lead = |from: &Path, path: &Path, kind: LeadKind| -> io::Result<Option<PathBuf>> {
+                let found = follow(from, path)?.filter(|found| !top.starts_with(found));
+                if let Some(found) = &found {
+                    leads.push(Lead {
+                        path: found.clone(),
+                        kind,
+                    });
+                }
+                Ok(found)
+            };
+            for setting in settings::parse(&before.read(&file, LONGEST)?) {
+                if setting.is_include() {
+                    for path in setting.paths() {
+                        ahead.extend(lead(&here, &path, LeadKind::GitSettings)?);
+                    }
+                } else if setting.is("core.hookspath") {
+                    for path in setting.paths() {
+                        lead(top, &path, LeadKind::Code)?;
+                    }
+                } else if self.runs(&setting) {
+                    for word in setting.words() {
+                        lead(top, &word, LeadKind::Code)?;
+                    }
+                }
+            }
+        }
+        Ok(leads)
+    }
+
+    fn runs(&self, setting: &Setting) -> bool {
+        git_keys::holds(setting, &|_| true).is_some()
+    }
+}
+
+impl std::fmt::Debug for Gate<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Gate")
+            .field("root", &self.around.root)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What git writes to in its place has one name; objects it replaces.
+fn hard_link(change: &Change<'_>, after: &Entry) -> Option<HeldBack> {
+    let was_alone = change.before.as_ref().is_none_or(|before| before.links < 2);
+    (after.kind == Kind::File && after.links > 1 && was_alone).then(|| {
+        held(
+            "git.hard-link",
+            format!(
+                "`{}` has another name: what git writes to it changes that file too",
+                shown_path(change.path)
+            ),
+            "copy it",
+        )
+    })
+}
+
+fn invalid_head(path: &str) -> HeldBack {
+    held(
+        "git.head",
+        format!("`{path}` is not valid, so that git would take another directory for the repository"),
+        "name a branch or a commit in it",
+    )
+}
+
+fn strategy(path: &str, named: &str) -> HeldBack {
+    held(
+        "git.strategy",
+        format!(
+            "`{path}` has git run the strategy `{}`, which is a program",
+            shown(named.as_bytes())
+        ),
+        "abort what is under way",
+    )
+}
+
+fn rule_of(row: &Row) -> &'static str {
+    match row.scope {
+        Scope::Anywhere | Scope::Project => "tool.settings",
+        Scope::StartUp | Scope::Home => "home.start-up",
+    }
+}
+
+/// The drivers that are neither git's own nor git-lfs's, of a file of attributes.
+fn drivers(text: &str) -> BTreeSet<String> {
+    let words = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'))
+        .flat_map(str::split_whitespace);
+    let named = words.filter_map(|word| {
+        ["filter=", "diff=", "merge="]
+            .iter()
+            .find_map(|kind| word.strip_prefix(kind))
+    });
+    named
+        .filter(|name| !DRIVERS.contains(name))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

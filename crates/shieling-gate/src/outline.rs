@@ -1,0 +1,285 @@
+//! What a JSON file says, as a list of values with the keys above them. Reads what editors read: comments, commas before a
+//! closing bracket, and a key that is there twice, of which both are told.
+
+/// A value that holds no other, and the keys that lead to it; of a list, its key once for each of its values.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Leaf {
+    /// The keys from the outside to it.
+    pub(crate) keys: Vec<String>,
+    /// The text of a string, `{}` or `[]` if it is empty, otherwise as it is written.
+    pub(crate) value: String,
+}
+
+/// How deep objects and lists may lie in each other.
+const DEPTH: usize = 16;
+
+/// How many values a file may have, and how long a key may be: each value is told with all keys above it.
+const LEAVES: usize = 10_000;
+const KEY: usize = 256;
+
+fn is_bounded(leaves: &[Leaf]) -> bool {
+    leaves.len() <= LEAVES
+}
+
+/// All values of a file; nothing if it cannot be read.
+pub(crate) fn of_json(text: &[u8]) -> Option<Vec<Leaf>> {
+    let text = std::str::from_utf8(text).ok()?;
+    let mut reader = Reader {
+        rest: text.trim_start_matches('\u{feff}'),
+        leaves: Vec::new(),
+        keys: Vec::new(),
+    };
+    reader.blank()?;
+    if reader.rest.is_empty() {
+        return Some(Vec::new());
+    }
+    reader.value(0)?;
+    reader.blank()?;
+    reader.rest.is_empty().then_some(reader.leaves)
+}
+
+/// All values of a TOML file; nothing if it cannot be read.
+pub(crate) fn of_toml(text: &[u8]) -> Option<Vec<Leaf>> {
+    let table: toml::Table = std::str::from_utf8(text).ok()?.parse().ok()?;
+    let mut leaves = Vec::new();
+    flatten(&toml::Value::Table(table), &mut Vec::new(), &mut leaves)?;
+    Some(leaves)
+}
+
+fn flatten(value: &toml::Value, keys: &mut Vec<String>, leaves: &mut Vec<Leaf>) -> Option<()> {
+    let text = match value {
+        toml::Value::Table(table) if table.is_empty() => "{}".to_owned(),
+        toml::Value::Array(array) if array.is_empty() => "[]".to_owned(),
+        toml::Value::Table(table) => {
+            for (key, value) in table {
+                if key.len() > KEY || keys.len() > DEPTH {
+                    return None;
+                }
+                keys.push(key.clone());
+                flatten(value, keys, leaves)?;
+                keys.pop();
+            }
+            return Some(());
+        }
+        toml::Value::Array(array) => return array.iter().try_for_each(|value| flatten(value, keys, leaves)),
+        toml::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    leaves.push(Leaf {
+        keys: keys.clone(),
+        value: text,
+    });
+    is_bounded(leaves).then_some(())
+}
+
+/// All values of a file of lines `key = value` or `key: value`, under sections `[name]` if it has some; nothing if a line
+/// is neither, nor a comment.
+pub(crate) fn of_lines(text: &[u8], separator: char) -> Option<Vec<Leaf>> {
+    let text = std::str::from_utf8(text).ok()?;
+    let mut leaves = Vec::new();
+    let mut section: Option<String> = None;
+    for line in text.lines() {
+        let line = line.trim_end();
+        if line.is_empty() || line == "---" || line.starts_with(['#', ';']) {
+            continue;
+        }
+        // A line that continues another, or a list.
+        if line.starts_with(char::is_whitespace) || line.starts_with('-') {
+            return None;
+        }
+        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            section = Some(name.trim().to_owned());
+            continue;
+        }
+        let (key, value) = line.split_once(separator).unwrap_or((line, ""));
+        if key.len() > KEY || section.as_ref().is_some_and(|name| name.len() > KEY) || !is_bounded(&leaves) {
+            return None;
+        }
+        let unquoted = |text: &str| text.trim().trim_matches(['"', '\'']).to_owned();
+        leaves.push(Leaf {
+            keys: section.iter().cloned().chain([unquoted(key)]).collect(),
+            value: unquoted(value),
+        });
+    }
+    Some(leaves)
+}
+
+struct Reader<'a> {
+    rest: &'a str,
+    leaves: Vec<Leaf>,
+    keys: Vec<String>,
+}
+
+impl Reader<'_> {
+    fn take(&mut self, text: &str) -> bool {
+        match self.rest.strip_prefix(text) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// White space and comments.
+    fn blank(&mut self) -> Option<()> {
+        loop {
+            self.rest = self.rest.trim_start();
+            if self.rest.starts_with("//") {
+                self.rest = self.rest.split_once('\n').map_or("", |(_, rest)| rest);
+            } else if let Some(comment) = self.rest.strip_prefix("/*") {
+                self.rest = comment.split_once("*/")?.1;
+            } else {
+                return Some(());
+            }
+        }
+    }
+
+    fn leaf(&mut self, value: String) {
+        self.leaves.push(Leaf {
+            keys: self.keys.clone(),
+            value,
+        });
+    }
+
+    fn value(&mut self, depth: usize) -> Option<()> {
+        if depth > DEPTH || !is_bounded(&self.leaves) {
+            return None;
+        }
+        if self.take("{") {
+            self.blank()?;
+            if self.take("}") {
+                self.leaf("{}".to_owned());
+                return Some(());
+            }
+            loop {
+                let key = self.string().filter(|key| key.len() <= KEY)?;
+                self.blank()?;
+                if !self.take(":") {
+                    return None;
+                }
+                self.blank()?;
+                self.keys.push(key);
+                self.value(depth + 1)?;
+                self.keys.pop();
+                if self.is_closed("}")? {
+                    return Some(());
+                }
+            }
+        }
+        if self.take("[") {
+            self.blank()?;
+            if self.take("]") {
+                self.leaf("[]".to_owned());
+                return Some(());
+            }
+            loop {
+                self.value(depth + 1)?;
+                if self.is_closed("]")? {
+                    return Some(());
+                }
+            }
+        }
+        let text = match self.rest.starts_with('"') {
+            true => self.string()?,
+            false => {
+                let is_end = |char: char| !char.is_ascii_alphanumeric() && !"+-._".contains(char);
+                let end = self.rest.find(is_end).unwrap_or(self.rest.len());
+                let (word, rest) = self.rest.split_at_checked(end).filter(|(word, _)| !word.is_empty())?;
+                self.rest = rest;
+                word.to_owned()
+            }
+        };
+        self.leaf(text);
+        Some(())
+    }
+
+    /// What follows a value in an object or a list: whether that ends.
+    fn is_closed(&mut self, close: &str) -> Option<bool> {
+        self.blank()?;
+        let another = self.take(",");
+        self.blank()?;
+        if self.take(close) {
+            return Some(true);
+        }
+        another.then_some(false)
+    }
+
+    fn string(&mut self) -> Option<String> {
+        let mut chars = self.rest.strip_prefix('"')?.chars();
+        let mut text = String::new();
+        loop {
+            match chars.next()? {
+                '"' => break,
+                '\\' => match chars.next()? {
+                    'n' => text.push('\n'),
+                    't' => text.push('\t'),
+                    'r' => text.push('\r'),
+                    'b' => text.push('\u{8}'),
+                    'f' => text.push('\u{c}'),
+                    'u' => {
+                        let mut code = 0;
+                        for _ in 0..4 {
+                            code = code * 16 + chars.next()?.to_digit(16)?;
+                        }
+                        // Halves of a pair stand for something that no key of a table has.
+                        text.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
+                    }
+                    other => text.push(other),
+                },
+                other => text.push(other),
+            }
+        }
+        self.rest = chars.as_str();
+        Some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> Option<Vec<String>> {
+        let leaves = of_json(text.as_bytes())?;
+        Some(
+            leaves
+                .iter()
+                .map(|leaf| format!("{}={}", leaf.keys.join("/"), leaf.value))
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn files_are_read_as_editors_read_them() {
+        for (text, leaves) in [
+            ("", Some(vec![])),
+            ("// x\n{}", Some(vec!["={}"])),
+            (
+                "{\"a\": 1, /* , */ \"b\": [true, \"x\\u0041\",],}",
+                Some(vec!["a=1", "b=true", "b=xA"]),
+            ),
+            ("{\"a\": {\"b\": null}, \"a\": []}", Some(vec!["a/b=null", "a=[]"])),
+            ("{\"a\\u002eb\": 1}", Some(vec!["a.b=1"])),
+            ("{\"a\" 1}", None),
+            ("{\"a\": }", None),
+            ("{\"a\": 1} x", None),
+            ("{\"a\": 1 \"b\": 2}", None),
+            ("{'a': 1}", None),
+            ("/* x", None),
+        ] {
+            let leaves = leaves.map(|leaves| leaves.into_iter().map(str::to_owned).collect::<Vec<_>>());
+            assert_eq!(shown(text), leaves, "{text}");
+        }
+        assert_eq!(shown(&format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000))), None);
+    }
+
+    #[test]
+    fn lines_that_continue_others_are_not_guessed() {
+        assert_eq!(of_lines(b"a: 1\n  b: 2\n", ':'), None);
+        let leaves = of_lines(b"# c\n[s]\na = \"x\"\n", '=').expect("read");
+        assert_eq!(
+            (leaves[0].keys.join("/"), leaves[0].value.as_str()),
+            ("s/a".to_owned(), "x")
+        );
+    }
+}

@@ -1,0 +1,10 @@
+//! Staged workspaces: the change sets of commands whose writes go into a private layer, and what becomes of them.
+//!
+//! The work is done in the crate `shieling-changes`; an environment that stages changes says what came of them in
+//! [`Outcome::changes`](crate::outcome::Outcome::changes). A [`Store`] is for whoever looks at the sets afterwards:
+//! lists them, shows, applies, discards and undoes them.
+
+pub use shieling_changes::{
+    Action, Change, ChangeSet, ChangesError, Choice, Committed, Conflict, Counts, Diff, DiffLimits, Frozen, Held,
+    Judged, Kind, Limits, Mode, Node, Shadows, State, Store, Summary, Surroundings,
+};

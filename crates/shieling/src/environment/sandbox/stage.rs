@@ -1,0 +1,517 @@
+//! A staged workspace: commands write into a private layer over it, and what they made is judged before it leaves that.
+//!
+//! ```text
+//! prepare ─► the layer is mounted ─► before each command: what the user changed since ─► command
+//!                                                                                          │
+//!             end: what waits is kept, the rest is removed ◄── settle: committed, or waits ◄┘
+//! ```
+//!
+//! The layer and what is kept of it are a [`ChangeSet`] of `shieling-changes`; only how it goes with the life of a jail
+//! is said here. While the jail lives, files are copied out of the layer; a jail for one command has ended when its
+//! changes are looked at, and they are moved.
+
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{Mode as Bits, OFlags, ResolveFlags};
+use shieling_changes::{
+    Change, ChangeSet, ChangesError, Choice, Committed, DiffLimits, Frozen, Judged, Mode, Shadows, State, Store,
+    Surroundings,
+};
+use shieling_jail::plan::{Entry, Isolation};
+
+use super::Restrictions;
+use super::staging::Staging;
+use crate::environment::Review;
+use crate::outcome::{ChangeMode, ChangeState, ChangeTotals, Changes, Conflict, HeldBack, PATHS_TOLD};
+use crate::request::Access;
+
+/// How many paths a person is asked about at once. More are looked at with `shieling changes show`.
+const ASKED: u64 = 500;
+
+/// A workspace that cannot be staged.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StageError {
+    /// What is asked for does not go with staging.
+    #[error("`--changes {mode}` cannot hold here: {why}; {instead}")]
+    Unsupported {
+        /// The mode.
+        mode: &'static str,
+        /// Why.
+        why: String,
+        /// What works instead.
+        instead: &'static str,
+    },
+    /// The layer cannot be made.
+    #[error("the workspace cannot be staged: {0}")]
+    Changes(#[from] ChangesError),
+}
+
+/// The layer of one jail.
+#[derive(Debug)]
+pub(super) struct Stage {
+    staging: Staging,
+    workspace: PathBuf,
+    surroundings: Surroundings,
+    upper: PathBuf,
+    work: PathBuf,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    store: Store,
+    /// None once the stage has ended.
+    set: Option<ChangeSet>,
+    shadows: Shadows,
+    /// The overlay's top, through which the layer is changed from here.
+    view: Option<OwnedFd>,
+    /// Whether something may have been written to the layer, or looked up through it.
+    is_used: bool,
+    /// Commands that have begun and not been settled.
+    running: u32,
+    /// What a person is being asked about.
+    asked: Option<Frozen>,
+}
+
+impl Stage {
+    /// Makes a layer, if one is asked for. `homes` are the homes that there are.
+    pub(super) fn prepare(
+        restrictions: &Restrictions,
+        homes: &BTreeSet<PathBuf>,
+    ) -> Result<Option<Arc<Self>>, StageError> {
+        let Some(staging) = restrictions.staging.clone().filter(|_| !restrictions.readonly) else {
+            return Ok(None);
+        };
+        check(restrictions, &staging, homes)?;
+        let store = Store::open(&staging.directory, staging.limits)?;
+        let set = store.create(&restrictions.workspace, staging.mode)?;
+        Ok(Some(Arc::new(Self {
+            workspace: restrictions.workspace.clone(),
+            surroundings: Surroundings {
+                home: restrictions.home.clone(),
+                leads: Vec::new(),
+                toolchains: restrictions.read.clone(),
+                fixed: restrictions
+                    .fixed
+                    .iter()
+                    .filter_map(|path| Some(path.strip_prefix(&restrictions.workspace).ok()?.to_path_buf()))
+                    .collect(),
+            },
+            upper: set.upper(),
+            work: set.work(),
+            staging,
+            inner: Mutex::new(Inner {
+                store,
+                set: Some(set),
+                shadows: Shadows::default(),
+                view: None,
+                is_used: false,
+                running: 0,
+                asked: None,
+            }),
+        })))
+    }
+
+    /// What the jail is to show.
+    pub(super) fn entry(&self, executable: bool) -> Entry {
+        Entry::Staged {
+            source: self.workspace.clone(),
+            target: self.workspace.clone(),
+            upper: self.upper.clone(),
+            work: self.work.clone(),
+            executable,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The jail shows it, below this root.
+    pub(super) fn started(&self, root: BorrowedFd<'_>) -> Result<(), StageError> {
+        let inside = self.workspace.strip_prefix("/").unwrap_or(&self.workspace);
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let view = rustix::fs::openat2(root, inside, flags, Bits::empty(), how).map_err(|errno| ChangesError::Io {
+            doing: "open the staged view of",
+            path: self.workspace.clone(),
+            source: errno.into(),
+        })?;
+        self.lock().view = Some(view);
+        Ok(())
+    }
+
+    /// Brings what the user changed since the last command into the layer, where that hides it. Whether the jail's
+    /// kernel may know names that are no longer true.
+    pub(super) fn refresh(&self) -> Result<bool, StageError> {
+        let mut inner = self.lock();
+        if !inner.is_used {
+            inner.is_used = true;
+            return Ok(false);
+        }
+        if inner.running > 0 {
+            // What running commands have made so far was made of the workspace as it was so far.
+            match self.staging.mode {
+                Mode::Commit => drop(self.commit(&mut inner)),
+                Mode::Review => self.record(&mut inner)?,
+                Mode::Discard => {}
+            }
+        }
+        let Inner { set, shadows, view, .. } = &mut *inner;
+        if let (Some(set), Some(view)) = (set, view) {
+            shadows.refresh(set, view.as_fd())?;
+            let command = set.summary().command.unwrap_or_default();
+            set.begin(&command)?;
+        }
+        Ok(true)
+    }
+
+    /// Says that a command begins.
+    pub(super) fn command(&self, text: &str) {
+        let mut inner = self.lock();
+        inner.is_used = true;
+        inner.running += 1;
+        if let Some(set) = &mut inner.set {
+            set.name(text);
+        }
+    }
+
+    /// Says that nothing can write to the layer any more.
+    pub(super) fn close(&self) -> Result<(), StageError> {
+        let mut inner = self.lock();
+        inner.view = None;
+        if let Some(set) = &mut inner.set {
+            set.close()?;
+        }
+        Ok(())
+    }
+
+    /// A command has ended: commits what is in the layer, or says what waits.
+    pub(super) fn settle(&self) -> (Option<Changes>, Option<StageError>) {
+        let mut inner = self.lock();
+        inner.running = inner.running.saturating_sub(1);
+        self.settle_now(&mut inner)
+    }
+
+    /// As [`Self::settle`], of something that was no command.
+    pub(super) fn settle_files(&self) -> (Option<Changes>, Option<StageError>) {
+        self.settle_now(&mut self.lock())
+    }
+
+    fn settle_now(&self, inner: &mut Inner) -> (Option<Changes>, Option<StageError>) {
+        let settled = match self.staging.mode {
+            Mode::Commit => self.commit(inner),
+            Mode::Review | Mode::Discard => self.look(inner),
+        };
+        match settled {
+            Ok(changes) => (changes, None),
+            Err(error) => {
+                let id = inner.set.as_ref().map(|set| set.id().to_owned());
+                let waiting = self.changes(id, ChangeState::Waiting, &Judged::default(), None);
+                (Some(waiting), Some(error))
+            }
+        }
+    }
+
+    fn commit(&self, inner: &mut Inner) -> Result<Option<Changes>, StageError> {
+        let Inner {
+            store, set, shadows, ..
+        } = inner;
+        let Some(set) = set else { return Ok(None) };
+        let Committed { id, judged } = store.commit(set, &Choice::default(), &self.surroundings, Some(shadows))?;
+        let waits = judged.held_back > 0 || judged.conflicting > 0;
+        let own = set.id().to_owned();
+        let state = match judged.conflicting {
+            0 => ChangeState::Committed,
+            _ => ChangeState::Conflict,
+        };
+        if waits && set.state() != State::Committed {
+            // What happens to these paths from now on, no command knows of.
+            set.record_bases()?;
+        }
+        let told = match state {
+            ChangeState::Conflict => Some(own.clone()),
+            _ => id,
+        };
+        Ok(Some(self.changes(told, state, &judged, Some(&own))))
+    }
+
+    /// Looks at what waits.
+    fn look(&self, inner: &mut Inner) -> Result<Option<Changes>, StageError> {
+        let Some(set) = &mut inner.set else { return Ok(None) };
+        let judged = set.judge(&self.surroundings, self.staging.limits)?;
+        let id = set.id().to_owned();
+        if self.staging.mode == Mode::Discard {
+            return Ok(Some(self.changes(None, ChangeState::Discarded, &judged, None)));
+        }
+        let state = match judged.conflicting {
+            0 => State::Waiting,
+            _ => State::Conflict,
+        };
+        set.note(&judged, state)?;
+        self.record(inner)?;
+        let (told, state) = match (judged.is_empty(), judged.conflicting) {
+            (true, _) => (None, ChangeState::Committed),
+            (_, 0) => (Some(id.clone()), ChangeState::Waiting),
+            _ => (Some(id.clone()), ChangeState::Conflict),
+        };
+        Ok(Some(self.changes(told, state, &judged, Some(&id))))
+    }
+
+    fn record(&self, inner: &mut Inner) -> Result<(), StageError> {
+        if let Some(set) = &mut inner.set {
+            set.record_bases()?;
+        }
+        Ok(())
+    }
+
+    /// Says what became of the changes. `waits` is the set with what was held back.
+    fn changes(&self, id: Option<String>, state: ChangeState, judged: &Judged, waits: Option<&str>) -> Changes {
+        let cut = |paths: &[PathBuf]| Some(paths.iter().take(PATHS_TOLD).cloned().collect());
+        let mode = match self.staging.mode {
+            Mode::Commit => ChangeMode::Commit,
+            Mode::Review => ChangeMode::Review,
+            Mode::Discard => ChangeMode::Discard,
+        };
+        let accept = |path: &Path| match waits {
+            Some(id) => format!(
+                "; a person can accept it with `shieling changes apply {id} --accept-held-back --only {}`",
+                path.display()
+            ),
+            None => String::new(),
+        };
+        let held_back = judged.held.iter().map(|held| HeldBack {
+            path: held.path.clone(),
+            because: held.because.clone(),
+            instead: format!("{}{}", held.instead, accept(&held.path)),
+        });
+        let conflicts = judged.conflicts.iter().map(|conflict| Conflict {
+            path: conflict.path.clone(),
+            because: conflict.because.clone(),
+            instead: match &id {
+                Some(id) => format!(
+                    "nothing of the set was committed, and both versions are kept: look with `shieling changes show \
+                     {id}`; `shieling changes apply {id} --overwrite` takes the set's"
+                ),
+                None => "make the change again from what is there now".to_owned(),
+            },
+        });
+        Changes {
+            mode,
+            state,
+            added: cut(&judged.added),
+            modified: cut(&judged.modified),
+            deleted: cut(&judged.deleted),
+            totals: Some(ChangeTotals {
+                added: judged.counts.added,
+                modified: judged.counts.modified,
+                deleted: judged.counts.deleted,
+                held_back: judged.held_back,
+                conflicts: judged.conflicting,
+            }),
+            held_back: held_back.collect(),
+            conflicts: conflicts.collect(),
+            id,
+        }
+    }
+
+    /// What a person is to decide about. From here on no command can change it.
+    pub(super) fn review(&self) -> Result<Option<Review>, StageError> {
+        let mut inner = self.lock();
+        let Inner {
+            store,
+            set,
+            shadows,
+            asked,
+            ..
+        } = &mut *inner;
+        let (Mode::Review, Some(set)) = (self.staging.mode, set) else {
+            return Ok(None);
+        };
+        if let Some(before) = asked.take() {
+            store.discard(before.set)?;
+        }
+        let Some(frozen) = store.freeze(set, Some(shadows))? else {
+            return Ok(None);
+        };
+        let mut paths = Vec::new();
+        let mut is_cut = frozen.has_conflicts;
+        frozen.set.for_each(&mut |change: &Change| {
+            let access = match change.action {
+                shieling_changes::Action::Deleted => Access::Remove,
+                shieling_changes::Action::Touched => return Ok(()),
+                shieling_changes::Action::Added | shieling_changes::Action::Modified => Access::Write,
+            };
+            match paths.len() as u64 >= ASKED {
+                true => is_cut = true,
+                false => paths.push((access, self.workspace.join(&change.path))),
+            }
+            Ok(())
+        })?;
+        let limits = DiffLimits::default();
+        let diff = frozen.set.diff(&[], limits)?;
+        *asked = Some(frozen);
+        Ok(Some(Review {
+            paths,
+            is_cut: is_cut || diff.left_out > 0 || diff.text.len() >= limits.bytes,
+            diff: diff.text,
+        }))
+    }
+
+    /// Commits what a person was asked about, or keeps it waiting.
+    pub(super) fn decide(&self, yes: bool) -> Result<Option<Changes>, StageError> {
+        let mut inner = self.lock();
+        let Inner {
+            store,
+            set,
+            shadows,
+            asked,
+            ..
+        } = &mut *inner;
+        let (Some(mut frozen), Some(set)) = (asked.take(), set) else {
+            return Ok(None);
+        };
+        if !yes {
+            store.discard(frozen.set)?;
+            return Ok(None);
+        }
+        let own = set.id().to_owned();
+        let done = store.commit(&mut frozen.set, &Choice::default(), &self.surroundings, None);
+        let Committed { id, judged } = match done {
+            Ok(done) => done,
+            Err(error) => {
+                store.discard(frozen.set)?;
+                return Err(error.into());
+            }
+        };
+        let state = match judged.conflicting {
+            0 => ChangeState::Committed,
+            _ => ChangeState::Conflict,
+        };
+        // What was not committed of the copy is in the layer still.
+        if id.as_deref() != Some(frozen.set.id()) {
+            let rest = store.get(frozen.set.id());
+            if let (Some(_), Ok(_)) = (&id, &rest) {
+                store.thaw(frozen, set, shadows)?;
+            } else {
+                store.discard(frozen.set)?;
+            }
+        } else {
+            store.thaw(frozen, set, shadows)?;
+        }
+        let told = match state {
+            ChangeState::Conflict => Some(own.clone()),
+            _ => id,
+        };
+        Ok(Some(self.changes(told, state, &judged, Some(&own))))
+    }
+
+    /// Whether it has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.lock().set.is_none()
+    }
+
+    /// The jail has ended: what waits is kept, and the rest removed. Whatever cannot be done here is done by whoever
+    /// looks at the sets next.
+    pub(super) fn end(&self, is_over: bool) {
+        let mut inner = self.lock();
+        inner.view = None;
+        let Some(mut set) = inner.set.take() else { return };
+        if let Some(asked) = inner.asked.take() {
+            let _ = inner.store.discard(asked.set);
+        }
+        if !is_over || set.state() == State::Committed {
+            // Something may still write; or its changes are in the workspace, and can be undone.
+            return;
+        }
+        if set.close().is_err() {
+            return;
+        }
+        let is_empty = || {
+            set.judge(&self.surroundings, self.staging.limits)
+                .is_ok_and(|judged| judged.is_empty())
+        };
+        if self.staging.mode == Mode::Discard || !inner.is_used || is_empty() {
+            let _ = inner.store.discard(set);
+        }
+    }
+}
+
+/// Refuses what does not go with a layer over the workspace.
+fn check(restrictions: &Restrictions, staging: &Staging, homes: &BTreeSet<PathBuf>) -> Result<(), StageError> {
+    let workspace = &restrictions.workspace;
+    let refuse = |why: String, instead| {
+        Err(StageError::Unsupported {
+            mode: staging.mode.name(),
+            why,
+            instead,
+        })
+    };
+    if restrictions.isolation != Isolation::Full {
+        return refuse(
+            "without namespaces no layer can lie over the workspace".to_owned(),
+            "use the full isolation, or `--changes direct`",
+        );
+    }
+    if !restrictions.write.is_empty() {
+        return refuse(
+            "what is written by `--write` would not be staged".to_owned(),
+            "leave `--write` out, or use `--changes direct`",
+        );
+    }
+    if let Some(home) = homes.iter().find(|home| home.starts_with(workspace)) {
+        return refuse(
+            format!("the workspace is or holds the home `{}`", home.display()),
+            "choose a project directory, or `--changes direct`",
+        );
+    }
+    if staging.directory.starts_with(workspace) {
+        return refuse(
+            format!(
+                "change sets are stored in the workspace, in `{}`",
+                staging.directory.display()
+            ),
+            "choose another workspace, or a state directory outside of it (XDG_STATE_HOME)",
+        );
+    }
+    if let Some(mounted) = mount_inside(workspace) {
+        return refuse(
+            format!(
+                "`{}` is mounted in the workspace, and a layer shows nothing of it",
+                mounted.display()
+            ),
+            "choose the mounted directory itself, or `--changes direct`",
+        );
+    }
+    Ok(())
+}
+
+/// Something that is mounted below a directory, if anything is.
+fn mount_inside(directory: &Path) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt as _;
+    let file = rustix::fs::open("/proc/self/mountinfo", OFlags::RDONLY | OFlags::CLOEXEC, Bits::empty()).ok()?;
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut std::fs::File::from(file), &mut bytes).ok()?;
+    let mut points = bytes
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
+    points.find_map(|point| {
+        // Blanks are written as `\040`.
+        let mut path = Vec::with_capacity(point.len());
+        let mut rest = point.iter().copied();
+        while let Some(byte) = rest.next() {
+            path.push(match byte {
+                b'\\' => rest.by_ref().take(3).fold(0_u8, |value, digit| {
+                    value.wrapping_mul(8).wrapping_add(digit.wrapping_sub(b'0'))
+                }),
+                byte => byte,
+            });
+        }
+        let path = PathBuf::from(std::ffi::OsString::from_vec(path));
+        (path != directory && path.starts_with(directory)).then_some(path)
+    })
+}

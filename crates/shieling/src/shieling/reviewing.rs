@@ -1,0 +1,118 @@
+//! Staged changes that wait for a person: shown as what they are, asked about as other changes of files are, and
+//! recorded with the answer.
+
+use std::sync::Arc;
+
+use super::{Shieling, refusal};
+use crate::environment::{Environment, Review};
+use crate::files::FilesError;
+use crate::outcome::{ChangeMode, ChangeState, Changes, Outcome};
+use crate::policy::{Decision, Verdict};
+use crate::request::{Digest, FileOp, Operation};
+use crate::units::ByteCount;
+
+impl Shieling {
+    /// Asks a person about what a command staged, if it waits for that, and says in its outcome what became of it.
+    pub(super) async fn review(&self, outcome: &mut Outcome) {
+        if let Some(changes) = &mut outcome.changes
+            && let Some(error) = self.review_changes(changes).await
+        {
+            outcome.error.get_or_insert(error);
+        }
+    }
+
+    /// Commits what a change of files left staged, or asks about it, and says what became of it.
+    pub(super) async fn settle(&self) -> Option<String> {
+        let environment = Arc::clone(&self.environment);
+        let mut changes = tokio::task::spawn_blocking(move || environment.settle()).await.ok()??;
+        let error = self.review_changes(&mut changes).await;
+        let what = match (changes.state, changes.held_back.as_slice(), &changes.id) {
+            (ChangeState::Committed, [], _) => return error,
+            (ChangeState::Discarded, ..) => "staged: seen by commands, and removed with the sandbox".to_owned(),
+            (ChangeState::Committed, [held, ..], _) => format!("held back: {}; {}", held.because, held.instead),
+            (ChangeState::Waiting, _, Some(id)) => {
+                format!("staged: it waits in the change set {id} until a person applies it")
+            }
+            (ChangeState::Waiting | ChangeState::Conflict, ..) => {
+                let first = changes.conflicts.first();
+                first.map_or_else(
+                    || "staged, and not committed".to_owned(),
+                    |conflict| format!("staged, and not committed: {}; {}", conflict.because, conflict.instead),
+                )
+            }
+        };
+        Some(what)
+    }
+
+    async fn review_changes(&self, changes: &mut Changes) -> Option<String> {
+        if changes.mode != ChangeMode::Review || changes.state != ChangeState::Waiting {
+            return None;
+        }
+        let environment = Arc::clone(&self.environment);
+        let reviewed = tokio::task::spawn_blocking(move || environment.review()).await.ok()??;
+        let Review { paths, diff, is_cut } = match reviewed {
+            Ok(review) => review,
+            Err(error) => return Some(error),
+        };
+        let mut undecided = Undecided(Some(Arc::clone(&self.environment)));
+        let cut_at = is_cut.then(|| ByteCount::bytes(diff.len() as u64));
+        let op = FileOp::new(Operation::CommitChanges, &self.workspace, &[], paths)
+            .with_content(Digest::of(diff.as_bytes()))
+            .with_change(diff)
+            .with_change_cut(cut_at);
+        let mut verdict = Verdict {
+            decision: Decision::Ask,
+            reasons: vec![refusal::required(
+                op.text(),
+                "staged changes are reviewed before they are committed",
+            )],
+            commands: Vec::new(),
+            effects: Vec::new(),
+        };
+        let policy = self.policy.judge_file(&op);
+        verdict.decision = verdict.decision.max(policy.decision);
+        verdict.reasons.extend(policy.reasons);
+        let mut entry = self.entry(&op);
+        entry.of_files(&op);
+        let approved = self.approve_files(op, &verdict, false, &mut entry).await;
+        undecided.0 = None;
+        let yes = approved.is_ok();
+        let environment = Arc::clone(&self.environment);
+        let holds = environment.confinement();
+        let decided = tokio::task::spawn_blocking(move || {
+            if yes {
+                entry.starting();
+            }
+            let decided = environment.decide(yes);
+            if yes {
+                let ended = match &decided {
+                    Some(Err(error)) => Err(FilesError::Fault(error.clone())),
+                    Some(Ok(_)) | None => Ok(None),
+                };
+                let recorded = entry.ended_files(ended.as_ref().copied(), holds);
+                if let Err(error) = recorded {
+                    return Some(Err(format!("the commit could not be recorded: {error}")));
+                }
+            }
+            decided
+        });
+        match decided.await.ok()?? {
+            Ok(committed) => {
+                *changes = committed;
+                None
+            }
+            Err(error) => Some(error),
+        }
+    }
+}
+
+/// A copy that a person is asked about, which is forgotten if nobody waits for the answer any more.
+struct Undecided(Option<Arc<dyn Environment>>);
+
+impl Drop for Undecided {
+    fn drop(&mut self) {
+        if let Some(environment) = self.0.take() {
+            let _ = environment.decide(false);
+        }
+    }
+}
