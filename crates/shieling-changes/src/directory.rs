@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, SeekFrom, Timespec, Timestamps, XattrFlags,
@@ -30,11 +31,33 @@ const MARKS: &str = "user.overlay.";
 
 /// A directory.
 #[derive(Debug)]
-pub(crate) struct Directory(OwnedFd);
+pub(crate) struct Directory(Arc<Held>);
+
+/// A directory that is open, with the mode that it gets back in the end, if its owner had closed it.
+#[derive(Debug)]
+struct Held {
+    directory: OwnedFd,
+    mode: Option<u32>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(mode) = self.mode {
+            // Who has removed it meanwhile, or owns it now, is not to be told.
+            let _ = rustix::fs::fchmod(&self.directory, Mode::from_raw_mode(mode));
+        }
+    }
+}
 
 impl AsFd for Directory {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.0.directory.as_fd()
+    }
+}
+
+impl From<OwnedFd> for Directory {
+    fn from(directory: OwnedFd) -> Self {
+        Self(Arc::new(Held { directory, mode: None }))
     }
 }
 
@@ -47,28 +70,36 @@ impl Directory {
     /// Opens a directory by its absolute path, in which no name is a link.
     pub(crate) fn open(path: &Path) -> Result<Self, ChangesError> {
         rustix::fs::openat2(CWD, path, Self::FLAGS, Mode::empty(), ResolveFlags::NO_SYMLINKS)
-            .map(Self)
+            .map(Self::from)
             .doing("open", path)
     }
 
     /// Holds a directory that somebody else opened.
     pub(crate) fn of(held: BorrowedFd<'_>) -> Result<Self, Errno> {
-        rustix::fs::openat(held, c".", Self::FLAGS, Mode::empty()).map(Self)
+        rustix::fs::openat(held, c".", Self::FLAGS, Mode::empty()).map(Self::from)
     }
 
     pub(crate) fn try_clone(&self) -> io::Result<Self> {
-        self.0.try_clone().map(Self)
+        Ok(Self(Arc::clone(&self.0)))
     }
 
-    /// Opens a directory in it.
+    /// Opens a directory in it. One whose owner may not read or search it is opened to its owner for as long as it is
+    /// held.
     pub(crate) fn child(&self, name: impl AsRef<OsStr>) -> Result<Self, Errno> {
         let name = name.as_ref();
         let open = || rustix::fs::openat(self, name, Self::FLAGS, Mode::empty());
-        match open() {
-            Err(Errno::ACCESS) => self.widened(name, 0o700, open),
-            opened => opened,
+        let directory = match open() {
+            Err(Errno::ACCESS) => self.widened(name, 0o700, open)?,
+            opened => opened?,
+        };
+        let mut held = Held { directory, mode: None };
+        if !rustix::process::geteuid().is_root() {
+            let mode = Node::of(&held.directory)?.mode;
+            if mode & 0o500 != 0o500 && rustix::fs::fchmod(&held.directory, Mode::from_raw_mode(mode | 0o700)).is_ok() {
+                held.mode = Some(mode);
+            }
         }
-        .map(Self)
+        Ok(Self(Arc::new(held)))
     }
 
     /// Opens a directory beneath it; `None` if it is not there, or a link is on the way.
@@ -212,14 +243,36 @@ impl Directory {
 
     fn rename_with(&self, name: &OsStr, to: &Self, new: &OsStr, flags: RenameFlags) -> Result<(), Errno> {
         let go = || rustix::fs::renameat_with(self, name, to, new, flags);
+        // A directory that is moved is written to, for its `..`.
+        let within = || match self.widened(name, 0o700, go) {
+            Err(Errno::ACCESS) if flags == RenameFlags::EXCHANGE => to.widened(new, 0o700, go),
+            moved => moved,
+        };
         match go() {
-            // A directory that is moved is written to, for its `..`.
-            Err(Errno::ACCESS) => match self.widened(name, 0o700, go) {
-                Err(Errno::ACCESS) if flags == RenameFlags::EXCHANGE => to.widened(new, 0o700, go),
+            Err(Errno::ACCESS) => match within() {
+                // Or the directories that it is moved between are closed.
+                Err(Errno::ACCESS) => self.opened_up(|| {
+                    to.opened_up(|| match go() {
+                        Err(Errno::ACCESS) => within(),
+                        moved => moved,
+                    })
+                }),
                 moved => moved,
             },
             moved => moved,
         }
+    }
+
+    /// Does something while its owner may change what is in it.
+    fn opened_up<T>(&self, act: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
+        let mode = Node::of(self)?.mode;
+        if mode & 0o700 == 0o700 {
+            return act();
+        }
+        rustix::fs::fchmod(self, Mode::from_raw_mode(mode | 0o700))?;
+        let done = act();
+        rustix::fs::fchmod(self, Mode::from_raw_mode(mode))?;
+        done
     }
 
     /// Does something while the owner's rights of a name are wider.

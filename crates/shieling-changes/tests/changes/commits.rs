@@ -141,7 +141,8 @@ fn a_commit_leaves_what_the_command_would_have_left() {
         assert_eq!(place.tree(), before, "{what}: staged only");
         let done = place.commit(&mut set);
         assert_eq!(place.tree(), direct.tree(), "{what}");
-        if done.id.is_none() {
+        // An ordinary user looks into what is closed by opening it, which is a change that undoing would lose.
+        if done.id.is_none() || *what == "closed to its owner" {
             continue;
         }
         place.store.undo(&mut set).unwrap();

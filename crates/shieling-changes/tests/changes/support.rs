@@ -108,8 +108,15 @@ pub(crate) fn tree(root: &Path) -> Tree {
     let mut found = Tree::new();
     let mut names: HashMap<u64, Vec<u8>> = HashMap::new();
     let mut directories = vec![PathBuf::new()];
+    // Directories that were closed to their owner.
+    let mut closed = Vec::new();
     while let Some(directory) = directories.pop() {
         let here = root.join(&directory);
+        let mode = fs::metadata(&here).unwrap().permissions();
+        if mode.mode() & 0o500 != 0o500 {
+            fs::set_permissions(&here, fs::Permissions::from_mode(0o700)).unwrap();
+            closed.push((here.clone(), mode));
+        }
         let mut entries: Vec<_> = fs::read_dir(&here)
             .unwrap()
             .map(|entry| entry.unwrap().file_name())
@@ -143,6 +150,9 @@ pub(crate) fn tree(root: &Path) -> Tree {
             };
             found.insert(name, (kind, content, first));
         }
+    }
+    for (path, mode) in closed.into_iter().rev() {
+        fs::set_permissions(path, mode).unwrap();
     }
     found
 }
