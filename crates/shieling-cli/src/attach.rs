@@ -117,7 +117,7 @@ async fn run_attached(options: &Attach, state: &Path) -> Result<u8, Failure> {
 }
 
 fn page(text: &str) -> Result<(), Failure> {
-    crate::write_all(io::stdout().lock(), text)
+    crate::print::write_all(io::stdout().lock(), text)
 }
 
 /// Prints the output of a job until it ends.
@@ -131,7 +131,7 @@ async fn print_output(server: &Server, job: &str) -> Result<u8, Failure> {
         match connection.next().await.map_err(gone)? {
             Some(ServerMessage::Output(text)) => page(&Escaped::new(&plain_text(&text).replace("\r\n", "\n")).text)?,
             Some(ServerMessage::Ended(how)) => {
-                crate::write_all(io::stderr().lock(), &format!("{}\n", escape::line(&how)))?;
+                crate::print::write_all(io::stderr().lock(), &format!("{}\n", escape::line(&how)))?;
                 return Ok(0);
             }
             Some(ServerMessage::Refused(why)) => return Err(Failure::new(escape::line(&why))),

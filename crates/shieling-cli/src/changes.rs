@@ -108,9 +108,9 @@ fn list(json: bool) -> Result<u8, Failure> {
         text.push('\n');
     }
     if sets.is_empty() && !json {
-        crate::write_all(io::stderr().lock(), "no change sets\n")?;
+        crate::print::write_all(io::stderr().lock(), "no change sets\n")?;
     }
-    crate::write_all(io::stdout().lock(), &text)?;
+    crate::print::write_all(io::stdout().lock(), &text)?;
     Ok(0)
 }
 
@@ -179,7 +179,7 @@ fn show(id: &str, only: &[PathBuf], json: bool) -> Result<u8, Failure> {
         object["conflicts"] = conflicts(&judged);
         object["diff"] = diff.text.into();
         object["left_out"] = diff.left_out.into();
-        crate::write_all(io::stdout().lock(), &format!("{object}\n"))?;
+        crate::print::write_all(io::stdout().lock(), &format!("{object}\n"))?;
         return Ok(0);
     }
     // The diff has its control characters escaped.
@@ -191,7 +191,7 @@ fn show(id: &str, only: &[PathBuf], json: bool) -> Result<u8, Failure> {
         ));
     }
     text.push_str(&told(&judged));
-    crate::write_all(io::stdout().lock(), &text)?;
+    crate::print::write_all(io::stdout().lock(), &text)?;
     Ok(0)
 }
 
@@ -260,7 +260,7 @@ fn apply(id: &str, choice: &Choice) -> Result<u8, Failure> {
         }
         .map_err(|error| failure(&error))?;
     }
-    crate::write_all(io::stdout().lock(), &text)?;
+    crate::print::write_all(io::stdout().lock(), &text)?;
     Ok(
         match committed.is_none() && (judged.conflicting > 0 || judged.held_back > 0) {
             true => WAITS,
@@ -272,7 +272,7 @@ fn apply(id: &str, choice: &Choice) -> Result<u8, Failure> {
 fn discard(id: &str) -> Result<u8, Failure> {
     let (store, set) = opened(id)?;
     store.discard(set).map_err(|error| failure(&error))?;
-    crate::write_all(io::stdout().lock(), &format!("discarded {id}\n"))?;
+    crate::print::write_all(io::stdout().lock(), &format!("discarded {id}\n"))?;
     Ok(0)
 }
 
@@ -284,7 +284,7 @@ pub(crate) fn undo(id: &str) -> Result<u8, Failure> {
             .with("because", "only what was committed can be undone"));
     }
     store.undo(&mut set).map_err(|error| failure(&error))?;
-    crate::write_all(
+    crate::print::write_all(
         io::stdout().lock(),
         &format!("undone   {id}; `shieling changes apply {id}` applies it again\n"),
     )?;

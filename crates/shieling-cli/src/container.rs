@@ -44,7 +44,7 @@ pub(crate) fn open(plan: &Plan, wanted: &ContainerPlan, state: Option<&Path>) ->
     let progress: Option<Progress> = (!plan.quiet).then(|| {
         let tell = |line: &str| {
             // Nobody is left to tell if this cannot be written.
-            let _ = crate::write_all(io::stderr().lock(), &format!("{}\n", crate::escape::line(line)));
+            let _ = crate::print::write_all(io::stderr().lock(), &format!("{}\n", crate::escape::line(line)));
         };
         Arc::new(tell) as Progress
     });

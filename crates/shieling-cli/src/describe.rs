@@ -20,9 +20,9 @@ pub(crate) fn describe(options: &Describe) -> Result<u8, Failure> {
     let told = told(&plan, Persistence::Files)?;
     let described: Description = Library::open(&plan, None)?.describe(&plan, told, &ToolName::defaults())?;
     if options.json {
-        crate::print_json(&described)?;
+        crate::print::print_json(&described)?;
     } else {
-        crate::write_all(io::stdout().lock(), &described.to_string())?;
+        crate::print::write_all(io::stdout().lock(), &described.to_string())?;
     }
     Ok(0)
 }

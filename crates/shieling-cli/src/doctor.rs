@@ -119,9 +119,9 @@ fn ssh() -> Result<String, String> {
 pub(crate) fn doctor(options: &Doctor) -> Result<u8, Failure> {
     let report = report(env!("CARGO_PKG_VERSION"), &Trials::run(), Host::look(Path::new("/")));
     if options.json {
-        crate::print_json(&report)?;
+        crate::print::print_json(&report)?;
     } else {
-        crate::write_all(io::stdout().lock(), &page(&report))?;
+        crate::print::write_all(io::stdout().lock(), &page(&report))?;
     }
     Ok(u8::from(!report.works))
 }

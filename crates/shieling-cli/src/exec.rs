@@ -25,7 +25,7 @@ pub(crate) fn exec(options: &Exec) -> Result<u8, Failure> {
             error: Some(failure.what()),
             ..Outcome::blank(Status::Failed, here, environment.to_string())
         };
-        crate::print_json(&outcome)?;
+        crate::print::print_json(&outcome)?;
     }
     done
 }
@@ -58,22 +58,22 @@ fn run(options: &Exec) -> Result<u8, Failure> {
                 if let Some(missing) = &missing {
                     outcome.error = Some(missing.what());
                 }
-                crate::print_json(&outcome)?;
+                crate::print::print_json(&outcome)?;
             } else if on_terminal {
                 // What was said without the command, such as a syntax error, has not been on the terminal.
-                crate::write_all(io::stderr().lock(), &outcome.stderr)?;
+                crate::print::write_all(io::stderr().lock(), &outcome.stderr)?;
             }
             match missing {
                 // Its cause and the ways on are no part of an outcome.
-                Some(missing) => crate::write_all(io::stderr().lock(), &format!("{missing}\n"))?,
+                Some(missing) => crate::print::write_all(io::stderr().lock(), &format!("{missing}\n"))?,
                 None if options.json => {}
-                None => crate::write_all(
+                None => crate::print::write_all(
                     io::stderr().lock(),
                     &words::end(&outcome, &command, plan.memory_limit()),
                 )?,
             }
             if let Some(id) = outcome.recording.as_ref().filter(|_| !options.json) {
-                crate::write_all(io::stderr().lock(), &format!("recorded: shieling log replay {id}\n"))?;
+                crate::print::write_all(io::stderr().lock(), &format!("recorded: shieling log replay {id}\n"))?;
             }
             Ok(words::exit_status(&outcome))
         }

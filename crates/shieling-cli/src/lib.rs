@@ -39,6 +39,7 @@ mod replay;
 mod doctor;
 mod quote;
 mod words;
+mod print;
 mod escape;
 
 use std::ffi::OsString;
@@ -47,6 +48,7 @@ use std::io::{self, Write};
 use clap::{CommandFactory as _, Parser as _};
 
 use options::{Cli, Subcommands};
+use print::told;
 use words::{FAILED, Failure};
 
 /// Does what these words ask for, of which the first is the program's own name, and gives the exit status.
@@ -139,24 +141,4 @@ fn completions(shell: clap_complete::Shell) -> Result<u8, Failure> {
     clap_complete::generate(shell, &mut Cli::command(), "shieling", &mut script);
     told(io::stdout().lock().write_all(&script))?;
     Ok(0)
-}
-
-/// Prints a value as one line of JSON.
-fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string(value).map_err(|error| Failure::new(format!("no JSON could be made: {error}")))?;
-    write_all(io::stdout().lock(), &format!("{text}\n"))
-}
-
-/// Writes it all. A reader that went away has had what it wanted.
-fn write_all(mut to: impl Write, text: &str) -> Result<(), Failure> {
-    told(to.write_all(text.as_bytes()).and_then(|()| to.flush())).map(drop)
-}
-
-/// Whether somebody still reads.
-fn told(written: io::Result<()>) -> Result<bool, Failure> {
-    match written {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Failure::new(format!("the output cannot be written: {error}"))),
-    }
 }

@@ -89,7 +89,7 @@ fn show(file: &Path, json: bool, last: Option<usize>) -> Result<u8, Failure> {
 /// Prints one record; false if nobody reads any more.
 fn print(to: &mut impl Write, number: u64, line: &str, json: bool) -> Result<bool, Failure> {
     let text = if json { line.to_owned() } else { record(number, line) };
-    crate::told(writeln!(to, "{text}"))
+    crate::print::told(writeln!(to, "{text}"))
 }
 
 /// One record in one line: number, time, kind, decision or end, and the command. An operation on files
@@ -145,7 +145,7 @@ fn verify(file: &Path, noted: Option<&str>) -> Result<u8, Failure> {
             BROKEN,
         ),
     };
-    crate::write_all(io::stdout().lock(), &text)?;
+    crate::print::write_all(io::stdout().lock(), &text)?;
     Ok(status)
 }
 
@@ -156,11 +156,11 @@ fn output(id: &str, stdout: bool, mut cursor: u64, limit: Option<Size>) -> Resul
         let piece = run::read_output(id, stdout, cursor, left.min(PIECE))?;
         left -= piece.bytes.len() as u64;
         cursor = piece.next;
-        if !crate::told(to.write_all(&piece.bytes))? || piece.end {
+        if !crate::print::told(to.write_all(&piece.bytes))? || piece.end {
             return Ok(0);
         }
         if left == 0 {
-            crate::write_all(io::stderr().lock(), &format!("output   goes on at --cursor {cursor}\n"))?;
+            crate::print::write_all(io::stderr().lock(), &format!("output   goes on at --cursor {cursor}\n"))?;
             return Ok(0);
         }
     }

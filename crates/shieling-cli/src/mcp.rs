@@ -40,8 +40,8 @@ pub(crate) fn mcp(options: &Mcp, words: &[OsString]) -> Result<u8, Failure> {
     if let Some(client) = &options.print_config {
         let client = clients::named(client)?;
         let config = client.config(&clients::given(words.iter().cloned())?);
-        crate::write_all(io::stderr().lock(), &format!("{}\n", client.place))?;
-        crate::write_all(io::stdout().lock(), &config)?;
+        crate::print::write_all(io::stderr().lock(), &format!("{}\n", client.place))?;
+        crate::print::write_all(io::stdout().lock(), &config)?;
         return Ok(0);
     }
     let dialect = Dialect::named(&options.dialect).map_err(|error| Failure::new(error.to_string()))?;

@@ -13,7 +13,7 @@ pub(crate) fn policy(options: &Policy) -> Result<u8, Failure> {
     match options {
         Policy::Check { file, json } => check(file, *json),
         Policy::Show { preset } => {
-            crate::write_all(io::stdout().lock(), &run::preset(preset)?)?;
+            crate::print::write_all(io::stdout().lock(), &run::preset(preset)?)?;
             Ok(0)
         }
     }
@@ -23,9 +23,9 @@ fn check(file: &Path, json: bool) -> Result<u8, Failure> {
     let examples = run::check_policy(file)?;
     let holds = examples.iter().all(|example| example.holds);
     if json {
-        crate::print_json(&serde_json::json!({ "holds": holds, "examples": examples }))?;
+        crate::print::print_json(&serde_json::json!({ "holds": holds, "examples": examples }))?;
     } else {
-        crate::write_all(io::stdout().lock(), &report(&examples))?;
+        crate::print::write_all(io::stdout().lock(), &report(&examples))?;
     }
     Ok(if holds { 0 } else { FAILED })
 }

@@ -49,7 +49,7 @@ fn list() -> Result<u8, Failure> {
         .map_err(|error| Failure::new(format!("{} cannot be read: {}", Printable(&directory), reason(&error))))?;
     if all.is_empty() {
         let none = "there are no recordings; `--record` makes them\n";
-        crate::write_all(io::stderr().lock(), none)?;
+        crate::print::write_all(io::stderr().lock(), none)?;
     }
     let mut page = String::new();
     for one in all {
@@ -61,7 +61,7 @@ fn list() -> Result<u8, Failure> {
         let (size, title) = (one.size.to_string(), escape::headline(&one.title, 60));
         page.push_str(&format!("{}  {length:>9}  {size:>9}  {title}\n", one.id));
     }
-    crate::write_all(io::stdout().lock(), &page)?;
+    crate::print::write_all(io::stdout().lock(), &page)?;
     Ok(0)
 }
 
@@ -226,11 +226,11 @@ impl Page {
         } else {
             plain
         };
-        crate::told(io::stdout().lock().write_all(text.as_bytes()))
+        crate::print::told(io::stdout().lock().write_all(text.as_bytes()))
     }
 
     fn mark(&mut self, time: f64, label: &str) -> Result<bool, Failure> {
-        Ok(self.end()? && crate::told(writeln!(io::stdout().lock(), "{}", mark(time, label)))?)
+        Ok(self.end()? && crate::print::told(writeln!(io::stdout().lock(), "{}", mark(time, label)))?)
     }
 
     /// Ends the line, if there is something in it.
@@ -268,7 +268,7 @@ impl Drop for Stage {
 
 fn show(bytes: &[u8]) -> Result<bool, Failure> {
     let mut to = io::stdout().lock();
-    crate::told(to.write_all(bytes).and_then(|()| to.flush()))
+    crate::print::told(to.write_all(bytes).and_then(|()| to.flush()))
 }
 
 /// Plays it on the terminal, with its timing, until its end or a signal.
@@ -314,7 +314,7 @@ async fn play(recording: &mut Recording, options: &Replay) -> Result<u8, Failure
     };
     drop(stage);
     // What was seen last stays.
-    crate::write_all(
+    crate::print::write_all(
         io::stdout().lock(),
         &format!("{}\n", Escaped::new(&renderer.screen().text).text),
     )?;

@@ -53,7 +53,7 @@ pub(crate) fn tell_what_is_open(plan: &Plan) -> Result<(), Failure> {
                 "note: `{key}` has no effect in `{}`, where nothing is protected from commands\n",
                 plan.env
             );
-            crate::write_all(io::stderr().lock(), &told)?;
+            crate::print::write_all(io::stderr().lock(), &told)?;
         }
     }
     if !plan.leaves_open() {
@@ -65,7 +65,7 @@ pub(crate) fn tell_what_is_open(plan: &Plan) -> Result<(), Failure> {
          outside the workspace, or use `--env sandbox` with full isolation, which protects it\n",
         files.join(", ")
     );
-    crate::write_all(io::stderr().lock(), &told)
+    crate::print::write_all(io::stderr().lock(), &told)
 }
 
 /// The library, set up as planned.
@@ -189,7 +189,7 @@ impl Library {
     /// Tells on stderr what was held back and stands in no outcome.
     pub(crate) fn tell_held_back(&self) -> Result<(), Failure> {
         let held = self.shieling.environment().held_back();
-        crate::write_all(io::stderr().lock(), &crate::words::held_back_at_end(&held))
+        crate::print::write_all(io::stderr().lock(), &crate::words::held_back_at_end(&held))
     }
 
     /// Adds what is known once the environment has started.

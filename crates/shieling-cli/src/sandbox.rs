@@ -196,7 +196,7 @@ fn kept_home(workspace: &Path, state: Option<&Path>) -> Result<PathBuf, Failure>
 /// Tells that git will not work in the sandbox, and why.
 fn not_shown(workspace: &Path, git: &Path) -> Result<(), Failure> {
     let (workspace, git) = (Printable(workspace), Printable(git));
-    crate::write_all(
+    crate::print::write_all(
         std::io::stderr().lock(),
         &format!(
             "note: `{workspace}/.git` leads to `{git}`, which is not shown\n\

@@ -25,8 +25,8 @@ pub(crate) fn shell(options: &Shell) -> Result<u8, Failure> {
         Ran::Stopped { signal } => Ok(128 + signal),
         Ran::Ended { outcome, missing } => {
             match missing {
-                Some(missing) => crate::write_all(io::stderr().lock(), &format!("{missing}\n"))?,
-                None => crate::write_all(
+                Some(missing) => crate::print::write_all(io::stderr().lock(), &format!("{missing}\n"))?,
+                None => crate::print::write_all(
                     io::stderr().lock(),
                     &words::end(&outcome, &command, plan.memory_limit()),
                 )?,

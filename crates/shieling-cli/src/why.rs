@@ -25,10 +25,10 @@ pub(crate) fn why(options: &Why) -> Result<u8, Failure> {
     let command = library.command(&plan, &quote::command_text(&options.command))?;
     let verdict = library.judge(&command);
     if options.json {
-        crate::print_json(&verdict)?;
+        crate::print::print_json(&verdict)?;
     } else {
         let text = explain(command.text(), &verdict, Look::of_stdout());
-        crate::write_all(io::stdout().lock(), &text)?;
+        crate::print::write_all(io::stdout().lock(), &text)?;
     }
     Ok(status(verdict.decision))
 }

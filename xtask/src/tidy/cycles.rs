@@ -12,31 +12,22 @@ use super::modules::Arrow;
 const KNOWN: &[&[&str]] = &[
     &[
         "crates/shieling-cli/src/approver.rs",
-        "crates/shieling-cli/src/attach.rs",
-        "crates/shieling-cli/src/attach/client.rs",
-        "crates/shieling-cli/src/attach/server.rs",
-        "crates/shieling-cli/src/changes.rs",
-        "crates/shieling-cli/src/clients.rs",
         "crates/shieling-cli/src/config/mod.rs",
         "crates/shieling-cli/src/container.rs",
-        "crates/shieling-cli/src/describe.rs",
-        "crates/shieling-cli/src/doctor.rs",
-        "crates/shieling-cli/src/exec.rs",
-        "crates/shieling-cli/src/lib.rs",
-        "crates/shieling-cli/src/log.rs",
-        "crates/shieling-cli/src/mcp.rs",
         "crates/shieling-cli/src/missing.rs",
+        "crates/shieling-cli/src/network.rs",
         "crates/shieling-cli/src/options/mod.rs",
         "crates/shieling-cli/src/person.rs",
         "crates/shieling-cli/src/plan.rs",
-        "crates/shieling-cli/src/policy.rs",
-        "crates/shieling-cli/src/replay.rs",
+        "crates/shieling-cli/src/print.rs",
         "crates/shieling-cli/src/run.rs",
         "crates/shieling-cli/src/sandbox.rs",
         "crates/shieling-cli/src/setup.rs",
-        "crates/shieling-cli/src/shell.rs",
-        "crates/shieling-cli/src/why.rs",
         "crates/shieling-cli/src/words.rs",
+    ],
+    &[
+        "crates/shieling-cli/src/attach.rs",
+        "crates/shieling-cli/src/attach/client.rs",
     ],
     &[
         "crates/shieling-container/src/environment.rs",
@@ -105,6 +96,7 @@ const KNOWN: &[&[&str]] = &[
     &[
         "crates/shieling/src/environment/sandbox/foreign.rs",
         "crates/shieling/src/environment/sandbox/mod.rs",
+        "crates/shieling/src/environment/sandbox/outside.rs",
     ],
     &[
         "crates/shieling/src/environment/sandbox/guard.rs",
@@ -115,6 +107,7 @@ const KNOWN: &[&[&str]] = &[
         "crates/shieling/src/environment/sandbox/writable.rs",
     ],
     &[
+        "crates/shieling/src/policy/connects.rs",
         "crates/shieling/src/policy/mod.rs",
         "crates/shieling/src/policy/preset.rs",
         "crates/shieling/src/policy/rule.rs",

@@ -185,6 +185,8 @@ const HOMES: &[&str] = &[
     "crates/shieling/src/shieling/hidden.rs",
     // The description includes the size of a persistent home.
     "crates/shieling/src/shieling/telling.rs",
+    // The host's Java store is looked for.
+    "crates/shieling/src/network/outlet.rs",
     "crates/shieling/src/shieling/in_parts.rs",
     "crates/shieling/src/shieling/lookup.rs",
     "crates/shieling/src/shieling/lookup/",
