@@ -252,7 +252,8 @@ fn the_person_behind_a_client_is_asked_about_a_host_and_the_command_goes_on() {
 #[test]
 fn packages_come_from_real_registries() {
     if std::env::var_os("SHIELING_TEST_REGISTRIES").is_none() {
-        return shieling_testkit::prerequisite::skip("SHIELING_TEST_REGISTRIES is not set");
+        eprintln!("skipped: it runs where SHIELING_TEST_REGISTRIES is set");
+        return;
     }
     // Where a resolver gives them addresses that are not public, these have to be named.
     let names = [
