@@ -224,7 +224,7 @@ fn file(properties: Value, required: &[&str]) -> Map<String, Value> {
     object(properties, required)
 }
 
-const OUTCOME: [&str; 23] = [
+const OUTCOME: [&str; 24] = [
     "status",
     "exit_code",
     "signal",
@@ -244,6 +244,7 @@ const OUTCOME: [&str; 23] = [
     "session_restarted",
     "job",
     "changes",
+    "network",
     "hints",
     "limits_hit",
     "denial",
@@ -276,6 +277,7 @@ fn outcome_properties() -> Map<String, Value> {
         "session_restarted": {"type": "boolean"},
         "job": {"type": ["string", "null"]},
         "changes": {"type": ["object", "null"]},
+        "network": {"type": ["object", "null"]},
         "hints": {"type": "array"},
         "limits_hit": {"type": "array"},
         "denial": {"type": ["object", "null"]},

@@ -88,6 +88,7 @@ fn start(command: &Command, streams: Streams) -> Result<Process, SpawnError> {
         file.write_all(command.text().as_bytes()).map_err(failed)?;
         format!(". /proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
     };
+    let start = Instant::now();
     let mut child = std::process::Command::new("/bin/bash")
         .args(["-c", "--", &text])
         .env_clear()
@@ -111,7 +112,9 @@ fn start(command: &Command, streams: Streams) -> Result<Process, SpawnError> {
     std::thread::spawn(move || told.send(child.wait()));
     let (stdout, stderr) = (stdout.expect("it is piped"), stderr.expect("it is piped"));
     // Whatever is no pipe goes into `from_streams` and `with_input`.
-    let process = Process::from_parts(stdout.into(), stderr.into(), Box::new(control)).map_err(failed)?;
+    let process = Process::from_parts(stdout.into(), stderr.into(), Box::new(control))
+        .map_err(failed)?
+        .with_start(start);
     match stdin {
         Some(stdin) => process.with_input_pipe(stdin.into()).map_err(failed),
         None => Ok(process),
