@@ -8,11 +8,14 @@ use shieling_jail::message::{Order, Report};
 
 use crate::supervisor::{KILL_BUDGET_MS, KILL_PAUSE_MS, REFUSED_ROUNDS, now_ms};
 use crate::sys;
-use crate::tree::{Part, Tree, Walk};
+use crate::tree::{self, Part, Tree, Walk};
 
 /// How many parts may wait to be ended. A host has at most one for each command of a session that left
 /// something behind.
 const MOST: usize = 512;
+/// How long a shell that was told to leave a command is waited for, once nothing of that command is left. It may have
+/// been about to start a process when it was told, and does so before it obeys.
+const LEAVING_MS: u64 = 300;
 /// The kernel tells the start of a process in hundredths of a second on every architecture.
 const TICK_MS: u64 = 10;
 
@@ -34,6 +37,8 @@ struct Ending {
     next: u64,
     refused: u32,
     found: u32,
+    /// The shell, if it was told to leave its command, and until when it is waited for.
+    leaving: Option<(Pid, Option<u64>)>,
 }
 
 impl Parts {
@@ -98,6 +103,7 @@ impl Parts {
 
 impl Ending {
     fn begin(order: Order, now: u64, main: Option<Pid>) -> Self {
+        let mut leaving = None;
         let (number, part, grace_ms) = match order {
             Order::EndPart {
                 number,
@@ -111,6 +117,7 @@ impl Ending {
                     sys::signal(main, signal);
                     // If it has stopped itself, it sees it now.
                     sys::signal(main, Signal::CONT.as_raw());
+                    leaving = Some((main, None));
                 }
                 let part = Part {
                     since: since_ms / TICK_MS,
@@ -129,13 +136,33 @@ impl Ending {
             next: now,
             refused: 0,
             found: 0,
+            leaving,
         }
+    }
+
+    /// When to look again, since the shell may have started something of the command that it was told to leave: until
+    /// it was seen asleep before a look, waiting for a process that the look finds, or for the next command.
+    fn look_again(&mut self, now: u64) -> Option<u64> {
+        let (shell, until) = self.leaving.as_mut()?;
+        let shell = *shell;
+        if now >= *until.get_or_insert(now + LEAVING_MS) {
+            return None;
+        }
+        if tree::is_busy(shell) {
+            return Some(now + 1);
+        }
+        self.leaving = None;
+        Some(now)
     }
 
     /// How many are left for good, once that is known.
     fn left(&mut self, now: u64, walk: Walk) -> Option<u32> {
         if walk.alive == 0 {
-            return Some(0);
+            let Some(again) = self.look_again(now) else {
+                return Some(0);
+            };
+            self.next = again;
+            return None;
         }
         self.refused = if walk.alive == walk.refused {
             self.refused + 1

@@ -289,6 +289,11 @@ struct Stat {
     started: u64,
 }
 
+/// Whether this process is on a processor, waits for one, or is in the middle of a system call that nothing interrupts.
+pub(crate) fn is_busy(pid: Pid) -> bool {
+    stat(pid.as_raw_pid()).is_some_and(|stat| matches!(stat.state, b'R' | b'D'))
+}
+
 fn stat(pid: i32) -> Option<Stat> {
     let file = open(Path::new(pid).push(b"/stat"), OFlags::empty())?;
     let mut buffer = [0_u8; 512];
