@@ -1,6 +1,6 @@
 //! The network by name: a gateway of [`shieling_gateway`] bound to a sandbox.
 //!
-//! [`NetworkAccess`] says what is opened. For each jail an [`Outlet`] starts one gateway, tells the jail which addresses
+//! [`NetworkAccess`] says what is opened. For each jail an `Outlet` starts one gateway, tells the jail which addresses
 //! and sockets it needs in its network, serves the sockets that come back, and reports. It decides nothing and asks
 //! nobody by itself; the gateway has the rules, and whoever answers is handed in.
 
