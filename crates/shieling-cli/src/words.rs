@@ -167,11 +167,7 @@ pub(crate) fn end(outcome: &Outcome, command: &Command, memory: Option<ByteCount
     if outcome.truncated {
         output(&mut lines, outcome, command);
     }
-    let refused = outcome
-        .network
-        .as_ref()
-        .is_some_and(|network| !network.denied.is_empty());
-    let no_network = refused || outcome.hints.iter().any(|hint| hint.kind == HintKind::Network);
+    let no_network = outcome.was_refused_a_host() || outcome.hints.iter().any(|hint| hint.kind == HintKind::Network);
     // More time would not bring what cannot be reached.
     if outcome.status == Status::TimedOut && !no_network {
         let more = command.deadline().saturating_mul(2);

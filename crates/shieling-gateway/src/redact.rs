@@ -32,8 +32,9 @@ impl Redactor {
                 }
             };
             add(value.into(), placeholder.into());
-            for encode in [percent_encoded, percent_encoded_lower] {
-                add(encode(value).into(), encode(placeholder).into());
+            for lower in [false, true] {
+                let encode = |text| percent_encoded(text, lower).into();
+                add(encode(value), encode(placeholder));
             }
             for alignment in 0..3 {
                 for url_safe in [false, true] {
@@ -146,25 +147,15 @@ fn in_base64(text: &str, alignment: usize, url_safe: bool) -> Vec<u8> {
     encoded.as_bytes().get(start..end).unwrap_or_default().to_vec()
 }
 
-/// The text in percent-encoding, as `encodeURIComponent` and `urllib.parse.quote` write it.
-fn percent_encoded(text: &str) -> String {
+/// The text in percent-encoding, as `encodeURIComponent` and `urllib.parse.quote` write it, or with the lower-case
+/// digits of others.
+fn percent_encoded(text: &str, lower: bool) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => encoded.push(byte as char),
+            _ if lower => encoded.push_str(&format!("%{byte:02x}")),
             _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
-}
-
-/// The same with lower-case digits.
-fn percent_encoded_lower(text: &str) -> String {
-    let mut encoded = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => encoded.push(byte as char),
-            _ => encoded.push_str(&format!("%{byte:02x}")),
         }
     }
     encoded

@@ -47,18 +47,24 @@ const ERROR_PAUSE: Duration = Duration::from_millis(50);
 /// The queries over UDP that are answered at once. Most need no wait.
 const QUERIES_AT_ONCE: usize = 64;
 
+/// The next connection. What serves earlier ones and has ended is forgotten meanwhile.
+async fn accept(listener: &TcpListener, serving: &mut JoinSet<()>) -> TcpStream {
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => return stream,
+                Err(_) => sleep(ERROR_PAUSE).await,
+            },
+            Some(_) = serving.join_next() => {}
+        }
+    }
+}
+
 /// Accepts connections, each of which ends with this loop.
 pub(crate) async fn connections(shared: Arc<Shared>, listener: TcpListener) {
     let mut serving = JoinSet::new();
     loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            Some(_) = serving.join_next() => continue,
-        };
-        let Ok((stream, _)) = accepted else {
-            sleep(ERROR_PAUSE).await;
-            continue;
-        };
+        let stream = accept(&listener, &mut serving).await;
         let Ok(local) = stream.local_addr() else { continue };
         let refused = if shared.recorder.exhausted() {
             Some("the bytes that the gateway may pass on are used up")
@@ -131,14 +137,7 @@ pub(crate) async fn dns_udp(shared: Arc<Shared>, socket: UdpSocket) {
 pub(crate) async fn dns_tcp(shared: Arc<Shared>, listener: TcpListener) {
     let mut serving = JoinSet::new();
     loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            Some(_) = serving.join_next() => continue,
-        };
-        let Ok((stream, _)) = accepted else {
-            sleep(ERROR_PAUSE).await;
-            continue;
-        };
+        let stream = accept(&listener, &mut serving).await;
         let Ok(slot) = Arc::clone(&shared.dns_connections).try_acquire_owned() else {
             continue;
         };

@@ -468,6 +468,11 @@ impl Outcome {
         Duration::try_from_secs_f64(self.duration_ms / 1_000.0).unwrap_or_default()
     }
 
+    /// Returns whether a host was refused to it, where the network is opened by name.
+    pub fn was_refused_a_host(&self) -> bool {
+        self.network.as_ref().is_some_and(|network| !network.denied.is_empty())
+    }
+
     /// Adds to the list of what was held back.
     pub fn add_held_back(&mut self, held_back: Vec<HeldBack>) {
         if !held_back.is_empty() {

@@ -54,11 +54,7 @@ pub(super) fn hint(network: Network, by_name: bool, outcome: &Outcome) -> Option
         _ => return None,
     };
     // What was refused by name is told by name.
-    let refused = outcome
-        .network
-        .as_ref()
-        .is_some_and(|network| !network.denied.is_empty());
-    if network == Network::Host || refused {
+    if network == Network::Host || outcome.was_refused_a_host() {
         return None;
     }
     let said = [&outcome.stderr, &outcome.stdout]

@@ -273,10 +273,6 @@ impl Stage {
         let Committed { id, judged } = store.commit(set, &Choice::default(), self.surroundings(), Some(shadows))?;
         let waits = judged.held_back > 0 || judged.conflicting > 0;
         let own = set.id().to_owned();
-        let state = match judged.conflicting {
-            0 => ChangeState::Committed,
-            _ => ChangeState::Conflict,
-        };
         if waits && set.state() != State::Committed {
             // What happens to these paths from now on, no command knows of.
             set.record_bases()?;
@@ -285,11 +281,7 @@ impl Stage {
                 set.note(&left, State::Waiting)?;
             }
         }
-        let told = match state {
-            ChangeState::Conflict => Some(own.clone()),
-            _ => id,
-        };
-        Ok(Some(self.changes(told, state, &judged, Some(&own))))
+        Ok(Some(self.committed(&own, id, &judged)))
     }
 
     /// Looks at what waits.
@@ -319,6 +311,15 @@ impl Stage {
             set.record_bases()?;
         }
         Ok(())
+    }
+
+    /// Says what a commit of the set `own` came to. `id` is the set that was committed, if one was.
+    fn committed(&self, own: &str, id: Option<String>, judged: &Judged) -> Changes {
+        let (told, state) = match judged.conflicting {
+            0 => (id, ChangeState::Committed),
+            _ => (Some(own.to_owned()), ChangeState::Conflict),
+        };
+        self.changes(told, state, judged, Some(own))
     }
 
     /// Says what became of the changes. `waits` is the set with what was held back.
@@ -440,10 +441,6 @@ impl Stage {
                 return Err(error.into());
             }
         };
-        let state = match judged.conflicting {
-            0 => ChangeState::Committed,
-            _ => ChangeState::Conflict,
-        };
         // What was not committed of the copy is in the layer still.
         if id.as_deref() != Some(frozen.set.id()) {
             let rest = store.get(frozen.set.id());
@@ -455,11 +452,7 @@ impl Stage {
         } else {
             store.thaw(frozen, set, shadows)?;
         }
-        let told = match state {
-            ChangeState::Conflict => Some(own.clone()),
-            _ => id,
-        };
-        Ok(Some(self.changes(told, state, &judged, Some(&own))))
+        Ok(Some(self.committed(&own, id, &judged)))
     }
 
     /// Whether it has ended.
