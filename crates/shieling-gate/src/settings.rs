@@ -327,6 +327,3 @@ impl<'a> Reader<'a> {
 fn is_key(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-'
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::fd::AsFd as _;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use shieling_changes::{ChangeSet, Choice, Mode, Shadows, Surroundings};
 
-use crate::support::{Place, sh};
+use crate::support::{Place, in_overlay, sh};
 
 /// A shell in an overlay that stays mounted.
 struct Inside {
@@ -22,25 +22,8 @@ impl Inside {
     fn new(place: &Place, set: &ChangeSet) -> Self {
         let view = place.root.join("view");
         let _ = fs::create_dir(&view);
-        let text = format!(
-            "mount -t overlay overlay -o userxattr,lowerdir='{}',upperdir='{}',workdir='{}' '{}' && cd '{}' && echo $$ && \
-             VIEW=$PWD exec bash",
-            place.workspace.display(),
-            set.upper().display(),
-            set.work().display(),
-            view.display(),
-            view.display(),
-        );
-        let mut child = Command::new("unshare")
-            .args([
-                "--user",
-                "--map-current-user",
-                "--keep-caps",
-                "--mount",
-                "bash",
-                "-c",
-                &text,
-            ])
+        let text = "echo $$ && VIEW=$PWD exec bash";
+        let mut child = in_overlay(&place.workspace, &set.upper(), &set.work(), &view, text)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

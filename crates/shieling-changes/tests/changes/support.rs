@@ -74,27 +74,34 @@ pub(crate) fn sh(directory: &Path, script: &str) {
     );
 }
 
-/// Runs a script in an overlay that only it sees. Its own failure is no failure here.
-pub(crate) fn overlay(lower: &Path, upper: &Path, work: &Path, view: &Path, script: &str) {
+/// A bash that mounts an overlay which only it sees, stands in it and runs this text.
+pub(crate) fn in_overlay(lower: &Path, upper: &Path, work: &Path, view: &Path, text: &str) -> Command {
     let text = format!(
         "mount -t overlay overlay -o userxattr,lowerdir='{}',upperdir='{}',workdir='{}' '{}' || exit 99\n\
-         cd '{}' || exit 99\nsetpriv --bounding-set -all bash -c \"$SCRIPT\"; exit 0",
+         cd '{}' || exit 99\n{text}",
         lower.display(),
         upper.display(),
         work.display(),
         view.display(),
         view.display(),
     );
-    let output = Command::new("unshare")
-        .args([
-            "--user",
-            "--map-current-user",
-            "--keep-caps",
-            "--mount",
-            "bash",
-            "-c",
-            &text,
-        ])
+    let mut command = Command::new("unshare");
+    command.args([
+        "--user",
+        "--map-current-user",
+        "--keep-caps",
+        "--mount",
+        "bash",
+        "-c",
+        &text,
+    ]);
+    command
+}
+
+/// Runs a script in an overlay. Its own failure is no failure here.
+pub(crate) fn overlay(lower: &Path, upper: &Path, work: &Path, view: &Path, script: &str) {
+    let text = "setpriv --bounding-set -all bash -c \"$SCRIPT\"; exit 0";
+    let output = in_overlay(lower, upper, work, view, text)
         .env("SCRIPT", script)
         .output()
         .unwrap();

@@ -12,6 +12,11 @@ fn home_of(place: &Place, attack: &Attack) -> PathBuf {
     place.path().join(if is_home { "work" } else { "home" })
 }
 
+/// Fails with what was wrong, of so many.
+fn none(wrong: &[String], of: usize) {
+    assert!(wrong.is_empty(), "{} of {of}\n{}", wrong.len(), wrong.join("\n"));
+}
+
 #[test]
 fn nothing_that_an_attack_leaves_behind_runs_in_the_hands_of_the_user() {
     let attacks = share(attacks(), 23);
@@ -27,13 +32,7 @@ fn nothing_that_an_attack_leaves_behind_runs_in_the_hands_of_the_user() {
         }
         place.use_tools(attack).then(|| "it ran".to_owned())
     });
-    assert!(
-        wrong.is_empty(),
-        "{} of {}\n{}",
-        wrong.len(),
-        attacks.len(),
-        wrong.join("\n")
-    );
+    none(&wrong, attacks.len());
 }
 
 #[test]
@@ -58,13 +57,7 @@ fn without_the_gate_it_runs() {
         place.forget();
         (!place.use_tools(attack)).then(|| format!("it did not run ({said})"))
     });
-    assert!(
-        wrong.is_empty(),
-        "{} of {}\n{}",
-        wrong.len(),
-        attacks.len(),
-        wrong.join("\n")
-    );
+    none(&wrong, attacks.len());
 }
 
 #[test]

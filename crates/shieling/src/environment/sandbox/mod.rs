@@ -996,6 +996,4 @@ impl Sandbox {
 }
 
 #[cfg(test)]
-mod settings_tests;
-#[cfg(test)]
 mod tests;
