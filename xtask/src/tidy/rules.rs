@@ -193,7 +193,7 @@ const HOMES: &[&str] = &[
     "crates/shieling-cli/src/config.rs",
     "crates/shieling-cli/src/config/",
     // Starts itself once more.
-    "crates/shieling-agent/src/outer.rs",
+    "crates/shieling-remote/src/bin/shieling-agent/outer.rs",
     // The agent program is put where engines mount it, and what is mounted is looked at.
     "crates/shieling-container/src/agent.rs",
     "crates/shieling-container/src/discover.rs",
