@@ -16,6 +16,7 @@ mod lookup;
 mod network;
 mod reading;
 mod recorded;
+mod recordings;
 mod refusal;
 mod reviewing;
 mod sessions;
@@ -271,7 +272,7 @@ impl Shieling {
             verdict.decision == Decision::Ask && verdict.reasons.iter().any(|reason| reason.rule == UNREADABLE);
         // What bash cannot read either is answered in bash's words; nothing of it runs.
         if unread && let Some(misread) = here.misread(command).await {
-            return no(sessions::misread(entry, blank(Status::Exited), misread));
+            return no(self::misread(entry, blank(Status::Exited), misread));
         }
 
         let session = session.map(ToString::to_string);
@@ -412,6 +413,27 @@ fn refuse(entry: &mut Entry, blank: Outcome, (status, denial): (Status, Denial))
             .map(|error| format!("the refusal could not be recorded: {error}")),
         denial: Some(denial),
         ..blank
+    }
+}
+
+/// The outcome of a text that bash cannot read, as `bash -c` has it. Nothing of it ran.
+fn misread(entry: &mut Entry, blank: Outcome, (code, said): (i32, String)) -> Outcome {
+    let outcome = Outcome {
+        exit_code: Some(code),
+        stderr_bytes: said.len() as u64,
+        stderr: said,
+        ..blank
+    };
+    match entry.ended(&outcome) {
+        Ok(()) => outcome,
+        Err(error) => {
+            let blank = Outcome {
+                status: Status::Failed,
+                exit_code: None,
+                ..outcome
+            };
+            failed(entry, blank, &error)
+        }
     }
 }
 

@@ -20,12 +20,12 @@ use tokio::net::unix::pipe;
 use tokio::sync::watch;
 use tokio::time::{sleep, sleep_until};
 
-use super::run::{End, Finished, Limits};
-use super::{Ended, Event, Job, MainEnd};
+use super::event::{Ended, Event, MainEnd};
+use super::finished::{End, Finished, Limits};
+use super::handle::{Job, STOP_MARGIN};
+use super::streams::DRAIN;
 use crate::output::{Capture, Captured, Stream, Tee};
 
-/// What the kernel may take to end a tree, beyond the grace, before it is called lost.
-pub(crate) const STOP_MARGIN: Duration = Duration::from_secs(4);
 /// After its main process ended, the rest of a job may go on as long as it writes something at
 /// least this often: the last stage of a process substitution, say.
 pub(crate) const QUIET: Duration = Duration::from_millis(20);
@@ -33,8 +33,6 @@ pub(crate) const QUIET: Duration = Duration::from_millis(20);
 pub(crate) const LINGER: Duration = Duration::from_millis(200);
 /// Between SIGTERM and SIGKILL for what was left behind.
 pub(crate) const LEFT_BEHIND_GRACE: Duration = Duration::from_millis(100);
-/// How long a pipe is read on once every process of its command is gone: only somebody outside can keep it open.
-pub const DRAIN: Duration = Duration::from_millis(100);
 /// The size of one read.
 pub(crate) const READ: usize = 256 * 1024;
 /// A stream that has given this many bytes gets a pipe of [`LARGE_PIPE`]. Not sooner: most never need it, and all

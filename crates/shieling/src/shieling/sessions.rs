@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::entry::{Entry, blank};
-use super::{Shieling, failed, recorded, refusal, refuse, started};
+use super::{Shieling, recorded, refusal, refuse, started};
 use crate::approval::Approved;
 use crate::environment::{Ability, Strikes};
 use crate::outcome::{Outcome, Status};
@@ -392,27 +392,6 @@ impl Shieling {
         self.jobs.close().await;
         self.sessions.clear();
         self.environment.close().await;
-    }
-}
-
-/// The outcome of a text that bash cannot read, as `bash -c` has it. Nothing of it ran.
-pub(super) fn misread(entry: &mut Entry, blank: Outcome, (code, said): (i32, String)) -> Outcome {
-    let outcome = Outcome {
-        exit_code: Some(code),
-        stderr_bytes: said.len() as u64,
-        stderr: said,
-        ..blank
-    };
-    match entry.ended(&outcome) {
-        Ok(()) => outcome,
-        Err(error) => {
-            let blank = Outcome {
-                status: Status::Failed,
-                exit_code: None,
-                ..outcome
-            };
-            failed(entry, blank, &error)
-        }
     }
 }
 

@@ -16,9 +16,10 @@ use shieling_bash::message::{BREAK_OFF, BrokenOff, KEY, Kind, LONGEST_PIECE, REP
 use shieling_jail::message::{Order, Report};
 use tokio::io::unix::AsyncFd;
 
-use super::State;
+use super::state::State;
+use crate::process::event::{Control as _, Ended, MainEnd};
 use crate::process::job::{Supervised, main_end};
-use crate::process::{Control as _, Ended, MainEnd, socket, sys};
+use crate::process::{socket, sys};
 
 /// The longest variables of a shell that are taken, in bytes: the kernel passes no more to a program.
 const LONGEST_VARIABLES: usize = 8 * 1024 * 1024;

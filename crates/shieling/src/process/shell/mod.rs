@@ -9,11 +9,10 @@
 
 mod hearing;
 mod running;
+mod state;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -26,8 +25,11 @@ use tokio::net::unix::pipe;
 
 use self::hearing::Hearing;
 use self::running::{Running, since_boot};
-use super::job::{self, Supervised};
-use super::{Process, SpawnError, memory, socket};
+pub use self::state::State;
+use super::error::SpawnError;
+use super::handle::Process;
+use super::job::Supervised;
+use super::{memory, pipes, socket};
 
 /// The builtin, of this very version.
 static BUILTIN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libshieling_bash.so"));
@@ -97,22 +99,6 @@ impl SessionShell for Shell {
 #[derive(Debug)]
 pub struct Shell {
     hearing: Arc<Mutex<Hearing>>,
-}
-
-/// How a shell stands between two commands.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct State {
-    /// Its directory; the last one that had a path, if that was deleted.
-    pub cwd: PathBuf,
-    /// Whether its directory was deleted.
-    pub deleted: bool,
-    /// Its exported variables.
-    pub variables: BTreeMap<String, String>,
-    /// The names of those that are not among them, since they are not UTF-8.
-    pub omitted: Vec<String>,
-    /// Whether its DEBUG trap was removed after its last command, because that trap would have kept every
-    /// further command from running, `trap - DEBUG` included.
-    pub debug_trap_removed: bool,
 }
 
 /// A shell that takes no command any more. Another one can be started.
@@ -191,8 +177,8 @@ impl Shell {
                 errno: Errno::from_io_error(&error).unwrap_or(Errno::IO),
             }
         };
-        let (stdout_read, stdout) = job::pipe().map_err(failed("making a pipe"))?;
-        let (stderr_read, stderr) = job::pipe().map_err(failed("making a pipe"))?;
+        let (stdout_read, stdout) = pipes::pipe().map_err(failed("making a pipe"))?;
+        let (stderr_read, stderr) = pipes::pipe().map_err(failed("making a pipe"))?;
         let kept = |pipe: &OwnedFd| {
             let kept = rustix::io::fcntl_dupfd_cloexec(pipe, memory::FIRST_FREE);
             kept.map_err(io::Error::from).map_err(failed("keeping a pipe"))

@@ -6,12 +6,14 @@ use std::time::Instant;
 
 use tokio::sync::watch;
 
-use super::AtEnd;
 use super::intake::{Drained, Intake};
 use crate::outcome::Outcome;
 use crate::output::{Capture, SpillTo, Stream};
 use crate::process::drive::{Attended, Drive};
 use crate::process::{Job, Limits};
+
+/// What is done with the outcome once it stands, such as recording it.
+pub(crate) type AtEnd = Box<dyn FnOnce(&mut Outcome) + Send>;
 
 /// How far a program that is talked to has come.
 pub(super) enum Stage {

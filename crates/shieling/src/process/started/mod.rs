@@ -27,16 +27,13 @@ use super::drive::{Attended, Stop, Wishes};
 use super::{Limits, MainEnd, Process};
 use crate::outcome::{Outcome, Status};
 use crate::output::{SpillTo, Stream, Tee};
-use attend::{Attendant, Stage};
+use attend::{AtEnd, Attendant, Stage};
 use intake::{Intake, Piece};
 
 /// How much is written at once.
 const PIECE: usize = 64 * 1024;
 /// The exit code that a shell reports for a program that the kernel killed, as it does at a memory limit.
 const KILLED: i32 = 128 + 9;
-
-/// What is done with the outcome once it stands, such as recording it.
-pub(crate) type AtEnd = Box<dyn FnOnce(&mut Outcome) + Send>;
 
 /// A program that is talked to while it runs. Made by [`Shieling::start`](crate::Shieling::start).
 ///

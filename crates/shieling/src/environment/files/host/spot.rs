@@ -15,7 +15,17 @@ use super::look::{Look, hold};
 use super::node::HostNode;
 use super::resolve::Located;
 use super::view::{Handle, View, own_link};
-use super::write::Given;
+
+/// What a file gets beside its content.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Given<'a> {
+    /// What the one has that it replaces, or what every new file gets.
+    Plain,
+    /// The same, and whoever may read a new one may run it.
+    Executable,
+    /// The permissions and the time that a file had.
+    Was(&'a Meta),
+}
 
 /// A name in a directory.
 #[derive(Debug)]

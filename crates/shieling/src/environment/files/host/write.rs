@@ -16,23 +16,12 @@
 use rustix::fs::{Access, AtFlags, CWD, Gid, Mode, Uid};
 use rustix::io::Errno;
 
-use super::super::{Expect, FileError, Kind, Meta};
+use super::super::{Expect, FileError, Kind};
 use super::error::refused;
 use super::look::{Look, hold};
-use super::spot::HostSpot;
+use super::spot::{Given, HostSpot};
 use super::temporary::Temporary;
 use super::view::own_link;
-
-/// What a file gets beside its content.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Given<'a> {
-    /// What the one has that it replaces, or what every new file gets.
-    Plain,
-    /// The same, and whoever may read a new one may run it.
-    Executable,
-    /// The permissions and the time that a file had.
-    Was(&'a Meta),
-}
 
 impl HostSpot {
     /// Puts content at the name.
