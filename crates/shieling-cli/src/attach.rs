@@ -27,11 +27,6 @@ use crate::words::Failure;
 use client::{Connection, Server, servers};
 use protocol::{ClientMessage, Question, ServerMessage};
 
-/// The directory of the servers' sockets.
-fn socket_directory(state: &Path) -> PathBuf {
-    state.join("attach")
-}
-
 /// Runs `shieling attach`. Returns its exit status.
 pub(crate) fn attach(options: &Attach) -> Result<u8, Failure> {
     let state = run::state_directory()

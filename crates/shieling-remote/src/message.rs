@@ -5,9 +5,7 @@
 //! [`VERSION`]: crate::frame::VERSION
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use serde::de::DeserializeOwned;
@@ -22,6 +20,7 @@ use shieling::units::ByteCount;
 
 use crate::fault::{EnforceFault, FileFault, ShellFault, SpawnFault};
 use crate::frame::{HEADER, Kind, LONGEST, room, seal};
+use crate::wire_path::WirePath;
 
 /// The most bytes of a file in one message.
 pub(crate) const FILE_PIECE: usize = 256 * 1024;
@@ -324,32 +323,6 @@ impl WireOutcome {
             duration_ms: self.duration_ms,
             ..Outcome::blank(self.status, self.cwd.path(), environment)
         }
-    }
-}
-
-/// A path or a name, whose bytes may be no UTF-8.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct WirePath(Vec<u8>);
-
-impl WirePath {
-    pub(crate) fn of(path: &Path) -> Self {
-        Self::name(path.as_os_str())
-    }
-
-    pub(crate) fn name(name: &OsStr) -> Self {
-        Self(name.as_bytes().to_vec())
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(crate) fn path(self) -> PathBuf {
-        self.os().into()
-    }
-
-    pub(crate) fn os(self) -> OsString {
-        OsString::from_vec(self.0)
     }
 }
 

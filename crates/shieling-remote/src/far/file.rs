@@ -3,43 +3,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use shieling::environment::{Content, Entry, FileError, Files, Node, Spot};
-use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Far, Shell};
+use super::calls::{Far, Gathered, MOST_CONTENT, Thing};
 use crate::fault::FileFault;
-use crate::message::{FILE_PIECE, FileOrder, Put, Said, WireMeta, WirePath, links};
+use crate::message::{FILE_PIECE, FileOrder, Put, Said, WireMeta, links};
+use crate::wire_path::WirePath;
 
-/// How many bytes of contents that are to be written may be held at once.
-pub(super) const MOST_CONTENT: usize = 256 * 1024 * 1024;
 /// How many entries of a directory are told at once, by the bytes of their names.
 const LISTED: usize = 256 * 1024;
-
-/// What a call has made, and what its number stands for.
-#[derive(Clone)]
-pub(super) enum Thing {
-    Shell(Shell),
-    Node(Arc<dyn Node>),
-    Spot(Arc<Mutex<Box<dyn Spot>>>),
-    Open(Arc<Mutex<Box<dyn Content>>>),
-    Listing(Arc<Mutex<std::iter::Peekable<std::vec::IntoIter<Entry>>>>),
-    Content(Arc<Mutex<Gathered>>),
-}
-
-impl Thing {
-    pub(super) fn shell(&self) -> Option<Shell> {
-        match self {
-            Self::Shell(shell) => Some(Arc::clone(shell)),
-            _ => None,
-        }
-    }
-}
-
-/// A content that arrives in pieces.
-pub(super) struct Gathered {
-    bytes: Vec<u8>,
-    length: usize,
-    _room: OwnedSemaphorePermit,
-}
 
 /// What was done: what is said of it with which bytes, and what is kept under the call's number.
 type Answer = Result<(Said, Vec<u8>, Option<Thing>), FileError>;

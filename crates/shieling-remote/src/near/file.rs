@@ -8,7 +8,8 @@ use std::sync::Arc;
 use shieling::environment::{Content, Entry, Expect, FileError, Files, Links, Meta, Node, Spot};
 
 use super::{Call, Near, PATIENCE, Unanswered, blocking};
-use crate::message::{FILE_PIECE, FileOrder, Order, Put, Said, WireExpect, WireMeta, WirePath, pack};
+use crate::message::{FILE_PIECE, FileOrder, Order, Put, Said, WireExpect, WireMeta, pack};
+use crate::wire_path::WirePath;
 
 /// How much memory the entries of one directory may take.
 const MOST_LISTED: usize = if cfg!(test) { 16 << 20 } else { 512 << 20 };

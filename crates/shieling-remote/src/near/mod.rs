@@ -32,7 +32,8 @@ use crate::far::{MOST_AT_ONCE, granted};
 use crate::fault::word;
 use crate::frame::{Channel, Frame, Kind};
 use crate::link::{Handler, Link, LinkError, Timing};
-use crate::message::{Description, Order, Said, Surroundings, WireCommand, WireOutcome, WirePath, pack, unpack};
+use crate::message::{Description, Order, Said, Surroundings, WireCommand, WireOutcome, pack, unpack};
+use crate::wire_path::WirePath;
 
 use crate::transport::{ConnectError, Connection, Transport, TransportError};
 
