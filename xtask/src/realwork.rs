@@ -13,19 +13,18 @@ mod data;
 mod places;
 mod table;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use shieling_testkit::prerequisite;
 
 use crate::workspace::{cargo, root};
 use account::Account;
 use data::{Project, Step, Steps};
-use places::{AT_ONCE, Ended, Place, Prepared, fresh};
+use places::{AT_ONCE, Ended, Place, Prepared};
 
 /// What one step came to, for one user.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ mod question_queue;
 mod server;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use shieling::output::plain_text;

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use shieling::approval::Approved;
 use shieling::environment::{
-    Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Ground, Later, Limit,
-    Network, WritablePaths,
+    Ability, AtEnd, Capabilities, EnforceError, Enforced, Enforcement, Environment, Files, Later, Limit, Network,
+    Platform, WritablePaths,
 };
 use shieling::outcome::Confinement;
 use shieling::process::{Process, SessionShell, SpawnError, Streams};
@@ -360,12 +360,12 @@ impl Environment for Container {
             .unwrap_or_default()
     }
 
-    fn ground(&self) -> Option<Ground> {
-        let ground = self.inner.now()?.remote.ground()?;
+    fn platform(&self) -> Option<Platform> {
+        let platform = self.inner.now()?.remote.platform()?;
         let advice = "Commands run in a container: what is not in a mounted directory goes with it.".to_owned();
-        Some(Ground {
+        Some(Platform {
             advice: vec![advice],
-            ..ground
+            ..platform
         })
     }
 

@@ -90,4 +90,4 @@ pub mod changes;
 pub mod describe;
 pub mod audit;
 
-pub use shieling::{Builder, Shieling, Told, enforcement_of};
+pub use shieling::{Builder, EnvironmentFacts, Shieling, enforcement_of};

@@ -184,7 +184,7 @@ const HOMES: &[&str] = &[
     "crates/shieling/src/audit/",
     "crates/shieling/src/shieling/hidden.rs",
     // The description includes the size of a persistent home.
-    "crates/shieling/src/shieling/telling.rs",
+    "crates/shieling/src/shieling/environment_facts.rs",
     // The host's Java store is looked for.
     "crates/shieling/src/network/outlet.rs",
     "crates/shieling/src/shieling/in_parts.rs",

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use shieling::approval::{ApprovalContext, Approvals, Approved, Mode, NoApprover};
-use shieling::environment::{Content, Entry, Environment, Node, Spot, Strikes};
+use shieling::environment::{Content, Entry, Environment, Node, Strikes, WriteTarget};
 use shieling::outcome::HeldBack;
 use shieling::policy::{Decision, Verdict};
 use shieling::process::{SessionShell, SpawnError};
@@ -221,7 +221,7 @@ pub(super) enum Ordered {
 pub(super) enum Thing {
     Shell(Shell),
     Node(Arc<dyn Node>),
-    Spot(Arc<Mutex<Box<dyn Spot>>>),
+    WriteTarget(Arc<Mutex<Box<dyn WriteTarget>>>),
     Open(Arc<Mutex<Box<dyn Content>>>),
     Listing(Arc<Mutex<std::iter::Peekable<std::vec::IntoIter<Entry>>>>),
     Content(Arc<Mutex<Gathered>>),

@@ -7,11 +7,11 @@ use crate::request::Command;
 use crate::session::{JobRequest, Recorder, Recording, RecordingHeader, Session, TerminalSize};
 
 impl Shieling {
-    /// Where this call is recorded: with its session, or alone. Nothing if nothing is recorded here.
+    /// Returns the recorder of a request: its session's, or its own. `None` if recordings are off.
     ///
     /// # Errors
-    /// It cannot be recorded, and so it does not start.
-    pub(super) fn tape(
+    /// If the recording cannot begin. The command must not start then.
+    pub(super) fn recorder(
         &self,
         call: &JobRequest,
         session: Option<&Session>,
@@ -21,29 +21,33 @@ impl Shieling {
         match session.filter(|_| !own) {
             Some(session) if self.recordings.is_some() => {
                 let title = format!("session {}", session.name());
-                let tape = session.recorder(|| self.begin_tape(&title, None, command))?;
-                tape.mark(&format!("command: {}", command.text()));
-                Ok(Some(tape))
+                let recorder = session.recorder(|| self.begin_recording(&title, None, command))?;
+                recorder.mark(&format!("command: {}", command.text()));
+                Ok(Some(recorder))
             }
             Some(_) => Ok(None),
-            None => self.own_tape(call.terminal, command),
+            None => self.own_recorder(call.terminal, command),
         }
     }
 
-    /// A recording of this command alone.
+    /// Begins a recording of this command alone.
     ///
     /// # Errors
-    /// As those of [`Self::tape`].
-    pub(super) fn own_tape(&self, terminal: Option<TerminalSize>, command: &Command) -> io::Result<Option<Recorder>> {
+    /// As those of [`Self::recorder`].
+    pub(super) fn own_recorder(
+        &self,
+        terminal: Option<TerminalSize>,
+        command: &Command,
+    ) -> io::Result<Option<Recorder>> {
         if self.recordings.is_none() {
             return Ok(None);
         }
-        let tape = self.begin_tape(command.text(), terminal, command)?;
-        tape.mark(&format!("command: {}", command.text()));
-        Ok(Some(tape))
+        let recorder = self.begin_recording(command.text(), terminal, command)?;
+        recorder.mark(&format!("command: {}", command.text()));
+        Ok(Some(recorder))
     }
 
-    fn begin_tape(&self, title: &str, terminal: Option<TerminalSize>, command: &Command) -> io::Result<Recorder> {
+    fn begin_recording(&self, title: &str, terminal: Option<TerminalSize>, command: &Command) -> io::Result<Recorder> {
         let nowhere = || io::Error::other("there is no place for recordings");
         let to = self.recordings.as_ref().ok_or_else(nowhere)?;
         let variable = |name| command.variables().get(name).map(String::as_str);
