@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use crate::node::{Kind, Node};
 use crate::scan::{Action, Change};
-use crate::set::Held;
 
-/// What [`Held::rule`] says of a change that a rule of the caller holds back.
+/// What [`Held::rule`](crate::Held::rule) says of a change that a rule of the caller holds back.
 pub const RULE: &str = "policy";
 
 /// Says which changes a rule is about.
@@ -51,14 +50,19 @@ impl Rule {
         change.action != Action::Touched && self.matcher.matches(change.action, &change.path, is_directory)
     }
 
-    fn held(&self, change: &Change, because: String) -> Held {
-        Held {
-            path: change.path.clone(),
-            rule: RULE,
+    fn reason(&self, because: String) -> Reason {
+        Reason {
             because,
             instead: self.instead.clone(),
         }
     }
+}
+
+/// Why a change is held back, and what to do instead.
+#[derive(Debug)]
+pub(crate) struct Reason {
+    pub(crate) because: String,
+    pub(crate) instead: String,
 }
 
 /// What rules have seen of one set.
@@ -78,14 +82,14 @@ impl<'r> Tally<'r> {
     }
 
     /// Counts a change, and says why it is held back whatever else changes.
-    pub(crate) fn add(&mut self, change: &Change) -> Option<Held> {
-        let mut held = None;
+    pub(crate) fn add(&mut self, change: &Change) -> Option<Reason> {
+        let mut reason = None;
         for (rule, (files, bytes)) in self.rules.iter().zip(&mut self.seen) {
             if !rule.is_about(change) {
                 continue;
             }
             if !rule.is_bounded() {
-                held = held.or_else(|| Some(rule.held(change, format!("{}: {}", rule.name, rule.because))));
+                reason = reason.or_else(|| Some(rule.reason(format!("{}: {}", rule.name, rule.because))));
                 continue;
             }
             let node = change.new.as_ref().or(change.old.as_ref());
@@ -93,7 +97,7 @@ impl<'r> Tally<'r> {
             let new = change.new.as_ref().filter(|new| new.kind == Kind::File);
             *bytes = bytes.saturating_add(new.map_or(0, |new| new.size));
         }
-        held
+        reason
     }
 
     /// Whether a rule's bound is exceeded, so that [`Self::beyond`] has something to say.
@@ -102,9 +106,9 @@ impl<'r> Tally<'r> {
     }
 
     /// Why a change is held back, now that all were counted.
-    pub(crate) fn beyond(&self, change: &Change) -> Option<Held> {
+    pub(crate) fn beyond(&self, change: &Change) -> Option<Reason> {
         let (rule, what) = self.exceeded().find(|(rule, _)| rule.is_about(change))?;
-        Some(rule.held(change, format!("{}: {} ({what})", rule.name, rule.because)))
+        Some(rule.reason(format!("{}: {} ({what})", rule.name, rule.because)))
     }
 
     fn exceeded(&self) -> impl Iterator<Item = (&'r Rule, String)> + '_ {

@@ -14,7 +14,7 @@ use crate::error::{ChangesError, While as _};
 use crate::header::{self, Header, Mode, State, Summary};
 use crate::node::{Node, Time};
 use crate::plan::{PLAN, Step, Writer};
-use crate::rules::{Rule, Tally};
+use crate::rules::{RULE, Reason, Rule, Tally};
 use crate::scan::{self, Action, Change, Counts, Descent, Found};
 use crate::tree::{Layered, entry_of};
 
@@ -355,7 +355,7 @@ impl ChangeSet {
                 Some(gate) if change.action != Action::Touched => judge(gate, found)?,
                 _ => None,
             };
-            let ruled = tally.add(change);
+            let ruled = tally.add(change).map(|reason| ruled(&change.path, reason));
             if let Some(reason) = reason.or(ruled) {
                 judged.hold(reason, held);
             }
@@ -375,7 +375,7 @@ impl ChangeSet {
         if tally.is_exceeded() {
             scan::scan(&upper, &workspace, &mut |found| {
                 if let Some(reason) = tally.beyond(found.change) {
-                    judged.hold(reason, held);
+                    judged.hold(ruled(&found.change.path, reason), held);
                 }
                 Ok(Descent::Enter)
             })?;
@@ -523,6 +523,15 @@ pub(crate) fn check(counts: &Counts, limits: Limits) -> Result<(), ChangesError>
         return Err(ChangesError::TooLarge { limit: limits.bytes });
     }
     Ok(())
+}
+
+fn ruled(path: &Path, reason: Reason) -> Held {
+    Held {
+        path: path.to_path_buf(),
+        rule: RULE,
+        because: reason.because,
+        instead: reason.instead,
+    }
 }
 
 fn fixed(path: &Path) -> Held {
