@@ -5,6 +5,7 @@
 //! approval approves, the environment runs.
 
 mod entry;
+mod file_size;
 mod files;
 mod hidden;
 mod in_parts;
@@ -231,7 +232,7 @@ impl Shieling {
                 outcome
             }
         };
-        here.tell(&mut outcome, &before);
+        file_size::tell(&**here, &mut outcome, &before, command.file_size());
         entry.close(&mut outcome);
         self.review(&mut outcome).await;
         outcome

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::entry::blank;
-use super::{Shieling, recorded, refusal, refuse, started};
+use super::{Shieling, file_size, recorded, refusal, refuse, started};
 use crate::environment::Ability;
 use crate::outcome::{Outcome, Status};
 use crate::output::Tee;
@@ -88,8 +88,9 @@ impl Shieling {
         limits.output = self.output_limit;
         let tee = tape.clone().map(|tape| Box::new(recorded::Onto(tape)) as Box<dyn Tee>);
         let environment = Arc::clone(&self.environment);
+        let largest = command.file_size();
         let at_end = Box::new(move |outcome: &mut Outcome| {
-            environment.tell(outcome, &before);
+            file_size::tell(&*environment, outcome, &before, largest);
             if let Some(tape) = &tape {
                 recorded::ended(tape, outcome);
             }
