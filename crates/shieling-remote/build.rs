@@ -36,6 +36,8 @@ fn main() {
     for name in [
         "shieling",
         "shieling-shell",
+        "shieling-gate",
+        "shieling-changes",
         "shieling-jail",
         "shieling-bash",
         "shieling-remote",

@@ -58,7 +58,7 @@ pub fn main(words: &[OsString]) -> u8 {
     start_ahead(words);
     let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
-        Err(error) => return options::answer(error),
+        Err(error) => return options::answer(words.get(1..).unwrap_or_default(), error),
     };
     let done = match &cli.command {
         Subcommands::Exec(options) => exec::exec(options),
