@@ -38,6 +38,7 @@ fn main() {
         "shieling-shell",
         "shieling-gate",
         "shieling-changes",
+        "shieling-gateway",
         "shieling-jail",
         "shieling-bash",
         "shieling-remote",
