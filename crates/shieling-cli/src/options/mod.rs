@@ -476,22 +476,19 @@ pub(crate) struct Completions {
     pub(crate) shell: clap_complete::Shell,
 }
 
-/// Prints clap's answer to these words, which follow the program's name, help included, and says with which status to
-/// exit. `exec --json` gets an object also for an option that cannot be read.
-pub(crate) fn answer(words: &[OsString], mut error: clap::Error) -> u8 {
+/// Prints clap's answer to these words, which follow the program's name, help included. Says with which status to exit,
+/// and what is wrong if `exec --json` asks for an object that holds it.
+pub(crate) fn answer(words: &[OsString], mut error: clap::Error) -> (u8, Option<String>) {
     if error.kind() == ErrorKind::ValueValidation && names_a_variable(&error) {
         // What was written may be a secret; what is wrong with it is told without it.
         error.insert(ContextKind::InvalidValue, ContextValue::String("…".to_owned()));
     }
     // Nobody is left to tell if even this cannot be written.
     let _ = error.print();
-    if !error.use_stderr() {
-        return 0;
+    match error.use_stderr() {
+        false => (0, None),
+        true => (crate::words::FAILED, wants_an_object(words).then(|| summary(&error))),
     }
-    if wants_an_object(words) {
-        let _ = crate::exec::print_failure(summary(&error), None);
-    }
-    crate::words::FAILED
 }
 
 /// What is wrong, without clap's advice.
