@@ -381,6 +381,11 @@ impl Environment for OnPaper {
         self.protecting.as_ref()?.kept_settings(directory)
     }
 
+    fn hold_back(&self, _: Vec<shieling::changes::Rule>) -> Result<(), EnforceError> {
+        // Nothing runs, so that nothing changes.
+        Ok(())
+    }
+
     fn confinement(&self) -> Confinement {
         Confinement::default()
     }
