@@ -31,6 +31,7 @@ mod refused;
 mod hidden;
 mod fit;
 mod foreign;
+mod held_port;
 mod no_network;
 mod outside;
 mod staging;
@@ -685,6 +686,7 @@ impl Environment for Sandbox {
                 // Its placeholders are in the variables of the command.
                 self.outside.fresh().map_err(environment)?;
             }
+            let terminal = matches!(streams, Streams::Terminal(_));
             let first = First::Waits(self.plan(command.request()), streams, next);
             let text = command.request().text();
             let (running, first) = self.ready_for(first, text).await?;
@@ -698,7 +700,7 @@ impl Environment for Sandbox {
                     running.jail.spawn_before(next, &plan, streams).await
                 }
             };
-            let process = self.outside.redacted(process?)?;
+            let process = self.outside.redacted(process?, terminal)?;
             Ok(process.with_end(running.sweeper()))
         })
     }
@@ -794,6 +796,7 @@ impl Environment for Sandbox {
         hints.extend(refused::explain(&outcome.stderr));
         let opened = self.outside.is_open();
         hints.extend(no_network::hint(self.restrictions().network, opened, outcome));
+        hints.extend(held_port::hint(&self.outside.held_ports(), outcome));
         places::explain(self.restrictions(), outcome, &mut hints);
         hints
     }
