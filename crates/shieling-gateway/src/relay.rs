@@ -16,10 +16,11 @@ use tokio::time::sleep;
 use crate::record::{End, Live};
 
 /// The size of a pipe in bytes, where the kernel grants it.
-const PIPE_BYTES: usize = 512 * 1024;
+const PIPE_BYTES: usize = 1024 * 1024;
 
-/// The send buffer towards the sandbox, in bytes. The receiver is on this machine, so that no delay has to be bridged;
-/// of a larger buffer, more data has left the processor's cache when the receiver copies it.
+/// The send buffer towards the sandbox, in bytes, of which the kernel makes twice as many. The receiver is on this
+/// machine, so that no delay has to be bridged; of a larger buffer, more data has left the processor's cache when the
+/// receiver copies it. Less than two segments (64 KiB each on loopback) would wait for delayed acknowledgements.
 const INSIDE_SEND_BYTES: usize = 128 * 1024;
 
 /// The most pipes that wait for their next use.
