@@ -36,6 +36,9 @@ fn main() {
     for name in [
         "shieling",
         "shieling-shell",
+        "shieling-gate",
+        "shieling-changes",
+        "shieling-gateway",
         "shieling-jail",
         "shieling-bash",
         "shieling-remote",

@@ -39,6 +39,7 @@ mod set;
 mod apply;
 mod copied;
 mod refresh;
+mod rules;
 mod snapshot;
 mod store;
 
@@ -48,6 +49,7 @@ pub use error::ChangesError;
 pub use header::{Mode, State, Summary};
 pub use node::{Kind, Node};
 pub use refresh::Shadows;
+pub use rules::{Matcher, RULE, Rule};
 pub use scan::{Action, Change, Counts};
 pub use set::{ChangeSet, Choice, Committed, Conflict, Held, Judged, Limits, Surroundings};
 pub use store::{Frozen, Store};

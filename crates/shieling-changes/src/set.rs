@@ -14,6 +14,7 @@ use crate::error::{ChangesError, While as _};
 use crate::header::{self, Header, Mode, State, Summary};
 use crate::node::{Node, Time};
 use crate::plan::{PLAN, Step, Writer};
+use crate::rules::{RULE, Reason, Rule, Tally};
 use crate::scan::{self, Action, Change, Counts, Descent, Found};
 use crate::tree::{Layered, entry_of};
 
@@ -55,6 +56,8 @@ pub struct Surroundings {
     pub toolchains: Vec<PathBuf>,
     /// Paths in the workspace, relative to it, that decide what commands may do: they are held back whatever they are.
     pub fixed: Vec<PathBuf>,
+    /// What the caller's policy holds back beside what the gate does.
+    pub rules: Vec<Rule>,
 }
 
 /// What of a set is committed.
@@ -64,7 +67,7 @@ pub struct Choice {
     pub only: Vec<PathBuf>,
     /// Whether the set's version is taken where the workspace changed as well. The other is kept for undoing.
     pub overwrite: bool,
-    /// Whether what the gate holds back is committed too.
+    /// Whether what is held back is committed too.
     pub accept_held_back: bool,
 }
 
@@ -75,12 +78,12 @@ impl Choice {
     }
 }
 
-/// A path that the gate holds back.
+/// A path that is held back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     /// The path, relative to the workspace.
     pub path: PathBuf,
-    /// The gate's rule.
+    /// The gate's rule, or [`RULE`](crate::RULE) if it is one of the caller's.
     pub rule: &'static str,
     /// Why.
     pub because: String,
@@ -136,6 +139,16 @@ impl Judged {
         };
         if list.len() < TOLD {
             list.push(change.path.clone());
+        }
+    }
+
+    /// Notes that a path is held back, once.
+    fn hold(&mut self, reason: Held, held: &mut HeldPaths) {
+        if held.insert(reason.path.clone()) {
+            self.held_back += 1;
+            if self.held.len() < TOLD {
+                self.held.push(reason);
+            }
         }
     }
 
@@ -331,6 +344,7 @@ impl ChangeSet {
         });
         let mut merges = Merges::new(&self.directory);
         let mut judged = Judged::default();
+        let mut tally = Tally::new(surroundings.map_or(&[], |around| &around.rules));
         scan::scan(&upper, &workspace, &mut |found| {
             let change = found.change;
             judged.note(change);
@@ -341,12 +355,9 @@ impl ChangeSet {
                 Some(gate) if change.action != Action::Touched => judge(gate, found)?,
                 _ => None,
             };
-            if let Some(reason) = reason {
-                judged.held_back += 1;
-                if judged.held.len() < TOLD {
-                    judged.held.push(reason);
-                }
-                held.insert(change.path.clone());
+            let ruled = tally.add(change).map(|reason| ruled(&change.path, reason));
+            if let Some(reason) = reason.or(ruled) {
+                judged.hold(reason, held);
             }
             if let Some(bases) = bases
                 && bases.has_moved(found)?
@@ -361,6 +372,14 @@ impl ChangeSet {
             }
             Ok(Descent::Enter)
         })?;
+        if tally.is_exceeded() {
+            scan::scan(&upper, &workspace, &mut |found| {
+                if let Some(reason) = tally.beyond(found.change) {
+                    judged.hold(ruled(&found.change.path, reason), held);
+                }
+                Ok(Descent::Enter)
+            })?;
+        }
         Ok((judged, merges.made))
     }
 
@@ -504,6 +523,15 @@ pub(crate) fn check(counts: &Counts, limits: Limits) -> Result<(), ChangesError>
         return Err(ChangesError::TooLarge { limit: limits.bytes });
     }
     Ok(())
+}
+
+fn ruled(path: &Path, reason: Reason) -> Held {
+    Held {
+        path: path.to_path_buf(),
+        rule: RULE,
+        because: reason.because,
+        instead: reason.instead,
+    }
 }
 
 fn fixed(path: &Path) -> Held {

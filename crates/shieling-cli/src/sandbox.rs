@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use shieling::changes::{Limits, Mode};
-use shieling::environment::{self, Restrictions, Staging};
+use shieling::environment::{self, ChangeRules, Restrictions, Staging};
 use shieling::policy::Policy;
 
 use crate::config::{Printable, files, reason};
@@ -155,6 +155,7 @@ fn staging(mode: Mode, state: Option<&Path>) -> Result<Staging, Failure> {
         mode,
         directory: setup::change_sets(&state),
         limits: Limits::default(),
+        rules: ChangeRules::default(),
     })
 }
 

@@ -346,6 +346,11 @@ impl Environment for OnPaper {
         })
     }
 
+    fn hold_back(&self, _: Vec<shieling::changes::Rule>) -> Result<(), EnforceError> {
+        // Nothing runs, so that nothing changes.
+        Ok(())
+    }
+
     fn confinement(&self) -> Confinement {
         Confinement::default()
     }

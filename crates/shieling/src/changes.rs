@@ -6,5 +6,5 @@
 
 pub use shieling_changes::{
     Action, Change, ChangeSet, ChangesError, Choice, Committed, Conflict, Counts, Diff, DiffLimits, Frozen, Held,
-    Judged, Kind, Limits, Mode, Node, Shadows, State, Store, Summary, Surroundings,
+    Judged, Kind, Limits, Matcher, Mode, Node, RULE, Rule, Shadows, State, Store, Summary, Surroundings,
 };

@@ -97,6 +97,10 @@ pub struct Enforced {
 /// The cure where an environment was bound by another.
 pub(crate) const ONE_EACH: &str = "make an environment of its own for each policy, and build over it before it starts";
 
+/// Why an environment without staged changes holds none back.
+pub(crate) const UNSTAGED: &str = "it has rules about what changes (`changes`, `adds`, `deletes`, `max_files`, \
+                                   `max_bytes`), which hold in `sandbox` with `--changes commit`, `review` or `discard`";
+
 /// An environment that cannot serve this policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -670,6 +670,7 @@ impl Builder {
     pub fn build(mut self) -> Result<Shieling, EnforceError> {
         let asked = enforcement_of(&self.policy, &self.workspace);
         let enforced = self.environment.enforce(&asked)?;
+        self.environment.hold_back(self.policy.changes())?;
         let contains = enforced.hidden || enforced.readonly || enforced.programs;
         let mode = self.mode.unwrap_or(if contains { Mode::OnAsk } else { Mode::Always });
         let born = Instant::now();

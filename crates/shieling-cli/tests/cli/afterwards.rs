@@ -86,9 +86,21 @@ fn ordinary_work_leaves_a_staged_workspace_without_an_option() {
     );
 }
 
+/// What an overlay cannot do without privileges, and what git says of it: a directory of the workspace is not renamed in
+/// one step (`mv` copies it), and a hard link to a file of the workspace has a number of its own.
+const UNABLE: &[(&str, &str)] = &[
+    ("git clone -q nested copy", "hardlink different from source"),
+    ("submodule --quiet add", "hardlink different from source"),
+    ("git mv src source", "Invalid cross-device link"),
+];
+
 fn wrong_of(control: &str) -> Option<String> {
     let place = Place::new();
     let output = agent(&place, "commit", &format!("set -e; {control}"));
+    if let Some((_, why)) = UNABLE.iter().find(|(part, _)| control.contains(part)) {
+        let is_known = !output.status.success() && said(&output).contains(why);
+        return (!is_known).then(|| format!("{control}: it is listed as what fails with `{why}`: {}", said(&output)));
+    }
     if !output.status.success() || said(&output).contains("held     ") {
         return Some(format!("{control}: {}", said(&output)));
     }

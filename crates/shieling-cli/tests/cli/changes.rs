@@ -270,6 +270,148 @@ fn a_policy_file_in_the_workspace_is_held_back_and_can_be_accepted() {
     );
 }
 
+/// A policy file beside the workspace, and the options that choose it.
+fn ruled(text: &str) -> Shieling {
+    let shieling = Shieling::in_workspace().file("policy.toml", text);
+    for (directory, file) in [("src", "src/a"), ("migrations", "migrations/1")] {
+        fs::create_dir(shieling.workspace().join(directory)).expect("made");
+        fs::write(shieling.workspace().join(file), "1\n").expect("written");
+    }
+    shieling
+}
+
+fn held(changes: &Value) -> Vec<&str> {
+    let held = changes["held_back"].as_array().expect("a list");
+    held.iter().filter_map(|held| held["path"].as_str()).collect()
+}
+
+fn under(shieling: &Shieling, mode: &str, command: &str) -> Ran {
+    shieling.again([
+        "exec",
+        "--json",
+        "--changes",
+        mode,
+        "--policy",
+        "./policy.toml",
+        "--",
+        command,
+    ])
+}
+
+#[test]
+fn what_a_rule_says_of_changes_is_held_back_whatever_program_made_them() {
+    let shieling = ruled(
+        "[[rule]]\nid = \"ci\"\ndecision = \"deny\"\nchanges = \".github/**\"\ndeletes = \"migrations/**\"\n\
+         because = \"CI is reviewed by people\"\nmatch = [\"adds .github/a\", \"deletes migrations/1\"]\n",
+    );
+    let ran = under(
+        &shieling,
+        "commit",
+        "mkdir -p .github/w stage; echo x > stage/y; cp stage/y .github/w/y; mv stage .github/moved; rm -r migrations; \
+         ln src/a src/b; printf 2 > src/a; exec perl -e 'mkdir \"m2\"; open F, \">.github/p\"; print F 1' ",
+    );
+    let outcome = ran.outcome();
+    let changes = &outcome["changes"];
+    assert_eq!(changes["state"], "committed", "{ran}");
+    let found = held(changes);
+    for path in [".github/w/y", ".github/moved/y", ".github/p", "migrations/1"] {
+        assert!(found.contains(&path), "{path}: {ran}");
+    }
+    let why = changes["held_back"][0]["because"].as_str().unwrap_or_default();
+    assert!(why.ends_with("(ci): CI is reviewed by people"), "{why}");
+    assert_eq!(
+        (read(&shieling, "src/b"), read(&shieling, "migrations/1")),
+        ("2".into(), "1\n".into())
+    );
+    assert!(!shieling.workspace().join(".github/p").exists(), "{ran}");
+    assert!(shieling.workspace().join("m2").exists(), "{ran}");
+    let sets = sets(&shieling);
+    let waiting = sets
+        .iter()
+        .find(|set| set["state"] == "waiting")
+        .expect("what was held back");
+    let id = waiting["id"].as_str().expect("an id");
+    ok(&shieling.again(["changes", "apply", id, "--accept-held-back", "--only", ".github/p"]));
+    assert_eq!(read(&shieling, ".github/p"), "1");
+}
+
+#[test]
+fn more_files_or_bytes_than_a_rule_takes_are_held_back_and_the_rest_is_not() {
+    let shieling = ruled(
+        "[[rule]]\ndecision = \"ask\"\nmax_files = 3\nchanges = \"src/**\"\n\
+         [[rule]]\ndecision = \"deny\"\nmax_bytes = \"1MB\"\n",
+    );
+    let few = under(&shieling, "commit", "touch src/{x,y,z} other").outcome();
+    assert_eq!(
+        (held(&few["changes"]), &few["changes"]["state"]),
+        (vec![], &json!("committed"))
+    );
+    let many = under(
+        &shieling,
+        "commit",
+        "for n in 1 2 3 4; do echo $n > src/n$n; done; touch more",
+    )
+    .outcome();
+    assert_eq!(
+        held(&many["changes"]),
+        ["src/n1", "src/n2", "src/n3", "src/n4"],
+        "{many}"
+    );
+    let because = many["changes"]["held_back"][0]["because"].as_str().unwrap_or_default();
+    assert!(
+        because.ends_with("(it changes 4 files, and `max_files` is 3)"),
+        "{because}"
+    );
+    assert!(shieling.workspace().join("more").exists() && !shieling.workspace().join("src/n1").exists());
+    let large = under(&shieling, "commit", "head -c 1000001 /dev/zero > large; touch small").outcome();
+    assert_eq!(held(&large["changes"]), ["large", "small"], "{large}");
+    // A person who sees the whole set needs no bound that asks.
+    let review = under(&shieling, "review", "for n in 1 2 3 4; do echo $n > src/n$n; done").outcome();
+    assert_eq!(
+        (held(&review["changes"]), &review["changes"]["state"]),
+        (vec![], &json!("waiting"))
+    );
+}
+
+#[test]
+fn only_what_a_rule_allows_is_committed_where_the_default_denies() {
+    let shieling = ruled(
+        "default = \"deny\"\n[[rule]]\ndecision = \"allow\"\nchanges = \"src/**\"\n\
+         [[rule]]\ndecision = \"allow\"\ncommand = [\"mkdir\", \"cp\"]\n",
+    );
+    let ran = under(
+        &shieling,
+        "commit",
+        "mkdir -p src/deep out && cp src/a src/deep/a && cp src/a out/a",
+    )
+    .outcome();
+    assert_eq!(held(&ran["changes"]), ["out/a"], "{ran}");
+    assert_eq!(read(&shieling, "src/deep/a"), "1\n");
+    assert!(!shieling.workspace().join("out/a").exists());
+}
+
+#[test]
+fn rules_about_changes_are_refused_where_nothing_holds_changes_back() {
+    let shieling = ruled("[[rule]]\ndecision = \"deny\"\nchanges = \"*.lock\"\n");
+    for options in [
+        &["--changes", "direct"][..],
+        &["--env", "local", "--approval", "policy"],
+    ] {
+        let mut arguments = vec!["exec", "--policy", "./policy.toml"];
+        arguments.extend(options);
+        arguments.extend(["--", "touch ran"]);
+        let ran = shieling.again(arguments);
+        assert_eq!(ran.exit, Some(125), "{ran}");
+        assert!(
+            ran.stderr.contains("`--changes commit`, `review` or `discard`"),
+            "{ran}"
+        );
+        assert!(!shieling.workspace().join("ran").exists());
+    }
+    let readonly = shieling.again(["exec", "--readonly", "--policy", "./policy.toml", "--", "true"]);
+    assert_eq!(readonly.exit, Some(0), "nothing changes: {readonly}");
+}
+
 #[test]
 fn links_to_toolchains_pass_and_links_to_other_files_stay_behind() {
     let shieling = Shieling::in_workspace();

@@ -194,7 +194,7 @@ const OTHERS: &[(&str, &str, Shown)] = &[
     ),
     (
         "repository of a gitlink",
-        "git clone -q nested link; git add link 2>/dev/null; git -C link config core.fsmonitor $P",
+        "git clone -q --no-hardlinks nested link; git add link 2>/dev/null; git -C link config core.fsmonitor $P",
         Shown::Git("link"),
     ),
     (

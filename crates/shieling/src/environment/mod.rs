@@ -25,7 +25,9 @@ use crate::request::{Access, Command};
 
 pub use files::{Content, Entry, Expect, FileError, Files, Kind, Links, Meta, Node, Spot, Stamp};
 pub use local::Local;
-pub use sandbox::{HiddenError, Restrictions, Sandbox, SandboxError, Sizes, StageError, Staging, ViewError};
+pub use sandbox::{
+    ChangeRules, HiddenError, Restrictions, Sandbox, SandboxError, Sizes, StageError, Staging, ViewError,
+};
 pub use sandbox::{leads_through, linked_repository, repository_above, toolchain_variables};
 pub use shell::NoShell;
 pub use shell::Shell;
@@ -203,6 +205,21 @@ pub trait Environment: Send + Sync {
             environment: self.name().to_owned(),
             why: "it has no gateway, which `sandbox` has".to_owned(),
         })
+    }
+
+    /// Takes what of the changes in a staged workspace the policy holds back, before anything runs. By default it is
+    /// refused, unless there is no rule.
+    ///
+    /// # Errors
+    /// [`EnforceError`]: it stages no changes, so that nothing could be held back; or it serves other rules already.
+    fn hold_back(&self, rules: Vec<shieling_changes::Rule>) -> Result<(), EnforceError> {
+        match rules.is_empty() {
+            true => Ok(()),
+            false => Err(EnforceError::Unsupported {
+                environment: self.name().to_owned(),
+                why: crate::enforcement::UNSTAGED,
+            }),
+        }
     }
 
     /// What it does enforce, read back and not wished.

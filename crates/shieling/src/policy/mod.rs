@@ -21,6 +21,7 @@
 //! # Ok::<(), shieling::request::CommandError>(())
 //! ```
 
+mod changes;
 mod connects;
 mod facts;
 mod file;
@@ -216,6 +217,15 @@ impl Policy {
     pub fn connects(&self) -> Vec<ConnectRule> {
         let files = self.parts.iter().filter_map(|part| match part {
             Part::Rules(rules) => Some(rules.connects()),
+            _ => None,
+        });
+        files.flatten().collect()
+    }
+
+    /// What its rules hold back of the changes in a staged workspace.
+    pub fn changes(&self) -> Vec<shieling_changes::Rule> {
+        let files = self.parts.iter().filter_map(|part| match part {
+            Part::Rules(rules) => Some(rules.changes()),
             _ => None,
         });
         files.flatten().collect()

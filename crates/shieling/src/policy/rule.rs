@@ -10,6 +10,7 @@ use toml::Spanned;
 use shieling_shell::program::Normal;
 use shieling_shell::{Atom, Base, Deed, Doubt, Known, Reading, Word};
 
+use super::changes::{self, ChangeRule, Changed};
 #[cfg(feature = "gateway")]
 use super::connects::ConnectRule;
 use super::connects::Hosts;
@@ -17,6 +18,7 @@ use super::facts::Facts;
 use super::meaning::paths::{Hidden, Starts};
 use super::meaning::{Finding, allow, deny};
 use super::verdict::Decision;
+use crate::units::ByteCount;
 
 /// The rules of one policy file.
 #[derive(Debug, Clone)]
@@ -36,6 +38,7 @@ struct Rule {
     reads: Option<Hidden>,
     writes: Option<Hidden>,
     connects: Option<Hosts>,
+    changed: Option<Changed>,
     because: Option<String>,
     instead: Option<String>,
     matches: Vec<Spanned<String>>,
@@ -89,6 +92,14 @@ struct Entry {
     writes: Option<Spanned<OneOrMany>>,
     #[serde(default)]
     connects: Option<Spanned<OneOrMany>>,
+    #[serde(default)]
+    changes: Option<Spanned<OneOrMany>>,
+    #[serde(default)]
+    adds: Option<Spanned<OneOrMany>>,
+    #[serde(default)]
+    deletes: Option<Spanned<OneOrMany>>,
+    max_files: Option<u64>,
+    max_bytes: Option<Spanned<String>>,
     because: Option<String>,
     instead: Option<String>,
     #[serde(default, rename = "match")]
@@ -147,8 +158,9 @@ impl RuleFile {
     /// `name` is how messages call the file. The text is TOML: `default = "allow"` (or `ask`, `deny`)
     /// for what no rule matches, and `[[rule]]` tables with `decision`, `command` (a prefix of words,
     /// or a list of them), `reads` and `writes` (patterns as in `.gitignore`), `connects` (hosts, as `--allow-host`
-    /// takes them; a rule has either these or the others), `because`, `instead`,
-    /// `match` and `not_match`.
+    /// takes them), `changes`, `adds` and `deletes` (patterns of what changed in a staged workspace, with `max_files` and
+    /// `max_bytes`), `because`, `instead`, `match` and `not_match`. A rule is about texts and files, about hosts, or about
+    /// what changed.
     ///
     /// # Errors
     /// [`RuleError`] names the line: TOML that cannot be read, an unknown key, a rule that matches
@@ -176,16 +188,36 @@ impl RuleFile {
                 ));
             }
             let of_texts = entry.command.is_some() || entry.reads.is_some() || entry.writes.is_some();
-            if !of_texts && entry.connects.is_none() {
-                return Err(error(
-                    span,
-                    format!("the rule `{id}` matches nothing: give it `command`, `reads`, `writes` or `connects`"),
-                ));
+            let has_paths = entry.changes.is_some() || entry.adds.is_some() || entry.deletes.is_some();
+            let is_bounded = entry.max_files.is_some() || entry.max_bytes.is_some();
+            let of_changes = has_paths || is_bounded;
+            let kinds = [of_texts, entry.connects.is_some(), of_changes];
+            match kinds.into_iter().filter(|is| *is).count() {
+                0 => {
+                    return Err(error(
+                        span,
+                        format!(
+                            "the rule `{id}` matches nothing: give it `command`, `reads`, `writes`, `connects`, `changes`, \
+                             `adds`, `deletes`, `max_files` or `max_bytes`"
+                        ),
+                    ));
+                }
+                1 => {}
+                _ => {
+                    return Err(error(
+                        span,
+                        format!(
+                            "the rule `{id}` is about more than one of commands, hosts and what they changed: make it \
+                             two rules"
+                        ),
+                    ));
+                }
             }
-            if of_texts && entry.connects.is_some() {
+            let decision: Decision = (*entry.decision.get_ref()).into();
+            if is_bounded && decision == Decision::Allow {
                 return Err(error(
-                    span,
-                    format!("the rule `{id}` is about hosts and about commands: make it two rules"),
+                    entry.decision.span(),
+                    format!("the rule `{id}` allows up to a bound: say what is beyond it with `deny` or `ask`"),
                 ));
             }
             let connects = match entry.connects {
@@ -213,13 +245,29 @@ impl RuleFile {
                     .map(Some)
                     .map_err(|fault| error(at, fault.to_string()))
             };
+            let max_bytes = entry.max_bytes.map(|text| {
+                let at = text.span();
+                let parsed = text.into_inner().parse::<ByteCount>();
+                parsed.map_err(|fault| error(at, format!("`max_bytes`: {fault}")))
+            });
+            let changed = match of_changes {
+                false => None,
+                true => Some(Changed {
+                    changes: globs(entry.changes)?,
+                    adds: globs(entry.adds)?,
+                    deletes: globs(entry.deletes)?,
+                    max_files: entry.max_files,
+                    max_bytes: max_bytes.transpose()?.map(ByteCount::get),
+                }),
+            };
             rules.push(Rule {
                 line: line_of(source, span.start),
-                decision: (*entry.decision.get_ref()).into(),
+                decision,
                 commands,
                 reads: globs(entry.reads)?,
                 writes: globs(entry.writes)?,
                 connects,
+                changed,
                 because: entry.because,
                 instead: entry.instead,
                 matches: entry.matches,
@@ -277,6 +325,24 @@ impl RuleFile {
         self.rules.iter().filter_map(each).collect()
     }
 
+    /// What the rules hold back of the changes in a staged workspace.
+    pub(super) fn changes(&self) -> Vec<shieling_changes::Rule> {
+        let of_changes = self
+            .rules
+            .iter()
+            .filter_map(|rule| Some((rule, rule.changed.as_ref()?)));
+        let rules: Vec<_> = of_changes
+            .map(|(rule, changed)| ChangeRule {
+                name: format!("{}:{} ({})", self.name, rule.line, rule.id),
+                changed,
+                decision: rule.decision,
+                because: rule.because(),
+                instead: rule.instead.as_deref(),
+            })
+            .collect();
+        changes::compiled(&self.name, self.default, &rules)
+    }
+
     /// The text of the file.
     pub(super) fn source(&self) -> &str {
         &self.source
@@ -287,8 +353,12 @@ impl RuleFile {
         for rule in &self.rules {
             for (examples, should_match) in [(&rule.matches, true), (&rule.not_matches, false)] {
                 for example in examples {
-                    if let Some(hosts) = &rule.connects {
-                        let matched = hosts.mean(example.get_ref(), rule.decision);
+                    let by_itself = match (&rule.connects, &rule.changed) {
+                        (Some(hosts), _) => Some(hosts.mean(example.get_ref(), rule.decision)),
+                        (None, Some(changed)) => Some(changed.means(example.get_ref())),
+                        (None, None) => None,
+                    };
+                    if let Some(matched) = by_itself {
                         let problem = match matched {
                             Ok(matched) if matched == should_match => continue,
                             Ok(_) => {

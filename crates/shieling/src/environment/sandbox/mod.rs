@@ -55,7 +55,7 @@ use super::{
     Review, Shell, Strikes, WritablePaths,
 };
 use crate::approval::Approved;
-use crate::enforcement::ONE_EACH;
+use crate::enforcement::{ONE_EACH, UNSTAGED};
 use crate::outcome::{Changes, Confinement, Conflict, HeldBack, Hint, LimitHit, Outcome};
 use crate::process::{self, Counts, Jail, JailError, Next, Ordered, Process, Sent, SessionShell, SpawnError, Streams};
 use crate::request::Command;
@@ -73,7 +73,7 @@ use restrictions::UNHIDDEN;
 pub use restrictions::{Restrictions, Sizes};
 use stage::Stage;
 pub use stage::StageError;
-pub use staging::Staging;
+pub use staging::{ChangeRules, Staging};
 pub use view::ViewError;
 pub use writable::repository_above;
 
@@ -663,6 +663,21 @@ impl Environment for Sandbox {
             hidden: full,
             programs: full && holds.programs.is_some(),
         })
+    }
+
+    fn hold_back(&self, rules: Vec<shieling_changes::Rule>) -> Result<(), EnforceError> {
+        match &self.restrictions().staging {
+            _ if rules.is_empty() || self.restrictions().readonly => Ok(()),
+            Some(staging) => staging.rules.bind(rules).map_err(|staging::Bound| EnforceError::Bound {
+                environment: self.name().to_owned(),
+                why: "holds back what another policy says",
+                cure: ONE_EACH,
+            }),
+            None => Err(EnforceError::Unsupported {
+                environment: self.name().to_owned(),
+                why: UNSTAGED,
+            }),
+        }
     }
 
     #[cfg(feature = "gateway")]

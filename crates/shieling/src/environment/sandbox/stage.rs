@@ -71,6 +71,9 @@ fn leads(restrictions: &Restrictions) -> Vec<Lead> {
 pub(super) struct Stage {
     staging: Staging,
     workspace: PathBuf,
+    /// Directories that commands only read.
+    toolchains: OnceLock<Vec<PathBuf>>,
+    /// Made for the first look, by when a policy is bound.
     surroundings: OnceLock<Surroundings>,
     home: Option<PathBuf>,
     leads: Vec<Lead>,
@@ -110,6 +113,7 @@ impl Stage {
         let set = store.create(&restrictions.workspace, staging.mode)?;
         Ok(Some(Arc::new(Self {
             workspace: restrictions.workspace.clone(),
+            toolchains: OnceLock::new(),
             surroundings: OnceLock::new(),
             home: restrictions.home.clone(),
             leads: leads(restrictions),
@@ -143,20 +147,22 @@ impl Stage {
             } => Some(target.clone()),
             _ => None,
         });
-        let _ = self.surroundings.set(self.around(toolchains.collect()));
-    }
-
-    fn around(&self, toolchains: Vec<PathBuf>) -> Surroundings {
-        Surroundings {
-            home: self.home.clone(),
-            leads: self.leads.clone(),
-            toolchains,
-            fixed: self.fixed.clone(),
-        }
+        let _ = self.toolchains.set(toolchains.collect());
     }
 
     fn surroundings(&self) -> &Surroundings {
-        self.surroundings.get_or_init(|| self.around(Vec::new()))
+        self.surroundings.get_or_init(|| {
+            let mut rules = self.staging.rules.bound();
+            // A person sees the whole set anyway.
+            rules.retain(|rule| !(rule.asks && self.staging.mode == Mode::Review));
+            Surroundings {
+                home: self.home.clone(),
+                leads: self.leads.clone(),
+                toolchains: self.toolchains.get().cloned().unwrap_or_default(),
+                fixed: self.fixed.clone(),
+                rules,
+            }
+        })
     }
 
     /// What the jail is to show.

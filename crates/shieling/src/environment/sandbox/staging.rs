@@ -1,8 +1,9 @@
 //! What is asked of a staged workspace.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
-use shieling_changes::{Limits, Mode};
+use shieling_changes::{Limits, Mode, Rule};
 
 /// Where changes to the workspace go, if not into it.
 #[derive(Debug, Clone)]
@@ -14,6 +15,28 @@ pub struct Staging {
     pub directory: PathBuf,
     /// The bounds of one change set.
     pub limits: Limits,
+    /// What the policy holds back, beside what the gate does.
+    pub rules: ChangeRules,
+}
+
+/// What a policy holds back of changes, once an environment is bound to it.
+#[derive(Debug, Clone, Default)]
+pub struct ChangeRules(Arc<OnceLock<Vec<Rule>>>);
+
+/// Other rules are bound already.
+#[derive(Debug)]
+pub(super) struct Bound;
+
+impl ChangeRules {
+    pub(super) fn bind(&self, rules: Vec<Rule>) -> Result<(), Bound> {
+        let told = format!("{rules:?}");
+        let bound = self.0.get_or_init(|| rules);
+        (format!("{bound:?}") == told).then_some(()).ok_or(Bound)
+    }
+
+    pub(super) fn bound(&self) -> Vec<Rule> {
+        self.0.get().cloned().unwrap_or_default()
+    }
 }
 
 impl Staging {
