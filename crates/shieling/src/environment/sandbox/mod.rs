@@ -32,6 +32,7 @@ mod full;
 mod hidden;
 mod fit;
 mod foreign;
+mod held_port;
 mod no_network;
 mod outside;
 mod staging;
@@ -715,6 +716,7 @@ impl Environment for Sandbox {
                 // Its placeholders are in the variables of the command.
                 self.outside.fresh().map_err(environment)?;
             }
+            let terminal = matches!(streams, Streams::Terminal(_));
             let first = First::Waits(self.plan(command.request()), streams, next);
             let text = command.request().text();
             let (running, first) = self.ready_for(first, text).await?;
@@ -728,7 +730,7 @@ impl Environment for Sandbox {
                     running.jail.spawn_before(next, &plan, streams).await
                 }
             };
-            let process = self.outside.redacted(process?)?;
+            let process = self.outside.redacted(process?, terminal)?;
             Ok(process.with_end(running.sweeper()))
         })
     }
@@ -825,6 +827,7 @@ impl Environment for Sandbox {
         hints.extend(full::explain(self.restrictions(), outcome));
         let opened = self.outside.is_open();
         hints.extend(no_network::hint(self.restrictions().network, opened, outcome));
+        hints.extend(held_port::hint(&self.outside.held_ports(), outcome));
         places::explain(self.restrictions(), outcome, &mut hints);
         let mut tracked = self.tracked.lock().unwrap_or_else(PoisonError::into_inner);
         hints.extend(tracked.as_mut().and_then(Tracked::explain));
