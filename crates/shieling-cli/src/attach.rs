@@ -7,7 +7,7 @@ mod question_queue;
 mod server;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use shieling::output::plain_text;
@@ -26,11 +26,6 @@ use crate::run::{self, SIGINT, SIGTERM};
 use crate::words::Failure;
 use client::{Connection, Server, servers};
 use protocol::{ClientMessage, Question, ServerMessage};
-
-/// The directory of the servers' sockets.
-fn socket_directory(state: &Path) -> PathBuf {
-    state.join("attach")
-}
 
 /// Runs `shieling attach`. Returns its exit status.
 pub(crate) fn attach(options: &Attach) -> Result<u8, Failure> {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shieling::Told;
+use shieling::EnvironmentFacts;
 use shieling::approval::Approver;
 use shieling::audit;
 use shieling::describe::{ApprovalSetting, CommandLimits, EnvironmentInfo, Persistence, ShellInfo, ToolName, os_name};
@@ -145,7 +145,7 @@ fn no_signals(error: io::Error) -> Failure {
     Failure::new(format!("signals cannot be received: {error}"))
 }
 
-fn workplace(plan: &Plan, library: &Arc<Library>, told: Told) -> Result<Workplace, Failure> {
+fn workplace(plan: &Plan, library: &Arc<Library>, told: EnvironmentFacts) -> Result<Workplace, Failure> {
     let (prepared, learned) = (library.clone(), library.clone());
     Ok(Workplace {
         core: library.shieling().clone(),
@@ -193,7 +193,7 @@ fn log_name(workspace: &Path) -> String {
 }
 
 /// What is known before anything has started, for the client's prompt.
-fn basis(plan: &Plan, told: &Told, places: Option<WritablePaths>) -> Result<EnvironmentInfo, Failure> {
+fn basis(plan: &Plan, told: &EnvironmentFacts, places: Option<WritablePaths>) -> Result<EnvironmentInfo, Failure> {
     let example = plan.command("true")?;
     Ok(EnvironmentInfo {
         environment: plan.env.as_str().to_owned(),

@@ -10,6 +10,7 @@
 //! ```
 
 use std::io;
+use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,11 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWrit
 
 /// The longest line, in bytes: a large screen with all of its colours fits.
 const MAX_LINE_BYTES: u64 = 8 * 1024 * 1024;
+
+/// The directory of the servers' sockets.
+pub(super) fn socket_directory(state: &Path) -> PathBuf {
+    state.join("attach")
+}
 
 /// A message from `shieling attach`.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]

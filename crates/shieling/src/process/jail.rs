@@ -13,17 +13,20 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use serde::de::DeserializeOwned;
 use shieling_jail::message::{
-    self, Answer, GONE, LAST, LISTEN, LONGEST_ANSWER, Numbered, NumberedEndpoints, Ready, Refusal, SOCKETS,
-    SOCKETS_MOST, START, UPDATE, Update, Updated,
+    self, Answer, GONE, LAST, LISTEN, LONGEST_ANSWER, Numbered, NumberedEndpoints, Ready, SOCKETS, SOCKETS_MOST, START,
+    UPDATE, Update, Updated,
 };
 use shieling_jail::plan::{Endpoint, Isolation, Request};
 use tokio::io::unix::AsyncFd;
 
 use super::counts::Counts;
+use super::error::{JailError, SpawnError};
+use super::handle::Process;
 use super::job::{self, Pipes, Supervised};
 use super::memory::{self, above_standard};
+use super::plan::{Plan, Streams};
 use super::shell::{self, Shell};
-use super::{Plan, Process, SpawnError, Streams, socket, sys, zygote};
+use super::{pipes, socket, sys, zygote};
 
 /// How long it may take to build a jail before it is given up.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -89,33 +92,6 @@ struct Updates {
     socket: AsyncFd<OwnedFd>,
     /// The number of the last one.
     sent: u64,
-}
-
-/// Why there is no jail. Nothing of it is left.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum JailError {
-    /// It could not do what its plan says.
-    #[error("{}", told(.0))]
-    Refused(Refusal),
-    /// Its program could not be started.
-    #[error("the sandbox's program cannot be started: {what}")]
-    Program {
-        /// What failed.
-        what: &'static str,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// Its program went, or was ended, before it answered.
-    #[error("the sandbox's program ended before it could say whether it can do what it should")]
-    Silent,
-}
-
-fn told(refusal: &Refusal) -> String {
-    match refusal.errno {
-        0 => refusal.doing.clone(),
-        errno => format!("{}: {}", refusal.doing, Errno::from_raw_os_error(errno)),
-    }
 }
 
 impl Jail {
@@ -259,8 +235,8 @@ impl Jail {
     /// Dropping the future kills what may have been started.
     pub async fn spawn_shell(&self, plan: Plan) -> Result<Shell, SpawnError> {
         let plan = plan.of_a_shell();
-        let (stdout_read, stdout) = job::pipe().map_err(failed("making a pipe"))?;
-        let (stderr_read, stderr) = job::pipe().map_err(failed("making a pipe"))?;
+        let (stdout_read, stdout) = pipes::pipe().map_err(failed("making a pipe"))?;
+        let (stderr_read, stderr) = pipes::pipe().map_err(failed("making a pipe"))?;
         let (ours, theirs) = socket_pair().map_err(failed("making a session's socket"))?;
         let (order, way) = Order::new(&plan, [theirs, stdout, stderr], false)?;
         self.send(Next::Others, &order, &plan).await?;
@@ -481,7 +457,7 @@ impl fmt::Debug for Ordered {
 impl Order {
     /// Of a command with these streams.
     fn of(plan: &Plan, streams: Streams, next: Next) -> Result<(Self, Sent), SpawnError> {
-        let pipe = || job::pipe().map_err(failed("making a pipe"));
+        let pipe = || pipes::pipe().map_err(failed("making a pipe"));
         let (stdout_read, stdout) = pipe()?;
         let (stderr_read, stderr) = pipe()?;
         let mut input = None;
@@ -495,7 +471,7 @@ impl Order {
                 ([stdin, stdout, stderr], false)
             }
             Streams::Input => {
-                let (read, write) = job::input().map_err(failed("making a pipe"))?;
+                let (read, write) = pipes::input().map_err(failed("making a pipe"))?;
                 input = Some(write);
                 ([read, stdout, stderr], false)
             }
