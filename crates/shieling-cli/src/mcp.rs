@@ -15,11 +15,11 @@ use shieling::describe::{ApprovalSetting, CommandLimits, EnvironmentInfo, Persis
 use shieling::environment::WritablePaths;
 use shieling::outcome::Confinement;
 use shieling::units::ByteCount;
-use shieling_server::{Dialect, Elicitation, Server, Toolset, UnknownTool, Workplace};
+use shieling_server::{Dialect, ElicitationOr, Server, Toolset, UnknownTool, Workplace};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
-use crate::attach::{AttachServer, QuestionQueue};
+use crate::attach::{AttachServer, QuestionQueue, QueueApprover};
 use crate::clients;
 use crate::config::{Printable, files, reason};
 use crate::describe;
@@ -66,13 +66,15 @@ pub(crate) fn mcp(options: &Mcp, words: &[OsString]) -> Result<u8, Failure> {
         };
     }
     let told = describe::told(&plan, Persistence::Session)?;
+    let questions = QuestionQueue::default();
     let approver = match plan.approval {
-        Approval::Always | Approval::Policy => Some(Arc::new(Elicitation) as Arc<dyn Approver>),
+        Approval::Always | Approval::Policy => {
+            Some(Arc::new(ElicitationOr(QueueApprover(questions.clone()))) as Arc<dyn Approver>)
+        }
         Approval::Never => None,
     };
     // What is wrong in the options is found here, before the client is told anything; the sandbox
     // itself starts while the client begins.
-    let questions = QuestionQueue::default();
     let library = Arc::new(Library::opened(
         &plan,
         approver,

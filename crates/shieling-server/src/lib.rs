@@ -29,7 +29,7 @@ mod instructions;
 mod mcp;
 
 pub use self::core::{Core, FactsProvider, Prepare, Workplace};
-pub use approval::Elicitation;
+pub use approval::{Elicitation, ElicitationOr};
 pub use dialect::{Dialect, DialectError};
 pub use instructions::instructions;
 pub use mcp::{ServeError, Server, schemas};

@@ -4,6 +4,7 @@
 //! The façade decides nothing: the policy judges, the approver approves, the environment runs.
 
 mod entry;
+mod file_size;
 mod files;
 mod hidden;
 mod in_parts;
@@ -232,7 +233,7 @@ impl Shieling {
                 outcome
             }
         };
-        here.tell(&mut outcome, &before);
+        file_size::tell(&**here, &mut outcome, &before, command.file_size());
         entry.close(&mut outcome);
         self.review(&mut outcome).await;
         outcome

@@ -83,6 +83,18 @@ pub(super) struct Question {
     pub(super) screen: Option<ScreenText>,
     /// Whether the job has a terminal whose keyboard can be taken.
     pub(super) terminal: bool,
+    /// What a yes would approve, as the person is shown it. The question is then Shieling's, and no agent's.
+    #[serde(default)]
+    pub(super) approval: Option<Approval>,
+}
+
+/// An approval that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Approval {
+    /// What is asked, escaped.
+    pub(super) shown: String,
+    /// Whether it is about a host, to which there are more answers.
+    pub(super) host: bool,
 }
 
 /// The contents of a terminal, not yet escaped.

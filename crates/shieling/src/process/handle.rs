@@ -24,6 +24,16 @@ pub struct Process {
     job: Job,
     pid: Option<u32>,
     started: Instant,
+    terminal_filter: Option<Box<dyn TerminalFilter>>,
+}
+
+/// Changes what a process writes to its terminal, before anything of it is shown or kept.
+pub(crate) trait TerminalFilter: Send {
+    /// Takes a part, and returns what is passed on now.
+    fn push(&mut self, part: &[u8]) -> Vec<u8>;
+
+    /// Returns what was held back, at the end of the output.
+    fn finish(&mut self) -> Vec<u8>;
 }
 
 /// The streams of a process and the way to it: [`Process::into_streams`].
@@ -52,6 +62,7 @@ pub(crate) struct Parts {
     pub(crate) stderr: pipe::Receiver,
     pub(crate) job: Job,
     pub(crate) started: Instant,
+    pub(crate) terminal_filter: Option<Box<dyn TerminalFilter>>,
 }
 
 /// What is known of a job, and the way to know more. Dropping it kills every process it has.
@@ -132,7 +143,16 @@ impl Process {
             job: Job::new(control),
             pid: None,
             started: Instant::now(),
+            terminal_filter: None,
         })
+    }
+
+    /// The process with a filter for the output of its terminal, which whoever reads the terminal applies.
+    #[cfg(feature = "gateway")]
+    #[must_use]
+    pub(crate) fn with_terminal_filter(mut self, filter: Box<dyn TerminalFilter>) -> Self {
+        self.terminal_filter = Some(filter);
+        self
     }
 
     /// The process with something short that is done once nothing of it is left, or it is dropped.
@@ -189,6 +209,7 @@ impl Process {
             stderr: self.stderr,
             job: self.job,
             started: self.started,
+            terminal_filter: self.terminal_filter,
         }
     }
 

@@ -426,9 +426,7 @@ impl Ordered {
                 }
                 let counts = Arc::new(Counts::new(&ready, given));
                 let keeper = Pid::from_raw(ready.keeper).ok_or(JailError::Silent)?;
-                let keeper = rustix::process::pidfd_open(keeper, PidfdFlags::empty())
-                    .map_err(io::Error::from)
-                    .map_err(failed("watching it"))?;
+                let keeper = pinned(keeper).map_err(failed("watching it"))?;
                 Ok(Jail {
                     control,
                     updates: tokio::sync::Mutex::new(Updates {
@@ -594,6 +592,17 @@ async fn hear(control: &AsyncFd<OwnedFd>) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
     }
 }
 
+/// A descriptor that becomes readable when the keeper ends.
+///
+/// The keeper may have ended between its answer and this call. A command that was ordered with the jail has then begun:
+/// the jail has ended, which an error would call not started.
+fn pinned(keeper: Pid) -> io::Result<OwnedFd> {
+    match rustix::process::pidfd_open(keeper, PidfdFlags::empty()) {
+        Err(Errno::SRCH) => Ok(rustix::event::eventfd(1, rustix::event::EventfdFlags::CLOEXEC)?),
+        pinned => Ok(pinned?),
+    }
+}
+
 fn failed(what: &'static str) -> impl Fn(io::Error) -> SpawnError {
     move |source| SpawnError::Supervisor { what, source }
 }
@@ -609,4 +618,49 @@ fn null() -> io::Result<OwnedFd> {
         rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC,
         rustix::fs::Mode::empty(),
     )?)
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests read what a command wrote, and /proc")]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// The parent of a process, and its state; nothing if it is gone.
+    fn parent_and_state(pid: i32) -> Option<(i32, char)> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let (_, fields) = stat.rsplit_once(") ")?;
+        let mut fields = fields.split(' ');
+        let state = fields.next()?.chars().next()?;
+        Some((fields.next()?.parse().ok()?, state))
+    }
+
+    #[tokio::test]
+    async fn a_keeper_that_ended_before_its_answer_was_read_leaves_an_ended_jail_and_no_failed_start() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let began = directory.path().join("began");
+        let text = format!("echo $PPID > {0}.new; mv {0}.new {0}; exec sleep 1000", began.display());
+        let plan = Plan::new("/bin/bash", ["bash", "-c", &text], directory.path())
+            .with_variables([("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into());
+        let ordered = Jail::order_on_this_host(false).expect("it is ordered");
+        let sent = ordered.send(Next::Others, &plan, Streams::Output).expect("it is sent");
+        while !began.exists() {
+            tokio::task::yield_now().await;
+        }
+        let supervisor = fs::read_to_string(&began).expect("written").trim().parse();
+        let (keeper, _) = parent_and_state(supervisor.expect("a number")).expect("it runs");
+        let pid = Pid::from_raw(keeper).expect("a process");
+        rustix::process::kill_process(pid, Signal::KILL).expect("it is ours");
+        while parent_and_state(keeper).is_some() {
+            tokio::task::yield_now().await;
+        }
+        let jail = ordered.ready().await.expect("it has answered before it ended");
+        assert!(!jail.is_alive());
+        // It had begun: whether its end is seen or lost, it is not told as a failed start.
+        let started = jail.join(&plan, sent).await;
+        assert!(matches!(started, Ok(_) | Err(SpawnError::Lost { .. })), "{started:?}");
+        drop(started);
+        assert!(jail.close().await, "nothing is left to wait for");
+    }
 }

@@ -32,7 +32,7 @@ pub use drive::{LARGE, LARGE_PIPE};
 pub use error::{JailError, SpawnError};
 pub use event::{Control, Ended, Event, LostError, MainEnd, Usage};
 pub use finished::{End, Finished, Limits};
-pub(crate) use handle::{Job, Parts, STOP_MARGIN};
+pub(crate) use handle::{Job, Parts, STOP_MARGIN, TerminalFilter};
 pub use handle::{OpenStreams, Process};
 pub use jail::Jail;
 pub(crate) use jail::{Next, Ordered, Sent};

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::entry::{Entry, blank};
-use super::{Shieling, recorded, refusal, refuse, started};
+use super::{Shieling, file_size, recorded, refusal, refuse, started};
 use crate::approval::Approved;
 use crate::environment::{Ability, Strikes};
 use crate::outcome::{Outcome, Status};
@@ -193,11 +193,21 @@ impl Shieling {
         call: &JobRequest,
         session: Option<Arc<Session>>,
     ) -> Outcome {
+        let rest = call
+            .background_at_rest
+            .filter(|_| call.on_timeout == OnTimeout::Background);
+        let silent = async {
+            match rest {
+                Some(rest) => job.until_silent(rest).await,
+                None => std::future::pending().await,
+            }
+        };
         let in_time = tokio::select! {
             biased;
             _ = job.ended() => true,
             () = &mut actor => true,
             () = sleep(call.command.deadline()) => false,
+            () = silent => false,
         };
         if !in_time {
             match call.on_timeout {
@@ -294,8 +304,9 @@ impl Shieling {
         let kill_leftovers = in_session.is_none();
         let watcher = recorded::watcher(call, recorder.clone());
         let environment = Arc::clone(&self.environment);
+        let largest = command.file_size();
         let at_end = move |outcome: &mut Outcome| {
-            environment.tell(outcome, &before);
+            file_size::tell(&*environment, outcome, &before, largest);
             if let Some(InSession { session, mut permit }) = in_session {
                 let after = session.end(&mut permit);
                 outcome.cwd = after.cwd;

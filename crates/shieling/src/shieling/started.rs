@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::entry::blank;
-use super::{Shieling, recorded, refusal, refuse, started};
+use super::{Shieling, file_size, recorded, refusal, refuse, started};
 use crate::environment::Ability;
 use crate::outcome::{Outcome, Status};
 use crate::output::Tee;
@@ -89,8 +89,9 @@ impl Shieling {
             .clone()
             .map(|recorder| Box::new(recorded::Onto(recorder)) as Box<dyn Tee>);
         let environment = Arc::clone(&self.environment);
+        let largest = command.file_size();
         let at_end = Box::new(move |outcome: &mut Outcome| {
-            environment.tell(outcome, &before);
+            file_size::tell(&*environment, outcome, &before, largest);
             if let Some(recorder) = &recorder {
                 recorded::ended(recorder, outcome);
             }

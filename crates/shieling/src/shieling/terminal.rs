@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use super::entry::blank;
-use super::{Shieling, failed, started, unjudged};
+use super::{Shieling, failed, file_size, started, unjudged};
 use crate::outcome::{Outcome, Status};
 use crate::policy::{Facts, Policy};
 use crate::process::{Limits, Streams, run_to_end};
@@ -44,7 +44,7 @@ impl Shieling {
         };
         let finished = run_to_end(process, &Limits::of(&shell), None, None).await;
         let mut outcome = finished.into_outcome(blank(Status::Exited));
-        self.environment.tell(&mut outcome, &before);
+        file_size::tell(&**environment, &mut outcome, &before, shell.file_size());
         entry.close(&mut outcome);
         outcome
     }
