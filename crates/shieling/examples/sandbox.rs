@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let sandbox = Sandbox::new(Restrictions::new(&workspace, shell.program()), shell);
     let shieling = Shieling::builder(Arc::new(sandbox), Policy::open(), &workspace).build()?;
 
-    let command = Command::new("echo hello > greeting; ls /home; cat greeting", &workspace)?;
+    let command = Command::new("echo hello > greeting; cat greeting", &workspace)?;
     let outcome = shieling.run(command, None).await;
     println!(
         "{:?}, enforced: {}",
