@@ -28,6 +28,7 @@ mod beneath;
 mod guard;
 mod repository;
 mod refused;
+mod full;
 mod hidden;
 mod fit;
 mod foreign;
@@ -37,6 +38,7 @@ mod outside;
 mod staging;
 mod stage;
 mod struck;
+mod tracked;
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
@@ -74,6 +76,7 @@ pub use restrictions::{Restrictions, Sizes};
 use stage::Stage;
 pub use stage::StageError;
 pub use staging::{ChangeRules, Staging};
+use tracked::Tracked;
 pub use view::ViewError;
 pub use writable::repository_above;
 
@@ -128,6 +131,8 @@ pub struct Sandbox {
     stage: Mutex<Option<Arc<Stage>>>,
     /// The names that were held for hidden files in that jail, to explain what could not be renamed.
     held: Held,
+    /// The hidden files that git tracks, as that jail's commands have found them.
+    tracked: TrackedFiles,
     /// The network, where it is opened by name.
     outside: Outside,
 }
@@ -139,6 +144,9 @@ pub fn toolchain_variables() -> impl Iterator<Item = &'static str> {
 
 /// Names in the workspace, relative to it.
 type Held = Arc<Mutex<BTreeSet<PathBuf>>>;
+
+/// What git tracks of hidden files, looked at before and after each command.
+type TrackedFiles = Arc<Mutex<Option<Tracked>>>;
 
 /// A guard that a jail and the ends of its commands share; none where nothing is protected.
 type Guarding = Arc<Mutex<Option<Guard>>>;
@@ -176,6 +184,7 @@ struct Running {
     hidden: Mutex<Vec<HiddenFiles>>,
     guard: Guarding,
     held: Held,
+    tracked: TrackedFiles,
     workspace: PathBuf,
     /// Where changes to the workspace go, if not into it.
     stage: Option<Arc<Stage>>,
@@ -200,6 +209,7 @@ impl Sandbox {
             guard: Mutex::default(),
             stage: Mutex::default(),
             held: Held::default(),
+            tracked: TrackedFiles::default(),
             outside: Outside::default(),
         }
     }
@@ -308,6 +318,7 @@ impl Sandbox {
             Arc::clone(&latest)
         };
         self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        *self.tracked.lock().unwrap_or_else(PoisonError::into_inner) = Tracked::of(restrictions);
         *self.holds.lock().unwrap_or_else(PoisonError::into_inner) = Confinement {
             enforced: jail.ready().enforced.clone(),
             missing: missing(isolation, &jail),
@@ -329,6 +340,7 @@ impl Sandbox {
             hidden: Mutex::new(hidden),
             guard: guarding,
             held: Arc::clone(&self.held),
+            tracked: Arc::clone(&self.tracked),
             workspace: restrictions.workspace.clone(),
             slow,
             pending: Mutex::new(pending),
@@ -534,6 +546,9 @@ impl Running {
     ///
     /// It is told until the jail has said that it is done: a caller may stop to wait in between.
     fn appeared(&self) -> Result<Update, HiddenError> {
+        if let Some(tracked) = &mut *self.tracked.lock().unwrap_or_else(PoisonError::into_inner) {
+            tracked.look();
+        }
         let (mut hide, mut hold) = (Vec::new(), Vec::new());
         for hidden in &mut *self.hidden.lock().unwrap_or_else(PoisonError::into_inner) {
             let found = hidden.refresh()?;
@@ -809,10 +824,13 @@ impl Environment for Sandbox {
         }
         drop(held);
         hints.extend(refused::explain(&outcome.stderr));
+        hints.extend(full::explain(self.restrictions(), outcome));
         let opened = self.outside.is_open();
         hints.extend(no_network::hint(self.restrictions().network, opened, outcome));
         hints.extend(held_port::hint(&self.outside.held_ports(), outcome));
         places::explain(self.restrictions(), outcome, &mut hints);
+        let mut tracked = self.tracked.lock().unwrap_or_else(PoisonError::into_inner);
+        hints.extend(tracked.as_mut().and_then(Tracked::explain));
         hints
     }
 
