@@ -4,7 +4,11 @@
 //! ```sh
 //! cargo run -p shieling --example sandbox
 //! ```
-#![allow(clippy::print_stdout, reason = "an example shows what it gets")]
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "an example shows what it gets, in a directory of its own"
+)]
 
 use std::error::Error;
 use std::sync::Arc;
