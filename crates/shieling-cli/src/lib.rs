@@ -45,7 +45,7 @@ mod escape;
 use std::ffi::OsString;
 use std::io::{self, Write};
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::CommandFactory as _;
 
 use options::{Cli, Subcommands};
 use print::told;
@@ -56,7 +56,7 @@ use words::{FAILED, Failure};
 /// It takes over the signals SIGINT, SIGTERM and SIGHUP where it runs something.
 pub fn main(words: &[OsString]) -> u8 {
     start_ahead(words);
-    let cli = match Cli::try_parse_from(words) {
+    let cli = match options::parse(words) {
         Ok(cli) => cli,
         Err(error) => {
             let (status, wrong) = options::answer(words.get(1..).unwrap_or_default(), error);

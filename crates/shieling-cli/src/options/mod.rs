@@ -476,6 +476,26 @@ pub(crate) struct Completions {
     pub(crate) shell: clap_complete::Shell,
 }
 
+/// Reads the words of the command line, of which the first is the program's name.
+///
+/// Options of `why` may also follow a whole text (`why 'git push' --json`), which no words of a command can.
+pub(crate) fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
+    let cli = Cli::try_parse_from(words)?;
+    if let Subcommands::Why(why) = &cli.command
+        && let [text, rest @ ..] = &why.command[..]
+        && !rest.is_empty()
+        && text.contains(char::is_whitespace)
+        && let Some((before, _)) = words.split_at_checked(words.len().saturating_sub(why.command.len()))
+        && before.last().is_some_and(|last| last != "--")
+    {
+        let last = ["--".into(), OsString::from(text)];
+        let rest = rest.iter().map(OsString::from);
+        let moved = Cli::try_parse_from(before.iter().cloned().chain(rest).chain(last));
+        return Ok(moved.unwrap_or(cli));
+    }
+    Ok(cli)
+}
+
 /// Prints clap's answer to these words, which follow the program's name, help included. Says with which status to exit,
 /// and what is wrong if `exec --json` asks for an object that holds it.
 pub(crate) fn answer(words: &[OsString], mut error: clap::Error) -> (u8, Option<String>) {
@@ -563,6 +583,27 @@ mod tests {
         };
         assert!(!why.json && why.source.settings.readonly);
         assert_eq!(why.command, ["git", "log", "--json", "--oneline"]);
+    }
+
+    #[test]
+    fn why_takes_options_behind_a_whole_text() {
+        let read = |words: &[&str]| {
+            let words: Vec<OsString> = ["shieling", "why"].iter().chain(words).map(OsString::from).collect();
+            match parse(&words).unwrap().command {
+                Subcommands::Why(why) => (why.command, why.json, why.source.settings.readonly),
+                _ => panic!("not why"),
+            }
+        };
+        let text = vec!["git push".to_owned()];
+        assert_eq!(read(&["--readonly", "git push", "--json"]), (text.clone(), true, true));
+        assert_eq!(read(&["git push", "--json", "--readonly"]), (text, true, true));
+        for words in [&["git", "push", "--json"][..], &["/a b/run", "--no-such"]] {
+            assert_eq!(
+                read(words),
+                (words.iter().map(|&word| word.to_owned()).collect(), false, false)
+            );
+        }
+        assert_eq!(read(&["--", "/a b/run", "--json"]).1, false);
     }
 
     #[test]

@@ -282,18 +282,15 @@ fn packages_come_from_real_registries() {
                  mkdir src; echo > src/lib.rs; CARGO_HOME=/tmp/cargo cargo fetch 2>&1";
     let pip = "python3 -m venv v && v/bin/pip install --no-cache-dir six 2>&1";
     let npm = "npm init -y > /dev/null; npm install --cache /tmp/npm is-odd 2>&1";
-    // rustup finds its toolchains there, and not in the home of this test.
-    let rustup = std::env::var("RUSTUP_HOME").ok().or_else(|| {
-        let home = std::env::var("HOME").ok()?;
-        let usual = format!("{home}/.rustup");
-        std::path::Path::new(&usual).exists().then_some(usual)
-    });
+    // A sandbox finds cargo and its toolchains by these, since the home of this test has none.
+    let home = std::env::var("HOME").unwrap_or_default();
+    let toolchain = [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")]
+        .map(|(name, usual)| (name, std::env::var(name).unwrap_or_else(|_| format!("{home}/{usual}"))));
     let exec = |options: &[&str], text: &str| {
-        let exec = exec(options, text);
-        match &rustup {
-            Some(rustup) => exec.variable("RUSTUP_HOME", rustup),
-            None => exec,
-        }
+        let [cargo, rustup] = &toolchain;
+        exec(options, text)
+            .variable(cargo.0, &cargo.1)
+            .variable(rustup.0, &rustup.1)
     };
     for (program, set, text, missing) in [
         ("python3", "@python", pip, "pypi.org"),

@@ -87,6 +87,10 @@ fn has_module(module: &str) -> bool {
 }
 
 /// Whether this process runs as a user with a name, which some programs need.
+#[expect(
+    clippy::print_stderr,
+    reason = "says what is not tried, and that is no missing program"
+)]
 fn has_a_name() -> bool {
     if shieling_testkit::is_user() {
         eprintln!("skipped as a user without a name, as whom neither ssh nor PostgreSQL starts");
